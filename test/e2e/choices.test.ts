@@ -21,7 +21,9 @@ beforeAll(async () => {
   await upload(server, 'Notes.', { name: 'notes.txt' })
 })
 
-browserTest('K8 the kind and the time select files; without a match the page says so', async () => {
+const matches = (count: number) => strings.filter.matches({ count, isExact: true })
+
+browserTest('K8, G33 the kind and the time select files; the page says how many match', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest
@@ -30,10 +32,12 @@ browserTest('K8 the kind and the time select files; without a match the page say
   await page.getByLabel(strings.filter.kind).selectOption('audio')
   await tiles.filter({ hasText: 'harbour.jpg' }).waitFor({ state: 'detached' })
   expect(await tiles.count()).toBe(1)
+  await page.locator('.listing-head', { hasText: matches(1) }).waitFor()
   await page.getByLabel(strings.filter.time).selectOption('week')
   await tiles.filter({ hasText: 'tone.wav' }).waitFor()
   await page.getByLabel(strings.filter.kind).selectOption('video')
-  await page.getByText(strings.filter.none).waitFor()
+  await page.getByRole('heading', { name: strings.filter.none }).waitFor()
+  await page.getByRole('status').getByText(matches(0)).waitFor()
   await guest.button(strings.filter.clear).click()
   await tiles.nth(2).waitFor()
 })
@@ -49,7 +53,7 @@ browserTest('K11 files are found as their names are typed', async () => {
   expect(await tiles.count()).toBe(1)
   await tiles.filter({ hasText: 'tone.wav' }).waitFor()
   await page.getByLabel(strings.filter.search).fill('nothing')
-  await page.getByText(strings.filter.none).waitFor()
+  await page.getByRole('heading', { name: strings.filter.none }).waitFor()
   await page.getByLabel(strings.filter.search).fill('')
   await tiles.nth(2).waitFor()
 })

@@ -38,16 +38,16 @@ async function opened(token: string) {
 }
 
 browserTest(
-  'M5, M6 name, alternative text and caption are changed; an edit by others is not overwritten',
+  'M5, M6, G32 texts are changed; an edit by others is shown beside the typed text, and is not overwritten unseen',
   async () => {
     await using guest = await opened(server.token)
     const { page } = guest
     await guest.button(strings.details.edit).click()
     await page.getByLabel(strings.details.name, { exact: true }).fill('port.jpg')
-    await page.getByLabel(strings.details.altText).fill('Ships in a port')
+    await page.getByLabel(strings.details.altText, { exact: true }).fill('Ships in a port')
     // Arrow keys move the cursor.
     await page.keyboard.press('ArrowLeft')
-    await page.getByLabel(strings.details.caption).fill('Summer\n2026')
+    await page.getByLabel(strings.details.caption, { exact: true }).fill('Summer\n2026')
     await guest.button(strings.details.save).click()
     await page.getByText(strings.details.saved, { exact: true }).first().waitFor()
     await page.getByRole('dialog', { name: strings.viewer.label('port.jpg') }).waitFor()
@@ -57,13 +57,41 @@ browserTest(
       caption: 'Summer\n2026',
     })
 
+    const byOthers = (texts: object) =>
+      server.request(`/api/media/${id}`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(texts),
+      })
+    // Another text: both edits are saved.
     await guest.button(strings.details.edit).click()
-    await page.getByLabel(strings.details.caption).fill('Mine')
-    const headers = { 'content-type': 'application/json' }
-    await server.request(`/api/media/${id}`, { method: 'PATCH', headers, body: '{"caption": "Theirs"}' })
+    const caption = page.getByLabel(strings.details.caption, { exact: true })
+    await caption.fill('Summer')
+    await byOthers({ alt_text: 'Boats in a port' })
     await guest.button(strings.details.save).click()
-    await page.locator('.notice.bad').waitFor()
-    expect((await stored()).caption).toBe('Theirs')
+    await page.locator('dd', { hasText: 'Boats in a port' }).waitFor()
+    expect(await stored()).toMatchObject({ alt_text: 'Boats in a port', caption: 'Summer' })
+
+    // The same text.
+    await guest.button(strings.details.edit).click()
+    await caption.fill('Mine')
+    await byOthers({ caption: 'Theirs', alt_text: 'Ships' })
+    await guest.button(strings.details.save).click()
+    await page.getByRole('alert').getByText(strings.details.conflict).waitFor()
+    expect(await stored()).toMatchObject({ caption: 'Theirs', alt_text: 'Ships' })
+    expect(await caption.inputValue()).toBe('Mine')
+    expect(await page.getByLabel(strings.details.altText, { exact: true }).inputValue()).toBe('Ships')
+    await guest.button(strings.details.useTheirsOf(strings.details.caption)).click()
+    expect(await caption.inputValue()).toBe('Theirs')
+    await caption.fill('Mine')
+    // Once more, after the conflict was shown.
+    await byOthers({ caption: 'Theirs again' })
+    await guest.button(strings.details.saveMine).click()
+    await page.locator('.their-text', { hasText: 'Theirs again' }).waitFor()
+    expect((await stored()).caption).toBe('Theirs again')
+    await guest.button(strings.details.saveMine).click()
+    await page.locator('dd', { hasText: 'Mine' }).waitFor()
+    expect(await stored()).toMatchObject({ caption: 'Mine', alt_text: 'Ships', filename: 'port.jpg' })
   },
 )
 

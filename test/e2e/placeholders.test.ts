@@ -9,7 +9,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { picture } from './files.ts'
+import { isDrawn, picture } from './files.ts'
 import { visit } from './visit.ts'
 
 let browser: Browser
@@ -66,13 +66,35 @@ browserTest(
 )
 
 const filmTest = canFilm ? browserTest : test.skip
-filmTest('G29 the tile of a video shows its duration', async () => {
-  const { id } = await upload(server, new Uint8Array(await film('mp4')), {
-    name: 'ferry.mp4',
-    type: 'video/mp4',
-  })
-  await server.request(`/media/${id}?variant=thumb`)
-  await using guest = await visit(browser, server, { hash: '' })
-  await guest.signIn(server.token)
-  await guest.page.locator(`[data-id="${id}"]`).getByText('0:05', { exact: true }).waitFor()
-})
+filmTest(
+  'G29 a video shows its duration on its tile, and its placeholder until its frame is loaded',
+  async () => {
+    const { id } = await upload(server, new Uint8Array(await film('mp4')), {
+      name: 'ferry.mp4',
+      type: 'video/mp4',
+    })
+    await server.request(`/media/${id}?variant=thumb`)
+    await using guest = await visit(browser, server, { hash: '' })
+    await guest.signIn(server.token)
+    const { page } = guest
+    const tile = page.locator(`[data-id="${id}"]`)
+    await tile.getByText('0:05', { exact: true }).waitFor()
+    await tile.locator('img[data-state=shown]').waitFor()
+    const held = Promise.withResolvers<void>()
+    await page.route(
+      (url) => url.pathname.startsWith('/media/') && url.search !== '?variant=thumb',
+      async (route) => {
+        await held.promise
+        await route.continue()
+      },
+    )
+    await tile.locator('a').click()
+    const slide = page.getByRole('dialog').locator('.slide-player')
+    await until('the placeholder', () => isPainted(slide.locator('canvas')))
+    await until('the thumbnail', () => isDrawn(slide.locator('img')))
+    const before = await slide.boundingBox()
+    held.resolve()
+    await slide.locator('canvas').waitFor({ state: 'detached' })
+    expect(await slide.boundingBox()).toEqual(before)
+  },
+)

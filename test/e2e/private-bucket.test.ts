@@ -116,18 +116,22 @@ browserTest('G23 files of a private bucket are downloaded as one archive', async
 })
 
 browserTest(
-  'G24 links that expire are copied from the viewer and for a selection; plain ones say what they need',
+  'G24 links that expire are offered first, in the viewer and for a selection; plain ones say what they need',
   async () => {
     await using guest = await visit(browser, server, { options: clipboard })
     await guest.signIn(server.token)
     const { page } = guest
     await withOpened(guest, 'notes.txt', async (dialog) => {
-      await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+      const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
+      await copy.click()
+      const menu = dialog.locator('.menu:popover-open')
+      expect((await menu.getByRole('button').allTextContents()).at(-1)).toBe(strings.link.withoutExpiry)
+      await menu.getByRole('button', { name: strings.link.withoutExpiry }).click()
       await page.getByText(strings.link.needsToken).first().waitFor()
       const plain = await copied(guest)
       expect(plain).toMatch(/\/media\/\w+\.txt$/)
       expect((await fetch(plain)).status).toBe(404)
-      await dialog.getByRole('button', { name: strings.link.expiring }).click()
+      await copy.click()
       const choice = strings.link.validFor(strings.link.lifetime(24))
       await dialog.getByRole('button', { name: choice, exact: true }).click()
       await until('the link', async () => signature.test(await copied(guest)))
@@ -137,20 +141,20 @@ browserTest(
       expect(Math.round(left / 3_600)).toBe(24)
     })
     await page.keyboard.press('Control+A')
-    await guest.button(strings.link.expiring).click()
+    await guest.button(strings.selection.copy).click()
     await guest.button(strings.link.validFor(strings.link.lifetime(1))).click()
     await until('the links', async () => (await copied(guest)).split('\n').length === 4)
     for (const link of (await copied(guest)).split('\n')) expect((await fetch(link)).status).toBe(200)
   },
 )
 
-browserTest('G24 a public bucket offers no links that expire', async () => {
+browserTest('G24 a public bucket copies a link at once', async () => {
   const open = await sharedServer()
   await upload(open, 'text', { name: 'open.txt' })
-  await using guest = await visit(browser, open)
+  await using guest = await visit(browser, open, { options: clipboard })
   await guest.signIn(open.token)
   await guest.files.getByRole('link', { name: 'open.txt' }).click()
-  await guest.button(strings.viewer.copy).waitFor()
-  await until('the size of the bucket', () => guest.requests.some((url) => url.endsWith('/api/bucket')))
-  expect(await guest.button(strings.link.expiring).count()).toBe(0)
+  await guest.button(strings.viewer.copy).click()
+  await guest.page.getByText(strings.link.copied(1)).first().waitFor()
+  expect(await copied(guest)).toMatch(/\/media\/\w+\.txt$/)
 })

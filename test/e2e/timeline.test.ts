@@ -197,6 +197,12 @@ describe('the first view', () => {
     await settled(guest)
     expect(await page.locator('.as-list').count()).toBe(1)
     expect((await shown(page))[0]).toBe(all.at(-1))
+    // G33: as many as are loaded.
+    await page.getByLabel(strings.filter.search).fill('invoice')
+    await page
+      .locator('.listing-head', { hasText: strings.filter.matches({ count: 100, isExact: false }) })
+      .waitFor()
+    await guest.button(strings.filter.clear).click()
     await guest.button(strings.view.pages).click()
     await page.getByRole('navigation', { name: strings.pager.label }).waitFor()
     expect(new URL(page.url()).hash).toBe('#page=1')

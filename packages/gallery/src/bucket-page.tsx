@@ -56,13 +56,15 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
         {strings.skipToMedia}
       </button>
       <Header />
-      <ConnectionBanner />
       <main id="media" tabIndex={-1}>
         {trash ? <TrashView /> : tokens ? <TokensPage /> : page === null ? <TimelineView /> : <ListingView />}
       </main>
       <footer class="foot">
         <div class="dock">
-          {!open && <NoticeList />}
+          <div class="dock-texts">
+            <ConnectionBanner />
+            {!open && <NoticeList />}
+          </div>
           <UploadTray />
         </div>
         {listed && <SelectionBar />}

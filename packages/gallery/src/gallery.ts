@@ -64,8 +64,6 @@ export interface Gallery {
   selectAll(): Promise<void>
   readonly files: FileAccess
   readonly sharing: Sharing
-  /** Copies the links of all uploaded files in the list of uploads. */
-  copyUploaded(): Promise<void>
   signOut(): void
   close(): void
 }
@@ -204,7 +202,6 @@ export function openGallery(
     },
     files,
     sharing,
-    copyUploaded: () => sharing.copyLinks(uploads.uploader.value?.uploadedIds() ?? []),
     signOut() {
       uploads.cancelAll()
       session.signOut()

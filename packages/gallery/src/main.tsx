@@ -26,6 +26,7 @@ import './styles/uploads.css'
 import './styles/viewer.css'
 import './styles/slides.css'
 import './styles/details.css'
+import './styles/touch.css'
 
 // Before the first request, whose Referer could contain it.
 const callback = takeCallback()

@@ -44,5 +44,6 @@ export function restoreFocus(): void {
   if (document.activeElement !== document.body) return
   const dialogs = document.querySelectorAll<HTMLElement>('dialog[open] button')
   const target = dialogs[0] ?? document.querySelector<HTMLElement>('main')
-  target?.focus()
+  // The place on the page stays as it is: the focus is not visible on `main`.
+  target?.focus({ preventScroll: true })
 }

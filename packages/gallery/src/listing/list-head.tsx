@@ -5,13 +5,21 @@ import { strings } from '../strings.ts'
 
 /** The name of the bucket, what is shown of it, and how. */
 export function ListHead({ about, children }: { about: string; children?: ComponentChildren }) {
-  const { tokenInfo, router, shownList } = useGallery()
+  const { tokenInfo, router, shownList, usage } = useGallery()
   const paged = router.page.value !== null
   const view = shownList.view.value
   return (
     <div class="listing-head">
-      <h1>{tokenInfo.bucket}</h1>
-      <p class="muted">{about}</p>
+      <h1 title={tokenInfo.bucket}>{tokenInfo.bucket}</h1>
+      <p class="muted">
+        {usage.bucket.value?.private && (
+          <span class="private" title={strings.listing.privateHint}>
+            <Icon name="lock" size={16} />
+            {strings.listing.private}
+          </span>
+        )}
+        {about}
+      </p>
       <div class="listing-tools">
         {children}
         <fieldset class="segments">

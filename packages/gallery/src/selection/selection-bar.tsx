@@ -2,12 +2,13 @@ import { Icon, type IconName } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
-import { ExpiringLinks } from './expiring-links.tsx'
+import { CopyLinks } from './copy-links.tsx'
 import { linkForms } from './link-text.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, selectMany, selectAll, router, deletion, sharing, tokenInfo, canDelete } = useGallery()
+  const { selection, selectMany, selectAll, router, deletion, sharing, tokenInfo, usage, canDelete } =
+    useGallery()
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
   const onPage = router.page.value !== null
@@ -22,12 +23,16 @@ export function SelectionBar() {
           <strong>
             {selectMany.busy.value ? strings.selection.selecting : strings.selection.count(count)}
           </strong>
-          <Action icon="check" onClick={() => void selectAll()}>
+          <Action icon="checkAll" onClick={() => void selectAll()}>
             {onPage ? strings.selection.allOnPage : strings.selection.all}
           </Action>
-          <Action icon="link" onClick={() => void sharing.copyLinks(ids())}>
-            {strings.selection.copy}
-          </Action>
+          <CopyLinks
+            labelled
+            label={strings.selection.copy}
+            ids={ids}
+            isPrivate={usage.bucket.value?.private === true}
+            menu="selected-links"
+          />
           <button
             type="button"
             class="icon-button"
@@ -50,7 +55,6 @@ export function SelectionBar() {
               </button>
             ))}
           </div>
-          <ExpiringLinks menu="selected-links" ids={ids} />
           <Action icon="download" onClick={() => void sharing.downloadZip(ids(), `${tokenInfo.bucket}.zip`)}>
             {strings.selection.zip}
           </Action>

@@ -1,35 +1,60 @@
-import type { Client, Media, MediaChanges, TaggedMedia } from '@mediabucket/client'
+import type { Client, Media, TaggedMedia } from '@mediabucket/client'
 import type { Connection } from './connection.ts'
 import { isPreconditionFailed } from './errors.ts'
+
+export const textNames = ['filename', 'alt_text', 'caption'] as const
+export type TextName = (typeof textNames)[number]
+/** The texts of an item that people edit; null if there is none. */
+export type ItemTexts = Readonly<Record<TextName, string | null>>
+
+export type SaveResult =
+  | { readonly saved: Media }
+  /** Others have changed a text that was edited too. Nothing was saved. */
+  | { readonly conflict: TaggedMedia }
 
 /** Edits of items. */
 export interface Edits {
   /** Loads an item with its entity tag. */
   load(id: string): Promise<TaggedMedia>
-  /** Changes an item if its texts are still those that were loaded, and returns it. */
-  save(before: TaggedMedia, changes: MediaChanges): Promise<Media>
+  /** Saves the texts that differ from those that were loaded, unless others have changed one of them since. */
+  save(loaded: TaggedMedia, texts: ItemTexts): Promise<SaveResult>
 }
+
+/** Saves are repeated at most this often if others change other texts of the item at the same time. */
+const maxTries = 5
 
 export function createEdits(client: Client, connection: Connection): Edits {
   const load = (id: string) => connection.watch(() => client.describeTagged(id))
-  const update = ({ media, etag }: TaggedMedia, changes: MediaChanges) =>
-    connection.watch(() => client.update(media.id, changes, etag === null ? {} : { ifMatch: etag }))
 
   return {
     load,
-    async save(before, changes) {
-      try {
-        return await update(before, changes)
-      } catch (error) {
-        if (!isPreconditionFailed(error)) throw error
-        // The first variant also changes the entity tag (docs/interface.md, M6).
-        const now = await load(before.media.id)
-        if (!haveSameTexts(now.media, before.media)) throw error
-        return await update(now, changes)
+    async save(loaded, texts) {
+      const { id } = loaded.media
+      const edited = textNames.filter((name) => texts[name] !== typedText(loaded.media[name]))
+      if (edited.length === 0) return { saved: loaded.media }
+      const changes = Object.fromEntries(edited.map((name) => [name, texts[name]]))
+      let current = loaded
+      for (let tries = 1; ; tries++) {
+        const { etag } = current
+        try {
+          const saved = await connection.watch(() =>
+            client.update(id, changes, etag === null ? {} : { ifMatch: etag }),
+          )
+          return { saved }
+        } catch (error) {
+          if (!isPreconditionFailed(error) || tries === maxTries) throw error
+          // The first variant and edits of other texts also change the entity tag (docs/interface.md, M6).
+          current = await load(id)
+          const { media } = current
+          const isTheirs = (name: TextName) =>
+            media[name] !== loaded.media[name] && media[name] !== texts[name]
+          if (edited.some(isTheirs)) return { conflict: current }
+        }
       }
     },
   }
 }
 
-const haveSameTexts = (a: Media, b: Media): boolean =>
-  a.filename === b.filename && a.alt_text === b.alt_text && a.caption === b.caption
+/** A text as a form returns it if it is not changed. */
+export const typedText = (text: string | null | undefined): string | null =>
+  text?.replace(/\r\n?/g, '\n').trim() || null

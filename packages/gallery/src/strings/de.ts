@@ -3,6 +3,7 @@ import { camera, location } from './de-camera.ts'
 import { deletion, trash } from './de-deletion.ts'
 import { tokens } from './de-tokens.ts'
 import { uploads } from './de-uploads.ts'
+import { details, viewer } from './de-viewer.ts'
 import type { Texts } from './en.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
@@ -78,6 +79,8 @@ export const de: Texts = {
   },
 
   listing: {
+    private: 'Privat',
+    privateHint: 'Dateien brauchen ein Token des Buckets oder einen Link, der abläuft.',
     noThumbnail: 'Keine Vorschau: Das Bild ist beschädigt oder zu groß',
     title: (bucket: string, page: number) => `${bucket}, Seite ${formatCount(page)}`,
     range: (from: number, to: number, total: number) =>
@@ -123,6 +126,14 @@ export const de: Texts = {
       year: 'Letztes Jahr',
     },
     clear: 'Filter aufheben',
+    matches: ({ count, isExact }: { count: number; isExact: boolean }) =>
+      !isExact
+        ? `Mindestens ${formatCount(count)} Dateien passen`
+        : count === 0
+          ? 'Keine Datei passt'
+          : count === 1
+            ? '1 Datei passt'
+            : `${formatCount(count)} Dateien passen`,
     none: 'Keine Datei passt',
     noneHint: 'Ändere die Suche oder hebe die Filter auf.',
   },
@@ -170,7 +181,9 @@ export const de: Texts = {
   trash,
 
   link: {
-    expiring: 'Link kopieren, der abläuft',
+    forEveryone: 'Für alle, bis der Link abläuft:',
+    forTokens: 'Nur mit einem Token des Buckets:',
+    withoutExpiry: 'Link ohne Ablauf',
     needsToken: 'Der Bucket ist privat: Der Link funktioniert nur mit einem Token des Buckets.',
     lifetime: (hours: number) =>
       hours < 24 ? '1 Stunde' : hours === 24 ? '1 Tag' : `${formatCount(hours / 24)} Tage`,
@@ -182,56 +195,8 @@ export const de: Texts = {
   camera,
   location,
 
-  viewer: {
-    label: (name: string) => `Datei: ${name}`,
-    position: (position: number, total: number) => `${formatCount(position)} von ${formatCount(total)}`,
-    previous: 'Vorige Datei',
-    next: 'Nächste Datei',
-    details: 'Details',
-    copy: 'Link kopieren',
-    download: 'Herunterladen',
-    delete: 'Löschen',
-    openPdf: 'PDF öffnen',
-    firstPage: 'Die erste Seite der PDF-Datei',
-    open: 'In neuem Tab öffnen',
-    noPreview: 'Für diese Art von Datei gibt es keine Vorschau. Lade sie herunter, um sie zu öffnen.',
-    noPicture: 'Der Browser kann dieses Bild nicht anzeigen. Lade es herunter, um es anzusehen.',
-    damaged: 'Dieses Bild ist beschädigt. Lade das Original erneut hoch.',
-    partlyShown: 'Dieses Bild ist beschädigt und nur teilweise zu sehen. Lade das Original erneut hoch.',
-    noPlayback: 'Der Browser kann diese Datei nicht abspielen. Lade sie herunter, um sie abzuspielen.',
-    loading: 'Wird geladen…',
-    notLoaded: 'Die Anzeige konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
-    noText:
-      'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
-    emptyText: 'Diese Datei ist leer.',
-    textPreview: (shown: string, size: string) =>
-      `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
-    deleted: 'Diese Datei wurde gelöscht.',
-    failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
-    back: 'Zurück zu den Dateien',
-  },
-
-  details: {
-    title: 'Details',
-    name: 'Name',
-    type: 'Typ',
-    size: 'Größe',
-    sizeExact: (size: string, bytes: number) =>
-      bytes < 1000 ? size : `${size} (${formatCount(bytes)} Byte)`,
-    dimensions: 'Abmessungen',
-    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} Pixel`,
-    added: 'Hinzugefügt',
-    expires: 'Läuft ab',
-    hash: 'SHA-256',
-    link: 'Link',
-    altText: 'Alternativtext',
-    altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
-    caption: 'Bildunterschrift',
-    edit: 'Bearbeiten',
-    save: 'Speichern',
-    saved: 'Gespeichert.',
-    notSaved: (reason: string) => `Die Änderungen wurden nicht gespeichert. ${reason}`,
-  },
+  viewer,
+  details,
 
   uploads,
 

@@ -3,6 +3,7 @@ import { camera, location } from './en-camera.ts'
 import { deletion, trash } from './en-deletion.ts'
 import { tokens } from './en-tokens.ts'
 import { uploads } from './en-uploads.ts'
+import { details, viewer } from './en-viewer.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
 
@@ -74,6 +75,8 @@ export const en = {
   },
 
   listing: {
+    private: 'Private',
+    privateHint: 'Files need a token of the bucket or a link that expires.',
     noThumbnail: 'No preview: the picture is damaged or too large',
     title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
     range: (from: number, to: number, total: number) =>
@@ -118,6 +121,14 @@ export const en = {
       year: 'Last year',
     },
     clear: 'Clear the filters',
+    matches: ({ count, isExact }: { count: number; isExact: boolean }) =>
+      !isExact
+        ? `At least ${formatCount(count)} files match`
+        : count === 0
+          ? 'No file matches'
+          : count === 1
+            ? '1 file matches'
+            : `${formatCount(count)} files match`,
     none: 'No file matches',
     noneHint: 'Change the search or clear the filters.',
   },
@@ -164,7 +175,9 @@ export const en = {
   trash,
 
   link: {
-    expiring: 'Copy a link that expires',
+    forEveryone: 'For everyone, until the link expires:',
+    forTokens: 'Only with a token of the bucket:',
+    withoutExpiry: 'Link without an expiry',
     needsToken: 'The bucket is private: the link works only with a token of the bucket.',
     lifetime: (hours: number) =>
       hours < 24 ? '1 hour' : hours === 24 ? '1 day' : `${formatCount(hours / 24)} days`,
@@ -176,55 +189,8 @@ export const en = {
   camera,
   location,
 
-  viewer: {
-    label: (name: string) => `File: ${name}`,
-    position: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
-    previous: 'Previous file',
-    next: 'Next file',
-    details: 'Details',
-    copy: 'Copy link',
-    download: 'Download',
-    delete: 'Delete',
-    openPdf: 'Open the PDF',
-    firstPage: 'The first page of the PDF',
-    open: 'Open in a new tab',
-    noPreview: 'There is no preview for this type of file. Download it to open it.',
-    noPicture: 'The browser cannot display this picture. Download it to view it.',
-    damaged: 'This picture is damaged. Upload the original again.',
-    partlyShown: 'This picture is damaged and only partly shown. Upload the original again.',
-    noPlayback: 'The browser cannot play this file. Download it to play it.',
-    loading: 'Loading…',
-    notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
-    noText: 'This text could not be loaded. Try again later or download the file.',
-    emptyText: 'This file is empty.',
-    textPreview: (shown: string, size: string) =>
-      `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
-    deleted: 'This file was deleted.',
-    failed: 'This file could not be loaded. Try again later.',
-    back: 'Back to the files',
-  },
-
-  details: {
-    title: 'Details',
-    name: 'Name',
-    type: 'Type',
-    size: 'Size',
-    sizeExact: (size: string, bytes: number) =>
-      bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`,
-    dimensions: 'Dimensions',
-    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
-    added: 'Added',
-    expires: 'Expires',
-    hash: 'SHA-256',
-    link: 'Link',
-    altText: 'Alternative text',
-    altTextHint: 'Describes the picture to people who cannot see it.',
-    caption: 'Caption',
-    edit: 'Edit',
-    save: 'Save',
-    saved: 'Saved.',
-    notSaved: (reason: string) => `The changes were not saved. ${reason}`,
-  },
+  viewer,
+  details,
 
   uploads,
 

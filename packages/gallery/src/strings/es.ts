@@ -4,6 +4,7 @@ import { camera, location } from './es-camera.ts'
 import { deletion, trash } from './es-deletion.ts'
 import { tokens } from './es-tokens.ts'
 import { uploads } from './es-uploads.ts'
+import { details, viewer } from './es-viewer.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
 
@@ -75,6 +76,8 @@ export const es: Texts = {
   },
 
   listing: {
+    private: 'Privado',
+    privateHint: 'Los archivos necesitan un token del bucket o un enlace que caduca.',
     noThumbnail: 'Sin vista previa: la imagen está dañada o es demasiado grande',
     title: (bucket: string, page: number) => `${bucket}, página ${formatCount(page)}`,
     range: (from: number, to: number, total: number) =>
@@ -119,6 +122,14 @@ export const es: Texts = {
       year: 'Último año',
     },
     clear: 'Quitar los filtros',
+    matches: ({ count, isExact }: { count: number; isExact: boolean }) =>
+      !isExact
+        ? `Coinciden al menos ${formatCount(count)} archivos`
+        : count === 0
+          ? 'Ningún archivo coincide'
+          : count === 1
+            ? '1 archivo coincide'
+            : `${formatCount(count)} archivos coinciden`,
     none: 'Ningún archivo coincide',
     noneHint: 'Cambia la búsqueda o quita los filtros.',
   },
@@ -165,7 +176,9 @@ export const es: Texts = {
   trash,
 
   link: {
-    expiring: 'Copiar un enlace que caduca',
+    forEveryone: 'Para todos, hasta que el enlace caduque:',
+    forTokens: 'Solo con un token del bucket:',
+    withoutExpiry: 'Enlace sin caducidad',
     needsToken: 'El bucket es privado: el enlace solo funciona con un token del bucket.',
     lifetime: (hours: number) =>
       hours < 24 ? '1 hora' : hours === 24 ? '1 día' : `${formatCount(hours / 24)} días`,
@@ -177,55 +190,8 @@ export const es: Texts = {
   camera,
   location,
 
-  viewer: {
-    label: (name: string) => `Archivo: ${name}`,
-    position: (position: number, total: number) => `${formatCount(position)} de ${formatCount(total)}`,
-    previous: 'Archivo anterior',
-    next: 'Archivo siguiente',
-    details: 'Detalles',
-    copy: 'Copiar enlace',
-    download: 'Descargar',
-    delete: 'Eliminar',
-    openPdf: 'Abrir el PDF',
-    firstPage: 'La primera página del PDF',
-    open: 'Abrir en otra pestaña',
-    noPreview: 'No hay vista previa para este tipo de archivo. Descárgalo para abrirlo.',
-    noPicture: 'El navegador no puede mostrar esta imagen. Descárgala para verla.',
-    damaged: 'Esta imagen está dañada. Sube el original de nuevo.',
-    partlyShown: 'Esta imagen está dañada y solo se muestra en parte. Sube el original de nuevo.',
-    noPlayback: 'El navegador no puede reproducir este archivo. Descárgalo para reproducirlo.',
-    loading: 'Cargando…',
-    notLoaded: 'No se pudo cargar el visor. Comprueba tu conexión y recarga la página.',
-    noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
-    emptyText: 'Este archivo está vacío.',
-    textPreview: (shown: string, size: string) =>
-      `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
-    deleted: 'Este archivo fue eliminado.',
-    failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
-    back: 'Volver a los archivos',
-  },
-
-  details: {
-    title: 'Detalles',
-    name: 'Nombre',
-    type: 'Tipo',
-    size: 'Tamaño',
-    sizeExact: (size: string, bytes: number) =>
-      bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`,
-    dimensions: 'Dimensiones',
-    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} píxeles`,
-    added: 'Añadido',
-    expires: 'Caduca',
-    hash: 'SHA-256',
-    link: 'Enlace',
-    altText: 'Texto alternativo',
-    altTextHint: 'Describe la imagen a quienes no pueden verla.',
-    caption: 'Pie de foto',
-    edit: 'Editar',
-    save: 'Guardar',
-    saved: 'Guardado.',
-    notSaved: (reason: string) => `No se guardaron los cambios. ${reason}`,
-  },
+  viewer,
+  details,
 
   uploads,
 

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Choice } from '../components/choice.tsx'
 import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
@@ -14,6 +14,8 @@ export function Filters() {
   const { router, shownList } = useGallery()
   const { kind, time, name } = router.list.value
   const input = useRef<HTMLInputElement>(null)
+  /** Whether small screens show the choices. */
+  const [open, setOpen] = useState(kind !== noChoice.kind || time !== noChoice.time)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   /** The words that this field has searched for. Others come from the address. */
   const searched = useRef('')
@@ -30,21 +32,33 @@ export function Filters() {
     shownList.choose({ name: words }, name !== '' && words !== '')
   }
   return (
-    <search class="filters" aria-label={strings.filter.label}>
-      <input
-        ref={input}
-        type="search"
-        class="search"
-        autocomplete="off"
-        maxLength={200}
-        aria-label={strings.filter.search}
-        placeholder={strings.filter.search}
-        onInput={({ currentTarget }) => {
-          clearTimeout(timer.current)
-          const words = wordsOf(currentTarget.value)
-          timer.current = setTimeout(() => search(words), searchDelay)
-        }}
-      />
+    <search class={open ? 'filters open' : 'filters'} aria-label={strings.filter.label}>
+      <div class="search">
+        <Icon name="search" />
+        <input
+          ref={input}
+          type="search"
+          autocomplete="off"
+          maxLength={200}
+          aria-label={strings.filter.search}
+          placeholder={strings.filter.search}
+          onInput={({ currentTarget }) => {
+            clearTimeout(timer.current)
+            const words = wordsOf(currentTarget.value)
+            timer.current = setTimeout(() => search(words), searchDelay)
+          }}
+        />
+      </div>
+      <button
+        type="button"
+        class="icon-button filter-switch"
+        aria-label={strings.filter.label}
+        title={strings.filter.label}
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon name="filter" />
+      </button>
       <Choice
         quiet
         label={strings.filter.kind}

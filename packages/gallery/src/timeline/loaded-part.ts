@@ -8,6 +8,8 @@ export interface LoadedPart {
   /** How many items are estimated to be before and after it; 0 only if there are none. */
   readonly before: number
   readonly after: number
+  /** How many of the items before it were loaded once: there are at least as many. */
+  readonly passed: number
   /** Increased when these items replaced others instead of extending them. */
   readonly jumps: number
 }
@@ -30,12 +32,24 @@ export function placeItems(
   position: number,
   ends: ReturnType<typeof endsOf>,
   total: number | null,
-  jumps: number,
+  { passed, jumps }: Pick<LoadedPart, 'passed' | 'jumps'>,
 ): LoadedPart {
   const before = ends.begins ? 0 : Math.max(position, someItems)
   const rest = (total ?? 0) - before - items.length
-  return { items, before, after: ends.ends ? 0 : Math.max(rest, someItems), jumps }
+  const after = ends.ends ? 0 : Math.max(rest, someItems)
+  return { items, before, after, passed: ends.begins ? 0 : passed, jumps }
 }
+
+/** How many items the list has, or, if `isExact` is false, a smaller number. */
+export interface ItemCount {
+  readonly count: number
+  readonly isExact: boolean
+}
+
+export const countItems = ({ items, before, after, passed }: LoadedPart): ItemCount => ({
+  count: passed + items.length,
+  isExact: before + after === 0,
+})
 
 /** Reads the items of a part again, from a stream that begins with its first item or at the begin of the list. */
 export async function readAgain(
@@ -68,4 +82,5 @@ export const withoutEnds = (part: LoadedPart, fromBegin: number, fromEnd: number
   items: part.items.slice(fromBegin, part.items.length - fromEnd),
   before: part.before + fromBegin,
   after: part.after + fromEnd,
+  passed: part.passed + fromBegin,
 })

@@ -7,7 +7,7 @@ export function measuresFor(width: number, list: boolean, byMonth: boolean): Mea
   return {
     width,
     byMonth,
-    rowHeight: small ? 120 : width < 1000 ? 170 : 210,
+    rowHeight: small ? 120 : width < 1000 ? 170 : width < 1800 ? 210 : 240,
     gap: small ? 4 : 12,
     headingHeight: small ? 44 : 52,
     // Names would be shortened to a few letters.

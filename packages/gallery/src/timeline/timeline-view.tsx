@@ -14,26 +14,27 @@ export function TimelineView() {
   const loading = timeline.loading.value
   const error = timeline.error.value
   const total = timeline.total.value
-  const about = total === null || error !== null ? '' : strings.files(total)
+  const matches = timeline.matches.value
+  // While other items are loading, the number is that of the former ones.
+  const found = matches === null || loading || error !== null ? '' : strings.filter.matches(matches)
+  const about = total === null || error !== null ? (matches?.count ? found : '') : strings.files(total)
+  const filtered = isFiltered(shownList.filter.value)
+  const isEmpty = !filtered && error === null && loaded?.items.length === 0
   return (
     <>
-      <ListHead about={about}>
-        <OrderButton />
-      </ListHead>
-      <Filters />
+      <ListHead about={about}>{!isEmpty && <OrderButton />}</ListHead>
+      {!isEmpty && <Filters />}
       <p class="off-screen" role="status">
-        {loading ? strings.listing.loading : error === null && strings.timeline.loaded}
+        {loading ? strings.listing.loading : error === null && (found || strings.timeline.loaded)}
       </p>
       {error !== null && !loading ? (
         <FailedPage reason={error} onRetry={() => void timeline.refresh()} />
       ) : loaded === null ? (
         <PageSkeleton />
+      ) : isEmpty ? (
+        <EmptyBucket />
       ) : loaded.items.length === 0 ? (
-        isFiltered(shownList.filter.value) ? (
-          <NoMatch />
-        ) : (
-          <EmptyBucket />
-        )
+        <NoMatch />
       ) : (
         <TimelineGrid list={shownList.view.value === 'list'} />
       )}
@@ -44,7 +45,7 @@ export function TimelineView() {
 function NoMatch() {
   return (
     <div class="state">
-      <Icon name="info" size={40} />
+      <Icon name="search" size={40} />
       <h2>{strings.filter.none}</h2>
       <p>{strings.filter.noneHint}</p>
     </div>
@@ -62,7 +63,7 @@ function OrderButton() {
       title={strings.timeline.switchOrder}
       onClick={() => shownList.choose({ order: reverse(order) })}
     >
-      <Icon name={order === 'newest' ? 'down' : 'up'} size={18} />
+      <Icon name={order} />
       <span class="off-screen-narrow">{label}</span>
     </button>
   )

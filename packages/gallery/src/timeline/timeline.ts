@@ -6,7 +6,15 @@ import { errorMessage, isUnauthorized } from '../service/errors.ts'
 import { type ItemFilter, isFiltered, type Order, queryFrom, reverse } from './item-list-query.ts'
 import { type ItemStream, openItemStream } from './item-stream.ts'
 import { chunk, findAt, loadBegin, loadEnd, loadFrom, skipUntil, type Window } from './load-window.ts'
-import { endsOf, type LoadedPart, placeItems, readAgain, withoutEnds } from './loaded-part.ts'
+import {
+  countItems,
+  endsOf,
+  type ItemCount,
+  type LoadedPart,
+  placeItems,
+  readAgain,
+  withoutEnds,
+} from './loaded-part.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
 export interface Timeline {
@@ -18,8 +26,10 @@ export interface Timeline {
   /** Why they could not be loaded; null if they are loaded or loading. */
   readonly error: ReadonlySignal<string | null>
   readonly order: ReadonlySignal<Order>
-  /** The number of all items, if it is known. */
+  /** The number of all items of the bucket; null if it is unknown or a filter is chosen. */
   readonly total: ReadonlySignal<number | null>
+  /** The number of items that match the filter, as far as they are loaded; null if none is chosen. */
+  readonly matches: ReadonlySignal<ItemCount | null>
   /** The items of the whole list in its order, from one on, or from the begin. Independent of what is loaded. */
   open(start: Media | null, batchSize: number): ItemStream
   /** Loads the items after (`forward`) or before the loaded ones. */
@@ -66,6 +76,9 @@ export function createTimeline({
   const loading = signal(true)
   const error = signal<string | null>(null)
   const total = computed(() => (isFiltered(filter.value) ? null : parts.total.value))
+  const matches = computed(() =>
+    loaded.value === null || !isFiltered(filter.value) ? null : countItems(loaded.value),
+  )
   let aborter = new AbortController()
   /** The streams that continue at the end and at the begin of the loaded part; null if they must be opened. */
   const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
@@ -91,8 +104,8 @@ export function createTimeline({
     items: readonly Media[],
     position: number,
     ends: { begins: boolean; ends: boolean },
-    jumps: number,
-  ) => placeItems(items, position, ends, total.peek(), jumps)
+    history: Pick<LoadedPart, 'passed' | 'jumps'>,
+  ) => placeItems(items, position, ends, total.peek(), history)
 
   /** Replaces the loaded items. `load` returns null if they cannot be found. */
   async function replace(load: () => Promise<Window | null>): Promise<void> {
@@ -109,7 +122,7 @@ export function createTimeline({
       batch(() => {
         if (window !== null) {
           Object.assign(streams, { forward: window.forward, backward: window.backward })
-          setLoaded(place(window.items, window.position, window.ends, jumps))
+          setLoaded(place(window.items, window.position, window.ends, { passed: 0, jumps }))
         }
         error.value = null
         loading.value = false
@@ -160,7 +173,8 @@ export function createTimeline({
       const position = Math.max(0, forward ? current.before : current.before - more.length)
       const begins = forward ? current.before === 0 : stream.ended
       const ends = forward ? stream.ended : current.after === 0
-      setLoaded(place(items, position, { begins, ends }, current.jumps))
+      const passed = forward ? current.passed : Math.max(0, current.passed - more.length)
+      setLoaded(place(items, position, { begins, ends }, { ...current, passed }))
     } catch {
       // `watch` has handled lost connections and invalid tokens. The next call opens the stream again.
       streams[key] = null
@@ -195,7 +209,7 @@ export function createTimeline({
       const items = await readAgain(stream, order.value, now)
       if (abort.aborted || loaded.peek() !== now || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
-      setLoaded(place(items, now.before, { begins, ends: stream.ended }, now.jumps))
+      setLoaded(place(items, now.before, { begins, ends: stream.ended }, now))
       return true
     } catch {
       // `watch` has handled lost connections and invalid tokens; the items shown stay.
@@ -215,7 +229,7 @@ export function createTimeline({
     }),
     effect(() => {
       const now = total.value === null ? null : loaded.peek()
-      if (now !== null) loaded.value = placeItems(now.items, now.before, endsOf(now), total.value, now.jumps)
+      if (now !== null) loaded.value = placeItems(now.items, now.before, endsOf(now), total.value, now)
     }),
   ]
 
@@ -226,6 +240,7 @@ export function createTimeline({
     error,
     order,
     total,
+    matches,
     open: (start, batchSize) =>
       openItemStream(client, connection, { ...queryFrom(order.value, filter.value, start), batchSize }),
     extend,

@@ -1,18 +1,8 @@
-import { useEffect, useState } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 
-type View = typeof import('./tokens-view.tsx')
-
-/** Loads the code of the list of tokens, which few people need. */
+/** The list of tokens, when its code is loaded. */
 export function TokensPage() {
-  const { connection } = useGallery()
-  const [view, setView] = useState<View | null>(null)
-  useEffect(() => {
-    void connection
-      .untilReached()
-      .then(() => import('./tokens-view.tsx'))
-      .then((loaded) => setView(loaded))
-  }, [connection])
+  const view = useCode(() => import('./tokens-view.tsx'))
   return view === null ? <p role="status">{strings.tokens.loading}</p> : <view.TokensView />
 }

@@ -33,7 +33,7 @@ export function TokensView() {
         <div class="listing-tools">
           <button type="button" class="button small" onClick={() => router.go({ page: null, item: null })}>
             <Icon name="previous" size={18} />
-            <span class="off-screen-narrow">{strings.tokens.back}</span>
+            {strings.tokens.back}
           </button>
           <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
             {strings.tokens.create}

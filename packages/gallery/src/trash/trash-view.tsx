@@ -33,7 +33,7 @@ export function TrashView() {
         <div class="listing-tools">
           <button type="button" class="button small" onClick={() => router.go({ page: null, item: null })}>
             <Icon name="previous" size={18} />
-            <span class="off-screen-narrow">{strings.trash.back}</span>
+            {strings.trash.back}
           </button>
           {items !== null && items.length > 0 && (
             <button type="button" class="button small bad" disabled={busy} onClick={() => setAsking('all')}>

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks'
 import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
-import { plainUrl } from '../service/urls.ts'
+import { isPrivate, plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 import { CameraEntries } from './camera-entries.tsx'
-import { EditDetails } from './edit-details.tsx'
 import { Entry } from './entry.tsx'
 
 /** The properties of an item. */
@@ -18,7 +18,7 @@ export function Details({ media }: { media: Media }) {
     return (
       <aside class="details" aria-label={strings.details.title}>
         <h2>{strings.details.title}</h2>
-        <EditDetails media={media} onDone={() => setEditing(null)} />
+        <Editing media={media} onDone={() => setEditing(null)} />
       </aside>
     )
   return (
@@ -65,8 +65,15 @@ export function Details({ media }: { media: Media }) {
             aria-label={strings.details.link}
             onFocus={(event) => event.currentTarget.select()}
           />
+          {isPrivate(media) && <p class="small muted">{strings.link.needsToken}</p>}
         </Entry>
       </dl>
     </aside>
   )
+}
+
+/** The form that changes the texts of an item, when its code is loaded. */
+function Editing(props: { media: Media; onDone: () => void }) {
+  const form = useCode(() => import('./edit-details.tsx'))
+  return form === null ? <p role="status">{strings.viewer.loading}</p> : <form.EditDetails {...props} />
 }

@@ -1,21 +1,32 @@
 import type { Media, TaggedMedia } from '@mediabucket/client'
 import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
+import { type ItemTexts, type TextName, textNames, typedText } from '../service/edits.ts'
 import { errorMessage } from '../service/errors.ts'
 import { strings } from '../strings.ts'
+import { TextField } from './text-field.tsx'
 
-/** A form that changes the texts of an item. An edit by others in the meantime is not overwritten. */
+interface Versions {
+  /** What the form was opened with. */
+  readonly opened: Media
+  /** What the server has, as far as it is known. */
+  readonly current: TaggedMedia
+  /** The texts of others that differ from those that were typed. */
+  readonly theirs: Partial<ItemTexts>
+}
+
+/** A form that changes the texts of an item. ItemTexts that others have changed in the meantime are shown beside those that were typed. */
 export function EditDetails({ media, onDone }: { media: Media; onDone: () => void }) {
   const { edits, mediaCache, notices } = useGallery()
-  const [before, setBefore] = useState<TaggedMedia | null>(null)
+  const [versions, setVersions] = useState<Versions | null>(null)
   const [busy, setBusy] = useState(false)
 
   useEffect(() => {
     let unmounted = false
     edits
       .load(media.id)
-      .then((tagged) => {
-        if (!unmounted) setBefore(tagged)
+      .then((loaded) => {
+        if (!unmounted) setVersions({ opened: loaded.media, current: loaded, theirs: {} })
       })
       .catch((error: unknown) => {
         notices.show(errorMessage(error), { tone: 'bad' })
@@ -26,19 +37,27 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     }
   }, [media.id])
 
-  async function save(loaded: TaggedMedia, form: HTMLFormElement): Promise<void> {
+  async function save({ opened, current }: Versions, form: HTMLFormElement): Promise<void> {
     const fields = new FormData(form)
-    const textOf = (name: string) => `${fields.get(name) ?? ''}`.trim() || null
+    const textOf = (name: TextName) => typedText(`${fields.get(name) ?? ''}`)
     setBusy(true)
     try {
-      const changes = {
-        filename: textOf('filename'),
-        alt_text: textOf('alt_text'),
-        caption: textOf('caption'),
+      const texts = { filename: textOf('filename'), alt_text: textOf('alt_text'), caption: textOf('caption') }
+      const result = await edits.save(current, texts)
+      if ('conflict' in result) {
+        const { media: now } = result.conflict
+        const theirs: Partial<Record<TextName, string | null>> = {}
+        for (const name of textNames)
+          if (texts[name] === typedText(current.media[name])) setField(form, name, now[name] ?? null)
+          else if (now[name] !== opened[name] && texts[name] !== typedText(now[name]))
+            theirs[name] = now[name] ?? null
+        setVersions({ opened, current: result.conflict, theirs })
+        setBusy(false)
+        return
       }
       // An edit changes no URL, and its response has no signed ones.
       const { url, variants } = media
-      mediaCache.putEdited({ ...(await edits.save(loaded, changes)), url, variants })
+      mediaCache.putEdited({ ...result.saved, url, variants })
       notices.show(strings.details.saved)
       onDone()
     } catch (error) {
@@ -47,45 +66,43 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     }
   }
 
-  if (before === null) return <p role="status">{strings.viewer.loading}</p>
-  const { filename, alt_text, caption } = before.media
+  if (versions === null) return <p role="status">{strings.viewer.loading}</p>
+  const { opened, theirs } = versions
+  const inConflict = opened !== versions.current.media
+  const textsOf = (name: TextName) => ({ name, text: opened[name] ?? null, theirs: theirs[name] })
   return (
     <form
       class="edit-details"
       onSubmit={(event) => {
         event.preventDefault()
-        void save(before, event.currentTarget)
+        if (!busy) void save(versions, event.currentTarget)
       }}
     >
-      <label>
-        {strings.details.name}
-        <input type="text" name="filename" autocomplete="off" defaultValue={filename ?? ''} />
-      </label>
-      <label>
-        {strings.details.altText}
-        <textarea
-          name="alt_text"
-          rows={2}
-          maxLength={1000}
-          aria-describedby="alt-text-hint"
-          defaultValue={alt_text ?? ''}
-        />
-      </label>
-      <p id="alt-text-hint" class="small muted">
-        {strings.details.altTextHint}
+      <TextField {...textsOf('filename')} label={strings.details.name} rows={1} />
+      <TextField
+        {...textsOf('alt_text')}
+        label={strings.details.altText}
+        hint={strings.details.altTextHint}
+        rows={2}
+        maxLength={1000}
+      />
+      <TextField {...textsOf('caption')} label={strings.details.caption} rows={3} maxLength={5000} />
+      <p role="alert" class="edit-conflict">
+        {inConflict && strings.details.conflict}
       </p>
-      <label>
-        {strings.details.caption}
-        <textarea name="caption" rows={3} maxLength={5000} defaultValue={caption ?? ''} />
-      </label>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={onDone}>
           {strings.cancel}
         </button>
-        <button type="submit" class="button primary" disabled={busy}>
-          {strings.details.save}
+        <button type="submit" class="button primary" aria-disabled={busy}>
+          {inConflict ? strings.details.saveMine : strings.details.save}
         </button>
       </div>
     </form>
   )
+}
+
+function setField(form: HTMLFormElement, name: TextName, text: string | null): void {
+  const field = form.elements.namedItem(name)
+  if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = text ?? ''
 }

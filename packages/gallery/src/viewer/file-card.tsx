@@ -1,26 +1,21 @@
-import type { Media } from '@mediabucket/client'
 import { useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import type { Kind } from '../format/kind.ts'
 import { formatSize } from '../format/size.ts'
-import type { FileAccess } from '../service/file-access.ts'
 import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { Backdrop } from './backdrop.tsx'
 import { downloadLink } from './download-link.ts'
+import type { FileSlideProps } from './slide-props.ts'
+
+interface FileCardProps extends FileSlideProps {
+  readonly kind: Kind
+  readonly about: string
+}
 
 /** A file as a card with its name and its size, or the first page of a PDF, and buttons to open or download it. */
-export function FileCard({
-  media,
-  files,
-  kind,
-  about,
-}: {
-  media: Media
-  files: FileAccess
-  kind: Kind
-  about: string
-}) {
-  const [noPicture, setNoPicture] = useState(false)
+export function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
+  const [picture, setPicture] = useState<'loading' | 'shown' | 'none'>('loading')
   const opening = isPrivate(media)
     ? {
         href: plainUrl(media),
@@ -45,13 +40,15 @@ export function FileCard({
       </a>
     </span>
   )
-  if (kind === 'pdf' && media.variants && !noPicture)
+  if (kind === 'pdf' && media.variants && picture !== 'none')
     return (
       <div class="slide-pdf">
+        {picture === 'loading' && <Backdrop media={media} placeholders={placeholders} />}
         <img
           src={bytesUrl(media, 'medium')}
           alt={strings.viewer.firstPage}
-          onError={() => setNoPicture(true)}
+          onLoad={() => setPicture('shown')}
+          onError={() => setPicture('none')}
         />
         {actions}
       </div>

@@ -67,7 +67,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     event.preventDefault()
     const element = document.createElement('div')
     element.className = 'pswp__content slide'
-    render(<FileSlide media={item} files={files} />, element)
+    render(<FileSlide media={item} files={files} placeholders={placeholders} />, element)
     stopSwipingInside(element)
     content.element = element
     content.onLoaded()
@@ -90,7 +90,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     if (item) {
       element.textContent = ''
       element.className = 'slide'
-      render(<PictureErrorCard media={item} files={files} />, element)
+      render(<PictureErrorCard media={item} files={files} placeholders={placeholders} />, element)
     }
     return element
   })

@@ -30,7 +30,8 @@ export function useTimelineNavigation(id: string): Navigation {
   }, [nearEnd, loaded, timeline])
 
   const stepTo = (item: string | undefined) => (item === undefined ? null : () => router.show(item))
-  const total = timeline.total.value
+  const matches = timeline.matches.value
+  const total = matches?.isExact ? matches.count : timeline.total.value
   return {
     shown: id,
     ids: index >= 0 ? swiped.current : loaded === null ? null : [id],

@@ -2,7 +2,8 @@ import type { Media } from '@mediabucket/client'
 import { Icon } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
-import { ExpiringLinks } from '../selection/expiring-links.tsx'
+import { CopyLinks } from '../selection/copy-links.tsx'
+import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { downloadLink } from './download-link.ts'
 
@@ -18,12 +19,12 @@ export function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsPr
   return (
     <div class="viewer-actions">
       <IconButton icon="info" label={strings.viewer.details} pressed={detailsOpen} onClick={onDetails} />
-      <IconButton
-        icon="link"
+      <CopyLinks
         label={strings.viewer.copy}
-        onClick={() => void sharing.copyLinks([media.id])}
+        ids={() => [media.id]}
+        isPrivate={isPrivate(media)}
+        menu="viewer-links"
       />
-      <ExpiringLinks menu="viewer-links" ids={() => [media.id]} />
       <a
         class="icon-button"
         href={link.href}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { IconButton } from '../../components/icon-button.tsx'
 import { useGallery } from '../../gallery.ts'
+import { CopyLinks } from '../../selection/copy-links.tsx'
 import { strings } from '../../strings.ts'
 import { canFit } from '../uploads-view.ts'
 import { TrayNotes } from './tray-notes.tsx'
@@ -13,7 +14,7 @@ const rowsPerStep = 50
 
 /** The list of uploads, in a corner of the page. */
 export function UploadTray() {
-  const { uploads, notices, usage, copyUploaded } = useGallery()
+  const { uploads, notices, usage } = useGallery()
   const [open, setOpen] = useState(true)
   const [maxRows, setMaxRows] = useState(rowsPerStep)
   const { rows, totals, waitingForServer } = uploads.view.value
@@ -44,7 +45,12 @@ export function UploadTray() {
       <header class="tray-head">
         <h2>{headline}</h2>
         {ended && done > 0 && (
-          <IconButton icon="link" label={strings.uploads.copy} onClick={() => void copyUploaded()} />
+          <CopyLinks
+            label={strings.uploads.copy}
+            ids={() => uploader?.uploadedIds() ?? []}
+            isPrivate={usage.bucket.value?.private === true}
+            menu="uploaded-links"
+          />
         )}
         {uploader && left > paused && (
           <IconButton icon="pause" label={strings.uploads.pauseAll} onClick={uploader.pauseAll} />

@@ -1,0 +1,58 @@
+import { formatCount } from '../format/count.ts'
+import type { Texts } from './en.ts'
+
+export const viewer: Texts['viewer'] = {
+  label: (name: string) => `Datei: ${name}`,
+  position: (position: number, total: number) => `${formatCount(position)} von ${formatCount(total)}`,
+  previous: 'Vorige Datei',
+  next: 'Nächste Datei',
+  details: 'Details',
+  copy: 'Link kopieren',
+  download: 'Herunterladen',
+  delete: 'Löschen',
+  openPdf: 'PDF öffnen',
+  firstPage: 'Die erste Seite der PDF-Datei',
+  open: 'In neuem Tab öffnen',
+  noPreview: 'Für diese Art von Datei gibt es keine Vorschau. Lade sie herunter, um sie zu öffnen.',
+  noPicture: 'Der Browser kann dieses Bild nicht anzeigen. Lade es herunter, um es anzusehen.',
+  damaged: 'Dieses Bild ist beschädigt. Lade das Original erneut hoch.',
+  partlyShown: 'Dieses Bild ist beschädigt und nur teilweise zu sehen. Lade das Original erneut hoch.',
+  noPlayback: 'Der Browser kann diese Datei nicht abspielen. Lade sie herunter, um sie abzuspielen.',
+  loading: 'Wird geladen…',
+  notLoaded: 'Die Anzeige konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
+  noText: 'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
+  emptyText: 'Diese Datei ist leer.',
+  textPreview: (shown: string, size: string) =>
+    `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
+  deleted: 'Diese Datei wurde gelöscht.',
+  failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
+  back: 'Zurück zu den Dateien',
+}
+
+export const details: Texts['details'] = {
+  title: 'Details',
+  name: 'Name',
+  type: 'Typ',
+  size: 'Größe',
+  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} Byte)`),
+  dimensions: 'Abmessungen',
+  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} Pixel`,
+  added: 'Hinzugefügt',
+  expires: 'Läuft ab',
+  hash: 'SHA-256',
+  link: 'Link',
+  altText: 'Alternativtext',
+  altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
+  caption: 'Bildunterschrift',
+  edit: 'Bearbeiten',
+  save: 'Speichern',
+  saved: 'Gespeichert.',
+  notSaved: (reason: string) => `Die Änderungen wurden nicht gespeichert. ${reason}`,
+  conflict:
+    'Andere haben diese Datei geändert, seit du das Formular geöffnet hast. Es wurde nichts gespeichert. Vergleiche die Texte; speichere dann deine oder übernimm ihre.',
+  theirs: 'Von anderen gespeichert:',
+  noText: 'kein Text',
+  useTheirs: 'Übernehmen',
+  useTheirsOf: (label: string) => `Übernehmen: ${label}`,
+  saveMine: 'Meine speichern',
+}

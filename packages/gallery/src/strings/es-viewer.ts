@@ -1,0 +1,58 @@
+import { formatCount } from '../format/count.ts'
+import type { Texts } from './en.ts'
+
+export const viewer: Texts['viewer'] = {
+  label: (name: string) => `Archivo: ${name}`,
+  position: (position: number, total: number) => `${formatCount(position)} de ${formatCount(total)}`,
+  previous: 'Archivo anterior',
+  next: 'Archivo siguiente',
+  details: 'Detalles',
+  copy: 'Copiar enlace',
+  download: 'Descargar',
+  delete: 'Eliminar',
+  openPdf: 'Abrir el PDF',
+  firstPage: 'La primera página del PDF',
+  open: 'Abrir en otra pestaña',
+  noPreview: 'No hay vista previa para este tipo de archivo. Descárgalo para abrirlo.',
+  noPicture: 'El navegador no puede mostrar esta imagen. Descárgala para verla.',
+  damaged: 'Esta imagen está dañada. Sube el original de nuevo.',
+  partlyShown: 'Esta imagen está dañada y solo se muestra en parte. Sube el original de nuevo.',
+  noPlayback: 'El navegador no puede reproducir este archivo. Descárgalo para reproducirlo.',
+  loading: 'Cargando…',
+  notLoaded: 'No se pudo cargar el visor. Comprueba tu conexión y recarga la página.',
+  noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
+  emptyText: 'Este archivo está vacío.',
+  textPreview: (shown: string, size: string) =>
+    `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
+  deleted: 'Este archivo fue eliminado.',
+  failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
+  back: 'Volver a los archivos',
+}
+
+export const details: Texts['details'] = {
+  title: 'Detalles',
+  name: 'Nombre',
+  type: 'Tipo',
+  size: 'Tamaño',
+  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),
+  dimensions: 'Dimensiones',
+  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} píxeles`,
+  added: 'Añadido',
+  expires: 'Caduca',
+  hash: 'SHA-256',
+  link: 'Enlace',
+  altText: 'Texto alternativo',
+  altTextHint: 'Describe la imagen a quienes no pueden verla.',
+  caption: 'Pie de foto',
+  edit: 'Editar',
+  save: 'Guardar',
+  saved: 'Guardado.',
+  notSaved: (reason: string) => `No se guardaron los cambios. ${reason}`,
+  conflict:
+    'Otras personas han cambiado este archivo desde que abriste el formulario. No se guardó nada. Compara los textos; después guarda los tuyos o usa los suyos.',
+  theirs: 'Guardado por otras personas:',
+  noText: 'sin texto',
+  useTheirs: 'Usar el suyo',
+  useTheirsOf: (label: string) => `Usar el suyo: ${label}`,
+  saveMine: 'Guardar el mío',
+}
