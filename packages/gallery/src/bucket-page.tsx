@@ -14,7 +14,7 @@ import { NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
 import { strings } from './strings.ts'
 import { TimelineView } from './timeline/timeline-view.tsx'
 import { TokensPage } from './tokens/tokens-page.tsx'
-import { TrashView } from './trash/trash-view.tsx'
+import { TrashPage } from './trash/trash-page.tsx'
 import { DropZone } from './uploads/drop-zone.tsx'
 import { UploadTray } from './uploads/tray/upload-tray.tsx'
 import { Viewer } from './viewer/viewer.tsx'
@@ -57,7 +57,7 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
       </button>
       <Header />
       <main id="media" tabIndex={-1}>
-        {trash ? <TrashView /> : tokens ? <TokensPage /> : page === null ? <TimelineView /> : <ListingView />}
+        {trash ? <TrashPage /> : tokens ? <TokensPage /> : page === null ? <TimelineView /> : <ListingView />}
       </main>
       <footer class="foot">
         <div class="dock">
