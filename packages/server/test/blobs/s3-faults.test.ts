@@ -125,6 +125,21 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     expect([await sweep(), await sweep(), await opened.count()]).toEqual([0, 1, 0])
   })
 
+  test('U2 all files of a refused request are removed, however slow the store is', async () => {
+    await using opened = await faultyStore()
+    const { store, state } = opened
+    const files = await Promise.all(Array.from({ length: 100 }, () => receiveBytes(store, randomBytes(10))))
+    // The store removes one object at a time: all together take longer than the deadline of each.
+    let free = performance.now()
+    state.treat = (method) => {
+      if (method !== 'DELETE') return 'pass'
+      free = Math.max(free, performance.now()) + 40
+      return { delay: free - performance.now() }
+    }
+    await store.discard(files)
+    expect(await opened.count()).toBe(0)
+  })
+
   test.each([
     ['of one request', 100_000],
     ['in parts', 20_000_000],

@@ -1,4 +1,5 @@
 import type { S3Location } from '../../core/s3-location.ts'
+import { settleAll } from '../../core/settle-all.ts'
 import type { BlobStore, IntentLog } from '../blobs.ts'
 import type { PartLog } from '../partial-uploads.ts'
 import type { ReceivedBlob } from '../received-blob.ts'
@@ -13,6 +14,9 @@ import { createS3Clients } from './s3-client.ts'
 import { createS3PartialUploads } from './s3-partial-uploads.ts'
 import { createS3Variants } from './s3-variants.ts'
 import { createShareObject } from './share-object.ts'
+
+/** Files that one request discards at the same time. The deadline of a removal begins when it is sent, so others must not delay it. */
+const parallelism = 16
 
 /**
  * Stores blobs as objects, each under the id of its item, in a bucket of an S3 store. Processes share nothing else, so any number of them
@@ -71,7 +75,7 @@ export async function openS3Blobs(options: {
     async discard(blobs) {
       for (const blob of blobs) discarded.add(blob)
       const own = blobs.filter((blob) => !resumed.has(blob))
-      const results = await Promise.allSettled(own.map(({ id }) => calls.remove(blobKey(prefix, id))))
+      const results = await settleAll(own, parallelism, ({ id }) => calls.remove(blobKey(prefix, id)))
       const removed = own.filter((_, at) => results[at]?.status === 'fulfilled')
       intents.release(blobs.map(({ id }) => id))
       await intents.clear(removed.map(({ id }) => id))
