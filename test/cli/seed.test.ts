@@ -3,6 +3,7 @@ import sharp from 'sharp'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databaseSettings, prepareDatabase } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { seed } from '../harness/seed.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
@@ -69,7 +70,9 @@ test('L4 seed adds to existing items', async () => {
 
 test('seed works before the first start', async () => {
   await using directory = await temporaryDirectory()
-  const { stdout } = await runCommand(['seed', '--items', '3'], { MEDIABUCKET_DATA: directory.path })
+  prepareDatabase(directory.path)
+  const settings = { ...(await databaseSettings(directory.path)), MEDIABUCKET_DATA: directory.path }
+  const { stdout } = await runCommand(['seed', '--items', '3'], settings)
   const { token } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
   await using later = await startServer({}, directory.path)
   const page = await readPage(

@@ -1,6 +1,6 @@
 import type { BucketId } from '../records.ts'
 import { integer } from '../rows.ts'
-import { seedItem } from '../seed-items.ts'
+import { type SeededMedia, seedItem } from '../seed-items.ts'
 import { createSeedPictures } from '../seed-pictures.ts'
 import { lockBuckets } from './locked-buckets.ts'
 import { appendMedia, removeNumbers } from './media-rows.ts'
@@ -8,6 +8,7 @@ import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { runTransaction } from './transaction.ts'
+import { bytesArray } from './values.ts'
 
 /** Rows of one transaction. It takes about 50 ms, during which a running server's writes to the bucket wait. */
 const chunk = 1_000
@@ -25,10 +26,7 @@ interface SeedOptions {
   readonly onProgress?: (done: number, of: number) => void
 }
 
-/**
- * Adds rows without bytes, or small pictures, to a bucket; safe while servers are running. Returns the bucket's new total. The first
- * thumbnail of a picture records its ThumbHash.
- */
+/** Adds rows without bytes, or small pictures, to a bucket; safe while servers are running. Returns the bucket's new total. */
 export async function seedPostgresBucket(options: SeedOptions): Promise<{ total: number }> {
   const { url, bucket, items, deleteEvery = Number.POSITIVE_INFINITY, onProgress = () => {} } = options
   const create = options.pictures ? createSeedPictures() : seedItem
@@ -43,11 +41,9 @@ export async function seedPostgresBucket(options: SeedOptions): Promise<{ total:
     const now = Date.now()
     const indexes = Array.from({ length: count }, (_, index) => index)
     const deleted = indexes.filter((index) => (done + index + 1) % deleteEvery === 0)
-    await appendMedia(
-      transaction,
-      bucketId,
-      indexes.map((index) => create(done + index, now)),
-    )
+    const added = indexes.map((index) => create(done + index, now))
+    await appendMedia(transaction, bucketId, added)
+    await setPreviews(session, added)
     await removeNumbers(
       transaction,
       bucketId,
@@ -72,6 +68,18 @@ export async function seedPostgresBucket(options: SeedOptions): Promise<{ total:
   } finally {
     await connections.close()
   }
+}
+
+/** Records the ThumbHashes of generated pictures. */
+async function setPreviews(session: Session, added: readonly SeededMedia[]): Promise<void> {
+  const previews = added.flatMap(({ item: { id, thumbhash } }) => (thumbhash ? [{ id, thumbhash }] : []))
+  if (previews.length === 0) return
+  await session.run(
+    `UPDATE media SET thumbhash = preview.thumbhash
+    FROM unnest($1::text[], $2::bytea[]) AS preview (id, thumbhash) WHERE media.id = preview.id`,
+    previews.map(({ id }) => id),
+    bytesArray(previews.map(({ thumbhash }) => thumbhash)),
+  )
 }
 
 async function ensureBucket(session: Session, name: string): Promise<BucketId> {
