@@ -2,6 +2,8 @@ import { benchDownloads } from './downloads.ts'
 import { reportDownloads } from './downloads-report.ts'
 import { benchGallery } from './gallery.ts'
 import { reportGallery } from './gallery-report.ts'
+import { benchItems } from './items.ts'
+import { reportItems } from './items-report.ts'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
 import { benchPostgres } from './postgres.ts'
@@ -25,6 +27,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 0.2, large: 5_000, buckets: 5 }
       : { rounds: 5, seconds: 3, large: 1_000_000, buckets: 1000 }
     return reportListing(await benchListing(extent, log))
+  },
+
+  async items(short) {
+    const extent = short
+      ? { rounds: 1, batch: 2, small: 5_000, large: 20_000, lines: 1_000 }
+      : { rounds: 20, batch: 10, small: 1_000_000, large: 10_000_000, lines: 400_000 }
+    return reportItems(await benchItems(extent, log))
   },
 
   async uploads(short) {

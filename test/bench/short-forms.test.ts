@@ -14,6 +14,7 @@ const isChosen = (suite: string) => suite === 'listing' || process.env['MEDIABUC
 
 const suites = [
   { suite: 'listing', bars: 14 },
+  { suite: 'items', bars: 27 },
   { suite: 'uploads', bars: 14 },
   { suite: 'downloads', bars: 7 },
   { suite: 'variants', bars: 2 },

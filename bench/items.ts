@@ -1,0 +1,238 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openPostgresCatalog } from '../packages/server/src/catalog/postgres/catalog.ts'
+import { seedPostgresBucket } from '../packages/server/src/catalog/postgres/seed.ts'
+import { openSqliteCatalog } from '../packages/server/src/catalog/sqlite/catalog.ts'
+import { seedBucket } from '../packages/server/src/catalog/sqlite/seed.ts'
+import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
+import { describeBucket, type ItemBucket } from './item-buckets.ts'
+import { type ItemRequest, reads, writes } from './item-requests.ts'
+import { startMediabucket } from './mediabucket.ts'
+import type { Row } from './rounds.ts'
+import { type Measure, median, type Subject } from './subject.ts'
+
+/** How many: the short form proves that the bench runs, and measures nothing. */
+export interface ItemsExtent {
+  readonly rounds: number
+  /** Requests of each case in each round. */
+  readonly batch: number
+  /** Items of the two buckets on SQLite; the bucket on PostgreSQL has as many as the small one. */
+  readonly small: number
+  readonly large: number
+  /** Lines of a stream that are read. */
+  readonly lines: number
+}
+
+export interface ItemsResults {
+  readonly rows: readonly Row[]
+  readonly searches: readonly string[]
+  readonly others: readonly string[]
+  /** The growth of the peak of resident memory during the stream of the large bucket. Bytes. */
+  readonly streamMemory: number
+}
+
+/** A bucket on an engine. */
+interface Target {
+  readonly name: 'small' | 'large' | 'PostgreSQL'
+  readonly subject: Subject
+  readonly bucket: ItemBucket
+}
+
+/** The title of a case of a target. */
+export const titleOf = (id: string, target: Target['name']): string => `${id}, ${target}`
+
+const settings = {
+  // Pages are found and rendered for each request, and have ten links.
+  MEDIABUCKET_PAGE_CACHE: '0',
+  MEDIABUCKET_LINKS: 'window',
+}
+
+/** Sends the same requests to a small and a large bucket on SQLite, and to a small one on PostgreSQL, in turn. */
+export async function benchItems(extent: ItemsExtent, report: (text: string) => void): Promise<ItemsResults> {
+  const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
+  const stops: (() => Promise<void>)[] = []
+  try {
+    const data = join(scratch, 'data')
+    const [small, large] = await fillSqlite(data, extent, report)
+    const serve = async (directory: string, more: Readonly<Record<string, string>>, name: string) => {
+      const subject = await startMediabucket(directory, { ...settings, ...more }, name)
+      stops.push(subject.stop)
+      return subject
+    }
+    const sqlite = await serve(data, {}, 'SQLite')
+    const targets: Target[] = [
+      { name: 'small', subject: sqlite, bucket: small },
+      { name: 'large', subject: sqlite, bucket: large },
+    ]
+    report('starting PostgreSQL')
+    execFileSync('chmod', ['755', scratch])
+    const cluster = join(scratch, 'postgres')
+    mkdirSync(cluster)
+    const server = await startPostgres(cluster, { fsync: 'on', shared_buffers: '256MB' })
+    stops.push(() => stopPostgres(cluster))
+    await onServer(server.url('postgres'), 'CREATE DATABASE service')
+    const url = server.url('service')
+    const bucket = await fillPostgres(url, extent.small, report)
+    const files = join(scratch, 'files')
+    const subject = await serve(files, { MEDIABUCKET_DATABASE_URL: url }, 'PostgreSQL')
+    targets.push({ name: 'PostgreSQL', subject, bucket })
+
+    const rows = [
+      ...(await inTurn(targets, reads, extent, report)),
+      ...(await inTurn(targets, writes, extent, report)),
+    ]
+    let streamMemory = 0
+    for (const target of targets) {
+      report(`stream, ${target.name}`)
+      const { measure, memory } = await stream(target, extent.lines)
+      if (target.name === 'large') streamMemory = memory
+      rows.push({ id: titleOf(streamed, target.name), measure })
+    }
+    const titles = (wanted: boolean) =>
+      [...reads, ...writes].filter(({ isSearch = false }) => isSearch === wanted).map(({ id }) => id)
+    return { rows, streamMemory, searches: titles(true), others: titles(false) }
+  } finally {
+    for (const stop of stops.reverse()) await stop()
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+export const streamed = 'lines of a stream from the middle'
+
+async function fillSqlite(
+  directory: string,
+  { small, large }: ItemsExtent,
+  report: (text: string) => void,
+): Promise<[ItemBucket, ItemBucket]> {
+  for (const items of [small, large]) {
+    report(`filling a bucket with ${items} items`)
+    await seedBucket({ directory, bucket: `of-${items}`, items })
+  }
+  report('indexing the names')
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  try {
+    return [await describeBucket(catalog, `of-${small}`), await describeBucket(catalog, `of-${large}`)]
+  } finally {
+    await catalog.close()
+  }
+}
+
+async function fillPostgres(url: string, items: number, report: (text: string) => void): Promise<ItemBucket> {
+  report(`filling a bucket with ${items} items`)
+  await seedPostgresBucket({ url, bucket: 'seeded', items })
+  const catalog = await openPostgresCatalog({ url, role: 'command' })
+  try {
+    return await describeBucket(catalog, 'seeded')
+  } finally {
+    await catalog.close()
+    await onServer(url, 'VACUUM ANALYZE')
+  }
+}
+
+/** Sends the requests of each case to all targets, round after round, so that changes on the machine affect all of them. */
+async function inTurn(
+  targets: readonly Target[],
+  cases: typeof reads,
+  { rounds, batch }: ItemsExtent,
+  report: (text: string) => void,
+): Promise<Row[]> {
+  const taken = new Map<string, { times: number[]; cpu: number; bytes: number }>()
+  // The first round is a warm-up and is not counted, unless it is the only one.
+  for (let round = rounds > 1 ? 0 : 1; round <= rounds; round += 1) {
+    report(`round ${round}`)
+    for (const { id, next } of cases) {
+      for (const target of targets) {
+        const title = titleOf(id, target.name)
+        const entry = taken.get(title) ?? { times: [], cpu: 0, bytes: 0 }
+        const before = target.subject.cpu()
+        const responses = []
+        for (let index = 0; index < batch; index += 1)
+          responses.push(await send(target, next(target.bucket, round * batch + index)))
+        if (round === 0) continue
+        taken.set(title, {
+          times: [...entry.times, ...responses.map(({ milliseconds }) => milliseconds)],
+          cpu: entry.cpu + target.subject.cpu() - before,
+          bytes: entry.bytes + responses.reduce((sum, { bytes }) => sum + bytes, 0),
+        })
+      }
+    }
+  }
+  return [...taken].map(([id, { times, cpu, bytes }]) => ({ id, measure: measureOf(times, cpu, bytes) }))
+}
+
+function measureOf(times: readonly number[], cpu: number, bytes: number): Measure {
+  const seconds = times.reduce((sum, time) => sum + time, 0) / 1000
+  const sorted = times.toSorted((one, other) => one - other)
+  return {
+    perSecond: times.length / seconds,
+    bytesPerSecond: bytes / seconds,
+    cpuPerRequest: cpu / times.length,
+    p50: median(times),
+    p99: sorted[Math.floor(times.length * 0.99)] ?? 0,
+  }
+}
+
+const agent = new Agent({ keepAlive: true })
+
+/** Sends one request, and reads the response to its end. Rejects on a status other than 2xx. */
+function send(
+  { subject, bucket }: Target,
+  { method, path, body }: ItemRequest,
+): Promise<{ milliseconds: number; bytes: number }> {
+  const text = body === undefined ? '' : JSON.stringify(body)
+  const headers = {
+    authorization: `Bearer ${bucket.token}`,
+    ...(text === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+  }
+  return new Promise((resolve, reject) => {
+    const start = performance.now()
+    const sent = httpRequest(new URL(path, subject.url), { method, headers, agent }, (response) => {
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+      })
+      response.on('end', () => {
+        if (response.statusCode === undefined || response.statusCode >= 300)
+          reject(new Error(`${method} ${path} was answered with ${response.statusCode}`))
+        else resolve({ milliseconds: performance.now() - start, bytes })
+      })
+    })
+    sent.on('error', reject)
+    sent.end(text)
+  })
+}
+
+/** Reads lines of a stream from the middle of the bucket. */
+async function stream(
+  { subject, bucket }: Target,
+  lines: number,
+): Promise<{ measure: Measure; memory: number }> {
+  const { oldest } = bucket.cursors
+  const after = oldest[oldest.length >> 1] ?? ''
+  subject.resetPeak()
+  const [start, cpu, before] = [performance.now(), subject.cpu(), subject.peakRss()]
+  const response = await fetch(`${subject.url}/api/items?after=${after}`, {
+    headers: { authorization: `Bearer ${bucket.token}`, accept: 'application/x-ndjson' },
+  })
+  let [count, bytes] = [0, 0]
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength
+    for (const byte of chunk) if (byte === 10) count += 1
+    if (count >= lines) break
+  }
+  const milliseconds = performance.now() - start
+  if (count < lines) throw new Error(`a stream ended after ${count} lines`)
+  return {
+    measure: {
+      perSecond: (count * 1000) / milliseconds,
+      bytesPerSecond: (bytes * 1000) / milliseconds,
+      cpuPerRequest: (subject.cpu() - cpu) / count,
+      p50: milliseconds,
+      p99: milliseconds,
+    },
+    memory: subject.peakRss() - before,
+  }
+}
