@@ -33,6 +33,8 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
     ),
   )
 
+  let chunkReads = 0
+
   function run(selection: ItemSelection, after: ItemPlace | null, limit: number, keys: number) {
     const sizes = { segments: 1, growth: keys, keys }
     const search = searchNames(
@@ -47,9 +49,15 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
     while (!step.done) {
       const reads = step.value
       const { names } = reads
+      chunkReads += reads.chunks.length
       const inRange = names === null ? [] : rows.filter(({ seq }) => seq >= names.from && seq < names.to)
       const results: NameResults = {
-        chunks: new Map([...chunks].filter(([number]) => reads.chunks.includes(number))),
+        chunks: new Map(
+          reads.chunks.flatMap((number) => {
+            const chunk = chunks.get(number)
+            return chunk ? [[number, chunk] as const] : []
+          }),
+        ),
         marks: [],
         names: (names?.isNewest ? inRange.reverse() : inRange)
           .slice(0, names?.limit)
@@ -66,6 +74,8 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
 
   return {
     chunks,
+    /** The chunks that searches have read. */
+    chunkReads: () => chunkReads,
     /** The numbers of all selected items, by several searches, and how many of these ended early. */
     all(selection: ItemSelection, limit: number, keys: number) {
       const found: number[] = []
@@ -173,6 +183,35 @@ test('K13, K4 a search that compares very many names ends early, and its cursor 
     ['newest', [70_000, 5]],
   ] as const)
     expect(index.all(selectionOf('needle', { order }), 10, 1)).toEqual({ found: expected, early: 2 })
+})
+
+/** Blocks with names of two kinds that have no word in common. */
+function twoKinds(blocks: number, distance = 64) {
+  const items = new Map<number, Item>()
+  const segments = Array.from({ length: blocks }, (_, block) => {
+    const own = new Map<number, Item>()
+    for (let seq = block * blockSize; seq < (block + 1) * blockSize; seq += distance) {
+      own.set(seq, itemOf({ filename: `clip ${seq}.mp4` }))
+      own.set(seq + 1, itemOf({ filename: `invoice ${seq}.pdf` }))
+    }
+    for (const [seq, item] of own) items.set(seq, item)
+    return buildSegment(block * blockSize, rowsOf(own, block * blockSize))
+  })
+  return createIndex(items, blocks * blockSize, segments)
+}
+
+test('K11 two frequent words that no name has together are excluded by two lists of each segment', () => {
+  const index = twoKinds(50)
+  const { found } = index.all(selectionOf('invoice clip'), 100, 1)
+  expect(found).toEqual([])
+  // The first segments show which lists these are.
+  expect(index.chunkReads()).toBeLessThan(2 * 50 + 20)
+})
+
+test('K13 a search without a match reads a bounded number of segments, however many there are', () => {
+  const index = twoKinds(850, blockSize)
+  for (const order of itemOrders)
+    expect(index.all(selectionOf('qzx', { order }), 100, 1)).toEqual({ found: [], early: 2 })
 })
 
 test('posting lists exclude items: of many names, few are read', () => {

@@ -1,4 +1,5 @@
 import type { ItemKind } from '../../core/items-query.ts'
+import { Bitmap } from './bitmap.ts'
 import { chunkOf, findList } from './chunks.ts'
 import { kindKey, searchKeys } from './grams.ts'
 import { type BlockMarks, type NameReads, type NameResults, noReads } from './name-reads.ts'
@@ -28,37 +29,49 @@ interface Filter {
 /** The intersection of posting lists of one segment. */
 interface Intersection {
   readonly segment: Segment
-  /** A bitmap of positions; null before the first list. */
-  bitmap: Uint8Array | null
+  /** For each block, whether it may have items of the time range. */
+  readonly isInTime: readonly boolean[]
+  /** Null before the first list. */
+  bitmap: Bitmap | null
+  count: number
   /** Its chunks cannot be read, so all its items are candidates. */
   isDamaged: boolean
 }
 
 /**
  * Returns a function that finds the candidates of segments: the numbers of all items that the terms and the filters may select, ascending,
- * for each segment in the order given. It reads the lists of rare grams first, as far as the previous segments have shown which are rare.
+ * for each segment in the order given. It reads those lists first that excluded most items of the previous segments, and none that the
+ * others make useless.
  */
 export function createCandidates(
   { terms, kind, from, to }: Filter,
   { keys: keysAtOnce }: GroupSizes,
 ): (group: readonly Segment[]) => Generator<NameReads, number[][], NameResults> {
   let keys = [...(kind === null ? [] : [kindKey(kind)]), ...searchKeys(terms)]
-  /** The bytes of the lists of each key that were read. */
-  const weights = new Map(keys.map((key) => [key, 0]))
+  /** The share of the items that the list of each key left, when it was last intersected. */
+  const shares = new Map(keys.map((key) => [key, 0]))
 
-  const isInTime = (segment: Segment) =>
-    readTimes(segment.times).map(
+  const begin = (segment: Segment): Intersection => ({
+    segment,
+    isInTime: readTimes(segment.times).map(
       ([first, last]) => last >= (from ?? last) && first < (to ?? Infinity) && first <= last,
-    )
+    ),
+    bitmap: null,
+    count: segment.size,
+    isDamaged: false,
+  })
 
   function intersect(entry: Intersection, key: number, chunk: Uint8Array | undefined): void {
-    const { size } = entry.segment
+    const { segment, bitmap, count } = entry
+    if (count === 0) return
     try {
       if (chunk === undefined) throw new RangeError('a chunk of the index of names is missing')
       const list = findList(chunk, key)
-      weights.set(key, (weights.get(key) ?? 0) + (list?.length ?? 0))
-      const bitmap = list === null ? new Uint8Array(size / 8) : readPostings(list, size)
-      entry.bitmap = entry.bitmap === null ? bitmap : intersection(entry.bitmap, bitmap)
+      const other = list === null ? new Bitmap(segment.size) : readPostings(list, segment.size)
+      if (bitmap === null) entry.bitmap = other
+      else bitmap.intersect(other)
+      entry.count = (bitmap ?? other).count()
+      shares.set(key, entry.count / count)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       entry.isDamaged = true
@@ -66,7 +79,7 @@ export function createCandidates(
   }
 
   return function* findCandidates(group) {
-    const entries: Intersection[] = group.map((segment) => ({ segment, bitmap: null, isDamaged: false }))
+    const entries = group.map(begin)
     const covered = {
       from: Math.min(...group.map(({ first }) => first)),
       to: Math.max(...group.map(({ first, size }) => first + size)),
@@ -75,8 +88,8 @@ export function createCandidates(
     for (let index = 0; index < keys.length; index += keysAtOnce) {
       const some = keys.slice(index, index + keysAtOnce)
       const open = entries.filter(
-        ({ segment, bitmap, isDamaged }) =>
-          !isDamaged && isInTime(segment).includes(true) && (bitmap === null || hasMany(bitmap)),
+        ({ isInTime, bitmap, count, isDamaged }) =>
+          !isDamaged && isInTime.includes(true) && (bitmap === null || count > fewCandidates),
       )
       if (index > 0 && open.length === 0) break
       const chunkNumber = ({ id, bits }: Segment, key: number) => id * chunksPerSegment + chunkOf(key, bits)
@@ -86,46 +99,29 @@ export function createCandidates(
       for (const entry of open)
         for (const key of some) intersect(entry, key, results.chunks.get(chunkNumber(entry.segment, key)))
     }
-    keys = keys.toSorted((one, other) => (weights.get(one) ?? 0) - (weights.get(other) ?? 0))
+    keys = keys.toSorted((one, other) => (shares.get(one) ?? 0) - (shares.get(other) ?? 0))
     const marksOf = new Map(marks.map((entry) => [entry.block, entry]))
-    return entries.map((entry) => numbersOf(entry, isInTime(entry.segment), marksOf))
+    return entries.map((entry) => numbersOf(entry, marksOf))
   }
 }
 
 /** The numbers of the candidates of a segment, with regard to the marks of its blocks. */
 function numbersOf(
-  { segment, bitmap, isDamaged }: Intersection,
-  isInTime: readonly boolean[],
+  { segment, isInTime, bitmap, isDamaged }: Intersection,
   marksOf: ReadonlyMap<number, BlockMarks>,
 ): number[] {
-  const found: number[] = []
-  for (let start = 0; start < segment.size; start += blockSize) {
-    const marks = marksOf.get((segment.first + start) / blockSize)
+  const found = bitmap ?? new Bitmap(segment.size)
+  if (isDamaged) found.bytes.fill(0xff)
+  for (const [index, isListed] of isInTime.entries()) {
+    const block = found.bytes.subarray((index * blockSize) / 8, ((index + 1) * blockSize) / 8)
+    if (!isListed) block.fill(0)
     // Items that were added again can have any time.
-    const isListed = isInTime[start / blockSize] === true && (bitmap !== null || isDamaged)
-    if (!isListed && marks === undefined) continue
-    for (let index = 0; index < blockSize / 8; index += 1) {
-      const listed = !isListed ? 0 : isDamaged ? 0xff : (bitmap?.[start / 8 + index] ?? 0)
-      const bits =
-        marks === undefined ? listed : (listed & ~(marks.removed[index] ?? 0)) | (marks.changed[index] ?? 0)
-      for (let rest = bits, bit = 0; rest !== 0; rest >>>= 1, bit += 1)
-        if (rest & 1) found.push(segment.first + start + index * 8 + bit)
-    }
+    const marks = marksOf.get(segment.first / blockSize + index)
+    if (marks === undefined) continue
+    for (let byte = 0; byte < block.length; byte += 1)
+      block[byte] = ((block[byte] ?? 0) & ~(marks.removed[byte] ?? 0)) | (marks.changed[byte] ?? 0)
   }
-  return found
-}
-
-function intersection(one: Uint8Array, other: Uint8Array): Uint8Array {
-  const both = new Uint8Array(one.length)
-  for (let index = 0; index < one.length; index += 1) both[index] = (one[index] ?? 0) & (other[index] ?? 0)
-  return both
-}
-
-function hasMany(bitmap: Uint8Array): boolean {
-  let count = 0
-  for (const bits of bitmap) {
-    for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1
-    if (count > fewCandidates) return true
-  }
-  return false
+  const numbers: number[] = []
+  found.appendTo(numbers, segment.first)
+  return numbers
 }

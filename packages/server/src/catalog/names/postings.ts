@@ -1,3 +1,5 @@
+import { Bitmap, setBit } from './bitmap.ts'
+
 // A posting list has the positions of items in a segment, ascending. It is stored as a bitmap of an eighth of the segment's size, or, if
 // that is shorter, as the distances between the positions, as variable-length integers. Its length distinguishes the two.
 
@@ -71,15 +73,18 @@ export function writePostings(
   writer.bytes(bitmap)
 }
 
-/** The positions of a list as a bitmap. Throws RangeError if the list is damaged. */
-export function readPostings(list: Uint8Array, size: number): Uint8Array {
-  if (list.length === size / 8) return list
-  const bitmap = new Uint8Array(size / 8)
+/** The positions of a list. Throws RangeError if the list is damaged. */
+export function readPostings(list: Uint8Array, size: number): Bitmap {
+  const bitmap = new Bitmap(size)
+  if (list.length === size / 8) {
+    bitmap.bytes.set(list)
+    return bitmap
+  }
   const reader = new ByteReader(list)
   for (let next = 0; !reader.isAtEnd(); next += 1) {
     next += reader.integer()
     if (next >= size) throw new RangeError('a posting list exceeds its segment')
-    setBit(bitmap, next)
+    bitmap.add(next)
   }
   return bitmap
 }
@@ -114,17 +119,4 @@ export class ByteReader {
     this.#offset = end
     return found
   }
-}
-
-export const hasBit = (bitmap: Uint8Array, position: number): boolean =>
-  ((bitmap[position >>> 3] ?? 0) & (1 << (position & 7))) !== 0
-
-export function setBit(bitmap: Uint8Array, position: number): void {
-  const index = position >>> 3
-  bitmap[index] = (bitmap[index] ?? 0) | (1 << (position & 7))
-}
-
-export function clearBit(bitmap: Uint8Array, position: number): void {
-  const index = position >>> 3
-  bitmap[index] = (bitmap[index] ?? 0) & ~(1 << (position & 7))
 }

@@ -5,9 +5,10 @@ import { createCandidates, type GroupSizes } from './candidates.ts'
 import { type NameReads, type NameResults, noReads } from './name-reads.ts'
 import type { Segment } from './segments.ts'
 
-/** Names that one search reads at most, where an item counts as several: the search ends early, and its rows say where. */
+/** Names that one search reads at most, where an item and a segment count as several: the search ends early, and its rows say where. */
 const budget = 40_000
 const itemCost = 4
+const segmentCost = 100
 /** Items that are read together, at first and at most. */
 const [firstBatch, largestBatch] = [64, 512]
 /** Names that are read together. */
@@ -116,6 +117,9 @@ export function* searchNames(
       const stopped = yield* examine(isNewest ? inRange.reverse() : inRange)
       if (stopped !== null) return result(stopped)
     }
+    const last = part.group.at(-1)
+    left -= part.group.length * segmentCost
+    if (left <= 0 && last) return result(isNewest ? last.first : last.first + last.size - 1)
   }
   return result(null)
 }

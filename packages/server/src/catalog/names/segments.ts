@@ -1,9 +1,10 @@
 import { foldName } from '../../core/name-search.ts'
 import { kindOf } from '../item-kinds.ts'
+import { hasBit } from './bitmap.ts'
 import { beginChunk, chunkOf, readChunk, sealChunk } from './chunks.ts'
 import { eachGram, kindKey } from './grams.ts'
 import { PostingLists, type Postings } from './posting-lists.ts'
-import { ByteReader, ByteWriter, hasBit, writePostings } from './postings.ts'
+import { ByteReader, ByteWriter, writePostings } from './postings.ts'
 
 /** Sequence numbers that a new segment covers. */
 export const blockSize = 4096

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { clearBit, setBit } from '../names/postings.ts'
+import { clearBit, setBit } from '../names/bitmap.ts'
 import { blockSize } from '../names/segments.ts'
 import type { BucketId } from '../records.ts'
 import { bytes } from '../rows.ts'
