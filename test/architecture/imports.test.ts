@@ -32,7 +32,7 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
     connections: ['bodies', 'limits', 'metrics', 'problems'],
     openapi: ['headers', 'problems'],
     tokens: ['bodies', 'headers', 'limits', 'openapi'],
-    listing: ['headers', 'limits', 'metrics', 'openapi', 'problems', 'tokens'],
+    listing: ['bodies', 'headers', 'limits', 'metrics', 'openapi', 'problems', 'tokens'],
     items: ['headers', 'openapi', 'tokens'],
     forms: ['bodies', 'headers'],
     uploads: ['bodies', 'headers', 'metrics', 'openapi', 'tokens'],

@@ -102,3 +102,35 @@ test('A6, L16 different requests that arrive in one read get their own responses
     '"total":10974',
   ])
 })
+
+test('L16 a page that is sent again on a connection has the same head and bytes, and each origin its own head', async () => {
+  const { token } = await seed(server, '--items', '25', '--bucket', 'few')
+  const get = (...headers: string[]) =>
+    ['GET /api/media?page=2 HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, ...headers, '', ''].join(
+      '\r\n',
+    )
+  const origin = 'Origin: https://app.example.org'
+  const requests = [get(), get(), get(origin), get(), get('Accept-Encoding: gzip'), get(origin), get()]
+  const exchange = async (...sent: string[]) => {
+    const { status, headers, body } = await sendRaw(server.url, sent.join('') + get('Connection: close'))
+    return `HTTP/1.1 ${status}\r\n${[...headers].map(([name, value]) => `${name}: ${value}`).join('\r\n')}\r\n\r\n${body}`
+      .replaceAll(/date: .*\r\n/gi, '')
+      .toLowerCase()
+      .split('http/1.1 ')
+      .slice(1)
+  }
+  const [fast, slow] = [
+    await exchange(...requests),
+    // A GET with a body, even an empty one, takes the path of the framework.
+    await exchange(
+      ...requests.map((request) => request.replace('\r\n\r\n', '\r\nContent-Length: 0\r\n\r\n')),
+    ),
+  ]
+  expect(fast).toHaveLength(requests.length + 1)
+  const sorted = (responses: readonly string[]) =>
+    responses.map((response) => {
+      const [head = '', body] = response.split('\r\n\r\n')
+      return [head.split('\r\n').toSorted(), body]
+    })
+  expect(sorted(fast)).toEqual(sorted(slow))
+})

@@ -6,6 +6,12 @@ import type { AuthorizationVerifier } from '../tokens/authorizer.ts'
 import { areIdentical, type FastPathRequest } from './fast-path-request.ts'
 import type { ListingResponder, ListingResponse } from './listing-response.ts'
 
+/** The response to a request, and the headers that its origin adds. Those of a page are the same for all origins. */
+export interface CoalescedResponse extends ListingResponse {
+  /** Alternating names and values; empty if the policy has none for this origin. */
+  readonly cors: readonly string[]
+}
+
 // A response is correct for every request that arrived before its data were read, and for no later one. So identical
 // requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
 
@@ -18,7 +24,7 @@ interface Caller {
 /** Identical requests of one caller: all accepted ones get the same response. */
 interface Group {
   readonly request: FastPathRequest
-  response: Promise<ListingResponse> | null
+  response: Promise<CoalescedResponse> | null
 }
 
 /**
@@ -31,7 +37,7 @@ export function coalesceRequests(parts: {
   readonly countToken: (id: TokenId) => Fault | null
   readonly respondToListing: ListingResponder
   readonly corsHeaders: CorsPolicy
-}): (request: FastPathRequest) => Promise<ListingResponse> {
+}): (request: FastPathRequest) => Promise<CoalescedResponse> {
   const { verifyAuthorization, countToken, respondToListing, corsHeaders } = parts
   /** The callers of the current tick by Authorization header. */
   let callers: Map<string, Caller> | null = null
@@ -53,13 +59,12 @@ export function coalesceRequests(parts: {
     return await verifyAuthorization(authorization)
   }
 
-  async function respond(grant: Grant, request: FastPathRequest): Promise<ListingResponse> {
+  async function respond(grant: Grant, request: FastPathRequest): Promise<CoalescedResponse> {
     requireScope(grant, 'media:read')
     const response = await respondToListing(grant, request)
     // The Vary of a listing already contains Origin where responses differ by origin.
     const { vary, ...cors } = corsHeaders({ origin: request.origin })
-    const corsHead = Object.entries(cors).flat()
-    return corsHead.length === 0 ? response : { ...response, head: [...corsHead, ...response.head] }
+    return { ...response, cors: Object.entries(cors).flat() }
   }
 
   function callerOf({ authorization }: FastPathRequest): Caller {

@@ -2,17 +2,18 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { PageBody } from '../../media/listing/page-body.ts'
+import { createWholeWriter } from '../bodies/write-whole.ts'
 import type { DirectRoute, DirectServer } from '../problems/serve-directly.ts'
+import type { CoalescedResponse } from './coalesce-requests.ts'
 import { type FastPathRequest, parseFastPathRequest } from './fast-path-request.ts'
 import { listingPaths } from './list-media.ts'
-import type { ListingResponse } from './listing-response.ts'
 
 // Clients poll listings more often than anything else, and the hooks, routing and replies of the framework cost as much
 // as the listing itself. So a GET of a listing without a body bypasses the framework. A test compares the responses of
 // both paths byte by byte.
 
 interface Parts {
-  readonly respondToListing: (request: FastPathRequest) => Promise<ListingResponse>
+  readonly respondToListing: (request: FastPathRequest) => Promise<CoalescedResponse>
   readonly direct: DirectServer
   /** While the service stops, responses must close their connections, which the framework does. */
   readonly isStopping: () => boolean
@@ -23,6 +24,7 @@ const routes = listingPaths.map((url) => ({ url, problemHeaders: {} }))
 /** Responds to plain listings directly and passes all other requests to `framework`. */
 export function createListingFastPath(parts: Parts, framework: RequestListener): RequestListener {
   const { respondToListing, direct, isStopping } = parts
+  const writeWhole = createWholeWriter()
   return (request, response) => {
     const listing = isStopping() ? null : parseFastPathRequest(request)
     const route = listing && listingRoute(listing.url)
@@ -30,8 +32,9 @@ export function createListingFastPath(parts: Parts, framework: RequestListener):
     const id = direct.begin(route, request, response)
     if (id === null) return
     void direct.run(route, request, response, id, async () => {
-      const { status, head, body } = await respondToListing(listing)
-      response.writeHead(status, head)
+      const { status, head, cors, body } = await respondToListing(listing)
+      if (body?.whole && cors.length === 0) return writeWhole(request, response, head, body.whole)
+      response.writeHead(status, cors.length === 0 ? head : [...cors, ...head])
       if (body === null) response.end()
       else await writeBody(response, body)
     })
@@ -48,9 +51,7 @@ function listingRoute(url: string): DirectRoute | undefined {
 const bytesPerTick = 256 * 1024
 
 /** Writes the chunks as the client reads them; stops without an error when the connection closes. */
-async function writeBody(response: ServerResponse, { whole, chunks }: PageBody): Promise<void> {
-  // Node sends headers and body in one write where the body is a string.
-  if (whole !== null) return void response.end(whole, 'latin1')
+async function writeBody(response: ServerResponse, { chunks }: PageBody): Promise<void> {
   const closed = new AbortController()
   response.once('close', () => closed.abort())
   const { signal } = closed

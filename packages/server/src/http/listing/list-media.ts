@@ -40,9 +40,7 @@ export function listMediaRoute(
 function sendPage(reply: FastifyReply, body: PageBody | null): FastifyReply {
   if (body === null || reply.request.method === 'HEAD') return reply.send()
   const { whole } = body
-  return reply.send(
-    whole === null ? Readable.from(body.chunks(), { objectMode: false }) : Buffer.from(whole, 'latin1'),
-  )
+  return reply.send(whole === null ? Readable.from(body.chunks(), { objectMode: false }) : whole)
 }
 
 const description: OperationDescription = {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { parseSignedUrl } from '../../core/signed-url.ts'
+import { createWholeWriter } from '../bodies/write-whole.ts'
 import { type CorsPolicy, noCorsHeaders } from '../headers/cors.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import type { DirectServer } from '../problems/serve-directly.ts'
@@ -12,7 +13,6 @@ import { closeWhenSent, wholeLength } from './prepare-body.ts'
 import type { SentLink } from './private-access.ts'
 import { problemHeaders } from './representation.ts'
 import { bytesPath } from './serve-bytes.ts'
-import { createWholeWriter } from './write-whole.ts'
 
 // A page names ten URLs, so bytes are requested more often than pages, and the framework costs more than sending a small
 // file. So plain requests for bytes bypass it. Both paths have the same responder; a test compares their responses.

@@ -1,8 +1,9 @@
 import { webcrypto } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { openMemoryBlob } from '../../blobs/memory-blob.ts'
+import { hasHeadRoom, headRoom, withHeadRoom } from '../../core/head-room.ts'
 import type { OpenVariant } from '../pictures/open-variant.ts'
-import { bytesOf, hasHeadRoom, headRoom, type OwnedBytes, withHeadRoom } from './owned-bytes.ts'
+import { bytesOf, type OwnedBytes } from './owned-bytes.ts'
 import { createRequestFrequency } from './request-frequency.ts'
 
 const { subtle } = webcrypto

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { combineCrc32 } from '../../core/crc32.ts'
+import { allocateWithHeadRoom, headRoom, withHeadRoom } from '../../core/head-room.ts'
 import { type Deflated, deflateChunkSync, type PageLinkCache } from './page-link-cache.ts'
 import type { PagePart } from './page-renderer.ts'
 
@@ -10,16 +11,16 @@ const gzipped = promisify(gzip)
 export interface PageBody {
   /** Bytes. */
   readonly length: number
-  /** Bytes that this body does not share with others. */
+  /** Memory that this body does not share with others. Bytes. */
   readonly own: number
-  /** The bytes as Latin-1 text if the page has one part: Node.js writes a string together with the header section. */
-  readonly whole: string | null
+  /** The bytes with `headRoom` in front of them, if the page has one part. */
+  readonly whole: Uint8Array | null
   readonly chunks: () => Iterable<Buffer>
 }
 
 export function plainBody(pageLinkCache: PageLinkCache, parts: readonly PagePart[]): PageBody {
   const [only, ...others] = parts
-  if (typeof only === 'string' && others.length === 0) return oneRun(only)
+  if (typeof only === 'string' && others.length === 0) return oneRun(bytesOf(only))
   return {
     length: sum(
       parts.map((part) =>
@@ -45,7 +46,7 @@ const end = Buffer.from([3, 0])
 /** The same bytes as one gzip stream, concatenated from separately compressed parts. */
 export async function gzipBody(pageLinkCache: PageLinkCache, parts: readonly PagePart[]): Promise<PageBody> {
   const [only, ...others] = parts
-  if (typeof only === 'string' && others.length === 0) return oneRun((await gzipped(only)).toString('latin1'))
+  if (typeof only === 'string' && others.length === 0) return oneRun(withHeadRoom(await gzipped(only)))
   const compressed: Deflated[] = []
   let own = 0
   let pending: Buffer[] = []
@@ -79,8 +80,15 @@ export async function gzipBody(pageLinkCache: PageLinkCache, parts: readonly Pag
   return { length: sum(chunks.map(({ length }) => length)), own, whole: null, chunks: () => chunks }
 }
 
-function oneRun(whole: string): PageBody {
-  return { length: whole.length, own: whole.length, whole, chunks: () => [Buffer.from(whole, 'latin1')] }
+function oneRun(whole: Buffer): PageBody {
+  return { length: whole.length, own: headRoom + whole.length, whole, chunks: () => [whole] }
+}
+
+/** Pages have ASCII characters only. */
+function bytesOf(text: string): Buffer {
+  const bytes = allocateWithHeadRoom(text.length)
+  bytes.write(text, 'latin1')
+  return bytes
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)

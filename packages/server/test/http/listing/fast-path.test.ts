@@ -20,6 +20,7 @@ test('L7 a large response waits for its reader, and arrives complete and in orde
       respondToListing: async () => ({
         status: 200,
         head: ['content-length', `${length}`],
+        cors: [],
         body: { length, own: 0, whole: null, chunks },
       }),
       direct: { begin: () => 'id', run: (_route, _request, _response, _id, respond) => respond() },

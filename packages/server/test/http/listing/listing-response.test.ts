@@ -23,7 +23,7 @@ const defaults: ListingParts & { url: string; acceptEncoding: string; granted: G
   listMedia: async ({ revision }, _page, gzip) => ({
     revision,
     coding: gzip ? 'gzip' : 'identity',
-    body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
+    body: { length: 1, own: 1, whole: Buffer.from('x'), chunks: () => [] },
   }),
   signLinks: async () => ({ tag: 'key.900', expires: 900, sign: ({ id }) => id }),
   pageSettings,
@@ -64,7 +64,7 @@ test.each([
 const cachedListing = {
   revision: 5,
   coding: 'identity',
-  body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
+  body: { length: 1, own: 1, whole: Buffer.from('x'), chunks: () => [] },
 } as const
 
 test('L16 the headers of a cached listing are built once, and a matching tag is still a 304', async () => {

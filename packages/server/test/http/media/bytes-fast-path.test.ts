@@ -5,11 +5,11 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
 import type { BucketId } from '../../../src/catalog/records.ts'
+import { headRoom } from '../../../src/core/head-room.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { noCorsHeaders } from '../../../src/http/headers/cors.ts'
 import { createBytesFastPath } from '../../../src/http/media/bytes-fast-path.ts'
 import { createMediaHost } from '../../../src/http/media/media-host.ts'
-import { headRoom } from '../../../src/media/caching/owned-bytes.ts'
 
 const id = newMediaId()
 

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
+import { headRoom } from '../../../src/core/head-room.ts'
 import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
-import { headRoom } from '../../../src/media/caching/owned-bytes.ts'
 import type { OpenVariant } from '../../../src/media/pictures/open-variant.ts'
 
 const kilobyte = 1_000

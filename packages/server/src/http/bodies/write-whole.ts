@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { headRoom } from '../../media/caching/owned-bytes.ts'
+import { headRoom } from '../../core/head-room.ts'
 
 /** The head that is in the memory in front of bytes. */
 interface WrittenHead {

@@ -3,8 +3,8 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
-import { createWholeWriter } from '../../../src/http/media/write-whole.ts'
-import { headRoom } from '../../../src/media/caching/owned-bytes.ts'
+import { headRoom } from '../../../src/core/head-room.ts'
+import { createWholeWriter } from '../../../src/http/bodies/write-whole.ts'
 
 /** Bytes as they are cached. */
 const cached = (body: string): Uint8Array => Buffer.from(`${' '.repeat(headRoom)}${body}`).subarray(headRoom)
