@@ -2,44 +2,27 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BlobAudit } from './blobs/audit.ts'
 import type { BlobStore, BlobsDirectory, IntentLog } from './blobs/blobs.ts'
-import { openDiskBlobsDirectory } from './blobs/disk/blobs-directory.ts'
-import { openDiskAudit } from './blobs/disk/disk-audit.ts'
-import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
 import { type DiskSpace, diskSpace } from './blobs/disk/disk-space.ts'
 import type { PartLog } from './blobs/partial-uploads.ts'
 import type { CatalogAudit, CopyableAudit } from './catalog/audit.ts'
 import type { AuditLog } from './catalog/audit-log/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
-import { openSqliteAudit } from './catalog/sqlite/audit.ts'
-import { openSqliteAuditLog } from './catalog/sqlite/audit-log-reader.ts'
 import {
   acquireBackupHold as acquireSqliteBackupHold,
   watchBackupHold as watchSqliteBackupHold,
 } from './catalog/sqlite/backup-hold.ts'
 import { ballastSize, catalogDirectory, createBallast } from './catalog/sqlite/ballast.ts'
-import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock, acquireWorkerLock } from './catalog/sqlite/data-lock.ts'
 import { findExposedEntries } from './catalog/sqlite/permissions.ts'
-import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
-import { openSqliteSource } from './catalog/sqlite/transfer-source.ts'
-import { openSqliteTarget } from './catalog/sqlite/transfer-target.ts'
-import { openSqliteVacuum } from './catalog/sqlite/vacuum.ts'
 import type { CatalogSource, CatalogTarget } from './catalog/transfer.ts'
 import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
 import { type Actor, service } from './core/actor.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
-// The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. PostgreSQL and S3 are loaded
-// only if they are used.
+// The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. Only what is used is loaded.
 
-export { BlobsMismatchError } from './blobs/blobs.ts'
-export { ForeignEntry } from './blobs/disk/entry-type.ts'
-export { CatalogVersionError, DatabaseError } from './catalog/catalog-errors.ts'
-export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
-export { DataDirectoryError } from './catalog/sqlite/open-errors.ts'
-export { TransferError } from './catalog/transfer.ts'
 
 /** `thread` for the server, so that commits do not block requests; `direct` for a command. */
 type Writer =
@@ -56,7 +39,10 @@ export async function openCatalog(
   writer: Writer,
 ): Promise<Catalog> {
   const actor = audit === 'off' ? null : writer.writer === 'direct' ? writer.actor : service
-  if (url === null) return openSqliteCatalog({ directory: data, ...writer, actor })
+  if (url === null) {
+    const { openSqliteCatalog } = await import('./catalog/sqlite/catalog.ts')
+    return openSqliteCatalog({ directory: data, ...writer, actor })
+  }
   const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
   return writer.writer === 'direct'
     ? openPostgresCatalog({ url, role: 'command', actor })
@@ -81,12 +67,14 @@ export async function openBlobs(
     readonly onVariantDamage: (reason: string) => void
   },
 ): Promise<BlobStore> {
-  if (blobsUrl === null)
+  if (blobsUrl === null) {
+    const { openDiskBlobs } = await import('./blobs/disk/disk-blobs.ts')
     return openDiskBlobs({
       directory,
       ...(logs && { intents: logs.intents }),
       ...(thread && { inlineSize, thread }),
     })
+  }
   const { openS3Blobs } = await import('./blobs/s3/s3-blobs.ts')
   return openS3Blobs({ location: blobsUrl, ...(logs && { logs }) })
 }
@@ -104,21 +92,27 @@ export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise
 
 /** For checks. */
 export async function openAudit({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogAudit> {
-  if (url === null) return openSqliteAudit(data)
+  if (url === null) return openCopyableAudit({ data })
   const { openPostgresAudit } = await import('./catalog/postgres/audit.ts')
   return openPostgresAudit(url)
 }
 
 /** Reads the audit log. */
 export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Promise<AuditLog> {
-  if (url === null) return openSqliteAuditLog(data)
+  if (url === null) {
+    const { openSqliteAuditLog } = await import('./catalog/sqlite/audit-log-reader.ts')
+    return openSqliteAuditLog(data)
+  }
   const { openPostgresAuditLog } = await import('./catalog/postgres/audit-log-reader.ts')
   return openPostgresAuditLog(url)
 }
 
 /** For a migration from this catalog. */
 export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogSource> {
-  if (url === null) return openSqliteSource(data)
+  if (url === null) {
+    const { openSqliteSource } = await import('./catalog/sqlite/transfer-source.ts')
+    return openSqliteSource(data)
+  }
   const { openPostgresSource } = await import('./catalog/postgres/transfer-source.ts')
   return openPostgresSource(url)
 }
@@ -134,22 +128,34 @@ export async function readDatabaseSnapshot<T>(
 
 /** For a migration into this catalog, which must be empty. */
 export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
-  if (url === null) return openSqliteTarget(data)
+  if (url === null) {
+    const { openSqliteTarget } = await import('./catalog/sqlite/transfer-target.ts')
+    return openSqliteTarget(data)
+  }
   const { openPostgresTarget } = await import('./catalog/postgres/transfer-target.ts')
   return openPostgresTarget(url)
 }
 
 /** For backups and restores. Opens a data directory or a backup. */
-export const openCopyableAudit = (config: Data): Promise<CopyableAudit> => openSqliteAudit(config.data)
+export async function openCopyableAudit({ data }: Data): Promise<CopyableAudit> {
+  const { openSqliteAudit } = await import('./catalog/sqlite/audit.ts')
+  return openSqliteAudit(data)
+}
 
 /** Returns the free space of the catalog to the file system. */
-export const openVacuum = (config: Data): CatalogVacuum => openSqliteVacuum(config.data)
+export async function openVacuum({ data }: Data): Promise<CatalogVacuum> {
+  const { openSqliteVacuum } = await import('./catalog/sqlite/vacuum.ts')
+  return openSqliteVacuum(data)
+}
 
 export async function openBlobAudit({
   data: directory,
   blobsUrl,
 }: Data & Pick<Config, 'blobsUrl'>): Promise<BlobAudit> {
-  if (blobsUrl === null) return openDiskAudit({ directory })
+  if (blobsUrl === null) {
+    const { openDiskAudit } = await import('./blobs/disk/disk-audit.ts')
+    return openDiskAudit({ directory })
+  }
   const { openS3Audit } = await import('./blobs/s3/s3-audit.ts')
   return openS3Audit(blobsUrl)
 }
@@ -166,7 +172,10 @@ export async function openBlobsDirectory({
   data,
   blobsUrl,
 }: Data & Pick<Config, 'blobsUrl'>): Promise<BlobsDirectory> {
-  if (blobsUrl === null) return openDiskBlobsDirectory(data)
+  if (blobsUrl === null) {
+    const { openDiskBlobsDirectory } = await import('./blobs/disk/blobs-directory.ts')
+    return openDiskBlobsDirectory(data)
+  }
   const { openS3Directory } = await import('./blobs/s3/s3-directory.ts')
   return openS3Directory(blobsUrl)
 }
@@ -224,7 +233,10 @@ export async function seedBucket(
   { data, databaseUrl: url }: Config,
   seeding: Seeding,
 ): Promise<{ total: number }> {
-  if (url === null) return seedSqliteBucket({ directory: data, ...seeding })
+  if (url === null) {
+    const { seedBucket } = await import('./catalog/sqlite/seed.ts')
+    return seedBucket({ directory: data, ...seeding })
+  }
   const { seedPostgresBucket } = await import('./catalog/postgres/seed.ts')
   return seedPostgresBucket({ url, ...seeding })
 }

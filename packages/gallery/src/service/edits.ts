@@ -7,7 +7,7 @@ export type TextName = (typeof textNames)[number]
 /** The texts of an item that people edit; null if there is none. */
 export type ItemTexts = Readonly<Record<TextName, string | null>>
 
-export type SaveResult =
+type SaveResult =
   | { readonly saved: Media }
   /** Others have changed a text that was edited too. Nothing was saved. */
   | { readonly conflict: TaggedMedia }

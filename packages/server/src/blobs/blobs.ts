@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { ExplainedError } from '../core/explained-error.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { VariantKey } from '../core/variant.ts'
@@ -57,7 +58,7 @@ export interface OpenBlob {
 }
 
 /** The directory of the blobs does not belong to the catalog. The message is one line and says what to do. */
-export class BlobsMismatchError extends Error {
+export class BlobsMismatchError extends ExplainedError {
   override readonly name = 'BlobsMismatchError'
 }
 

@@ -1,3 +1,4 @@
+import { ExplainedError } from '../core/explained-error.ts'
 import { readBucketSettings, settingColumns, settingValues } from './bucket-settings.ts'
 import { itemColumnCount, readItem } from './item-columns.ts'
 import type { SigningKey } from './key-catalog.ts'
@@ -92,7 +93,7 @@ export interface CatalogTarget {
 }
 
 /** The catalog cannot receive the rows; the message is one line and says what to do. */
-export class TransferError extends Error {
+export class TransferError extends ExplainedError {
   override readonly name = 'TransferError'
 }
 

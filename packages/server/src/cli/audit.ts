@@ -12,7 +12,6 @@ import { type Command, UsageError } from './command.ts'
 import { requireData, unknownBucket } from './open-catalog.ts'
 
 export const audit: Command = {
-  summary: 'Print the audit log: who changed or downloaded what.',
   help: `Usage: mediabucket audit [OPTIONS]
 
 Prints the events of the audit log, earliest first. The log is recorded with MEDIABUCKET_AUDIT. Works while the service is running.

@@ -15,7 +15,6 @@ import { copyReportLines, explainCopyError } from './copy-report.ts'
 import { requireData, withCatalog } from './open-catalog.ts'
 
 export const backup: Command = {
-  summary: 'Copy all data to a directory; works while the service is running.',
   help: `Usage: mediabucket backup DIR
 
 Copies the rows and the bytes as of one moment to DIR, and syncs them. DIR is created if it does not exist, and must be

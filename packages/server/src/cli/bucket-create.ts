@@ -5,7 +5,6 @@ import { type Command, CommandError, UsageError } from './command.ts'
 import { withNewCatalog } from './open-catalog.ts'
 
 export const bucketCreate: Command = {
-  summary: 'Create an empty bucket.',
   help: `Usage: mediabucket bucket create NAME ${bucketUsage}
 
 Creates an empty bucket; works while the service is running. To create a token for it, run

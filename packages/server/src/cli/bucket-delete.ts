@@ -11,7 +11,6 @@ import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const bucketDelete: Command = {
-  summary: 'Delete a bucket with all its items, bytes and tokens.',
   help: `Usage: mediabucket bucket delete NAME [--yes]
 
 Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. Asks for

@@ -6,7 +6,6 @@ import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
 
 export const bucketList: Command = {
-  summary: 'List the buckets with their numbers of items, sizes and quotas.',
   help: `Usage: mediabucket bucket list [--json]
 
 Prints a table; its first column is the name of the bucket. The header is printed on a terminal only.

@@ -13,7 +13,6 @@ import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const bucketSet: Command = {
-  summary: 'Change the settings of a bucket.',
   help: `Usage: mediabucket bucket set NAME ${bucketUsage}
 
 Works while the service is running. --private and --signed-pages apply from the next request, the other settings from the next upload and

@@ -1,44 +1,12 @@
-import { ConfigError } from '../config/config.ts'
+import { ConfigError } from '../config/config-error.ts'
 import { errorCode } from '../core/error-code.ts'
-import { Fault } from '../core/fault.ts'
-import { UnsupportedNodeError } from '../core/version.ts'
-import {
-  BackupHoldError,
-  BlobsMismatchError,
-  CatalogVersionError,
-  DatabaseError,
-  DataDirectoryError,
-  DataLockedError,
-  ForeignEntry,
-  TransferError,
-} from '../engines.ts'
-import { WorkerStartError } from '../server/workers/worker-start-error.ts'
-import { BackupError } from '../upkeep/backup-error.ts'
+import { ExplainedError } from '../core/explained-error.ts'
 import { CommandError, UsageError } from './command.ts'
-
-/** Errors whose messages contain the reason and what to do. */
-const expected = [
-  UsageError,
-  CommandError,
-  ConfigError,
-  DataDirectoryError,
-  DatabaseError,
-  CatalogVersionError,
-  DataLockedError,
-  BackupHoldError,
-  BlobsMismatchError,
-  ForeignEntry,
-  BackupError,
-  WorkerStartError,
-  TransferError,
-  Fault,
-  UnsupportedNodeError,
-]
 
 /** One message with the reason and what to do; null for an unexpected error, which is printed with its stack. */
 export function explainFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
-  if (expected.some((kind) => error instanceof kind)) return error.message
+  if (error instanceof ExplainedError) return error.message
   const listening = explainListening(error)
   if (listening !== null) return listening
   // An error of starting a thread has the code in its message only.

@@ -20,7 +20,6 @@ import { requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const fsck: Command = {
-  summary: 'Check that rows and bytes are consistent, and repair them.',
   help: `Usage: mediabucket fsck [--repair] [--verify-bytes] [--json] [--grace DURATION]
 
 Finds items without bytes, orphans (bytes without an item), wrong sizes, counters, totals and ranks, and the remains of

@@ -1,12 +1,7 @@
 import { settings } from '../config/settings.ts'
 import { clientSettings } from './client/client-settings.ts'
-import { type Command, exitCodes } from './command.ts'
-
-/** Commands under one heading of the help. */
-export interface HelpGroup {
-  readonly title: string
-  readonly commands: Readonly<Record<string, Pick<Command, 'summary'>>>
-}
+import { exitCodes } from './command.ts'
+import { commandGroups, commands } from './commands.ts'
 
 /** The exit codes in the help; docs/client.md has the same table. */
 const exitCodeRows: readonly (readonly [string, string])[] = [
@@ -23,10 +18,9 @@ const exitCodeRows: readonly (readonly [string, string])[] = [
 ]
 
 /** The text of `mediabucket help`. */
-export function help(groups: readonly HelpGroup[]): string {
-  const names = groups.flatMap(({ commands }) => Object.keys(commands))
-  const width = Math.max(...names.map(({ length }) => length))
-  const commandRows = groups.map(({ title, commands }) => {
+export function help(): string {
+  const width = Math.max(...Object.keys(commands).map(({ length }) => length))
+  const commandRows = commandGroups.map(({ title, commands }) => {
     const summaries = Object.entries(commands).map(([name, { summary }]) => [name, summary] as const)
     return `${title}:\n${rows(summaries, width)}`
   })

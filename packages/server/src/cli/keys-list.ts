@@ -5,7 +5,6 @@ import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
 
 export const keysList: Command = {
-  summary: 'List the keys that sign URLs, without their secrets.',
   help: `Usage: mediabucket keys list [--json]
 
 Prints a table; its first column is the id of the key. The newest key signs new links, the others only verify earlier ones. The

@@ -6,7 +6,6 @@ import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
 export const keysRemove: Command = {
-  summary: 'Remove a key that signs URLs; its links are invalid from the next request on.',
   help: `Usage: mediabucket keys remove ID
 
 ID is the first column of \`mediabucket keys list\`. All links that the key has signed are invalid from then on. If it

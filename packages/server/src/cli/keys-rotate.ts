@@ -4,7 +4,6 @@ import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
 export const keysRotate: Command = {
-  summary: 'Create a key that signs URLs from now on.',
   help: `Usage: mediabucket keys rotate
 
 Prints the id of the new key. Links of earlier keys stay valid until they expire, or until their key is removed with

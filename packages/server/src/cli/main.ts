@@ -1,74 +1,8 @@
-import { readConfig } from '../config/config.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
-import { audit } from './audit.ts'
-import { backup } from './backup.ts'
-import { bucketCreate } from './bucket-create.ts'
-import { bucketDelete } from './bucket-delete.ts'
-import { bucketList } from './bucket-list.ts'
-import { bucketSet } from './bucket-set.ts'
-import { edit } from './client/edit.ts'
-import { get } from './client/get.ts'
-import { link } from './client/link.ts'
-import { ls } from './client/ls.ts'
-import { rm } from './client/rm.ts'
-import { trashEmpty } from './client/trash-empty.ts'
-import { trashList } from './client/trash-list.ts'
-import { trashRestore } from './client/trash-restore.ts'
-import { upload } from './client/upload.ts'
-import { whoami } from './client/whoami.ts'
-import { type Command, UsageError } from './command.ts'
+import { UsageError } from './command.ts'
+import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
-import { fsck } from './fsck.ts'
-import { type HelpGroup, help, settingsHelp } from './help.ts'
-import { keysList } from './keys-list.ts'
-import { keysRemove } from './keys-remove.ts'
-import { keysRotate } from './keys-rotate.ts'
-import { migrate } from './migrate.ts'
-import { restore } from './restore.ts'
-import { seed } from './seed.ts'
-import { serve } from './serve.ts'
-import { tokenCreate } from './token-create.ts'
-import { tokenList } from './token-list.ts'
-import { tokenRevoke } from './token-revoke.ts'
-import { vacuum } from './vacuum.ts'
-
-const service = { serve, fsck, backup, restore, migrate, vacuum, audit, seed }
-
-const access = {
-  'bucket create': bucketCreate,
-  'bucket list': bucketList,
-  'bucket set': bucketSet,
-  'bucket delete': bucketDelete,
-  'token create': tokenCreate,
-  'token list': tokenList,
-  'token revoke': tokenRevoke,
-  'keys list': keysList,
-  'keys rotate': keysRotate,
-  'keys remove': keysRemove,
-}
-
-const files = {
-  upload,
-  ls,
-  get,
-  link,
-  edit,
-  rm,
-  'trash list': trashList,
-  'trash restore': trashRestore,
-  'trash empty': trashEmpty,
-  whoami,
-}
-
-const commands: Readonly<Record<string, Command>> = { ...service, ...access, ...files }
-
-/** The commands in the help. */
-const groups: readonly HelpGroup[] = [
-  { title: 'The service and its data', commands: service },
-  { title: 'Buckets, tokens and keys, also while the service is running', commands: access },
-  { title: 'The files of a bucket, over HTTP with a token', commands: files },
-]
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
@@ -84,17 +18,40 @@ async function dispatch(args: readonly string[]): Promise<void> {
   const [name, rest] = split(args)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
-    if (name === 'help' && rest.join(' ') === 'settings') return console.log(settingsHelp())
-    if (name === 'help' && rest.length > 0) return await dispatch([...rest, '--help'])
-    if (name === '' || name === 'help' || isHelp(name)) return console.log(help(groups))
+    if (name === 'help' && rest.length > 0 && rest.join(' ') !== 'settings')
+      return await dispatch([...rest, '--help'])
+    if (name === '' || name === 'help' || isHelp(name)) {
+      const { help, settingsHelp } = await import('./help.ts')
+      return console.log(name === 'help' && rest.length > 0 ? settingsHelp() : help())
+    }
     if (name === '--version' || name === '-V') return console.log(version)
     const group = Object.keys(commands).filter((known) => known.startsWith(`${name} `))
-    if (group.length > 0 && rest.some(isHelp))
-      return console.log(group.map((known) => commands[known]?.help).join('\n\n'))
+    if (group.length > 0 && rest.some(isHelp)) {
+      const found = await Promise.all(group.map(helpOf))
+      return console.log(found.join('\n\n'))
+    }
     throw new UsageError(unknownCommand(name, rest))
   }
-  if (rest.some(isHelp)) return console.log(command.help)
-  // Read on first use: client commands must not fail on the settings of a server.
+  if (rest.some(isHelp)) return console.log(await helpOf(name))
+  await run(command, rest)
+}
+
+async function helpOf(name: string): Promise<string | undefined> {
+  const listed = commands[name]
+  return (await (listed && 'load' in listed ? listed.load() : listed?.loadClient()))?.help
+}
+
+async function run(listed: ListedCommand, args: readonly string[]): Promise<void> {
+  const output = {
+    print: (text: string) => console.log(text),
+    report: (text: string) => console.error(text),
+  }
+  if ('loadClient' in listed) {
+    const command = await listed.loadClient()
+    return await command.run(args, output)
+  }
+  const [command, { readConfig }] = await Promise.all([listed.load(), import('../config/config.ts')])
+  // Read on first use: invalid arguments are reported before invalid settings.
   let config: ReturnType<typeof readConfig> | undefined
   const loadConfig = () => {
     if (config) return config
@@ -103,15 +60,14 @@ async function dispatch(args: readonly string[]): Promise<void> {
     process.umask(0o077)
     return config
   }
-  await command.run(rest, {
+  await command.run(args, {
     get config() {
       return loadConfig().config
     },
     get warnings() {
       return loadConfig().warnings
     },
-    print: (text) => console.log(text),
-    report: (text) => console.error(text),
+    ...output,
   })
 }
 

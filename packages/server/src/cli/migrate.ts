@@ -22,7 +22,6 @@ import { recordCommand, requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const migrate: Command = {
-  summary: 'Copy all data to other engines, such as PostgreSQL and S3.',
   help: `Usage: mediabucket migrate --to TARGET [--to TARGET]
 
 Copies the data of the service that the settings describe. URLs, tokens, the order of items and totals stay the same. The

@@ -10,7 +10,6 @@ const localOnly =
   'Unset it, restore into a directory, and copy that to an empty database: mediabucket migrate --to postgres://…'
 
 export const restore: Command = {
-  summary: 'Restore a backup into an empty data directory.',
   help: `Usage: mediabucket restore DIR
 
 Copies the last completed backup in DIR to the directory MEDIABUCKET_DATA, which must be empty or not exist; no service

@@ -8,7 +8,6 @@ import { type Command, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
 export const seed: Command = {
-  summary: 'Fill a bucket with many items, to test large buckets.',
   help: `Usage: mediabucket seed --items N [--delete-every K] [--pictures] [--bucket NAME]
 
 Adds N items without bytes to a bucket, and deletes every K-th of them. Works while the service is running. Creates a token,

@@ -9,7 +9,6 @@ import { watchNpm } from './watch-npm.ts'
 type Cause = Readonly<{ signal?: string; cause?: string }>
 
 export const serve: Command = {
-  summary: 'Start the service.',
   help: `Usage: mediabucket serve
 
 Listens on MEDIABUCKET_HOST and MEDIABUCKET_PORT (default http://127.0.0.1:8080). Stores all data in the directory

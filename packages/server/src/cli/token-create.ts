@@ -7,7 +7,6 @@ import { type Command, UsageError } from './command.ts'
 import { withNewCatalog } from './open-catalog.ts'
 
 export const tokenCreate: Command = {
-  summary: 'Create a token for a bucket, and the bucket if it does not exist.',
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]
 
 Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.

@@ -6,7 +6,6 @@ import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
 
 export const tokenList: Command = {
-  summary: 'List the tokens, without their secrets.',
   help: `Usage: mediabucket token list [--bucket NAME] [--json]
 
 Prints a table; its first column is the id of the token. The header is printed on a terminal only.

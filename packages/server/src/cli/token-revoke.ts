@@ -6,7 +6,6 @@ import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 
 export const tokenRevoke: Command = {
-  summary: 'Revoke a token; it is invalid from the next request on.',
   help: `Usage: mediabucket token revoke ID|NAME [--bucket NAME]
 
 ID is the first column of \`mediabucket token list\` (tok_…). NAME is the name of an active token; it must be unique. Works

@@ -10,7 +10,6 @@ const localOnly =
   'PostgreSQL reuses free space itself (autovacuum); VACUUM FULL returns it to the file system.'
 
 export const vacuum: Command = {
-  summary: 'Return the free space of the catalog to the file system.',
   help: `Usage: mediabucket vacuum
 
 The space of deleted rows stays in catalog.db, where new rows use it. This command returns it to the file system. Works while
@@ -25,7 +24,7 @@ needs free space of twice the size of the catalog. If it is interrupted, the cat
     requireLocalCatalog(config, 'vacuum', localOnly)
     await requireData(config)
     requireNoRestore(config.data)
-    const opened = openVacuum(config)
+    const opened = await openVacuum(config)
     const bars = createProgressBars(process.stderr)
     try {
       const { before, after } = await vacuumCatalog({

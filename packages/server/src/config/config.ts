@@ -4,6 +4,7 @@ import type { RequestRate } from '../core/request-rate.ts'
 import type { S3Location } from '../core/s3-location.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { VariantSize } from '../core/variant.ts'
+import { ConfigError } from './config-error.ts'
 import { readIssuerSettings } from './issuer-config.ts'
 import type { Setting } from './setting.ts'
 import { settings, type Values } from './settings.ts'
@@ -75,18 +76,6 @@ export interface Config {
 
 /** Settings of the commands that talk to a service, which `serve` ignores without a warning. */
 const clientSettingNames = new Set(['MEDIABUCKET_URL', 'MEDIABUCKET_TOKEN'])
-
-/** Every invalid setting, reported together (docs/interface.md O7). */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-  readonly faults: readonly string[]
-
-  constructor(faults: readonly string[]) {
-    const [first = ''] = faults
-    super(faults.length === 1 ? first : `${faults.length} settings are wrong:\n  ${faults.join('\n  ')}`)
-    this.faults = faults
-  }
-}
 
 /** Reads the settings from the environment. `warnings` are for the log. Throws ConfigError. */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): {

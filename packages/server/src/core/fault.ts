@@ -1,3 +1,5 @@
+import { ExplainedError } from './explained-error.ts'
+
 /** The reason why an operation was refused or failed. http/problems/ maps each code to a status and a text. */
 export type FaultCode =
   | 'page-malformed'
@@ -71,7 +73,7 @@ export interface ParameterFault {
 }
 
 /** An expected failure. `detail` is shown to the caller: no path, no token, no stack in it. */
-export class Fault extends Error {
+export class Fault extends ExplainedError {
   override readonly name = 'Fault'
   readonly code: FaultCode
   readonly parameters: readonly ParameterFault[]

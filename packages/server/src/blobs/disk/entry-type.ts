@@ -1,3 +1,4 @@
+import { ExplainedError } from '../../core/explained-error.ts'
 import type { Files } from './files.ts'
 
 /** What is at a path; `other` is anything that the store does not create, such as a symbolic link. */
@@ -12,6 +13,6 @@ export function entryTypeAt(files: Pick<Files, 'lstat'>, path: string): EntryTyp
 }
 
 /** An entry in the store's directories that the store did not create. It is never read or followed (docs/interface.md B8). */
-export class ForeignEntry extends Error {
+export class ForeignEntry extends ExplainedError {
   override readonly name = 'ForeignEntry'
 }

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { ExplainedError } from '../../core/explained-error.ts'
 import { isBusy, isCorrupt } from '../../sqlite/result-codes.ts'
 import { makeDirectory } from './make-directory.ts'
 
@@ -10,7 +11,7 @@ import { makeDirectory } from './make-directory.ts'
 const busyTimeout = 1_000
 
 /** Another backup of the same data is running. */
-export class BackupHoldError extends Error {
+export class BackupHoldError extends ExplainedError {
   override readonly name = 'BackupHoldError'
 
   constructor() {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { ExplainedError } from '../../core/explained-error.ts'
 import { isBusy } from '../../sqlite/result-codes.ts'
 import { makeDirectory } from './make-directory.ts'
 import { explainOpenError } from './open-errors.ts'
@@ -11,7 +12,7 @@ const busyTimeout = 1_000
 /** Milliseconds to wait for the workers of a server that was killed. They end when they notice it. */
 const workersTimeout = 5_000
 
-export class DataLockedError extends Error {
+export class DataLockedError extends ExplainedError {
   override readonly name = 'DataLockedError'
 
   constructor(directory: string) {

@@ -1,9 +1,10 @@
 import { closeSync, openSync } from 'node:fs'
 import { errorCode } from '../../core/error-code.ts'
+import { ExplainedError } from '../../core/explained-error.ts'
 import { isBusy, isCorrupt, isFull, isIoError, resultCode } from '../../sqlite/result-codes.ts'
 
 /** The data directory cannot be used; the message is one line with the path and what to do. */
-export class DataDirectoryError extends Error {
+export class DataDirectoryError extends ExplainedError {
   override readonly name = 'DataDirectoryError'
 }
 

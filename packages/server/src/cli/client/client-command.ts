@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
-import { type Command, type CommandContext, exitCodes, UsageError } from '../command.ts'
+import { type ClientCommand, type CommandOutput, exitCodes, UsageError } from '../command.ts'
 import { clientSettings, readClientSettings } from './client-settings.ts'
 import { explainClientError } from './explain-client-error.ts'
 import { type Output, standardOutput } from './output.ts'
@@ -13,7 +13,7 @@ export interface ClientContext {
   /** For results, which scripts read. */
   readonly output: Output
   /** For messages, which people read. */
-  readonly report: CommandContext['report']
+  readonly report: CommandOutput['report']
   /** Aborted by Ctrl-C. */
   readonly interrupted: AbortSignal
   /** Null for an unexpected error. */
@@ -25,17 +25,15 @@ export interface ClientContext {
  * command ends with exit code 0.
  */
 export function clientCommand<Arguments>(command: {
-  readonly summary: string
   readonly help: string
   /** Throws UsageError for invalid arguments. */
   readonly read: (args: readonly string[]) => Arguments
   readonly run: (args: Arguments, context: ClientContext) => Promise<void>
   /** The requested URL, if it may be of another server. */
   readonly target?: (args: Arguments) => string | null
-}): Command {
-  const { summary, help, read, run, target } = command
+}): ClientCommand {
+  const { help, read, run, target } = command
   return {
-    summary,
     help,
     async run(args, { report }) {
       const parsed = read(args)
@@ -69,7 +67,7 @@ export function clientCommand<Arguments>(command: {
 
 async function connect(
   { url, token }: { url: string; token: string },
-  report: CommandContext['report'],
+  report: CommandOutput['report'],
 ): Promise<Client> {
   if (token === '')
     throw new UsageError(
@@ -92,7 +90,7 @@ async function connect(
 }
 
 /** Reports delays that the rate limit of the service causes; concurrent requests that wait at the same time, once. */
-function rateLimitReporter(report: CommandContext['report']): (error: unknown, delay: number) => void {
+function rateLimitReporter(report: CommandOutput['report']): (error: unknown, delay: number) => void {
   let reportedUntil = 0
   return (error, delay) => {
     const now = performance.now()

@@ -4,7 +4,6 @@ import { clientCommand } from './client-command.ts'
 import { itemReference } from './item-reference.ts'
 
 export const edit = clientCommand({
-  summary: 'Edit an item: its name, alternative text and caption.',
   help: `Usage: mediabucket edit ID|URL [--filename NAME] [--alt-text TEXT] [--caption TEXT]
 
 Changes the given texts of the item and no others. An empty text removes the text.

@@ -5,7 +5,6 @@ import { downloadFile } from './download-file.ts'
 import { itemReference } from './item-reference.ts'
 
 export const get = clientCommand({
-  summary: 'Download the bytes of an item.',
   help: `Usage: mediabucket get ID|URL [-o FILE]
 
 Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another

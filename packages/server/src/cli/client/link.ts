@@ -6,7 +6,6 @@ import { itemReference } from './item-reference.ts'
 import { readDuration } from './time-options.ts'
 
 export const link = clientCommand({
-  summary: 'Create links of items that expire.',
   help: `Usage: mediabucket link ID|URL … [--expires DURATION] [--variant NAME] [--download]
 
 Prints a signed URL for each item. It needs no token until it expires, also in a private bucket. Everyone who has the URL can

@@ -6,7 +6,6 @@ import { clientCommand } from './client-command.ts'
 import { formatSize, printableText } from './terminal-text.ts'
 
 export const ls = clientCommand({
-  summary: 'List the items of the bucket.',
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
        mediabucket ls [--newest] [--kind KIND] [--name TEXT] [-l] [--all] [--json]
 

@@ -8,7 +8,6 @@ import { itemReference } from './item-reference.ts'
 const requestLength = 500
 
 export const rm = clientCommand({
-  summary: 'Delete items from the bucket of a service.',
   help: `Usage: mediabucket rm ID|URL …
 
 Deletes each item without confirmation: permanently, or into the trash if the bucket has one. Items that do not exist are reported, the others are deleted, and the

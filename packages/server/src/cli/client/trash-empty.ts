@@ -2,7 +2,6 @@ import { parse } from '../arguments.ts'
 import { clientCommand } from './client-command.ts'
 
 export const trashEmpty = clientCommand({
-  summary: 'Delete all items in the trash permanently.',
   help: `Usage: mediabucket trash empty
 
 Deletes the items in the trash of the bucket permanently, without confirmation.`,

@@ -4,7 +4,6 @@ import { clientCommand } from './client-command.ts'
 import { formatSize } from './terminal-text.ts'
 
 export const trashList = clientCommand({
-  summary: 'List the deleted items that can be restored.',
   help: `Usage: mediabucket trash list [--json]
 
 Prints the items in the trash of the bucket, last deleted first: id, size, time of deletion, time until which they can be restored,

@@ -5,7 +5,6 @@ import { clientCommand } from './client-command.ts'
 import { itemReference } from './item-reference.ts'
 
 export const trashRestore = clientCommand({
-  summary: 'Restore deleted items.',
   help: `Usage: mediabucket trash restore ID|URL …
 
 Restores items from the trash with their earlier URLs and places. Items that are not in the trash are reported, the others are

@@ -15,7 +15,6 @@ import { uploadStates } from './upload-states.ts'
 import type { PlannedFile } from './upload-units.ts'
 
 export const upload = clientCommand({
-  summary: 'Upload files and directories to the bucket.',
   help: `Usage: mediabucket upload FILE|DIR … [--expires TIME]
 
 Uploads each file, and all files below each directory, including hidden files. Prints the URL, a tab and the path of each

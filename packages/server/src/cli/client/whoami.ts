@@ -3,7 +3,6 @@ import { alignColumns } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 
 export const whoami = clientCommand({
-  summary: 'Show the token: its bucket, scopes and expiry.',
   help: `Usage: mediabucket whoami [--json]
 
 Shows the bucket, the scopes and the expiry of MEDIABUCKET_TOKEN. Never prints the token itself.

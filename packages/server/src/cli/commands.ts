@@ -1,0 +1,139 @@
+import type { ClientCommand, Command } from './command.ts'
+
+/** A command, whose module is loaded only if it is used. Commands over HTTP do not use the settings of the service. */
+export type ListedCommand = { readonly summary: string } & (
+  | { readonly load: () => Promise<Command> }
+  | { readonly loadClient: () => Promise<ClientCommand> }
+)
+
+type Commands = Readonly<Record<string, ListedCommand>>
+
+const service: Commands = {
+  serve: {
+    summary: 'Start the service.',
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  fsck: {
+    summary: 'Check that rows and bytes are consistent, and repair them.',
+    load: async () => (await import('./fsck.ts')).fsck,
+  },
+  backup: {
+    summary: 'Copy all data to a directory; works while the service is running.',
+    load: async () => (await import('./backup.ts')).backup,
+  },
+  restore: {
+    summary: 'Restore a backup into an empty data directory.',
+    load: async () => (await import('./restore.ts')).restore,
+  },
+  migrate: {
+    summary: 'Copy all data to other engines, such as PostgreSQL and S3.',
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
+  vacuum: {
+    summary: 'Return the free space of the catalog to the file system.',
+    load: async () => (await import('./vacuum.ts')).vacuum,
+  },
+  audit: {
+    summary: 'Print the audit log: who changed or downloaded what.',
+    load: async () => (await import('./audit.ts')).audit,
+  },
+  seed: {
+    summary: 'Fill a bucket with many items, to test large buckets.',
+    load: async () => (await import('./seed.ts')).seed,
+  },
+}
+
+const access: Commands = {
+  'bucket create': {
+    summary: 'Create an empty bucket.',
+    load: async () => (await import('./bucket-create.ts')).bucketCreate,
+  },
+  'bucket list': {
+    summary: 'List the buckets with their numbers of items, sizes and quotas.',
+    load: async () => (await import('./bucket-list.ts')).bucketList,
+  },
+  'bucket set': {
+    summary: 'Change the settings of a bucket.',
+    load: async () => (await import('./bucket-set.ts')).bucketSet,
+  },
+  'bucket delete': {
+    summary: 'Delete a bucket with all its items, bytes and tokens.',
+    load: async () => (await import('./bucket-delete.ts')).bucketDelete,
+  },
+  'token create': {
+    summary: 'Create a token for a bucket, and the bucket if it does not exist.',
+    load: async () => (await import('./token-create.ts')).tokenCreate,
+  },
+  'token list': {
+    summary: 'List the tokens, without their secrets.',
+    load: async () => (await import('./token-list.ts')).tokenList,
+  },
+  'token revoke': {
+    summary: 'Revoke a token; it is invalid from the next request on.',
+    load: async () => (await import('./token-revoke.ts')).tokenRevoke,
+  },
+  'keys list': {
+    summary: 'List the keys that sign URLs, without their secrets.',
+    load: async () => (await import('./keys-list.ts')).keysList,
+  },
+  'keys rotate': {
+    summary: 'Create a key that signs URLs from now on.',
+    load: async () => (await import('./keys-rotate.ts')).keysRotate,
+  },
+  'keys remove': {
+    summary: 'Remove a key that signs URLs; its links are invalid from the next request on.',
+    load: async () => (await import('./keys-remove.ts')).keysRemove,
+  },
+}
+
+const files: Commands = {
+  upload: {
+    summary: 'Upload files and directories to the bucket.',
+    loadClient: async () => (await import('./client/upload.ts')).upload,
+  },
+  ls: {
+    summary: 'List the items of the bucket.',
+    loadClient: async () => (await import('./client/ls.ts')).ls,
+  },
+  get: {
+    summary: 'Download the bytes of an item.',
+    loadClient: async () => (await import('./client/get.ts')).get,
+  },
+  link: {
+    summary: 'Create links of items that expire.',
+    loadClient: async () => (await import('./client/link.ts')).link,
+  },
+  edit: {
+    summary: 'Edit an item: its name, alternative text and caption.',
+    loadClient: async () => (await import('./client/edit.ts')).edit,
+  },
+  rm: {
+    summary: 'Delete items from the bucket of a service.',
+    loadClient: async () => (await import('./client/rm.ts')).rm,
+  },
+  'trash list': {
+    summary: 'List the deleted items that can be restored.',
+    loadClient: async () => (await import('./client/trash-list.ts')).trashList,
+  },
+  'trash restore': {
+    summary: 'Restore deleted items.',
+    loadClient: async () => (await import('./client/trash-restore.ts')).trashRestore,
+  },
+  'trash empty': {
+    summary: 'Delete all items in the trash permanently.',
+    loadClient: async () => (await import('./client/trash-empty.ts')).trashEmpty,
+  },
+  whoami: {
+    summary: 'Show the token: its bucket, scopes and expiry.',
+    loadClient: async () => (await import('./client/whoami.ts')).whoami,
+  },
+}
+
+export const commands: Commands = { ...service, ...access, ...files }
+
+/** The commands in the help. */
+export const commandGroups: readonly { readonly title: string; readonly commands: Commands }[] = [
+  { title: 'The service and its data', commands: service },
+  { title: 'Buckets, tokens and keys, also while the service is running', commands: access },
+  { title: 'The files of a bucket, over HTTP with a token', commands: files },
+]
