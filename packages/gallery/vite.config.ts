@@ -16,6 +16,10 @@ export default defineConfig(({ command }) => {
       // The Content-Security-Policy forbids `data:` URLs.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      rolldownOptions: {
+        // One request for all that the first view needs, also for what other chunks use too.
+        output: { codeSplitting: { groups: [{ name: 'index', tags: ['$initial'] }] } },
+      },
     },
     server: { proxy: { '/api': service, '/media': service } },
     preview: { proxy: { '/api': service, '/media': service } },
