@@ -140,6 +140,22 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     expect(await opened.count()).toBe(0)
   })
 
+  test('U2 a refused request waits for one deadline of a store that does not respond, however many files it has', async () => {
+    await using opened = await faultyStore()
+    const { store, state, sweep } = opened
+    const files = await Promise.all(Array.from({ length: 100 }, () => receiveBytes(store, randomBytes(10))))
+    const called = new Set<string>()
+    state.treat = (method, url) => {
+      if (method === 'DELETE') called.add(url)
+      return 'stall'
+    }
+    await store.discard(files)
+    // Those that are sent at the same time have the same deadline.
+    expect(called.size).toBe(16)
+    state.treat = () => 'pass'
+    expect([await sweep(), await sweep(), await opened.count()]).toEqual([0, 100, 0])
+  })
+
   test.each([
     ['of one request', 100_000],
     ['in parts', 20_000_000],

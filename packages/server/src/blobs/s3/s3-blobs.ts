@@ -75,8 +75,18 @@ export async function openS3Blobs(options: {
     async discard(blobs) {
       for (const blob of blobs) discarded.add(blob)
       const own = blobs.filter((blob) => !resumed.has(blob))
-      const results = await settleAll(own, parallelism, ({ id }) => calls.remove(blobKey(prefix, id)))
-      const removed = own.filter((_, at) => results[at]?.status === 'fulfilled')
+      const removed: ReceivedBlob[] = []
+      let hasFailed = false
+      // After a failure, no other removal begins: each could last until its deadline, and the response waits for them.
+      await settleAll(own, parallelism, async (blob) => {
+        if (hasFailed) return
+        try {
+          await calls.remove(blobKey(prefix, blob.id))
+          removed.push(blob)
+        } catch {
+          hasFailed = true
+        }
+      })
       intents.release(blobs.map(({ id }) => id))
       await intents.clear(removed.map(({ id }) => id))
     },
