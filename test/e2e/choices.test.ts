@@ -58,6 +58,30 @@ browserTest('K11 files are found as their names are typed', async () => {
   await tiles.nth(2).waitFor()
 })
 
+browserTest('G33 the search field stays while the files of another search are loaded', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  const { page } = guest
+  const tiles = page.locator('.timeline .tile')
+  const field = page.getByLabel(strings.filter.search)
+  await tiles.nth(2).waitFor()
+  await field.fill('nothing')
+  await page.getByRole('heading', { name: strings.filter.none }).waitFor()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/\/api\/items/, async (route) => {
+    await released
+    await route.continue()
+  })
+  await Promise.all([page.waitForRequest(/\/api\/items/), field.fill('')])
+  await page.getByRole('status').getByText(strings.listing.loading).waitFor()
+  await page.keyboard.type('tone')
+  expect(await field.inputValue()).toBe('tone')
+  expect(await page.getByRole('heading', { name: strings.listing.empty }).count()).toBe(0)
+  release()
+  await tiles.filter({ hasText: 'tone.wav' }).waitFor()
+  await tiles.filter({ hasText: 'notes.txt' }).waitFor({ state: 'detached' })
+})
+
 browserTest('the language is that of the browser, changes without a reload, and stays', async () => {
   await using guest = await visit(browser, server, { hash: '', options: { locale: 'de-DE' } })
   const { page } = guest

@@ -19,7 +19,8 @@ export function TimelineView() {
   const found = matches === null || loading || error !== null ? '' : strings.filter.matches(matches)
   const about = total === null || error !== null ? (matches?.count ? found : '') : strings.files(total)
   const filtered = isFiltered(shownList.filter.value)
-  const isEmpty = !filtered && error === null && loaded?.items.length === 0
+  // While other items are loading, the loaded ones are those of the former filter.
+  const isEmpty = !filtered && !loading && error === null && loaded?.items.length === 0
   return (
     <>
       <ListHead about={about}>{!isEmpty && <OrderButton />}</ListHead>
