@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
 import { kindOf } from '../../src/catalog/item-kinds.ts'
+import { type GroupSizes, groupedReads, singleReads } from '../../src/catalog/names/candidates.ts'
 import type { NameResults } from '../../src/catalog/names/name-reads.ts'
 import { searchNames } from '../../src/catalog/names/search-names.ts'
 import {
@@ -34,9 +35,10 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
   )
 
   let chunkReads = 0
+  let mostSegments = 0
 
-  function run(selection: ItemSelection, after: ItemPlace | null, limit: number, keys: number) {
-    const sizes = { segments: 1, growth: keys, keys }
+  function run(selection: ItemSelection, after: ItemPlace | null, limit: number, sizes: GroupSizes) {
+    const segmentsRead = new Set<number>()
     const search = searchNames(
       { segments: stored, nextSeq },
       selection,
@@ -50,6 +52,7 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
       const reads = step.value
       const { names } = reads
       chunkReads += reads.chunks.length
+      for (const number of reads.chunks) segmentsRead.add(Math.floor(number / chunksPerSegment))
       const inRange = names === null ? [] : rows.filter(({ seq }) => seq >= names.from && seq < names.to)
       const results: NameResults = {
         chunks: new Map(
@@ -69,6 +72,7 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
       }
       step = search.next(results)
     }
+    mostSegments = Math.max(mostSegments, segmentsRead.size)
     return step.value
   }
 
@@ -76,12 +80,14 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
     chunks,
     /** The chunks that searches have read. */
     chunkReads: () => chunkReads,
+    /** The most segments of which one search has read chunks. */
+    mostSegments: () => mostSegments,
     /** The numbers of all selected items, by several searches, and how many of these ended early. */
-    all(selection: ItemSelection, limit: number, keys: number) {
+    all(selection: ItemSelection, limit: number, sizes: GroupSizes) {
       const found: number[] = []
       let early = 0
       for (let after: ItemPlace | null = null; ; ) {
-        const { rows, examined } = run(selection, after, limit, keys)
+        const { rows, examined } = run(selection, after, limit, sizes)
         found.push(...rows.map(({ seq }) => seq))
         if (examined) early += 1
         const last = rows.at(-1)
@@ -125,6 +131,9 @@ function manyNames() {
   return { items, index: createIndex(items, nextSeq, [merged, build(16), build(17), build(19)]) }
 }
 
+/** Those of SQLite and of PostgreSQL. */
+const bothSizes = [singleReads, groupedReads]
+
 const searches: readonly ItemSelection[] = itemOrders.flatMap((order) => [
   selectionOf('sea', { order }),
   selectionOf('strasse 写', { order }),
@@ -136,7 +145,7 @@ const searches: readonly ItemSelection[] = itemOrders.flatMap((order) => [
 
 function expectAll(items: Items, { all }: Pick<ReturnType<typeof createIndex>, 'all'>): void {
   for (const selection of searches)
-    for (const keys of [1, 3]) {
+    for (const sizes of bothSizes) {
       const { order, kind, from, to, name } = selection
       const expected = [...items].flatMap(([seq, { filename, contentType, createdAt }]) =>
         matchesName(filename, name ?? []) &&
@@ -146,7 +155,7 @@ function expectAll(items: Items, { all }: Pick<ReturnType<typeof createIndex>, '
           ? [seq]
           : [],
       )
-      const { found } = all(selection, 250, keys)
+      const { found } = all(selection, 250, sizes)
       expect({ selection, found }).toEqual({
         selection,
         found: order === 'oldest' ? expected : expected.reverse(),
@@ -182,17 +191,20 @@ test('K13, K4 a search that compares very many names ends early, and its cursor 
     ['oldest', [5, 70_000]],
     ['newest', [70_000, 5]],
   ] as const)
-    expect(index.all(selectionOf('needle', { order }), 10, 1)).toEqual({ found: expected, early: 2 })
+    expect(index.all(selectionOf('needle', { order }), 10, singleReads)).toEqual({
+      found: expected,
+      early: 2,
+    })
 })
 
-/** Blocks with names of two kinds that have no word in common. */
+/** Blocks with names of two kinds that have no word in common. The time of an item is its number. */
 function twoKinds(blocks: number, distance = 64) {
   const items = new Map<number, Item>()
   const segments = Array.from({ length: blocks }, (_, block) => {
     const own = new Map<number, Item>()
     for (let seq = block * blockSize; seq < (block + 1) * blockSize; seq += distance) {
-      own.set(seq, itemOf({ filename: `clip ${seq}.mp4` }))
-      own.set(seq + 1, itemOf({ filename: `invoice ${seq}.pdf` }))
+      own.set(seq, itemOf({ filename: `clip ${seq}.mp4`, createdAt: seq }))
+      own.set(seq + 1, itemOf({ filename: `invoice ${seq}.pdf`, createdAt: seq }))
     }
     for (const [seq, item] of own) items.set(seq, item)
     return buildSegment(block * blockSize, rowsOf(own, block * blockSize))
@@ -202,16 +214,37 @@ function twoKinds(blocks: number, distance = 64) {
 
 test('K11 two frequent words that no name has together are excluded by two lists of each segment', () => {
   const index = twoKinds(50)
-  const { found } = index.all(selectionOf('invoice clip'), 100, 1)
+  const { found } = index.all(selectionOf('invoice clip'), 100, singleReads)
   expect(found).toEqual([])
   // The first segments show which lists these are.
   expect(index.chunkReads()).toBeLessThan(2 * 50 + 20)
 })
 
-test('K13 a search without a match reads a bounded number of segments, however many there are', () => {
-  const index = twoKinds(850, blockSize)
+test.each(bothSizes)(
+  'K13 a search without a match reads a bounded number of segments, however many there are: %o',
+  (sizes) => {
+    const index = twoKinds(850, blockSize)
+    for (const order of itemOrders)
+      expect(index.all(selectionOf('qzx', { order }), 100, sizes)).toEqual({ found: [], early: 2 })
+    expect(index.mostSegments()).toBe(400)
+  },
+)
+
+test.each(bothSizes)('K13 a search that ends at its bound with nothing left has no cursor: %o', (sizes) => {
+  const index = twoKinds(400, blockSize)
   for (const order of itemOrders)
-    expect(index.all(selectionOf('qzx', { order }), 100, 1)).toEqual({ found: [], early: 2 })
+    expect(index.all(selectionOf('qzx', { order }), 100, sizes)).toEqual({ found: [], early: 0 })
+})
+
+test.each(bothSizes)('K13 segments without items of the chosen time hardly count: %o', (sizes) => {
+  const index = twoKinds(850, blockSize)
+  const selected = { from: 700 * blockSize, to: 701 * blockSize }
+  for (const order of itemOrders)
+    expect(index.all(selectionOf('clip', { order, ...selected }), 100, sizes)).toEqual({
+      found: [700 * blockSize],
+      early: 0,
+    })
+  expect(index.mostSegments()).toBe(1)
 })
 
 test('posting lists exclude items: of many names, few are read', () => {
@@ -226,7 +259,7 @@ test('posting lists exclude items: of many names, few are read', () => {
     ['needle'],
     null,
     10,
-    { segments: 1, growth: 1, keys: 1 },
+    singleReads,
   )
   const chunks = new Map(chunksOf(segment).map((chunk, number) => [number, chunk]))
   let step = search.next()

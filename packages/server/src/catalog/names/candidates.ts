@@ -16,6 +16,11 @@ export interface GroupSizes {
   readonly keys: number
 }
 
+/** For an engine that reads synchronously. */
+export const singleReads: GroupSizes = { segments: 1, growth: 1, keys: 1 }
+/** For an engine whose reads are round trips: more is read together. */
+export const groupedReads: GroupSizes = { segments: 1, growth: 4, keys: 3 }
+
 /** With this number of candidates or fewer, reading them takes less time than reading another posting list. */
 const fewCandidates = 24
 
@@ -38,6 +43,10 @@ interface Intersection {
   isDamaged: boolean
 }
 
+/** For each block of a segment, whether it may have items of the time range. */
+export const blocksInTime = ({ times }: Segment, { from, to }: Pick<Filter, 'from' | 'to'>): boolean[] =>
+  readTimes(times).map(([first, last]) => last >= (from ?? last) && first < (to ?? Infinity) && first <= last)
+
 /**
  * Returns a function that finds the candidates of segments: the numbers of all items that the terms and the filters may select, ascending,
  * for each segment in the order given. It reads those lists first that excluded most items of the previous segments, and none that the
@@ -53,9 +62,7 @@ export function createCandidates(
 
   const begin = (segment: Segment): Intersection => ({
     segment,
-    isInTime: readTimes(segment.times).map(
-      ([first, last]) => last >= (from ?? last) && first < (to ?? Infinity) && first <= last,
-    ),
+    isInTime: blocksInTime(segment, { from, to }),
     bitmap: null,
     count: segment.size,
     isDamaged: false,

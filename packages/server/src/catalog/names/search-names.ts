@@ -1,7 +1,7 @@
 import { matchesName } from '../../core/name-search.ts'
 import { kindOf } from '../item-kinds.ts'
 import type { Item, ItemPlace, ItemSelection } from '../records.ts'
-import { createCandidates, type GroupSizes } from './candidates.ts'
+import { blocksInTime, createCandidates, type GroupSizes } from './candidates.ts'
 import { type NameReads, type NameResults, noReads } from './name-reads.ts'
 import type { Segment } from './segments.ts'
 
@@ -9,6 +9,8 @@ import type { Segment } from './segments.ts'
 const budget = 40_000
 const itemCost = 4
 const segmentCost = 100
+/** Without items of the chosen time: no posting list of it is read. */
+const skippedSegmentCost = 10
 /** Items that are read together, at first and at most. */
 const [firstBatch, largestBatch] = [64, 512]
 /** Names that are read together. */
@@ -82,11 +84,30 @@ export function* searchNames(
     return null
   }
 
-  const result = (stopped: number | null): FoundNames => ({
-    rows,
-    examined: stopped === null || rows.length === limit ? null : { seq: stopped, createdAt: 0 },
-    scanned,
-  })
+  function result(stopped: number | null): FoundNames {
+    const hasExaminedAll = stopped === null || (isNewest ? stopped <= low : stopped >= high - 1)
+    const endedEarly = !hasExaminedAll && rows.length < limit
+    return { rows, examined: endedEarly ? { seq: stopped, createdAt: 0 } : null, scanned }
+  }
+
+  /** As examine, of the candidates of a group. */
+  function* search(group: readonly Segment[]): Generator<NameReads, number | null, NameResults> {
+    for (let start = 0, end = 0; start < group.length; start = end) {
+      // No more than the budget allows, however large the group is.
+      end = start + Math.ceil(left / segmentCost)
+      const some = group.slice(start, end)
+      for (const found of yield* candidates(some)) {
+        const inRange = found.filter((seq) => seq >= low && seq < high)
+        const stopped = yield* examine(isNewest ? inRange.reverse() : inRange)
+        if (stopped !== null) return stopped
+      }
+      for (const segment of some)
+        left -= blocksInTime(segment, selection).includes(true) ? segmentCost : skippedSegmentCost
+      const last = some.at(-1)
+      if (left <= 0 && last) return isNewest ? last.first : last.first + last.size - 1
+    }
+    return null
+  }
 
   /** As examine, of all items of a range. */
   function* scan(range: { from: number; to: number }): Generator<NameReads, number | null, NameResults> {
@@ -107,19 +128,8 @@ export function* searchNames(
   }
 
   for (const part of partsOf(segments, { from: low, to: high }, isNewest, sizes)) {
-    if ('from' in part) {
-      const stopped = yield* scan(part)
-      if (stopped !== null) return result(stopped)
-      continue
-    }
-    for (const found of yield* candidates(part.group)) {
-      const inRange = found.filter((seq) => seq >= low && seq < high)
-      const stopped = yield* examine(isNewest ? inRange.reverse() : inRange)
-      if (stopped !== null) return result(stopped)
-    }
-    const last = part.group.at(-1)
-    left -= part.group.length * segmentCost
-    if (left <= 0 && last) return result(isNewest ? last.first : last.first + last.size - 1)
+    const stopped = yield* 'from' in part ? scan(part) : search(part.group)
+    if (stopped !== null) return result(stopped)
   }
   return result(null)
 }

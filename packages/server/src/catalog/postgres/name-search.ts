@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/fault.ts'
 import { itemColumnCount, itemColumns, readItem } from '../item-columns.ts'
-import type { GroupSizes } from '../names/candidates.ts'
+import { groupedReads } from '../names/candidates.ts'
 import type { NameReads, NameResults } from '../names/name-reads.ts'
 import { searchNames } from '../names/search-names.ts'
 import { blockSize } from '../names/segments.ts'
@@ -10,9 +10,6 @@ import { readSegments } from './name-index.ts'
 import type { Session } from './session.ts'
 
 type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
-
-/** A read is a round trip, so more is read together. */
-const sizes: GroupSizes = { segments: 1, growth: 4, keys: 3 }
 
 /** Finds items by their names, as Catalog.items, in one snapshot. */
 export async function searchItems(
@@ -50,7 +47,7 @@ async function searchSnapshot(
   if (!bucket) throw bucketDeleted()
   const index = { segments: await readSegments(run, bucketId), nextSeq: integer(bucket, 1) }
   const hasMarks = integer(bucket, 2) === 1
-  const search = searchNames(index, selection, terms, after, limit, sizes)
+  const search = searchNames(index, selection, terms, after, limit, groupedReads)
   let step = search.next()
   while (!step.done) step = search.next(await read(run, bucketId, step.value, hasMarks))
   return { revision: integer(bucket, 0), ...step.value }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import { itemColumns, readItem } from '../item-columns.ts'
-import type { GroupSizes } from '../names/candidates.ts'
+import { singleReads } from '../names/candidates.ts'
 import type { NameReads, NameResults } from '../names/name-reads.ts'
 import { searchNames } from '../names/search-names.ts'
 import { blockSize } from '../names/segments.ts'
@@ -9,9 +9,6 @@ import type { BucketId, FoundItems, ItemPlace, ItemSelection } from '../records.
 import { bytes, integer, textOrNull } from '../rows.ts'
 import { prepareReadSegments } from './name-index.ts'
 import { all, one } from './rows.ts'
-
-/** A read takes microseconds, so nothing is read in advance. */
-const sizes: GroupSizes = { segments: 1, growth: 1, keys: 1 }
 
 /** Finds items by their names, as Catalog.items; to be called within a transaction. */
 export function prepareSearchNames(
@@ -68,7 +65,7 @@ export function prepareSearchNames(
     const row = one(bucket, bucketId)
     if (!row) throw bucketDeleted()
     const index = { segments: readSegments(bucketId), nextSeq: integer(row, 1) }
-    const search = searchNames(index, selection, terms, after, limit, sizes)
+    const search = searchNames(index, selection, terms, after, limit, singleReads)
     let step = search.next()
     while (!step.done) step = search.next(read(bucketId, step.value))
     return { revision: integer(row, 0), ...step.value }
