@@ -22,8 +22,12 @@ export const importOption = (module: URL): string =>
 /** `MEDIABUCKET_WORKERS=2 npx vitest run test/http` runs these tests on several workers. */
 const workers = process.env['MEDIABUCKET_WORKERS']
 
-/** The environment of every process: the path, and Node's compile cache, which halves the time to start. */
+/**
+ * The environment of every process: the path, and Node's compile cache, which halves the time to start. Nothing is rendered ahead, because
+ * that needs more CPU time than most tests.
+ */
 export const basics = {
+  MEDIABUCKET_RENDER_AHEAD: 'off',
   ...(workers === undefined ? {} : { MEDIABUCKET_WORKERS: workers }),
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),

@@ -51,6 +51,7 @@ export interface Config {
   readonly mediaMaxAge: number
   readonly maxLinkLifetime: number
   readonly variants: readonly VariantSize[]
+  readonly renderAhead: boolean
   readonly variantProcesses: number
   readonly variantQueue: number
   readonly variantTimeout: number
@@ -127,6 +128,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE'),
     maxLinkLifetime: read('MEDIABUCKET_MAX_LINK_LIFETIME'),
     variants: read('MEDIABUCKET_VARIANTS'),
+    renderAhead: read('MEDIABUCKET_RENDER_AHEAD'),
     variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES'),
     variantQueue: read('MEDIABUCKET_VARIANT_QUEUE'),
     variantTimeout: read('MEDIABUCKET_VARIANT_TIMEOUT'),

@@ -1,4 +1,4 @@
-import { size, timerDuration, variantSizes, wholeNumber } from './readers.ts'
+import { onOrOff, size, timerDuration, variantSizes, wholeNumber } from './readers.ts'
 import { setting } from './setting.ts'
 
 /** The settings of smaller pictures, and of the processes that render them. */
@@ -7,6 +7,11 @@ export const variantSettings = {
     'thumb=400, medium=1600',
     variantSizes,
     'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. Other sizes are never rendered.',
+  ),
+  MEDIABUCKET_RENDER_AHEAD: setting(
+    'on',
+    onOrOff,
+    'Whether the `thumb` of a new item, and its ThumbHash, are rendered in the background after the upload, so that the gallery shows them at once. They give way to variants that are requested. With `off`, they are rendered at the first request. Set `off` if most items are never viewed.',
   ),
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',

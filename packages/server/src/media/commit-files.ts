@@ -5,6 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenId } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
+import type { OnStored } from './new-item.ts'
 import { bytesOf, type ReceivedFile } from './receive-files.ts'
 
 /** What a client sent, the file that is stored, and its item. */
@@ -56,9 +57,10 @@ const keyLifetime = 86_400_000
 export function commitFilesOperation(parts: {
   readonly catalog: CommitCatalog
   readonly blobs: Pick<BlobStore, 'commit' | 'discard'>
+  readonly onStored: OnStored
   readonly now: () => number
 }): CommitFiles {
-  const { catalog, blobs, now } = parts
+  const { catalog, blobs, onStored, now } = parts
 
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
@@ -97,6 +99,7 @@ export function commitFilesOperation(parts: {
       const media = await commitRows(bucketId, items, request, by)
       const repeated = media[0]?.id !== items[0]?.item.id
       if (repeated) await blobs.discard(stored)
+      else for (const { item } of items) onStored(bucketId, item)
       return { media, repeated }
     } catch (error) {
       // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.

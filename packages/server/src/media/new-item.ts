@@ -1,5 +1,5 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { Grant, NewMedia } from '../catalog/records.ts'
+import type { BucketId, Grant, NewMedia } from '../catalog/records.ts'
 import { cleanFilename, extensionOf } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
@@ -11,6 +11,9 @@ import { sniffType } from './sniff-type.ts'
 
 /** The bucket of an upload. */
 export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata'>
+
+/** Called with each new item, before the response to its upload. Must return at once. */
+export type OnStored = (bucketId: BucketId, item: NewMedia) => void
 
 export interface ItemParts {
   readonly blobs: Pick<BlobStore, 'peek'>

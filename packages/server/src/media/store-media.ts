@@ -10,7 +10,7 @@ import {
   type RequestKey,
   type Stored,
 } from './commit-files.ts'
-import { type ItemParts, newItem, type UploadBucket } from './new-item.ts'
+import { type ItemParts, newItem, type OnStored, type UploadBucket } from './new-item.ts'
 import type { FileReceiver, ReceivedFile } from './receive-files.ts'
 import { createQuotaReservations, noReservation, type QuotaReservation } from './space/quota-reservations.ts'
 
@@ -49,6 +49,7 @@ export function storeMediaOperation(
     readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
     readonly blobs: BlobStore
     readonly newReceiver: () => FileReceiver
+    readonly onStored: OnStored
     /** Bytes. */
     readonly maxFileSize: number
     readonly now: () => number

@@ -2,7 +2,7 @@ import type { BlobStore } from '../blobs/blobs.ts'
 import type { Actor } from '../core/actor.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import { type CommitCatalog, commitFilesOperation, type RequestKey, type Stored } from './commit-files.ts'
-import { type ItemParts, newItem, type UploadBucket } from './new-item.ts'
+import { type ItemParts, newItem, type OnStored, type UploadBucket } from './new-item.ts'
 import { type FileReceiver, receivedBytes } from './receive-files.ts'
 import type { IncomingFile, StoreMedia } from './store-media.ts'
 
@@ -30,6 +30,7 @@ export function storeSmallFileOperation(
     readonly catalog: CommitCatalog
     readonly blobs: BlobStore
     readonly newReceiver: () => FileReceiver
+    readonly onStored: OnStored
     readonly storeMedia: StoreMedia
     readonly now: () => number
   },

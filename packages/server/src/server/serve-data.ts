@@ -37,17 +37,18 @@ export async function serveData(
   const remover = startRemovals(context, data)
   const measurePicture = startDimensionWorkers(context, data)
   const removeMetadata = startMetadataWorkers(context, data)
+  const tools = findTools(context.config.searchPath)
+  const variants = startThumbnailWorkers(context, { ...data, space, tools })
   const uploads = startUploads(context, {
     ...data,
     measurePicture,
     removeMetadata,
     removeMedia: remover.remove,
     locks,
+    onStored: variants.renderAhead,
   })
   const bound = await bindAddress(context)
-  const tools = findTools(context.config.searchPath)
   const address = { ...bound, settings: { ...bound.settings, tools: toolNames(tools) } }
-  const variants = startThumbnailWorkers(context, { ...data, space, tools })
   const gallery = await loadGallery(context)
   const issuer = await startIssuer(context, { ...data, ...remover })
   const operations = createOperations(context, {

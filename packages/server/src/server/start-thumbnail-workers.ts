@@ -1,9 +1,12 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { createVariantList } from '../core/variant.ts'
+import type { OnStored } from '../media/new-item.ts'
 import { type OpenBytes, openBytesOperation } from '../media/open-bytes.ts'
 import { type InstalledTools, missingPackages } from '../media/pictures/find-tools.ts'
 import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
 import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
+import { createRenderAhead } from '../media/pictures/render-ahead.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -13,7 +16,7 @@ const variantQueueTimeout = 30_000
 /** Lower CPU priority for thumbnail workers, so that they do not slow down listings and uploads. 0 to 19. */
 const variantNiceness = 10
 
-/** Starts the processes that generate variants, and creates the operations that open bytes and variants. */
+/** Starts the processes that generate variants, and creates the operations that open bytes and variants, and render variants ahead. */
 export function startThumbnailWorkers(
   { config, log, metrics, closers }: StartContext,
   {
@@ -27,7 +30,7 @@ export function startThumbnailWorkers(
     readonly space: FreeSpace
     readonly tools: InstalledTools
   },
-): { openBytes: OpenBytes; openVariant: Variants['open'] } {
+): { openBytes: OpenBytes; openVariant: Variants['open']; renderAhead: OnStored } {
   const openBytes = openBytesOperation({ catalog, blobs })
   const limits = {
     queue: config.variantQueue,
@@ -46,14 +49,11 @@ export function startThumbnailWorkers(
   const missing = missingPackages(tools)
   if (missing.length > 0)
     log.info(`for pictures of videos, PDF and HEIC files, install these packages too: ${missing.join(' ')}`)
+  const shared = { catalog, workers, toolWorkers, tools, maxPixels: config.variantMegapixels * 1e6 }
   const variants = createVariants({
-    catalog,
+    ...shared,
     blobs,
     openBytes,
-    workers,
-    toolWorkers,
-    tools,
-    maxPixels: config.variantMegapixels * 1e6,
     hasRoom: space.hasRoom,
     onRendered: ({ variant, seconds, outcome }) =>
       metrics.variantSeconds.observe({ variant: variant.name, outcome }, seconds),
@@ -70,5 +70,20 @@ export function startThumbnailWorkers(
     workers.close()
     toolWorkers.close()
   })
-  return { openBytes, openVariant: variants.open }
+  // The gallery requests this variant in this format.
+  const thumb = createVariantList(config.variants).find('thumb', 'avif')
+  const ahead = createRenderAhead({
+    ...shared,
+    render: async (media) => thumb && variants.renderAhead(media, thumb),
+    onFailure: (id, err) =>
+      log.warn({ id, err }, 'a variant could not be generated ahead of its first request'),
+  })
+  metrics.watchRenderAhead(() => ahead.length)
+  // Before the workers are closed.
+  closers.add('the queue of variants', ahead.stop)
+  return {
+    openBytes,
+    openVariant: variants.open,
+    renderAhead: config.renderAhead ? ahead.add : () => undefined,
+  }
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import type { OnStored } from '../media/new-item.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
 import type { RemoveMetadata } from '../media/pictures/remove-metadata.ts'
 import { createFileReceivers, type FileReceiver } from '../media/receive-files.ts'
@@ -14,6 +15,7 @@ export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
   readonly removeMetadata: RemoveMetadata
   readonly removeMedia: MediaRemover['remove']
   readonly locks: UploadLocks
+  readonly onStored: OnStored
   readonly maxFileSize: Config['maxFileSize']
   readonly expiry: Config['uploadExpiry']
   readonly now: () => number
@@ -29,7 +31,8 @@ export function startUploads(
     removeMetadata,
     removeMedia,
     locks,
-  }: Pick<UploadParts, 'catalog' | 'blobs' | 'measurePicture' | 'removeMetadata' | 'removeMedia' | 'locks'>,
+    onStored,
+  }: Omit<UploadParts, 'newReceiver' | 'maxFileSize' | 'expiry' | 'now'>,
 ): { uploading: UploadParts } {
   closers.add('resumable uploads', () => locks.allReleased())
   const { maxFileSize, inlineSize, uploadExpiry: expiry } = config
@@ -41,6 +44,7 @@ export function startUploads(
     removeMetadata,
     removeMedia,
     locks,
+    onStored,
     maxFileSize,
     expiry,
     now: Date.now,

@@ -6,6 +6,7 @@ import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { service } from '../../src/core/actor.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
 import { intentLog } from '../../src/media/deletion/sweep-intents.ts'
+import type { OnStored } from '../../src/media/new-item.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
 import type { RemoveMetadata } from '../../src/media/pictures/remove-metadata.ts'
 import { createFileReceivers, type FileReceiver } from '../../src/media/receive-files.ts'
@@ -21,6 +22,7 @@ export interface TemporaryMedia extends AsyncDisposable {
   /** Measures no picture. */
   readonly measurePicture: MeasurePicture
   readonly removeMetadata: RemoveMetadata
+  readonly onStored: OnStored
   /** No backup runs. */
   isBackupRunning(): boolean
   /** Creates the bucket if it does not exist. */
@@ -40,6 +42,7 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
   const blobs = disk.store
   const measurePicture = async () => null
   const removeMetadata: RemoveMetadata = async (file) => file
+  const onStored = () => undefined
   const newReceiver = createFileReceivers({ blobs, inlineSize })
   const storeMedia = storeMediaOperation({
     catalog,
@@ -47,6 +50,7 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
     newReceiver,
     measurePicture,
     removeMetadata,
+    onStored,
     maxFileSize: 1e9,
     now: Date.now,
   })
@@ -77,6 +81,7 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
     newReceiver,
     measurePicture,
     removeMetadata,
+    onStored,
     isBackupRunning: () => false,
     bucket,
     async store(text) {

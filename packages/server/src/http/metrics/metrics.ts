@@ -72,7 +72,7 @@ export function createMetrics() {
   }
   const variantSeconds = new Histogram({
     name: 'mediabucket_variant_seconds',
-    help: 'Time from the first request for a variant until it was rendered or had failed; stored variants are not counted.',
+    help: 'Time from the first request for a variant, or the begin of its render ahead, until it was rendered or had failed; stored variants are not counted.',
     labelNames: ['variant', 'outcome'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 20],
     registers: [registry],
@@ -133,6 +133,17 @@ export function createMetrics() {
       },
     })
   }
+  /** `length` returns how many items wait. */
+  function watchRenderAhead(length: () => number): void {
+    new Gauge({
+      name: 'mediabucket_render_ahead_items',
+      help: 'New items whose thumbnails wait to be rendered ahead of their first requests.',
+      registers: [registry],
+      collect() {
+        this.set(length())
+      },
+    })
+  }
   const observers = new Map<string, ResponseObserver>()
   /** One observer for each method and route. */
   function responseObserver(method: string, route: string): ResponseObserver {
@@ -171,6 +182,7 @@ export function createMetrics() {
     storage,
     watchPageLinkCache,
     watchBytesCache,
+    watchRenderAhead,
   }
 }
 

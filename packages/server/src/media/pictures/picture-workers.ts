@@ -1,7 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { extname } from 'node:path'
+import type { ChildProcess } from 'node:child_process'
 import { createPictureQueue } from './picture-queue.ts'
-import { findPictureSandbox, type PictureSandbox } from './picture-sandbox.ts'
 import {
   maxRead,
   type PictureResult,
@@ -9,6 +7,7 @@ import {
   type ReadReply,
   type ReadRequest,
 } from './picture-task.ts'
+import { createPictureProcesses } from './start-picture-process.ts'
 
 /** A worker ended during the task: the task exceeded its time or memory limit, or crashed the decoder. */
 export class PictureOverLimits extends Error {
@@ -32,6 +31,13 @@ export interface PictureWorkers {
    * PictureWorkersBusy and the errors of `read`.
    */
   run(task: PictureTask, bucket?: string, read?: ReadBytes): Promise<PictureResult>
+  /**
+   * Runs a task that no request needs yet, while no other task waits or runs. Throws as `run`, and PictureWorkersBusy if other tasks need the
+   * workers, also later.
+   */
+  runAhead(task: PictureTask): Promise<PictureResult>
+  /** Resolves when no task of `run` waits or runs. */
+  whenIdle(): Promise<void>
   /** Ends all workers, also busy ones. */
   close(): void
 }
@@ -43,6 +49,7 @@ interface Job {
   readonly bucket: string
   readonly task: PictureTask
   readonly read: ReadBytes
+  readonly isAhead: boolean
   readonly resolve: (result: PictureResult) => void
   readonly reject: (error: Error) => void
 }
@@ -50,7 +57,7 @@ interface Job {
 interface Worker {
   readonly process: ChildProcess
   job: Job | null
-  /** Its task was preempted for another bucket and runs again later. */
+  /** Its task was preempted, for another bucket or because it runs ahead. */
   preempted: boolean
   /** Its task exceeded the time limit. */
   timedOut: boolean
@@ -61,7 +68,7 @@ interface Worker {
 /** Milliseconds until an idle worker ends. Starting one takes longer than most tasks. */
 const idleTime = 15_000
 
-/** Milliseconds that a bucket without a running task waits before it preempts a bucket with more than its share. */
+/** Milliseconds that a bucket without a running task waits before it preempts a bucket with more than its share, or a task that runs ahead. */
 const preemptionDelay = 1_000
 
 /**
@@ -87,32 +94,14 @@ export function createPictureWorkers(limits: {
   const waiting = createPictureQueue<Job>(limits.queue)
   const share = Math.max(1, Math.floor(limits.workers / 2))
   const workers = new Set<Worker>()
+  const startProcess = createPictureProcesses(limits)
   let closed = false
-  let sandbox: PictureSandbox | null = null
+  const idleListeners: (() => void)[] = []
 
   /** Null if no process can be started. */
   function start(): Worker | null {
-    // The extension is .ts in the sources and .js in the published build.
-    const file = new URL(`./picture-worker${extname(import.meta.url)}`, import.meta.url)
-    let child: ChildProcess
-    try {
-      sandbox ??= findPictureSandbox()
-      child = fork(file, [String(limits.niceness), String(limits.memory)], {
-        execPath: sandbox.execPath,
-        execArgv: [
-          ...sandbox.execArgv,
-          // The worker cannot check its memory during synchronous work. Half, since buffers and the decoder are not in the heap.
-          `--max-old-space-size=${Math.ceil(limits.memory / 2 ** 21)}`,
-          ...(limits.startPrograms ? ['--allow-child-process'] : []),
-        ],
-        env: sandbox.env,
-        serialization: 'advanced',
-        // The decoder writes to standard error, which is the service's log.
-        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      })
-    } catch {
-      return null
-    }
+    const child = startProcess()
+    if (child === null) return null
     const timer = setTimeout(() => undefined)
     const worker: Worker = { process: child, job: null, preempted: false, timedOut: false, timer }
     workers.add(worker)
@@ -127,23 +116,21 @@ export function createPictureWorkers(limits: {
     const onEnd = (how: string | number | null) => {
       if (!workers.delete(worker)) return
       clearTimeout(worker.timer)
-      if (worker.job !== null && worker.preempted && !closed) {
-        enqueue(worker.job, true)
-        worker.job = null
-      }
-      // A process that failed to start is not the picture's fault.
-      worker.job?.reject(
-        child.pid === undefined
-          ? new PictureWorkersBusy(`no process can be started: ${how}`)
-          : new PictureOverLimits(`the process that decodes pictures ended: ${how}`, {
-              isTimeout: worker.timedOut,
-            }),
-      )
+      if (worker.job !== null && !closed && worker.preempted && !worker.job.isAhead) enqueue(worker.job, true)
+      else worker.job?.reject(reasonOfEnd(worker, how))
       next()
     }
     child.once('error', ({ message }) => onEnd(message))
     child.once('exit', (code, signal) => onEnd(signal ?? code))
     return worker
+  }
+
+  function reasonOfEnd({ process, timedOut, preempted }: Worker, how: string | number | null): Error {
+    if (closed) return stopping()
+    if (preempted) return requested()
+    // A process that failed to start is not the picture's fault.
+    if (process.pid === undefined) return new PictureWorkersBusy(`no process can be started: ${how}`)
+    return new PictureOverLimits(`the process that decodes pictures ended: ${how}`, { isTimeout: timedOut })
   }
 
   async function sendBytes({ job, process }: Worker, { position, length }: ReadRequest): Promise<void> {
@@ -168,8 +155,12 @@ export function createPictureWorkers(limits: {
 
   const running = (bucket: string) => [...workers].filter(({ job }) => job?.bucket === bucket).length
 
+  const isIdle = () => waiting.length === 0 && [...workers].every(({ job }) => job === null || job.isAhead)
+
   function next(): void {
-    if (waiting.length === 0 || closed) return
+    if (closed) return
+    if (idleListeners.length > 0 && isIdle()) for (const resolve of idleListeners.splice(0)) resolve()
+    if (waiting.length === 0) return
     // A killed process stays in the set until it exits, and must not get a task.
     const free = [...workers].find(({ job, process }) => job === null && process.connected && !process.killed)
     if (free === undefined && workers.size >= limits.workers) return
@@ -187,14 +178,20 @@ export function createPictureWorkers(limits: {
     next()
   }
 
-  /** Preempts the newest task of a bucket with more than its share, if another bucket waits and has none running. */
+  /**
+   * Preempts a task that runs ahead, if any other waits, or the newest task of a bucket with more than its share, if another bucket waits and
+   * has none running.
+   */
   function preempt(): void {
-    if (closed || !waiting.buckets().some((bucket) => running(bucket) === 0)) return
+    if (closed || waiting.length === 0) return
     if ([...workers].some(({ process }) => process.killed)) return
-    const last = [...workers].findLast(({ job }) => job !== null && running(job.bucket) > share)
-    if (last === undefined) return
-    last.preempted = true
-    last.process.kill('SIGKILL')
+    const others = waiting.buckets().some((bucket) => running(bucket) === 0)
+    const victim =
+      [...workers].find(({ job }) => job?.isAhead) ??
+      [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share)
+    if (victim === undefined) return
+    victim.preempted = true
+    victim.process.kill('SIGKILL')
   }
 
   function enqueue(job: Job, first = false): void {
@@ -208,12 +205,20 @@ export function createPictureWorkers(limits: {
     run: (task, bucket = '', read = noBytes) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(stopping())
-        const job = { bucket, task, read, resolve, reject }
+        const job = { bucket, task, read, isAhead: false, resolve, reject }
         enqueue(job)
         next()
         waiting.overflow(job)?.reject(new PictureWorkersBusy('the queue is full'))
         if (waiting.length > 0) setTimeout(preempt, preemptionDelay).unref()
       }),
+    runAhead: (task) =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(stopping())
+        if (!isIdle()) return reject(requested())
+        enqueue({ bucket: '', task, read: noBytes, isAhead: true, resolve, reject })
+        next()
+      }),
+    whenIdle: () => new Promise((resolve) => (isIdle() ? resolve() : idleListeners.push(resolve))),
     close() {
       closed = true
       for (const job of waiting.clear()) job.reject(stopping())
@@ -224,4 +229,5 @@ export function createPictureWorkers(limits: {
 
 const noBytes: ReadBytes = () => Promise.reject(new Error('the task has its bytes'))
 
+const requested = () => new PictureWorkersBusy('requests need the workers')
 const stopping = () => new PictureWorkersBusy('the service is stopping')

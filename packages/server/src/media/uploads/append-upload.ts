@@ -7,7 +7,7 @@ import type { Upload } from '../../catalog/upload-records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import { type ItemParts, newItem, type UploadBucket } from '../new-item.ts'
+import { type ItemParts, newItem, type OnStored, type UploadBucket } from '../new-item.ts'
 import { type FileReceiver, type ReceivedFile, received } from '../receive-files.ts'
 import { type ChunkHeader, checkChunk } from './check-chunk.ts'
 import { uploadUnknown } from './find-upload.ts'
@@ -62,6 +62,7 @@ export function appendUploadOperation(
     >
     readonly blobs: BlobStore
     readonly newReceiver: () => FileReceiver
+    readonly onStored: OnStored
     readonly locks: UploadLocks
     /** Bytes. */
     readonly maxFileSize: number
@@ -140,6 +141,7 @@ export function appendUploadOperation(
       ? storeBytes(upload, { item, bytes: stored.bytes }, end)
       : storeBlob(upload, item, stored, end))
     if (!isFinished) throw await refusal(upload)
+    parts.onStored(upload.bucketId, item)
     if (stored !== file) await discardReceived(upload, file)
     return { upload: { ...upload, mediaId: item.id, offset: file.size, finished: true, expiresAt }, item }
   }

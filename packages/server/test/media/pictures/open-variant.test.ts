@@ -7,7 +7,7 @@ import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
 import type { PictureResult } from '../../../src/media/pictures/picture-task.ts'
-import { PictureOverLimits } from '../../../src/media/pictures/picture-workers.ts'
+import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-workers.ts'
 import { readVariant } from '../../blobs/variant-contract.ts'
 import { medium, thumb } from '../../variant-samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
@@ -25,15 +25,17 @@ function slowVariants(
   const outcomes: string[] = []
   const storeFailures: unknown[] = []
   const catalog = { ...media.catalog, ...catalogChange }
+  const run = () =>
+    new Promise<PictureResult>((resolve, reject) => {
+      renders.push({ resolve, reject })
+    })
   const blobs = { ...media.blobs, variants: { ...media.blobs.variants, ...change } }
   const variants = createVariants({
     catalog,
     blobs,
     openBytes: openBytesOperation({ catalog, blobs }),
-    workers: {
-      run: () => new Promise((resolve, reject) => renders.push({ resolve, reject })),
-    },
-    toolWorkers: { run: () => expect.unreachable() },
+    workers: { run, runAhead: run },
+    toolWorkers: { run: () => expect.unreachable(), runAhead: () => expect.unreachable() },
     tools: new Map(),
     maxPixels: 1,
     hasRoom: () => true,
@@ -160,4 +162,50 @@ test('V5, V13 a variant is rendered once even if what its render has found canno
   const stored = await variants.open(item, thumb)
   await stored.close()
   expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
+})
+
+test('V16 requests that share a render ahead render again if it has given way to other requests', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const ahead = expect(variants.renderAhead(item, thumb)).rejects.toMatchObject({ code: 'variants-busy' })
+  await expect.poll(() => variants.renders.length).toBe(1)
+  const opening = [variants.open(item, thumb), variants.open(item, thumb)]
+  // Until both share the render.
+  await media.listed(item.bucketId)
+  variants.renders.shift()?.reject(new PictureWorkersBusy('requests need the workers'))
+  await ahead
+  await variants.finish()
+  for (const opened of await Promise.all(opening)) expect(opened.size).toBe(rendered.length)
+  await variants.settled()
+  expect([variants.renders, variants.outcomes]).toEqual([[], ['made']])
+})
+
+test('V16 a request shares a render ahead, and a later render ahead finds the stored variant', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const ahead = variants.renderAhead(item, thumb)
+  await expect.poll(() => variants.renders.length).toBe(1)
+  const opening = variants.open(item, thumb)
+  await variants.finish()
+  expect((await opening).size).toBe(rendered.length)
+  await ahead
+  expect((await media.catalog.media(item.id))?.thumbhash).toEqual(preview.thumbhash)
+  await variants.renderAhead(item, thumb)
+  expect([variants.renders, variants.outcomes]).toEqual([[], ['made']])
+})
+
+test('V16, V6 a render ahead that exceeded the limits is remembered as that of a request', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const ahead = expect(variants.renderAhead(item, thumb)).rejects.toMatchObject({
+    code: 'variant-unavailable',
+  })
+  await variants.fail()
+  await ahead
+  for (const again of [variants.open(item, thumb), variants.renderAhead(item, thumb)])
+    await expect(again).rejects.toMatchObject({ code: 'variant-unavailable' })
+  expect([variants.renders, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
 })

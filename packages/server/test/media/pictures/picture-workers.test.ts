@@ -151,6 +151,42 @@ describe('V12 buckets share the processes', () => {
   })
 })
 
+describe('V16 tasks that run ahead of requests', () => {
+  test('one is preempted if a task of a request waits, and none begins while such a task runs or waits', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    execFileSync('/usr/bin/mkfifo', [endless])
+    const workers = start()
+    await workers.whenIdle()
+    const ahead = workers.runAhead(shrink(endless))
+    const gaveWay = expect(ahead).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+    const requested = workers.run(shrink('/nowhere'))
+    let isIdle = false
+    const idle = workers.whenIdle().then(() => {
+      isIdle = true
+    })
+    await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+    expect(isIdle).toBe(false)
+    expect(await requested).toEqual({ outcome: 'unreadable' })
+    await gaveWay
+    await idle
+    expect(await workers.runAhead(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
+  })
+
+  test('a stop ends the one that runs, which is not a failure of its picture', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    execFileSync('/usr/bin/mkfifo', [endless])
+    const workers = start()
+    const refused = expect(workers.runAhead(shrink(endless))).rejects.toMatchObject({
+      name: 'PictureWorkersBusy',
+    })
+    workers.close()
+    await refused
+    await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+  })
+})
+
 describe('processes that decode pictures', () => {
   test.each(Object.entries(others))(
     'V3 the decoder of %s is disabled, whatever the name of the file',

@@ -22,6 +22,7 @@ test.skipIf(!hasCeph)(
       const append = appendUploadOperation({
         ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
         ...{ measurePicture: async () => null, locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
+        onStored: () => undefined,
         removeMetadata: removeMetadataOperation({ blobs, workers, now: Date.now }),
       })
       const side = 1_000

@@ -26,6 +26,7 @@ export function uploadsOf(
     newReceiver: media.newReceiver,
     measurePicture: media.measurePicture,
     removeMetadata: media.removeMetadata,
+    onStored: media.onStored,
     locks,
     maxFileSize: 1e9,
     expiry,

@@ -35,7 +35,7 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
   }
   return appendUploadOperation({
     ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
-    ...{ measurePicture: async () => null, removeMetadata: async (file) => file },
+    ...{ measurePicture: async () => null, removeMetadata: async (file) => file, onStored: () => undefined },
     ...{ locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
   })
 }

@@ -1,0 +1,152 @@
+import { LRUCache } from 'lru-cache'
+import type { OpenBlob } from '../../blobs/blobs.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { Media, NewPreview } from '../../catalog/records.ts'
+import { Fault } from '../../core/fault.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import { toolFor } from '../../core/picture-tools.ts'
+import type { Variant } from '../../core/variant.ts'
+import { mediaUnknown } from '../find-media.ts'
+import { extractionFor, type InstalledTools } from './find-tools.ts'
+import { type Extraction, type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
+import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
+import { sourceFileOf } from './source-file.ts'
+
+/** The result of a render, and its duration in seconds, including the time in the queue. */
+interface RenderReport {
+  readonly variant: Variant
+  readonly seconds: number
+  readonly outcome: 'made' | 'unreadable' | 'too-hard' | 'unsupported' | 'refused'
+}
+
+export interface Rendered {
+  readonly bytes: Uint8Array
+  readonly preview: NewPreview | null
+}
+
+export interface RenderParts {
+  readonly catalog: Pick<Catalog, 'media'>
+  readonly workers: Pick<PictureWorkers, 'run' | 'runAhead'>
+  /** Those that start programs, and the programs. */
+  readonly toolWorkers: Pick<PictureWorkers, 'run' | 'runAhead'>
+  readonly tools: InstalledTools
+  readonly maxPixels: number
+  readonly onRendered: (report: RenderReport) => void
+  /** A worker ended, or was ended, while it decoded this item's picture. */
+  readonly onOverLimits: (id: MediaId, error: PictureOverLimits) => void
+  /** Called once if this machine cannot render pictures. */
+  readonly onUnsupported: (reason: string) => void
+}
+
+export interface VariantRenderer {
+  /**
+   * Renders a variant in a worker, and remembers failures. Throws Fault `variant-unavailable`, `variants-busy` and `media-unknown`. With
+   * `isAhead`, the render gives way to requests: then it throws `variants-busy`.
+   */
+  render(media: Media, variant: Variant, opened: OpenBlob, isAhead: boolean): Promise<Rendered>
+  /** Throws Fault `variant-unavailable` if the variant cannot be rendered, or not for a while because that has failed. */
+  requireRenderable(media: Media, variant: Variant): void
+}
+
+/** Failed renders that are cached. They are not retried for a while, so that they cannot occupy the workers. */
+const failureCacheSize = 10_000
+/** Milliseconds until a retry. A damaged picture stays damaged; an exceeded limit may be due to load. */
+const damagedRetryDelay = 600_000
+const overLimitsRetryDelay = 60_000
+
+export function createVariantRenderer(parts: RenderParts): VariantRenderer {
+  const { catalog, maxPixels, tools } = parts
+  const failed = new LRUCache<string, string>({ max: failureCacheSize })
+  let supported = true
+
+  async function run(
+    media: Media,
+    variant: Variant,
+    picture: PictureSource,
+    extraction: Extraction | null,
+    isAhead: boolean,
+  ): Promise<Rendered> {
+    if (isAhead && !supported) throw unsupported()
+    const startedAt = performance.now()
+    const report = (outcome: RenderReport['outcome']) =>
+      parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
+    let result: PictureResult
+    try {
+      const workers = extraction === null ? parts.workers : parts.toolWorkers
+      const hasPreview = media.thumbhash === null
+      const task = { type: 'resize', picture, form: variant, maxPixels, hasPreview, extraction } as const
+      result = await (isAhead ? workers.runAhead(task) : workers.run(task, `${media.bucketId}`))
+    } catch (error) {
+      if (error instanceof PictureOverLimits) {
+        report('too-hard')
+        parts.onOverLimits(media.id, error)
+      } else if (!isAhead) report('refused')
+      throw await faultFor(media, variant, error)
+    }
+    if (result.outcome === 'resized') {
+      report('made')
+      return result
+    }
+    if (result.outcome === 'unsupported') {
+      report('unsupported')
+      if (supported) parts.onUnsupported(result.reason)
+      supported = false
+      throw unsupported()
+    }
+    report('unreadable')
+    throw await rememberFailure(
+      media,
+      variant,
+      damagedRetryDelay,
+      'The picture is damaged, or has more pixels than the service takes on.',
+    )
+  }
+
+  async function faultFor(media: Media, variant: Variant, error: unknown): Promise<unknown> {
+    if (error instanceof PictureWorkersBusy)
+      return new Fault('variants-busy', 'Too many variants are being rendered.')
+    if (!(error instanceof PictureOverLimits)) return error
+    return rememberFailure(
+      media,
+      variant,
+      overLimitsRetryDelay,
+      'The picture takes more time or memory than the service allows.',
+    )
+  }
+
+  /** Caches the failure, unless the item was deleted in the meantime. */
+  async function rememberFailure(
+    media: Media,
+    variant: Variant,
+    ttl: number,
+    detail: string,
+  ): Promise<Fault> {
+    if ((await catalog.media(media.id)) === null) return mediaUnknown()
+    failed.set(keyOf(media, variant), detail, { ttl })
+    return unavailable(detail)
+  }
+
+  return {
+    async render(media, variant, opened, isAhead) {
+      const picture = await opened.share()
+      const file = toolFor(media.contentType) === null ? null : await sourceFileOf(picture)
+      try {
+        const extraction = file && extractionFor(media.contentType, tools, file)
+        return await run(media, variant, file?.path ?? sourceOf(picture), extraction, isAhead)
+      } finally {
+        await (file ?? picture).release()
+      }
+    },
+
+    requireRenderable(media, variant) {
+      const reason = failed.get(keyOf(media, variant))
+      if (reason !== undefined) throw unavailable(reason)
+    },
+  }
+}
+
+/** Identifies a variant of an item. */
+export const keyOf = ({ id }: Media, variant: Variant): string => `${id}.${variant.key}`
+
+export const unavailable = (detail: string) => new Fault('variant-unavailable', detail)
+const unsupported = () => unavailable('This service cannot make pictures on its platform.')
