@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId, Media, NewMedia } from '../../catalog/records.ts'
 import { isTrash } from '../../catalog/trash.ts'
@@ -34,6 +35,12 @@ const maxWaiting = 10_000
 /** An item whose render has given way to requests so often is dropped. */
 const maxAttempts = 5
 
+/** Milliseconds without an upload after which the processors are free for renders. */
+const quietTime = 100
+
+/** While uploads arrive, a queue rests so many times as long as its last render took: it uses a tenth of a core. */
+const restFactor = 9
+
 export function createRenderAhead(parts: {
   readonly catalog: Pick<Catalog, 'media'>
   /** Throws Fault `variants-busy` if the render has given way to requests. */
@@ -47,6 +54,7 @@ export function createRenderAhead(parts: {
   const { catalog, workers, toolWorkers, maxPixels, onFailure } = parts
   const tools = toolNames(parts.tools)
   let isStopped = false
+  let lastUploadAt = Number.NEGATIVE_INFINITY
 
   /** Returns false if the render has given way to requests. */
   async function render(id: MediaId): Promise<boolean> {
@@ -61,6 +69,13 @@ export function createRenderAhead(parts: {
     }
   }
 
+  /** Resolves after this time in milliseconds, or as soon as no uploads arrive. */
+  async function restFor(time: number): Promise<void> {
+    const until = performance.now() + time
+    while (!isStopped && performance.now() < until && performance.now() - lastUploadAt < quietTime)
+      await setTimeout(quietTime, undefined, { ref: false })
+  }
+
   /** One item at a time, and none while requests use the workers. */
   function createLane(own: Pick<PictureWorkers, 'whenIdle'>, others: Pick<PictureWorkers, 'whenIdle'>) {
     const queue = createPictureQueue<QueuedItem>(maxWaiting)
@@ -72,9 +87,11 @@ export function createRenderAhead(parts: {
         await own.whenIdle()
         const next = queue.take(() => 0, 1)
         if (next === null || isStopped) break
+        const startedAt = performance.now()
         const isDone = await render(next.id)
         next.attempts += 1
         if (!isDone && !isStopped && next.attempts < maxAttempts) queue.add(next, true)
+        await restFor(restFactor * (performance.now() - startedAt))
       }
       isWorking = false
     }
@@ -97,6 +114,7 @@ export function createRenderAhead(parts: {
 
   return {
     add(bucketId, { id, contentType, width, height }) {
+      lastUploadAt = performance.now()
       if (isStopped) return
       if (!hasVariants(contentType, tools) || (width ?? 0) * (height ?? 0) > maxPixels) return
       const lane = toolFor(contentType) === null ? lanes.decoded : lanes.extracted

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { BucketId, Media, NewMedia } from '../../../src/catalog/records.ts'
 import { Fault } from '../../../src/core/fault.ts'
@@ -117,4 +118,27 @@ test('V16 a render that has given way to requests is tried again, a few times; o
   await expect.poll(() => rendered.at(-1)).toBe(last?.id)
   expect(rendered).toEqual([...Array(5).fill(hindered?.id), failing?.id, unexpected?.id, last?.id])
   expect(failures).toEqual([error])
+})
+
+test('V16 while uploads arrive, the queue rests longer after a render than the render took', async () => {
+  await using media = await temporaryMedia()
+  const bucketId = await media.bucket('default')
+  const [second, first] = await storePictures(media, {}, {})
+  const uploads: string[] = []
+  const { add, rendered, begin } = heldQueue(media, async ({ id }) => {
+    if (id === first?.id) await setTimeout(100)
+    uploads.push(id)
+  })
+  for (const item of [second, first]) if (item) add(bucketId, item)
+  begin()
+  const text = { ...picture, id: newMediaId(), contentType: 'text/plain' }
+  while (uploads.length === 0 || uploads.at(-1) !== second?.id) {
+    add(bucketId, text)
+    uploads.push(rendered.length === 1 ? 'upload' : 'before')
+    await setTimeout(5)
+  }
+  const end = uploads.indexOf(first?.id ?? '')
+  const during = uploads.slice(0, end).filter((upload) => upload === 'upload').length
+  const after = uploads.slice(end).filter((upload) => upload === 'upload').length
+  expect(after).toBeGreaterThan(during)
 })
