@@ -41,7 +41,7 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
-  /** The current state of the token and its bucket; null if no token has this SHA-256. Never cached. */
+  /** The current state of the token and its bucket; null if no token has this SHA-256. Returns every change that was committed before the call. */
   authorise(tokenHash: Uint8Array): Promise<Grant | null>
 
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
@@ -62,7 +62,10 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>
 
-  /** For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Never cached. */
+  /**
+   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Returns every change that
+   * was committed before the call.
+   */
   servability(ids: readonly MediaId[]): Promise<readonly Servability[]>
 
   /** Bytes that are stored in the catalog; null if their item was deleted. */

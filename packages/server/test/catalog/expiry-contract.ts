@@ -59,6 +59,20 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect(await catalog.authorise(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 1 })
     })
 
+    test('E2 an item that was servable is not when it expires, although nothing was committed in between', async () => {
+      vi.useFakeTimers({ toFake: ['Date'], now: 1_900_000_000_000 })
+      onTestFinished(() => void vi.useRealTimers())
+      const catalog = await openOne(fresh)
+      const items = [newItem({ expiresAt: Date.now() + hour }), newItem()]
+      await catalog.addMedia(await newBucket(catalog, 'b'), items.map(withBytes))
+      const states = () => catalog.servability(items.map(({ id }) => id))
+      expect(await states()).toEqual(['servable', 'servable'])
+      vi.setSystemTime(Date.now() + hour - 1)
+      expect(await states()).toEqual(['servable', 'servable'])
+      vi.setSystemTime(Date.now() + 1)
+      expect(await states()).toEqual(['not', 'servable'])
+    })
+
     test('E2, E3 after any uploads, edits, deletions, restores, sweeps and moves of the clock, every read equals that of an array', async () => {
       vi.useFakeTimers({ toFake: ['Date'], now: 1_900_000_000_000 })
       onTestFinished(() => void vi.useRealTimers())

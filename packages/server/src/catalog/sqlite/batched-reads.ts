@@ -7,12 +7,12 @@ interface Pending<Key, Value> {
 }
 
 /**
- * Runs the reads of one event-loop turn in one transaction, because SQLite's locks cost three times as much as finding a row.
+ * Runs the reads of one tick in one transaction, because SQLite's locks cost three times as much as finding a row.
  * The transaction begins after the last of them was requested and ends before any other code runs.
  */
 export function createBatchedReads<Key, Value>(
   db: DatabaseSync,
-  /** `isFirst` is true for the first read of a turn. */
+  /** `isFirst` is true for the first read of a tick. */
   read: (key: Key, isFirst: boolean) => Value,
 ) {
   const begin = db.prepare('BEGIN')

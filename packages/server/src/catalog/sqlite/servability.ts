@@ -43,6 +43,11 @@ export function prepareServability(db: DatabaseSync): (ids: readonly MediaId[]) 
     const now = Date.now()
     const read = () => ids.map((id) => servability(id, now))
     // SQLite's locks cost three times as much as finding a row.
-    return ids.every(rows.has) ? read() : inSnapshot(read)
+    if (ids.every(rows.has)) return read()
+    return inSnapshot(() => {
+      // The rows in memory and those that are read must be of the same version.
+      rows.refresh()
+      return read()
+    })
   }
 }

@@ -7,7 +7,7 @@ const maxRows = 10_000
 
 /** Rows of one kind, each read once until the database changes. */
 export interface UnchangedRows<Key, Value> {
-  /** Discards the rows if the database has changed. Call it in each turn before the first read. */
+  /** Discards the rows if the database has changed. Call it in each tick before the first read. */
   refresh(): void
   /** Whether the row is in memory. */
   has(key: Key): boolean
