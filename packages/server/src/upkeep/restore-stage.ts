@@ -31,7 +31,8 @@ const Result = Type.Object({
   copied: Type.Integer(),
   bytes: Type.Integer(),
   present: Type.Integer(),
-  inCatalog: Type.Integer(),
+  /** Absent in records of earlier versions, which stored no bytes in the catalog. */
+  inCatalog: Type.Optional(Type.Integer()),
   faulty: FaultyItems,
 })
 
@@ -66,7 +67,7 @@ export async function beginRestore(data: string, backup: string): Promise<CopyRe
   const record = await readRecord(data)
   if (record?.result && record.backup === backup && existsSync(join(data, 'catalog.db'))) {
     await clearStage(data)
-    return record.result
+    return { inCatalog: 0, ...record.result }
   }
   await requireEmpty(data, record !== null)
   // The interrupted restore had moved the bytes and not the rows.
