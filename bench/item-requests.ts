@@ -1,6 +1,6 @@
 import type { ItemBucket } from './item-buckets.ts'
 
-/** A request to the service. `isNothing` if no such item is left. */
+/** A request to the service. */
 export interface ItemRequest {
   readonly method: string
   readonly path: string

@@ -47,8 +47,7 @@ interface Exchange {
 
 /**
  * Responds to plain requests for bytes directly and passes all other requests to `framework`. Requests of one tick read
- * their rows in one transaction, after the last of them has arrived: each response is correct for the time of its request,
- * and no row is kept for a later one.
+ * their rows in one transaction, after the last of them has arrived: each response is correct for the time of its request.
  */
 export function createBytesFastPath(parts: Parts, framework: RequestListener): RequestListener {
   const { respondToBytes, cachedResponses, direct, corsHeaders, mediaHost, recordDownload, isStopping } =
