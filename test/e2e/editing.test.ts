@@ -115,6 +115,29 @@ browserTest('M6 an edit is saved although the first variant was rendered in the 
   await page.getByRole('dialog', { name: strings.viewer.label('pier.jpg') }).waitFor()
 })
 
+browserTest(
+  'G3 after an upgrade, a part of an open page whose code has another name asks for a reload',
+  async () => {
+    const scopes = 'media:read,media:write,tokens:manage'
+    const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', scopes)
+    await using guest = await opened(token)
+    const { page } = guest
+    const gone = { status: 404, body: '' }
+    await page.route(/assets\/(edit-details|trash-view|tokens-view)-/, (route) => route.fulfill(gone))
+    const details = page.getByRole('complementary', { name: strings.details.title })
+    await guest.button(strings.details.edit).click()
+    await details.getByRole('alert').getByText(strings.notLoaded).waitFor()
+    await guest.button(strings.cancel).click()
+    await guest.button(strings.details.edit).waitFor()
+    for (const hash of ['#trash', '#tokens']) {
+      await page.evaluate(`location.hash = '${hash}'`)
+      await page.getByRole('main').getByRole('alert').getByText(strings.notLoaded).waitFor()
+      await page.evaluate(`location.hash = ''`)
+      await page.locator('.timeline').waitFor()
+    }
+  },
+)
+
 browserTest('A3 a token without media:write offers no editing', async () => {
   const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
   await using guest = await opened(token)

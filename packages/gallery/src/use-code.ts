@@ -1,15 +1,21 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from './gallery.ts'
 
-/** Code that few people need, loaded with the component that uses it; null until it is loaded. `load` calls `import()`. */
-export function useCode<Code extends object>(load: () => Promise<Code>): Code | null {
+/**
+ * Code that few people need, loaded with the component that uses it. `load` calls `import()`. It fails in a page that was opened before an
+ * upgrade, because the names of the files have changed; only a reload helps.
+ */
+export function useCode<Code extends object>(load: () => Promise<Code>): Code | 'loading' | 'failed' {
   const { connection } = useGallery()
-  const [code, setCode] = useState<Code | null>(null)
+  const [code, setCode] = useState<Code | 'loading' | 'failed'>('loading')
   useEffect(() => {
     void connection
       .untilReached()
       .then(load)
-      .then((loaded) => setCode(() => loaded))
+      .then(
+        (loaded) => setCode(() => loaded),
+        () => setCode('failed'),
+      )
   }, [connection])
   return code
 }

@@ -18,6 +18,7 @@ export const de: Texts = {
   cancel: 'Abbrechen',
   dismiss: 'Ausblenden',
   tryAgain: 'Erneut versuchen',
+  notLoaded: 'Das konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
   skipToMedia: 'Zu den Dateien springen',
 
   signIn: {

@@ -19,6 +19,7 @@ export const en = {
   cancel: 'Cancel',
   dismiss: 'Dismiss',
   tryAgain: 'Try again',
+  notLoaded: 'This could not be loaded. Check your connection and reload the page.',
   skipToMedia: 'Skip to the files',
 
   signIn: {

@@ -18,6 +18,7 @@ export const es: Texts = {
   cancel: 'Cancelar',
   dismiss: 'Descartar',
   tryAgain: 'Reintentar',
+  notLoaded: 'No se pudo cargar. Comprueba tu conexión y recarga la página.',
   skipToMedia: 'Saltar a los archivos',
 
   signIn: {

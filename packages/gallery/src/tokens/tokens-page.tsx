@@ -4,5 +4,6 @@ import { useCode } from '../use-code.ts'
 /** The list of tokens, when its code is loaded. */
 export function TokensPage() {
   const view = useCode(() => import('./tokens-view.tsx'))
-  return view === null ? <p role="status">{strings.tokens.loading}</p> : <view.TokensView />
+  if (view === 'loading') return <p role="status">{strings.tokens.loading}</p>
+  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TokensView />
 }

@@ -4,5 +4,6 @@ import { useCode } from '../use-code.ts'
 /** The trash, when its code is loaded. */
 export function TrashPage() {
   const view = useCode(() => import('./trash-view.tsx'))
-  return view === null ? <p role="status">{strings.trash.loading}</p> : <view.TrashView />
+  if (view === 'loading') return <p role="status">{strings.trash.loading}</p>
+  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TrashView />
 }

@@ -75,5 +75,16 @@ export function Details({ media }: { media: Media }) {
 /** The form that changes the texts of an item, when its code is loaded. */
 function Editing(props: { media: Media; onDone: () => void }) {
   const form = useCode(() => import('./edit-details.tsx'))
-  return form === null ? <p role="status">{strings.viewer.loading}</p> : <form.EditDetails {...props} />
+  if (form === 'loading') return <p role="status">{strings.viewer.loading}</p>
+  if (form !== 'failed') return <form.EditDetails {...props} />
+  return (
+    <>
+      <p role="alert">{strings.notLoaded}</p>
+      <div class="dialog-actions">
+        <button type="button" class="button" onClick={props.onDone}>
+          {strings.cancel}
+        </button>
+      </div>
+    </>
+  )
 }
