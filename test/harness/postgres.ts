@@ -121,16 +121,33 @@ async function sharedPort(): Promise<number> {
 
 let port: Promise<number> | null = null
 
-/** Creates an empty database, and returns its URL and a function that drops it with all connections to it. */
+/** Databases that tests of this process have emptied. After DROP DATABASE, the next CREATE DATABASE takes ten times as long. */
+const emptied: string[] = []
+
+const empty = `
+  SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid();
+  DROP SCHEMA public CASCADE;
+  CREATE SCHEMA public`
+
+/** Returns the URL of an empty database, and a function that ends all connections to it and drops what it contains. */
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   port ??= sharedPort()
   const url = urlOf(await port)
-  const name = `test_${randomBytes(8).toString('hex')}`
-  await onServer(url('postgres'), `CREATE DATABASE ${name}`)
+  const name = emptied.pop() ?? (await newDatabase(url('postgres')))
   return {
     url: url(name),
-    drop: () => onServer(url('postgres'), `DROP DATABASE ${name} WITH (FORCE)`),
+    async drop() {
+      await onServer(url(name), empty)
+      emptied.push(name)
+    },
   }
+}
+
+async function newDatabase(server: string): Promise<string> {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await onServer(server, `CREATE DATABASE ${name}`)
+  return name
 }
 
 /** Runs statements on a connection of their own. */

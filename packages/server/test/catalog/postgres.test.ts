@@ -1,17 +1,12 @@
-import { describe, onTestFinished } from 'vitest'
-import { canUsePostgres, createDatabase, onServer } from '../../../../test/harness/postgres.ts'
+import { describe } from 'vitest'
+import { canUsePostgres, onServer } from '../../../../test/harness/postgres.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { describeAudit } from './audit-contract.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog } from './catalog-contract.ts'
-
-async function freshDatabase(): Promise<string> {
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
-  return url
-}
+import { freshDatabase } from './postgres-database.ts'
 
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
