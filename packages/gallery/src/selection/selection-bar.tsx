@@ -1,8 +1,8 @@
+import { CopyLinks } from '../components/copy-links.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
-import { CopyLinks } from './copy-links.tsx'
 import { linkForms } from './link-text.ts'
 
 /** The actions for the selected items. */

@@ -47,7 +47,7 @@ export function createEdits(client: Client, connection: Connection): Edits {
           current = await load(id)
           const { media } = current
           const isTheirs = (name: TextName) =>
-            media[name] !== loaded.media[name] && media[name] !== texts[name]
+            typedText(media[name]) !== typedText(loaded.media[name]) && typedText(media[name]) !== texts[name]
           if (edited.some(isTheirs)) return { conflict: current }
         }
       }

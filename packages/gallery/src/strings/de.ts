@@ -129,7 +129,9 @@ export const de: Texts = {
     clear: 'Filter aufheben',
     matches: ({ count, isExact }: { count: number; isExact: boolean }) =>
       !isExact
-        ? `Mindestens ${formatCount(count)} Dateien passen`
+        ? count === 1
+          ? 'Mindestens 1 Datei passt'
+          : `Mindestens ${formatCount(count)} Dateien passen`
         : count === 0
           ? 'Keine Datei passt'
           : count === 1

@@ -124,7 +124,9 @@ export const en = {
     clear: 'Clear the filters',
     matches: ({ count, isExact }: { count: number; isExact: boolean }) =>
       !isExact
-        ? `At least ${formatCount(count)} files match`
+        ? count === 1
+          ? 'At least 1 file matches'
+          : `At least ${formatCount(count)} files match`
         : count === 0
           ? 'No file matches'
           : count === 1

@@ -125,7 +125,9 @@ export const es: Texts = {
     clear: 'Quitar los filtros',
     matches: ({ count, isExact }: { count: number; isExact: boolean }) =>
       !isExact
-        ? `Coinciden al menos ${formatCount(count)} archivos`
+        ? count === 1
+          ? 'Coincide al menos 1 archivo'
+          : `Coinciden al menos ${formatCount(count)} archivos`
         : count === 0
           ? 'Ningún archivo coincide'
           : count === 1

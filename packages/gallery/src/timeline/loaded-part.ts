@@ -8,7 +8,7 @@ export interface LoadedPart {
   /** How many items are estimated to be before and after it; 0 only if there are none. */
   readonly before: number
   readonly after: number
-  /** How many of the items before it were loaded once: there are at least as many. */
+  /** How many of the items before it were loaded since the last refresh, and not deleted: there are at least as many. */
   readonly passed: number
   /** Increased when these items replaced others instead of extending them. */
   readonly jumps: number

@@ -209,7 +209,8 @@ export function createTimeline({
       const items = await readAgain(stream, order.value, now)
       if (abort.aborted || loaded.peek() !== now || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
-      setLoaded(place(items, now.before, { begins, ends: stream.ended }, now))
+      // Others may have deleted items before them, which are not loaded again.
+      setLoaded(place(items, now.before, { begins, ends: stream.ended }, { ...now, passed: 0 }))
       return true
     } catch {
       // `watch` has handled lost connections and invalid tokens; the items shown stay.
@@ -254,7 +255,9 @@ export function createTimeline({
       if (now === null) return
       const gone = new Set(removed)
       const items = now.items.filter(({ id }) => !gone.has(id))
-      if (items.length > 0 || now.before + now.after === 0) setLoaded({ ...now, items })
+      const others = gone.size - (now.items.length - items.length)
+      const passed = Math.max(0, now.passed - others)
+      if (items.length > 0 || now.before + now.after === 0) setLoaded({ ...now, items, passed })
       else void goTo(now.before)
     },
     close() {

@@ -15,7 +15,7 @@ interface Versions {
   readonly theirs: Partial<ItemTexts>
 }
 
-/** A form that changes the texts of an item. ItemTexts that others have changed in the meantime are shown beside those that were typed. */
+/** A form that changes the texts of an item. Texts that others have changed in the meantime are shown beside those that were typed. */
 export function EditDetails({ media, onDone }: { media: Media; onDone: () => void }) {
   const { edits, mediaCache, notices } = useGallery()
   const [versions, setVersions] = useState<Versions | null>(null)
@@ -38,8 +38,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
   }, [media.id])
 
   async function save({ opened, current }: Versions, form: HTMLFormElement): Promise<void> {
-    const fields = new FormData(form)
-    const textOf = (name: TextName) => typedText(`${fields.get(name) ?? ''}`)
+    const textOf = (name: TextName) => typedText(`${new FormData(form).get(name) ?? ''}`)
     setBusy(true)
     try {
       const texts = { filename: textOf('filename'), alt_text: textOf('alt_text'), caption: textOf('caption') }
@@ -47,9 +46,10 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       if ('conflict' in result) {
         const { media: now } = result.conflict
         const theirs: Partial<Record<TextName, string | null>> = {}
+        // A button may have changed the field during the request.
         for (const name of textNames)
-          if (texts[name] === typedText(current.media[name])) setField(form, name, now[name] ?? null)
-          else if (now[name] !== opened[name] && texts[name] !== typedText(now[name]))
+          if (textOf(name) === typedText(current.media[name])) setField(form, name, now[name] ?? null)
+          else if (typedText(now[name]) !== typedText(opened[name]) && textOf(name) !== typedText(now[name]))
             theirs[name] = now[name] ?? null
         setVersions({ opened, current: result.conflict, theirs })
         setBusy(false)
@@ -69,7 +69,11 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
   if (versions === null) return <p role="status">{strings.viewer.loading}</p>
   const { opened, theirs } = versions
   const inConflict = opened !== versions.current.media
-  const textsOf = (name: TextName) => ({ name, text: opened[name] ?? null, theirs: theirs[name] })
+  const textsOf = (name: TextName) => ({
+    ...{ name, text: opened[name] ?? null, theirs: theirs[name] },
+    // What is typed during a save would be lost.
+    readOnly: busy,
+  })
   return (
     <form
       class="edit-details"

@@ -11,12 +11,13 @@ interface TextFieldProps {
   /** The number of lines; one line accepts no line end. */
   readonly rows: number
   readonly maxLength?: number
+  readonly readOnly: boolean
   /** The text that others have saved in the meantime; undefined if they have not. */
   readonly theirs: string | null | undefined
 }
 
 /** A field for a text of an item. If others have changed the text, shows theirs below, with a button that takes it. */
-export function TextField({ name, label, hint, text, rows, maxLength, theirs }: TextFieldProps) {
+export function TextField({ name, label, hint, text, rows, maxLength, readOnly, theirs }: TextFieldProps) {
   const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
   const fieldId = `${name}-field`
   const hintId = `${name}-hint`
@@ -26,6 +27,7 @@ export function TextField({ name, label, hint, text, rows, maxLength, theirs }: 
     id: fieldId,
     name,
     maxLength,
+    readOnly,
     defaultValue: text ?? '',
     'aria-describedby':
       [hint && hintId, theirs !== undefined && theirsId].filter(Boolean).join(' ') || undefined,
@@ -46,7 +48,8 @@ export function TextField({ name, label, hint, text, rows, maxLength, theirs }: 
       {theirs !== undefined && (
         <div class="their-text">
           <p id={theirsId}>
-            <span class="muted">{strings.details.theirs}</span> <q>{theirs ?? strings.details.noText}</q>
+            <span class="muted">{strings.details.theirs}</span>{' '}
+            {theirs === null ? strings.details.noText : <q>{theirs}</q>}
           </p>
           <button
             type="button"

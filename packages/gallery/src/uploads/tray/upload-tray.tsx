@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
+import { CopyLinks } from '../../components/copy-links.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
 import { useGallery } from '../../gallery.ts'
-import { CopyLinks } from '../../selection/copy-links.tsx'
 import { strings } from '../../strings.ts'
 import { canFit } from '../uploads-view.ts'
 import { TrayNotes } from './tray-notes.tsx'

@@ -1,6 +1,6 @@
-import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { Icon } from './icon.tsx'
 
 interface CopyLinksProps {
   readonly label: string

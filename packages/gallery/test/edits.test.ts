@@ -1,0 +1,33 @@
+import { AnswerError, type Client, type Media, type TaggedMedia } from '@mediabucket/client'
+import { expect, test } from 'vitest'
+import type { Connection } from '../src/service/connection.ts'
+import { createEdits } from '../src/service/edits.ts'
+
+const media: Media = {
+  ...{ id: 'a', url: '/media/a', filename: 'lake.jpg', content_type: 'image/jpeg', size: 1, sha256: null },
+  ...{ created_at: '', width: null, height: null, variants: null, alt_text: null },
+  caption: 'First\r\nsecond ',
+}
+
+const changed = new AnswerError(
+  {
+    ...{ method: 'PATCH', url: 'https://media.example/api/media/a', status: 412, headers: new Headers() },
+    ...{ body: '', attempts: 1, retryAfter: null },
+  },
+  '',
+)
+
+test('G32 line ends and spaces around a text are no edit by others', async () => {
+  const current: TaggedMedia = { media: { ...media, caption: 'First\nsecond' }, etag: '2' }
+  const client: Partial<Client> = {
+    describeTagged: async () => current,
+    async update(_id, changes, { ifMatch } = {}) {
+      if (ifMatch !== current.etag) throw changed
+      return { ...current.media, caption: `${changes.caption}` }
+    },
+  }
+  const connection: Partial<Connection> = { watch: (request) => request() }
+  const { save } = createEdits(client as Client, connection as Connection)
+  const texts = { filename: 'lake.jpg', alt_text: null, caption: 'Mine' }
+  expect(await save({ media, etag: '1' }, texts)).toMatchObject({ saved: { caption: 'Mine' } })
+})

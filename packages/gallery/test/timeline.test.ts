@@ -1,0 +1,54 @@
+import type { Client, ItemOptions, Media } from '@mediabucket/client'
+import { signal } from '@preact/signals'
+import { expect, test } from 'vitest'
+import type { Connection } from '../src/service/connection.ts'
+import type { ItemFilter, Order } from '../src/timeline/item-list-query.ts'
+import { createTimeline } from '../src/timeline/timeline.ts'
+
+const itemOf = (second: number): Media => ({
+  ...{ id: `${second}`, url: `/media/${second}`, filename: 'lake.jpg', content_type: 'image/jpeg' },
+  ...{ size: 1, sha256: null, width: null, height: null, variants: null },
+  created_at: new Date(second * 1000).toISOString(),
+})
+
+/** The timeline of a search with 300 matches, newest first. */
+function searched() {
+  const bucket = { items: Array.from({ length: 300 }, (_, index) => itemOf(300 - index)) }
+  const client = {
+    async *items({ to = new Date(1e9) }: ItemOptions) {
+      yield* bucket.items.filter((item) => Date.parse(item.created_at) < to.valueOf())
+    },
+  } as Partial<Client> as Client
+  const connection = {
+    watch: (request) => request(),
+    onRestored: () => undefined,
+  } as Partial<Connection> as Connection
+  const timeline = createTimeline({
+    ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
+    ...{ active: signal(true), order: signal<Order>('newest') },
+    filter: signal<ItemFilter>({ kind: null, name: 'lake', from: null }),
+  })
+  return { bucket, timeline }
+}
+
+test('G33 the number of matches is not too high after others have deleted some that are not loaded any more', async () => {
+  const { bucket, timeline } = searched()
+  await timeline.goToBegin()
+  await timeline.extend(true)
+  timeline.trim(150, 0)
+  expect(timeline.matches.value).toEqual({ count: 200, isExact: false })
+  bucket.items = bucket.items.slice(120)
+  expect(await timeline.refresh()).toBe(true)
+  expect(timeline.matches.value).toEqual({ count: 50, isExact: false })
+  timeline.close()
+})
+
+test('G33 the number of matches is reduced when a person deletes some that are not loaded any more', async () => {
+  const { bucket, timeline } = searched()
+  await timeline.goToBegin()
+  await timeline.extend(true)
+  timeline.trim(150, 0)
+  timeline.remove(bucket.items.slice(100, 160).map(({ id }) => id))
+  expect(timeline.matches.value).toEqual({ count: 140, isExact: false })
+  timeline.close()
+})
