@@ -143,7 +143,7 @@ test('the command line and the threads do not load the schema library when they 
   expect(loadedAtStart(`${src}server/start-server.ts`)).toContain('typebox')
 })
 
-// An import of `node:http` reads all its exports. One of them, WebSocket, loads the code of `fetch`: 50 ms of CPU time at each start.
+// The reason is in core/node-http.ts.
 test('node:http is not imported but read with process.getBuiltinModule', () => {
   const loaded = new Set<string>()
   for (const path of files) loadedAtStart(path, loaded)

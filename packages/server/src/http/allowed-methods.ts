@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '../core/fault.ts'
-
-const { METHODS } = process.getBuiltinModule('node:http')
+import { METHODS } from '../core/node-http.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,6 +2,7 @@ import { Agent as HttpsAgent } from 'node:https'
 import { S3Client } from '@aws-sdk/client-s3'
 import type { S3Location } from '../../core/s3-location.ts'
 
+// An import would load more: see core/node-http.ts.
 const { Agent: HttpAgent } = process.getBuiltinModule('node:http')
 
 /** Milliseconds until a connection must be established. */

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream'
+import { IncomingMessage } from '../../core/node-http.ts'
 import { BlobTruncatedError } from '../blobs.ts'
 import type { ObjectCalls } from './object-calls.ts'
 import { readObject } from './read-object.ts'
 import { requestBody } from './request-body.ts'
 import { removed, stalled } from './s3-errors.ts'
-
-const { IncomingMessage } = process.getBuiltinModule('node:http')
 
 /** Bytes from which a connection of its own is faster than one of the SDK. */
 const minDirect = 1024 * 1024

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { headRoom } from '../../core/head-room.ts'
+import { hasHeadRoom, headRoom } from '../../core/head-room.ts'
 
 /** The head that is in the memory in front of bytes. */
 interface WrittenHead {
@@ -32,6 +32,7 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
 
   /** Stores the head that Node has formatted for this response. Null if it has no room. */
   function store(response: ServerResponse, bytes: Uint8Array, second: number): WrittenHead | null {
+    if (!hasHeadRoom(bytes)) return null
     const text = '_header' in response ? response._header : null
     if (typeof text !== 'string' || text.length > headRoom) return null
     const start = bytes.byteOffset - text.length

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream'
 import { isParserPause, limitPipelining, parserUnsupported } from './pipelining.ts'
 import { maxHeaders } from './require-http1.ts'
 
+// An import would load more: see core/node-http.ts.
 const { createServer } = process.getBuiltinModule('node:http')
 
 /** The limit for all headers of a request together, which the problem `headers-too-large` names. Bytes. */

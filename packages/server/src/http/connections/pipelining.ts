@@ -1,8 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { ServerResponse } from '../../core/node-http.ts'
 import { UnsupportedNodeError } from '../../core/version.ts'
-
-const { ServerResponse: Response } = process.getBuiltinModule('node:http')
 
 // Node parses and starts all pipelined requests of one read at once; 64 kB can hold 3,000 of them. This module pauses
 // the parser at each request that arrives before the previous response is finished (docs/interface.md N1). Node has no
@@ -202,4 +201,4 @@ const isParser = (value: unknown): value is Parser =>
 
 /** The unfinished response of a connection, null where there is none. Node has no public API for it. */
 export const currentResponse = (socket: Socket): ServerResponse | null =>
-  '_httpMessage' in socket && socket._httpMessage instanceof Response ? socket._httpMessage : null
+  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse ? socket._httpMessage : null

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
+import { METHODS } from '../../core/node-http.ts'
 import { discardUnreadBody } from '../bodies/unread-bodies.ts'
 import type { RequestLogger } from '../metrics/request-log.ts'
 import { problemResponse } from '../problems/problem-response.ts'
@@ -13,7 +14,7 @@ import { serializeProblem } from './serialize-problem.ts'
 export const maxHeaders = 100
 
 /** Node's parser also knows the methods of RTSP. */
-const methods: ReadonlySet<string> = new Set(process.getBuiltinModule('node:http').METHODS)
+const methods: ReadonlySet<string> = new Set(METHODS)
 
 /** The detail of the problem `http-version-unsupported`. */
 export const supportedVersions = 'The service supports HTTP/1.1 and HTTP/1.0 only.'

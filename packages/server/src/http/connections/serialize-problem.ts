@@ -1,7 +1,6 @@
 import type { Fault } from '../../core/fault.ts'
+import { STATUS_CODES } from '../../core/node-http.ts'
 import { problemResponse } from '../problems/problem-response.ts'
-
-const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** Serializes a problem as a complete response that closes the connection, for connections without a ServerResponse. */
 export function serializeProblem(

@@ -36,6 +36,7 @@ export function createListingFastPath(parts: Parts, framework: RequestListener):
       if (body?.whole && cors.length === 0) return writeWhole(request, response, head, body.whole)
       response.writeHead(status, cors.length === 0 ? head : [...cors, ...head])
       if (body === null) response.end()
+      else if (body.whole) response.end(body.whole)
       else await writeBody(response, body)
     })
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { TSchema } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
+import { STATUS_CODES } from '../../core/node-http.ts'
 import { version } from '../../core/version.ts'
 import { problemKinds } from '../problems/problems.ts'
 import { introduction, requirement } from './build-document.ts'
@@ -15,8 +16,6 @@ import {
 import { pageStyle } from './page-style.ts'
 import { problemsByStatus } from './problem-responses.ts'
 import { requestHeaders } from './request-headers.ts'
-
-const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** An operation with all its methods and paths. */
 interface Entry {

@@ -3,11 +3,11 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
-import { headRoom } from '../../../src/core/head-room.ts'
+import { headRoom, withHeadRoom } from '../../../src/core/head-room.ts'
 import { createWholeWriter } from '../../../src/http/bodies/write-whole.ts'
 
 /** Bytes as they are cached. */
-const cached = (body: string): Uint8Array => Buffer.from(`${' '.repeat(headRoom)}${body}`).subarray(headRoom)
+const cached = (body: string): Uint8Array => withHeadRoom(Buffer.from(body))
 
 const headOf = (body: string, ...more: string[]): string[] => [
   ...['etag', '"a"', ...more],
@@ -64,6 +64,13 @@ test.each(['abc', '', 'x'.repeat(1_000_000)])(
     }
   },
 )
+
+test('B2 bytes without room for a head are sent as Node sends them', async () => {
+  const writeWhole = createWholeWriter()
+  const bytes = new TextEncoder().encode('abc')
+  const listener: RequestListener = (request, response) => writeWhole(request, response, headOf('abc'), bytes)
+  expect(await exchange(listener, [get, get])).toMatch(/\r\n\r\nabcHTTP[\s\S]*\r\n\r\nabc$/)
+})
 
 test('B2 a response finishes when its bytes are sent, and its connection serves the next request', async () => {
   const writeWhole = createWholeWriter()
