@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -26,6 +26,20 @@ describeAuditLog('SQLite', async () => {
     open: (actor) => openSqliteCatalog({ directory, writer: 'thread', actor }),
     openLog: () => openSqliteAuditLog(directory),
   }
+})
+
+test('a missing index is reported as damage, with what to do, and closes what was opened', async () => {
+  const directory = join(tempDirectory(), 'data')
+  await (await openSqliteCatalog({ directory, writer: 'direct' })).close()
+  const db = openConnection(directory)
+  db.exec('DROP INDEX media_renamed')
+  db.close()
+  await expect(openSqliteCatalog({ directory, writer: 'thread' })).rejects.toMatchObject({
+    name: 'DataDirectoryError',
+    message: expect.stringContaining('Restore a backup'),
+  })
+  // SQLite removes the log when the last connection closes.
+  expect(existsSync(join(directory, 'catalog.db-wal'))).toBe(false)
 })
 
 async function openThread(directory: string, onWriterFailure?: (error: Error) => void) {

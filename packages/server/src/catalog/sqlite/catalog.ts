@@ -53,11 +53,13 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     db.close()
     throw error
   }
-  const { reads, epoch } = await openReads(db, directory).catch(async (error: unknown) => {
-    db.close()
-    await writer.close()
-    throw error
-  })
+  const { reads, epoch, servability, readUnindexed, statistics } = await openReads(db, directory).catch(
+    async (error: unknown) => {
+      db.close()
+      await writer.close()
+      throw error
+    },
+  )
   const contents: ContentReader =
     options.writer === 'thread'
       ? createContentReaderThread(directory, onWriterFailure)
@@ -65,7 +67,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   const names =
     options.writer === 'thread' ? createNameThreads(directory, onWriterFailure) : openDirectNameSearches(db)
-  const readUnindexed = prepareReadUnindexed(db)
   const indexer = createNameIndexer({
     pending: async () => reading(readUnindexed),
     claim: (bucketId) => writer.apply({ kind: 'claim-names', input: { bucketId, now: Date.now() } }),
@@ -76,7 +77,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   })
 
   const { signed, signedItems } = createSigning(options.actor ?? null)
-  const statistics = prepareStatistics(db)
 
   const grantRows = createUnchangedRows(db, { keyOf: latin1, read: reads.authorise })
   const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
@@ -85,7 +85,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       return grantRows.read(tokenHash)
     }),
   )
-  const servability = prepareServability(db)
   const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
   const pages = createBatchedReads(db, (key: PageKey) => reading(() => reads.page(key)))
   const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
@@ -235,14 +234,20 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 
-/** Prepares the statements and reads one row, which fails on damaged tables. Throws DataDirectoryError. */
+/** Prepares the statements and reads one row, which fails on damaged tables and missing indexes. Throws DataDirectoryError. */
 async function openReads(db: DatabaseSync, directory: string) {
   try {
     db.exec('PRAGMA query_only = ON')
     requireNoTransfer(db, join(directory, 'catalog.db'))
     const reads = prepareReads(db, prepareLocateItem(db))
     reads.isNew()
-    return { reads, epoch: reads.epoch() }
+    return {
+      reads,
+      epoch: reads.epoch(),
+      servability: prepareServability(db),
+      readUnindexed: prepareReadUnindexed(db),
+      statistics: prepareStatistics(db),
+    }
   } catch (error) {
     throw explainOpenError(join(directory, 'catalog.db'), error)
   }
