@@ -37,6 +37,8 @@ test('Q4 bucket create creates an empty bucket with its quota, once, while the s
   const { authorization } = await makeToken(server, '--bucket', 'created')
   const bucket = await server.request('/api/bucket', { headers: { authorization } })
   expect(await bucket.json()).toMatchObject({ name: 'created', items: 0, max_items: 1, max_bytes: 5_000_000 })
+  const { stderr: note } = await run('bucket', 'create', 'plain', '--signed-pages', 'on')
+  expect(note).toMatch(/^Created the bucket "plain"\..*\nThe bucket is public, so its lists have plain URLs/)
   expect(await run('bucket', 'create', 'created')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('already exists'),

@@ -70,6 +70,13 @@ test('mediabucket help settings describes every setting of the service', async (
   expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(100)
 })
 
+test.each([[['settings']], [['help', 'settings', '--help']], [['settings', '-h']]])(
+  'mediabucket %j prints the same as help settings',
+  async (args) => {
+    expect(await run(...args)).toEqual(await run('help', 'settings'))
+  },
+)
+
 test('docs/client.md has the same exit codes and client settings as the help', async () => {
   const { stdout } = await run('help')
   const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]
@@ -91,6 +98,7 @@ test('mediabucket help COMMAND prints the same as COMMAND --help', async () => {
   expect(await run('help', 'upload')).toEqual(await run('upload', '--help'))
   expect(await run('help', 'token', 'create')).toEqual(await run('token', 'create', '--help'))
   expect(await run('help', 'token')).toEqual(await run('token', '--help'))
+  expect(await run('--help', 'token', 'create')).toEqual(await run('token', 'create', '--help'))
 })
 
 test.each(['--version', '-V'])('mediabucket %s prints only the version', async (option) => {

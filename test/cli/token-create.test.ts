@@ -82,4 +82,5 @@ test('A8 scopes are given in one option, or one by one', async () => {
   expect(await scopesOf('--scope', 'media:write', '--scope', 'media:read')).toContain(
     'scopes media:read, media:write.',
   )
+  expect(await scopesOf('--scope', 'media:read, media:write')).toContain('scopes media:read, media:write.')
 })

@@ -1,6 +1,12 @@
 import { bucketNameRule, isBucketName } from '../core/bucket-name.ts'
 import { parse } from './arguments.ts'
-import { bucketHelp, bucketOptions, bucketUsage, readBucketSettings } from './bucket-options.ts'
+import {
+  bucketHelp,
+  bucketOptions,
+  bucketUsage,
+  publicBucketNote,
+  readBucketSettings,
+} from './bucket-options.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { withNewCatalog } from './open-catalog.ts'
 
@@ -30,5 +36,6 @@ ${bucketHelp}`,
     if (!isCreated)
       throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
     report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)
+    if (settings.signedPages && !settings.isPrivate) report(publicBucketNote(name))
   },
 }

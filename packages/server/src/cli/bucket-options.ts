@@ -175,6 +175,10 @@ export const readBucketSettings = (
     }),
   )
 
+/** For signed pages of a bucket that is public. */
+export const publicBucketNote = (name: string): string =>
+  `The bucket is public, so its lists have plain URLs until it is private: mediabucket bucket set ${name} --private on`
+
 /** Describes the settings that are defined, as in `5 items, no limit on bytes`. */
 export const formatBucketSettings = (settings: Partial<BucketSettings>): string =>
   options.flatMap((each) => each.describe(settings) ?? []).join(', ')

@@ -5,6 +5,7 @@ import {
   bucketOptions,
   bucketUsage,
   formatBucketSettings,
+  publicBucketNote,
   readBucketSettings,
 } from './bucket-options.ts'
 import { formatSize } from './client/terminal-text.ts'
@@ -39,10 +40,7 @@ ${bucketHelp}`,
     if (bucket === null) throw unknownBucket(name)
     report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)
     const { items, bytes } = bucket
-    if (settings.signedPages && !bucket.isPrivate)
-      report(
-        `The bucket is public, so its lists have plain URLs until it is private: mediabucket bucket set ${name} --private on`,
-      )
+    if (settings.signedPages && !bucket.isPrivate) report(publicBucketNote(name))
     if (items > (settings.maxItems ?? items) || bytes > (settings.maxBytes ?? bytes))
       report(
         `The bucket already holds more: ${formatCount(items, 'item')}, ${formatSize(bytes)}. They stay; uploads are refused until enough items are deleted.`,

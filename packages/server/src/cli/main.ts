@@ -18,27 +18,28 @@ async function dispatch(args: readonly string[]): Promise<void> {
   const [name, rest] = split(args)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
-    if (name === 'help' && rest.length > 0 && rest.join(' ') !== 'settings')
-      return await dispatch([...rest, '--help'])
-    if (name === '' || name === 'help' || isHelp(name)) {
+    const words = args.filter((word) => word !== '' && !isHelp(word))
+    const topic = words[0] === 'help' ? words.slice(1) : words
+    if (topic.length === 0 || topic.join(' ') === 'settings') {
       const { help, settingsHelp } = await import('./help.ts')
-      return console.log(name === 'help' && rest.length > 0 ? settingsHelp() : help())
+      return console.log(topic.length === 0 ? help() : settingsHelp())
     }
+    if (name === 'help' || isHelp(name)) return await dispatch([...topic, '--help'])
     if (name === '--version' || name === '-V') return console.log(version)
-    const group = Object.keys(commands).filter((known) => known.startsWith(`${name} `))
+    const group = Object.entries(commands).filter(([known]) => known.startsWith(`${name} `))
     if (group.length > 0 && rest.some(isHelp)) {
-      const found = await Promise.all(group.map(helpOf))
+      const found = await Promise.all(group.map(([, listed]) => helpOf(listed)))
       return console.log(found.join('\n\n'))
     }
     throw new UsageError(unknownCommand(name, rest))
   }
-  if (rest.some(isHelp)) return console.log(await helpOf(name))
+  if (rest.some(isHelp)) return console.log(await helpOf(command))
   await run(command, rest)
 }
 
-async function helpOf(name: string): Promise<string | undefined> {
-  const listed = commands[name]
-  return (await (listed && 'load' in listed ? listed.load() : listed?.loadClient()))?.help
+async function helpOf(listed: ListedCommand): Promise<string> {
+  const { help } = await ('load' in listed ? listed.load() : listed.loadClient())
+  return help
 }
 
 async function run(listed: ListedCommand, args: readonly string[]): Promise<void> {

@@ -29,7 +29,7 @@ Options:
       },
     })
     const { bucket } = values
-    const names = values.scope?.flatMap((list) => list.split(','))
+    const names = values.scope?.flatMap((list) => list.split(',').map((scope) => scope.trim()))
     const mistakes = [bucketMistake(bucket), scopeMistake(names)].filter((text) => text !== null)
     if (bucket === undefined || mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
     const now = Date.now()
