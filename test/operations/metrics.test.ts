@@ -12,10 +12,18 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-const counted = async (method: string, route: string, status: string) =>
-  (await scrape(server)).samples.get(
+const count = (
+  { samples }: Awaited<ReturnType<typeof scrape>>,
+  method: string,
+  route: string,
+  status: string,
+) =>
+  samples.get(
     `mediabucket_http_request_duration_seconds_count{method="${method}",route="${route}",status="${status}"}`,
   ) ?? 0
+
+const counted = async (method: string, route: string, status: string) =>
+  count(await scrape(server), method, route, status)
 
 test('O2 metrics are in the text format of Prometheus', async () => {
   const response = await fetch(`${server.url}/metrics`)
@@ -36,14 +44,17 @@ test('O2 requests are counted by route, not by path', async () => {
   await fetch(`${server.url}/elsewhere`)
   await fetch(`${server.url}/media/%zz`)
   await fetch(`${server.url}/healthz`, { method: 'PUT' })
-  await until('the last is counted', async () => (await counted('PUT', '/healthz', '405')) === 1)
-  expect(await counted('POST', '/api/media', '201')).toBe(1)
-  expect(await counted('GET', '/api/media', '200')).toBe(2)
-  expect(await counted('GET', '/media/:name', '200')).toBe(2)
-  expect(await counted('GET', '/media/:name', '404')).toBe(1)
-  expect(await counted('GET', 'unknown', '404')).toBe(2)
-  expect(await counted('GET', 'unknown', '400')).toBe(1)
-  const names = [...(await scrape(server)).samples.keys()].join()
+  const scraped = await until('the last is counted', async () => {
+    const fresh = await scrape(server)
+    return count(fresh, 'PUT', '/healthz', '405') === 1 && fresh
+  })
+  expect(count(scraped, 'POST', '/api/media', '201')).toBe(1)
+  expect(count(scraped, 'GET', '/api/media', '200')).toBe(2)
+  expect(count(scraped, 'GET', '/media/:name', '200')).toBe(2)
+  expect(count(scraped, 'GET', '/media/:name', '404')).toBe(1)
+  expect(count(scraped, 'GET', 'unknown', '404')).toBe(2)
+  expect(count(scraped, 'GET', 'unknown', '400')).toBe(1)
+  const names = [...scraped.samples.keys()].join()
   for (const secret of [id, 'nowhere', server.token]) expect(names).not.toContain(secret)
 })
 
