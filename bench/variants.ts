@@ -44,7 +44,8 @@ export async function benchVariants(
     ])
     if (!bucket || !listed) throw new Error('no buckets')
     mkdirSync(pictures)
-    server = await startMediabucket(data)
+    // The renders are those of requests.
+    server = await startMediabucket(data, { MEDIABUCKET_RENDER_AHEAD: 'off' })
     const ours = server
     report('making pictures')
     const thumbs: string[] = []
