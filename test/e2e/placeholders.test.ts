@@ -5,10 +5,12 @@ import { beforeAll, expect, test } from 'vitest'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { canFilm, film } from '../harness/films.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { renderCount } from '../harness/pictures.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { readItems } from '../harness/wire.ts'
 import { isDrawn, picture } from './files.ts'
 import { visit } from './visit.ts'
 
@@ -65,6 +67,41 @@ browserTest(
   },
 )
 
+browserTest(
+  'V16, G29 the first visit after an upload shows a placeholder for each picture, then its thumbnail, and no empty tile',
+  async () => {
+    await using fresh = await startServer({ MEDIABUCKET_RENDER_AHEAD: 'on' })
+    const ids: string[] = []
+    for (let seed = 1; seed <= 12; seed += 1) {
+      const bytes = new Uint8Array(await picture(seed, 600, 400).jpeg().toBuffer())
+      ids.push((await upload(fresh, bytes, { name: `${seed}.jpg`, type: 'image/jpeg' })).id)
+    }
+    if (canFilm) {
+      const bytes = new Uint8Array(await film('mp4'))
+      ids.push((await upload(fresh, bytes, { name: 'ferry.mp4', type: 'video/mp4' })).id)
+    }
+    await until('they are rendered ahead', async () => {
+      const { data } = await readItems(await fresh.request('/api/items'))
+      return data.every(({ thumbhash }) => thumbhash !== null)
+    })
+
+    await using guest = await visit(browser, fresh, { hash: '' })
+    const { page } = guest
+    const held = Promise.withResolvers<void>()
+    await page.route('**/media/**', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await guest.signIn(fresh.token)
+    for (const id of ids)
+      await until('the placeholder', () => isPainted(page.locator(`[data-id="${id}"] canvas`)))
+    expect(await page.locator('.tile .skeleton').count()).toBe(0)
+    held.resolve()
+    for (const id of ids) await page.locator(`[data-id="${id}"] img[data-state=shown]`).waitFor()
+    expect(await renderCount(fresh)).toBe(ids.length)
+  },
+)
+
 const filmTest = canFilm ? browserTest : test.skip
 filmTest(
   'G29 a video shows its duration on its tile, and its placeholder until its frame is loaded',
@@ -96,5 +133,37 @@ filmTest(
     held.resolve()
     await slide.locator('canvas').waitFor({ state: 'detached' })
     expect(await slide.boundingBox()).toEqual(before)
+  },
+)
+
+filmTest.each([375, 1440])(
+  'G29 the row of a video shows its duration beside its name, and nothing else moves (%i pixels wide)',
+  async (width) => {
+    const own = await sharedServer()
+    const bytes = new Uint8Array(await film('mp4'))
+    const { id } = await upload(own, bytes, { name: 'ferry at noon.mp4', type: 'video/mp4' })
+    const other = await upload(own, new Uint8Array(await picture(1).jpeg().toBuffer()), { name: 'a.jpg' })
+    await own.request(`/media/${id}?variant=thumb`)
+    await using guest = await visit(browser, own, { hash: '#view=list' })
+    const { page } = guest
+    await page.setViewportSize({ width, height: 700 })
+    await guest.signIn(own.token)
+    const video = page.locator(`[data-id="${id}"]`)
+    const row = page.locator(`[data-id="${other.id}"]`)
+    await video.getByText('0:05', { exact: true }).waitFor()
+    const edgesOf = async (tile: Locator) => {
+      const [time, size] = [tile.locator('.tile-caption time'), tile.locator('.tile-size')]
+      const boxes = [await time.boundingBox(), await size.boundingBox(), await tile.boundingBox()]
+      const [timeBox, sizeBox, tileBox] = boxes.map((box) => box ?? expect.unreachable())
+      return {
+        time: timeBox?.x,
+        size: (sizeBox?.x ?? 0) + (sizeBox?.width ?? 0),
+        top: (sizeBox?.y ?? 0) - (tileBox?.y ?? 0),
+      }
+    }
+    expect(await edgesOf(video)).toEqual(await edgesOf(row))
+    const duration = await video.locator('.tile-duration').boundingBox()
+    const end = await video.locator('.middle-name-end').boundingBox()
+    expect((end?.x ?? 0) + (end?.width ?? 0)).toBeLessThanOrEqual(duration?.x ?? 0)
   },
 )

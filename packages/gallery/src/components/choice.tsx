@@ -14,16 +14,18 @@ export function Choice<T extends string>({ label, options, value, onChoose, quie
   return (
     <label class="choice">
       <span class={quiet ? 'off-screen' : undefined}>{label}</span>
-      <select
-        value={value}
-        onChange={({ currentTarget }) => isOption(currentTarget.value) && onChoose(currentTarget.value)}
-      >
-        {Object.entries<string>(options).map(([option, text]) => (
-          <option key={option} value={option} selected={option === value}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <span class="select">
+        <select
+          value={value}
+          onChange={({ currentTarget }) => isOption(currentTarget.value) && onChoose(currentTarget.value)}
+        >
+          {Object.entries<string>(options).map(([option, text]) => (
+            <option key={option} value={option} selected={option === value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </span>
     </label>
   )
 }

@@ -74,7 +74,7 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
     <Placeholder thumbHash={media.thumbhash} loaded={state === 'shown'} />
   )
   return (
-    <span class={state === 'shown' || placeholder ? 'tile-picture' : 'tile-picture skeleton'}>
+    <span class={`tile-picture ${kind} ${state === 'shown' || placeholder ? '' : 'skeleton'}`}>
       {placeholder}
       {state !== 'waiting' && (
         <img

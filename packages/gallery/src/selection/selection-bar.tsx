@@ -1,6 +1,7 @@
 import { CopyLinks } from '../components/copy-links.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
+import { formatCount } from '../format/count.ts'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 import { linkForms } from './link-text.ts'
@@ -21,7 +22,16 @@ export function SelectionBar() {
         <div class="selection-bar">
           <IconButton icon="close" label={strings.selection.clear} onClick={selectMany.clear} />
           <strong>
-            {selectMany.busy.value ? strings.selection.selecting : strings.selection.count(count)}
+            {selectMany.busy.value ? (
+              strings.selection.selecting
+            ) : (
+              <>
+                <span class="selected-text">{strings.selection.count(count)}</span>
+                <span class="selected-count" aria-hidden="true">
+                  {formatCount(count)}
+                </span>
+              </>
+            )}
           </strong>
           <Action icon="checkAll" onClick={() => void selectAll()}>
             {onPage ? strings.selection.allOnPage : strings.selection.all}

@@ -16,7 +16,7 @@ export interface Shape {
   readonly byMonth?: boolean
 }
 
-/** Wider and narrower pictures are shown whole in a box with these ratios of width and height. */
+/** Wider and narrower pictures fill a box with these ratios of width and height, and are cut off evenly. */
 const ratios = { least: 0.45, most: 4 }
 
 /** The ratio of width and height in which an item is shown; 1 if it is unknown. */

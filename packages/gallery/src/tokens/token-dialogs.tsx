@@ -61,13 +61,15 @@ function ExpiryField() {
   return (
     <label>
       {strings.tokens.expiry}
-      <select name="days">
-        {[7, 30, 90, 365, 0].map((days) => (
-          <option key={days} value={days} selected={days === 90}>
-            {days === 0 ? strings.tokens.noExpiry : strings.tokens.days(days)}
-          </option>
-        ))}
-      </select>
+      <span class="select">
+        <select name="days">
+          {[7, 30, 90, 365, 0].map((days) => (
+            <option key={days} value={days} selected={days === 90}>
+              {days === 0 ? strings.tokens.noExpiry : strings.tokens.days(days)}
+            </option>
+          ))}
+        </select>
+      </span>
     </label>
   )
 }
@@ -138,15 +140,17 @@ export function RotateDialog(props: DialogProps & { readonly token: ManagedToken
         <p>{strings.tokens.rotateAbout}</p>
         <label>
           {strings.tokens.overlap}
-          <select name="overlap">
-            <option value="0">{strings.tokens.atOnce}</option>
-            <option value="3600">{strings.tokens.hour}</option>
-            {[1, 7, 30].map((days) => (
-              <option key={days} value={days * day} selected={days === 1}>
-                {strings.tokens.days(days)}
-              </option>
-            ))}
-          </select>
+          <span class="select">
+            <select name="overlap">
+              <option value="0">{strings.tokens.atOnce}</option>
+              <option value="3600">{strings.tokens.hour}</option>
+              {[1, 7, 30].map((days) => (
+                <option key={days} value={days * day} selected={days === 1}>
+                  {strings.tokens.days(days)}
+                </option>
+              ))}
+            </select>
+          </span>
         </label>
         <ExpiryField />
         <ErrorText text={error} />

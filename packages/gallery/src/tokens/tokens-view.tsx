@@ -1,6 +1,7 @@
 import type { ManagedToken } from '@mediabucket/client'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
+import { IconButton } from '../components/icon-button.tsx'
 import { formatTime } from '../format/date.ts'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
@@ -28,13 +29,15 @@ export function TokensView() {
   return (
     <>
       <div class="listing-head">
+        <IconButton
+          class="back"
+          icon="previous"
+          label={strings.tokens.back}
+          onClick={() => router.go({ page: null, item: null })}
+        />
         <h1>{strings.tokens.title}</h1>
         <p class="muted">{strings.tokens.about}</p>
         <div class="listing-tools">
-          <button type="button" class="button small" onClick={() => router.go({ page: null, item: null })}>
-            <Icon name="previous" size={18} />
-            {strings.tokens.back}
-          </button>
           <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
             {strings.tokens.create}
           </button>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
+import { IconButton } from '../components/icon-button.tsx'
 import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
@@ -28,13 +29,15 @@ export function TrashView() {
   return (
     <>
       <div class="listing-head">
+        <IconButton
+          class="back"
+          icon="previous"
+          label={strings.trash.back}
+          onClick={() => router.go({ page: null, item: null })}
+        />
         <h1>{strings.trash.title}</h1>
         <p class="muted">{days !== undefined && strings.trash.about(days)}</p>
         <div class="listing-tools">
-          <button type="button" class="button small" onClick={() => router.go({ page: null, item: null })}>
-            <Icon name="previous" size={18} />
-            {strings.trash.back}
-          </button>
           {items !== null && items.length > 0 && (
             <button type="button" class="button small bad" disabled={busy} onClick={() => setAsking('all')}>
               {strings.trash.empty}
