@@ -128,7 +128,8 @@ const empty = `
   SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
   DROP SCHEMA public CASCADE;
-  CREATE SCHEMA public`
+  CREATE SCHEMA public;
+  GRANT USAGE ON SCHEMA public TO PUBLIC`
 
 /** Returns the URL of an empty database, and a function that ends all connections to it and drops what it contains. */
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
