@@ -243,3 +243,28 @@ describe('keyboard', () => {
     },
   )
 })
+
+browserTest(
+  'G18 an uploaded file appears at once, although the size of the bucket arrives before the items',
+  async () => {
+    const own = await sharedServer()
+    await upload(own, 'earlier', { name: 'earlier.bin' })
+    await using guest = await opened(own.token)
+    const { page } = guest
+    await page.getByText('earlier.bin').waitFor()
+    await until('the first size', () => guest.requests.some((url) => url.endsWith('/api/bucket')))
+    // No later refresh shows it.
+    await page.route('**/api/media?page=*', (route) => route.fulfill({ status: 304 }))
+    await page.route('**/api/items?*', async (route) => {
+      const before = guest.statusesOf(`${own.url}/api/bucket`).length
+      const response = await route.fetch()
+      await until('the size', () => guest.statusesOf(`${own.url}/api/bucket`).length > before)
+      await page.getByText(strings.files(2), { exact: true }).waitFor()
+      await route.fulfill({ response })
+    })
+    await guest.choose(strings.header.upload, [
+      { name: 'later.bin', mimeType: 'application/octet-stream', buffer: Buffer.from('later') },
+    ])
+    await guest.page.locator('.timeline').getByText('later.bin').waitFor()
+  },
+)

@@ -207,10 +207,12 @@ export function createTimeline({
       const begins = now.before === 0
       const stream = openPart(order.value, begins ? null : (now.items[0] ?? null), refreshChunk)
       const items = await readAgain(stream, order.value, now)
-      if (abort.aborted || loaded.peek() !== now || !canShow()) return false
+      const current = loaded.peek()
+      // The estimates around the same items change with the total, which is requested at the same time.
+      if (abort.aborted || current?.items !== now.items || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
       // Others may have deleted items before them, which are not loaded again.
-      setLoaded(place(items, now.before, { begins, ends: stream.ended }, { ...now, passed: 0 }))
+      setLoaded(place(items, current.before, { begins, ends: stream.ended }, { ...current, passed: 0 }))
       return true
     } catch {
       // `watch` has handled lost connections and invalid tokens; the items shown stay.
