@@ -3,8 +3,8 @@ export interface PictureQueue<Job extends { readonly bucket: string }> {
   readonly length: number
   /** Adds a job; with `first`, before the other jobs of its bucket. */
   add(job: Job, first?: boolean): void
-  /** If the queue is too long after `added`, removes and returns the last job of the bucket with the most jobs. */
-  overflow(added: Job): Job | null
+  /** If the queue is too long after `added`, by more than `excess`, removes and returns the last job of the bucket with the most jobs. */
+  overflow(added: Job, excess?: number): Job | null
   /** Removes and returns the next job. Buckets with fewer than `share` running jobs go first. */
   take(running: (bucket: string) => number, share: number): Job | null
   /** Returns false if the job is not in the queue. */
@@ -40,8 +40,8 @@ export function createPictureQueue<Job extends { readonly bucket: string }>(
       waiting.set(job.bucket, jobs)
       length += 1
     },
-    overflow({ bucket: own }) {
-      if (length <= bound) return null
+    overflow({ bucket: own }, excess = 0) {
+      if (length <= bound + excess) return null
       const count = (bucket: string) => waiting.get(bucket)?.length ?? 0
       // In a tie, the bucket of the new job.
       const most = [...waiting.keys()].reduce((most, next) => (count(next) > count(most) ? next : most), own)

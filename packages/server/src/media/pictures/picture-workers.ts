@@ -155,6 +155,8 @@ export function createPictureWorkers(limits: {
 
   const running = (bucket: string) => [...workers].filter(({ job }) => job?.bucket === bucket).length
 
+  const findAhead = () => [...workers].find(({ job }) => job?.isAhead)
+
   const isIdle = () => waiting.length === 0 && [...workers].every(({ job }) => job === null || job.isAhead)
 
   function next(): void {
@@ -187,8 +189,7 @@ export function createPictureWorkers(limits: {
     if ([...workers].some(({ process }) => process.killed)) return
     const others = waiting.buckets().some((bucket) => running(bucket) === 0)
     const victim =
-      [...workers].find(({ job }) => job?.isAhead) ??
-      [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share)
+      findAhead() ?? [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share)
     if (victim === undefined) return
     victim.preempted = true
     victim.process.kill('SIGKILL')
@@ -208,7 +209,9 @@ export function createPictureWorkers(limits: {
         const job = { bucket, task, read, isAhead: false, resolve, reject }
         enqueue(job)
         next()
-        waiting.overflow(job)?.reject(new PictureWorkersBusy('the queue is full'))
+        // A task that runs ahead gives way, so no request is refused because of it.
+        const excess = findAhead() === undefined ? 0 : 1
+        waiting.overflow(job, excess)?.reject(new PictureWorkersBusy('the queue is full'))
         if (waiting.length > 0) setTimeout(preempt, preemptionDelay).unref()
       }),
     runAhead: (task) =>

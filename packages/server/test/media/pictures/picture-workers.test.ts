@@ -173,6 +173,19 @@ describe('V16 tasks that run ahead of requests', () => {
     expect(await workers.runAhead(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
   })
 
+  test('one takes no place of a task of a request', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    execFileSync('/usr/bin/mkfifo', [endless])
+    const workers = start({ queue: 1 })
+    const ahead = expect(workers.runAhead(shrink(endless))).rejects.toMatchObject({
+      name: 'PictureWorkersBusy',
+    })
+    const results = await Promise.allSettled([1, 2, 3].map(() => workers.run(shrink('/nowhere'))))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected'])
+    await ahead
+  })
+
   test('a stop ends the one that runs, which is not a failure of its picture', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
     const endless = join(directory.path, 'endless')
