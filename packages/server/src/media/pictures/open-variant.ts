@@ -123,8 +123,11 @@ export function createVariants(
   function requirePictured(contentType: string): void {
     const tool = toolFor(contentType)
     if (tool === null ? isDecoded(contentType) : tools.has(tool)) return
-    const made = `Pictures are made of JPEG, PNG, GIF, WebP, TIFF and AVIF; this item is ${contentType}.`
-    throw unavailable(tool === null ? made : `${made} Its pictures need ${tool}, which is not installed.`)
+    const reason =
+      tool === null
+        ? 'Variants exist for pictures, videos and PDF.'
+        : `Its variants need ${tool}, which is not installed.`
+    throw unavailable(`This item is ${contentType}. ${reason}`)
   }
 
   return {
