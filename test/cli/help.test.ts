@@ -77,6 +77,16 @@ test.each([[['settings']], [['help', 'settings', '--help']], [['settings', '-h']
   },
 )
 
+test('mediabucket help settings NAME describes this setting', async () => {
+  const { stdout } = await run('help', 'settings', 'MEDIABUCKET_PORT')
+  expect((await run('help', 'settings')).stdout).toContain(`\n\n${stdout.trimEnd()}\n\n`)
+  await expect(run('help', 'settings', 'MEDIABUCKET_PROT')).rejects.toMatchObject({
+    code: 2,
+    stderr:
+      'mediabucket: there is no setting "MEDIABUCKET_PROT". Did you mean "MEDIABUCKET_PORT"? See: mediabucket help settings\n',
+  })
+})
+
 test('docs/client.md has the same exit codes and client settings as the help', async () => {
   const { stdout } = await run('help')
   const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]

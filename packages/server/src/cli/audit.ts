@@ -59,7 +59,9 @@ Options:
     try {
       if (values.follow && output.isTerminal) report('Waiting for events. Ctrl-C ends the command.')
       const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
-      await print(log, { ...filter, buckets }, format, output, values.follow)
+      const count = await print(log, { ...filter, buckets }, format, output, values.follow)
+      if (count === 0 && output.isTerminal)
+        report('There are no such events. The service records events while MEDIABUCKET_AUDIT is on.')
     } catch (error) {
       // `head` closes the output when it has enough.
       if (!output.closed.aborted) throw error
@@ -69,14 +71,15 @@ Options:
   },
 }
 
-/** Writes the next batch only when the output has taken this one, so that the memory does not grow. */
+/** Writes the next batch only when the output has taken this one, so that the memory does not grow. Returns the number of events. */
 async function print(
   log: AuditLog,
   filter: EventFilter,
   { header, line }: EventFormat,
   output: Output,
   follows: boolean,
-): Promise<void> {
+): Promise<number> {
+  let count = 0
   let names = await log.bucketNames()
   const nameOf = (id: BucketId | null) => (id === null ? null : (names.get(id) ?? null))
   if (header !== null) await output.write(`${header}\n`)
@@ -84,7 +87,9 @@ async function print(
     if (events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId)))
       names = await log.bucketNames()
     await output.write(events.map((event) => `${line(event, nameOf(event.bucketId))}\n`).join(''))
+    count += events.length
   }
+  return count
 }
 
 /** Deleted buckets had names that others may have now. */

@@ -1,6 +1,7 @@
 import { settings } from '../config/settings.ts'
+import { nearestName } from '../core/nearest-name.ts'
 import { clientSettings } from './client/client-settings.ts'
-import { exitCodes } from './command.ts'
+import { exitCodes, UsageError } from './command.ts'
 import { commandGroups, commands } from './commands.ts'
 
 /** The exit codes in the help; docs/client.md has the same table. */
@@ -40,17 +41,26 @@ ${rows(exitCodeRows)}
 
 See also:
   mediabucket COMMAND --help  describes a command
-  mediabucket help settings   describes the settings of the service
+  mediabucket help settings   describes the settings of the service, or with their names some of them
   mediabucket --version       prints the version`
 }
 
-/** The text of `mediabucket help settings`. */
-export const settingsHelp =
-  (): string => `Settings of the service: environment variables, with their defaults.
-
-${Object.entries(settings)
-  .map(([name, setting]) => `${name}\n${wrap(descriptionOf(setting))}`)
-  .join('\n\n')}`
+/** The text of `mediabucket help settings`, or that of the named settings. Throws UsageError. */
+export function settingsHelp(names: readonly string[]): string {
+  const texts = new Map(
+    Object.entries(settings).map(([name, setting]) => [name, `${name}\n${wrap(descriptionOf(setting))}`]),
+  )
+  const textOf = (name: string) => {
+    const text = texts.get(name)
+    if (text !== undefined) return text
+    const nearest = nearestName(name, [...texts.keys()])
+    const hint = nearest === null ? '' : ` Did you mean "${nearest}"?`
+    throw new UsageError(`there is no setting "${name}".${hint} See: mediabucket help settings`)
+  }
+  if (names.length > 0) return names.map(textOf).join('\n\n')
+  const all = [...texts.values()].join('\n\n')
+  return `Settings of the service: environment variables, with their defaults.\n\n${all}`
+}
 
 interface Setting {
   readonly description: string

@@ -20,9 +20,9 @@ async function dispatch(args: readonly string[]): Promise<void> {
   if (!command) {
     const words = args.filter((word) => word !== '' && !isHelp(word))
     const topic = words[0] === 'help' ? words.slice(1) : words
-    if (topic.length === 0 || topic.join(' ') === 'settings') {
+    if (topic.length === 0 || topic[0] === 'settings') {
       const { help, settingsHelp } = await import('./help.ts')
-      return console.log(topic.length === 0 ? help() : settingsHelp())
+      return console.log(topic.length === 0 ? help() : settingsHelp(topic.slice(1)))
     }
     if (name === 'help' || isHelp(name)) return await dispatch([...topic, '--help'])
     if (name === '--version' || name === '-V') return console.log(version)

@@ -98,8 +98,9 @@ function explainResponse({ status, problem, message }: ResponseError, url: strin
       `${detail} Delete items with mediabucket rm, or raise the quota where the service runs: mediabucket bucket set NAME --max-items N --max-bytes SIZE`,
     )
   if (problem?.code === 'json-malformed') {
-    const texts = problem.errors?.map((error) => ` ${error.parameter}: ${error.detail}`) ?? []
-    return new CommandError(detail + texts.join(''))
+    // The detail contains the first one.
+    const others = problem.errors?.slice(1).map((error) => ` ${error.parameter}: ${error.detail}`) ?? []
+    return new CommandError(detail + others.join(''))
   }
   return new CommandError(detail)
 }
