@@ -61,7 +61,7 @@ Options:
       const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
       const count = await print(log, { ...filter, buckets }, format, output, values.follow)
       if (count === 0 && output.isTerminal)
-        report('There are no such events. The service records events while MEDIABUCKET_AUDIT is on.')
+        report('There are no such events. The service records events with MEDIABUCKET_AUDIT=changes or all.')
     } catch (error) {
       // `head` closes the output when it has enough.
       if (!output.closed.aborted) throw error
