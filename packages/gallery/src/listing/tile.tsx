@@ -50,6 +50,12 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
           if (selects) select(event.shiftKey)
           else router.go(route)
         }}
+        onKeyDown={(event) => {
+          if (event.key !== ' ') return
+          // Otherwise the page scrolls.
+          event.preventDefault()
+          if (!event.repeat) select(event.shiftKey)
+        }}
       >
         <Thumbnail id={id} media={media} />
         {media !== null && <DurationBadge media={media} />}

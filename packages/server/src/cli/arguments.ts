@@ -16,11 +16,11 @@ export function parse<const T extends ParseArgsConfig>(
 
 function reasonOf(error: unknown, { options = {} }: ParseArgsConfig): string {
   if (!(error instanceof Error)) return String(error)
+  const [, incomplete] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument/.exec(error.message) ?? []
+  if (incomplete !== undefined) return `${incomplete} needs a value.`
   const [, unknown] = /^Unknown option '([^']*)'/.exec(error.message) ?? []
   if (unknown === undefined) return error.message
-  const suggestion = nearestName(
-    unknown,
-    Object.keys(options).map((name) => `--${name}`),
-  )
+  const names = Object.keys(options).map((name) => `--${name}`)
+  const suggestion = names.find((name) => name.startsWith(`${unknown}-`)) ?? nearestName(unknown, names)
   return `there is no option ${unknown}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`}`
 }

@@ -10,8 +10,8 @@ const requestLength = 500
 export const rm = clientCommand({
   help: `Usage: mediabucket rm ID|URL …
 
-Deletes each item without confirmation: permanently, or into the trash if the bucket has one. Items that do not exist are reported, the others are deleted, and the
-exit code is ${exitCodes.notFound}.`,
+Deletes each item without confirmation: permanently, or into the trash if the bucket has one. Items that do not exist are
+reported, the others are deleted, and the exit code is ${exitCodes.notFound}.`,
 
   read(args) {
     const { positionals } = parse('rm', { args: [...args], allowPositionals: true, options: {} })
