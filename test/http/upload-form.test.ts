@@ -46,6 +46,7 @@ test('U1, U4, L10 a form with many files returns and lists all of them in the or
     urls.push(...(await readPage(await server.request(`/api/media?page=${page}`))).data)
   }
   expect(urls.slice(before.total)).toEqual(media.map(({ url }) => url))
+  for (const [i, { url }] of media.entries()) expect(bodies[i]?.equals(await bytesAt(url))).toBe(true)
 })
 
 test('U5 empty files are stored, alone and among others', async () => {

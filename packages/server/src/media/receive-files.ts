@@ -7,7 +7,7 @@ import type { UploadId } from '../core/upload-id.ts'
 
 /** A small file, received completely into memory. The commit of its row stores the bytes in the catalog. */
 export interface ReceivedBytes {
-  /** The whole buffer. Not usable after the commit. */
+  /** The files of a request share buffers. Not usable after the commit. */
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly size: number
   /** 32 bytes. */
@@ -51,6 +51,37 @@ const tooLarge = (limit: number) =>
 /** Limit for the bytes in memory of all requests. Further files are received by the blob store. Bytes. */
 const maxHeld = 16 * 1024 * 1024
 
+/** Of SHA-256. Bytes. */
+const digestLength = 32
+
+/** The longest buffer that several small files of a request share. Bytes. */
+const maxShared = 65_536
+
+/**
+ * Returns a function that allocates memory. The commit passes each buffer to another thread, which takes as long as receiving a small
+ * file, so small files share them. The unused part of a buffer is at most as long as what was allocated before it. `onAllocate` is
+ * called with the length of each buffer.
+ */
+function sharedMemory(onAllocate: (length: number) => void = () => undefined) {
+  let buffer = Buffer.allocUnsafeSlow(0)
+  let unused = 0
+  let allocated = 0
+  return (size: number): Buffer<ArrayBuffer> => {
+    if (size > unused) {
+      const length = Math.max(size, Math.min(allocated, maxShared))
+      const added = Buffer.allocUnsafeSlow(length)
+      onAllocate(length)
+      // Otherwise the buffer so far has more room for the next files.
+      if (length - size >= unused) [buffer, unused] = [added, length]
+      else return added.subarray(0, size)
+    }
+    const start = buffer.length - unused
+    unused -= size
+    allocated += size
+    return buffer.subarray(start, start + size)
+  }
+}
+
 /** Files of up to `inlineSize` bytes are received into memory, larger ones into the blob store; all of them if it is 0. */
 export function createFileReceivers(parts: {
   readonly blobs: Pick<BlobStore, 'receive' | 'partialUploads'>
@@ -66,6 +97,8 @@ export function createFileReceivers(parts: {
       mine += bytes
       held += bytes
     }
+    const allocateBytes = sharedMemory(count)
+    const allocateDigest = sharedMemory()
     /** Whether a file with this size and `more` bytes that do not count yet fits into memory. */
     const fits = (size: number, more: number) =>
       inlineSize > 0 && size <= inlineSize && held + more <= maxHeld
@@ -110,8 +143,11 @@ export function createFileReceivers(parts: {
         const size = bytes.byteLength
         if (size > limit) throw tooLarge(limit)
         if (!fits(size, size)) return null
-        count(size)
-        return receivedBytes(bytes)
+        const copy = allocateBytes(size)
+        copy.set(bytes)
+        const sha256 = allocateDigest(digestLength)
+        sha256.write(hash('sha256', copy, 'binary'), 'binary')
+        return { bytes: copy, size, sha256, head: copy }
       },
 
       reserve(size) {
@@ -141,7 +177,7 @@ export function receivedBytes(bytes: Uint8Array): ReceivedBytes {
   return received(copy)
 }
 
-/** The bytes of a whole file; the commit takes over their buffer. */
+/** The bytes of a whole file; the commit takes over their memory. */
 export const received = (bytes: Uint8Array<ArrayBuffer>): ReceivedBytes => ({
   bytes,
   size: bytes.byteLength,

@@ -57,6 +57,22 @@ test('the buffer of a received file has no other bytes, also where the source re
   expect(chunk.toString()).toBe('xx')
 })
 
+test('files of a request that have arrived whole share few buffers, each with its own bytes and digest', async () => {
+  await using opened = await receivers(70_000)
+  const receiver = opened.newReceiver()
+  const sent = Array.from({ length: 100 }, (_, index) => randomBytes([0, 1, 2_000, 70_000][index % 4] ?? 0))
+  const files = sent.map((bytes) => receiver.receiveWhole(bytes, noLimit))
+  for (const [index, bytes] of sent.entries()) {
+    expect(bytes.equals(files[index]?.bytes ?? Buffer.from('none'))).toBe(true)
+    expect(Buffer.from(files[index]?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
+  }
+  // The 25 files of 70,000 bytes are longer than a shared buffer; the others have 50 kB together.
+  const buffers = new Set<unknown>(files.map((file) => file?.bytes.buffer))
+  expect(buffers.size).toBeLessThanOrEqual(25 + 8)
+  // The commit takes the bytes away, and the response contains the digests.
+  expect(files.some((file) => buffers.has(file?.sha256.buffer))).toBe(false)
+})
+
 test('U6: a file of exactly the limit is accepted, one byte more is refused', async () => {
   await using opened = await receivers(1_000)
   const receiver = opened.newReceiver()

@@ -29,7 +29,7 @@ export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, ch
 /** The buffers of the bytes in a change, which are transferred to the writer thread. */
 export function buffersOf({ input }: Change): ArrayBuffer[] {
   if (input === null) return []
-  if ('items' in input) return input.items.flatMap(bufferOf)
+  if ('items' in input) return [...new Set(input.items.flatMap(bufferOf))]
   if ('segment' in input) return [input.segment.bytes.buffer]
   return 'added' in input ? bufferOf(input.added) : []
 }

@@ -16,12 +16,15 @@ export class FormInput {
   #at = 0
   readonly #source: AsyncIterator<Uint8Array>
   readonly #delimiter: Buffer
+  /** The delimiter without its line break. */
+  readonly #dashes: Buffer
   readonly #afterBareLf: Buffer
   readonly #afterBareCr: Buffer
 
   constructor(source: AsyncIterable<Uint8Array>, boundary: string) {
     this.#source = source[Symbol.asyncIterator]()
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
+    this.#dashes = this.#delimiter.subarray('\r\n'.length)
     this.#afterBareLf = Buffer.from(`\n--${boundary}`, 'latin1')
     this.#afterBareCr = Buffer.from(`\r--${boundary}`, 'latin1')
   }
@@ -43,11 +46,22 @@ export class FormInput {
    * arrived, and if the bytes are malformed, which readToDelimiter reports.
    */
   takeToDelimiter(): Buffer | null {
-    const at = this.#buffer.indexOf(this.#delimiter, this.#at)
-    if (at < 0 || this.#hasBareLineBreak(at)) return null
-    const bytes = this.#take(at)
-    this.#at += this.#delimiter.length
-    return bytes
+    // One search finds the delimiter and a boundary after a bare CR or LF, whichever is first.
+    for (let from = this.#at; ; from += 1) {
+      from = this.#buffer.indexOf(this.#dashes, from)
+      if (from <= this.#at) {
+        if (from < 0) return null
+        continue
+      }
+      const last = this.#buffer[from - 1]
+      const at = from - '\r\n'.length
+      if (last === lf && at >= this.#at && this.#buffer[at] === cr) {
+        const bytes = this.#take(at)
+        this.#at += this.#delimiter.length
+        return bytes
+      }
+      if (last === lf || last === cr) return null
+    }
   }
 
   /** Whether the boundary starts a line after a bare CR or LF in the bytes before `end`. */
