@@ -125,7 +125,7 @@ export function createVariants(
     if (tool === null ? isDecoded(contentType) : tools.has(tool)) return
     const reason =
       tool === null
-        ? 'Variants exist for pictures, videos and PDF.'
+        ? 'Variants exist for JPEG, PNG, GIF, WebP, TIFF and AVIF, and for videos, PDF and HEIC where their programs are installed.'
         : `Its variants need ${tool}, which is not installed.`
     throw unavailable(`This item is ${contentType}. ${reason}`)
   }
