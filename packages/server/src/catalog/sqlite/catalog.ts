@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { type Actor, service } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { createSigning } from '../audit-log/sign-changes.ts'
@@ -10,15 +8,11 @@ import type { BucketId } from '../records.ts'
 import { createBatchedReads } from './batched-reads.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { prepareLocateItem } from './item-locations.ts'
-import { prepareReadUnindexed } from './name-index.ts'
 import { createNameThreads, openDirectNameSearches } from './name-searches.ts'
-import { explainOpenError } from './open-errors.ts'
-import { type PageKey, prepareReads } from './reads.ts'
-import { prepareServability } from './servability.ts'
+import { openReads } from './open-reads.ts'
+import type { PageKey } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
-import { logBytes, prepareStatistics } from './statistics.ts'
-import { requireNoTransfer } from './transfer-target.ts'
+import { logBytes } from './statistics.ts'
 import { createUnchangedRows } from './unchanged-rows.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
 
@@ -233,25 +227,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 /** The bytes as a string of the same length, which takes less time than hexadecimal digits. */
 const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
-
-/** Prepares the statements and reads one row, which fails on damaged tables and missing indexes. Throws DataDirectoryError. */
-async function openReads(db: DatabaseSync, directory: string) {
-  try {
-    db.exec('PRAGMA query_only = ON')
-    requireNoTransfer(db, join(directory, 'catalog.db'))
-    const reads = prepareReads(db, prepareLocateItem(db))
-    reads.isNew()
-    return {
-      reads,
-      epoch: reads.epoch(),
-      servability: prepareServability(db),
-      readUnindexed: prepareReadUnindexed(db),
-      statistics: prepareStatistics(db),
-    }
-  } catch (error) {
-    throw explainOpenError(join(directory, 'catalog.db'), error)
-  }
-}
 
 function reading<T>(read: () => T): T {
   try {

@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { prepareLocateItem } from './item-locations.ts'
+import { prepareReadUnindexed } from './name-index.ts'
+import { explainOpenError } from './open-errors.ts'
+import { prepareReads } from './reads.ts'
+import { prepareServability } from './servability.ts'
+import { prepareStatistics } from './statistics.ts'
+import { requireNoTransfer } from './transfer-target.ts'
+
+/** Prepares the statements and reads one row, which fails on damaged tables and missing indexes. Throws DataDirectoryError. */
+export async function openReads(db: DatabaseSync, directory: string) {
+  try {
+    db.exec('PRAGMA query_only = ON')
+    requireNoTransfer(db, join(directory, 'catalog.db'))
+    const reads = prepareReads(db, prepareLocateItem(db))
+    reads.isNew()
+    return {
+      reads,
+      epoch: reads.epoch(),
+      servability: prepareServability(db),
+      readUnindexed: prepareReadUnindexed(db),
+      statistics: prepareStatistics(db),
+    }
+  } catch (error) {
+    throw explainOpenError(join(directory, 'catalog.db'), error)
+  }
+}
