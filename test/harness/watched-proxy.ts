@@ -49,7 +49,9 @@ export async function startWatchedProxy(
     const closed = once(onward, 'close').catch(() => {})
     for await (const chunk of incoming) {
       one.bytes += chunk.length
-      if (!onward.write(change(chunk, one))) await Promise.race([once(onward, 'drain'), closed])
+      // A request whose connection the service has closed before the end of the body emits no "drain".
+      if (!onward.write(change(chunk, one)) && !onward.destroyed)
+        await Promise.race([once(onward, 'drain'), closed])
       if (holding?.when(one)) {
         holding.reached()
         holding = null
