@@ -1,11 +1,11 @@
 import type { Client, Media } from '@mediabucket/client'
-import { batch, computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
+import { computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import type { MediaCache } from '../listing/media-cache.ts'
 import type { Connection } from '../service/connection.ts'
-import { errorMessage, isUnauthorized } from '../service/errors.ts'
 import { type ItemFilter, isFiltered, type Order, queryFrom, reverse } from './item-list-query.ts'
 import { type ItemStream, openItemStream } from './item-stream.ts'
-import { chunk, findAt, loadBegin, loadEnd, loadFrom, skipUntil, type Window } from './load-window.ts'
+import { createJumps, type Jumps } from './jumps.ts'
+import { chunk, skipUntil } from './load-window.ts'
 import {
   countItems,
   endsOf,
@@ -17,14 +17,10 @@ import {
 } from './loaded-part.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
-export interface Timeline {
+export interface Timeline extends Omit<Jumps, 'abort'> {
   /** Null until it is loaded. */
   readonly loaded: ReadonlySignal<LoadedPart | null>
   readonly ids: ReadonlySignal<readonly string[]>
-  /** Whether items that replace the loaded ones are being loaded. */
-  readonly loading: ReadonlySignal<boolean>
-  /** Why they could not be loaded; null if they are loaded or loading. */
-  readonly error: ReadonlySignal<string | null>
   readonly order: ReadonlySignal<Order>
   /** The number of all items of the bucket; null if it is unknown or a filter is chosen. */
   readonly total: ReadonlySignal<number | null>
@@ -36,17 +32,12 @@ export interface Timeline {
   extend(forward: boolean): Promise<void>
   /** Drops loaded items at the begin and the end. */
   trim(fromBegin: number, fromEnd: number): void
-  /** Replaces the loaded items by those around a position, from 0. */
-  goTo(position: number): Promise<void>
-  goToBegin(): Promise<void>
-  goToEnd(): Promise<void>
   /**
    * Loads the loaded part again, to show what was uploaded and deleted. Resolves to false if that failed, if another part was
    * being loaded, or if `canShow` returns false when the response arrives.
    */
   refresh(canShow?: () => boolean): Promise<boolean>
   remove(ids: readonly string[]): void
-  close(): void
 }
 
 /** Items per request when the loaded part is loaded again. */
@@ -73,13 +64,10 @@ export function createTimeline({
   ...parts
 }: TimelineParts): Timeline {
   const loaded = signal<LoadedPart | null>(null)
-  const loading = signal(true)
-  const error = signal<string | null>(null)
   const total = computed(() => (isFiltered(filter.value) ? null : parts.total.value))
   const matches = computed(() =>
     loaded.value === null || !isFiltered(filter.value) ? null : countItems(loaded.value),
   )
-  let aborter = new AbortController()
   /** The streams that continue at the end and at the begin of the loaded part; null if they must be opened. */
   const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
     forward: null,
@@ -88,11 +76,11 @@ export function createTimeline({
   /** The extension that is being loaded, by direction. */
   const extending = { forward: false, backward: false }
 
-  const openPart = (direction: Order, start: Media | null, batchSize = chunk) =>
+  const openPart = (direction: Order, start: Media | null, batchSize = chunk): ItemStream =>
     openItemStream(client, connection, {
       ...queryFrom(direction, filter.value, start),
       batchSize,
-      signal: aborter.signal,
+      signal: jumps.abort,
     })
 
   function setLoaded(next: LoadedPart): void {
@@ -107,58 +95,29 @@ export function createTimeline({
     history: Pick<LoadedPart, 'passed' | 'jumps'>,
   ) => placeItems(items, position, ends, total.peek(), history)
 
-  /** Replaces the loaded items. `load` returns null if they cannot be found. */
-  async function replace(load: () => Promise<Window | null>): Promise<void> {
-    aborter.abort()
-    aborter = new AbortController()
-    const { signal: abort } = aborter
-    Object.assign(streams, { forward: null, backward: null })
-    Object.assign(extending, { forward: false, backward: false })
-    loading.value = true
-    try {
-      const window = await load()
-      if (abort.aborted) return
-      const jumps = (loaded.peek()?.jumps ?? 0) + 1
-      batch(() => {
-        if (window !== null) {
-          Object.assign(streams, { forward: window.forward, backward: window.backward })
-          setLoaded(place(window.items, window.position, window.ends, { passed: 0, jumps }))
-        }
-        error.value = null
-        loading.value = false
-      })
-    } catch (reason) {
-      if (abort.aborted || isUnauthorized(reason)) return
-      batch(() => {
-        error.value = loaded.peek() === null || !connection.lost.peek() ? errorMessage(reason) : null
-        loading.value = false
-      })
-    }
-  }
-
-  const goToBegin = () => replace(() => loadBegin(openPart, order.value))
-  const goToEnd = () => replace(() => loadEnd(openPart, order.value, total.peek() ?? 0))
-
-  /** Numbered pages lead to the item at a position, and its time to the items that follow it. */
-  async function goTo(position: number): Promise<void> {
-    const count = total.peek()
-    if (count === null || position <= 0) return goToBegin()
-    if (position >= count - chunk / 2) return goToEnd()
-    await replace(async () => {
-      const start = await findAt(
-        client,
-        connection,
-        order.value === 'oldest' ? position : count - 1 - position,
-      )
-      return start && (await loadFrom(openPart, order.value, start, position))
-    })
-  }
+  const jumps = createJumps({
+    client,
+    connection,
+    order,
+    total,
+    loaded,
+    open: openPart,
+    onBegin() {
+      Object.assign(streams, { forward: null, backward: null })
+      Object.assign(extending, { forward: false, backward: false })
+    },
+    show({ items, position, ends, forward, backward }) {
+      Object.assign(streams, { forward, backward })
+      setLoaded(place(items, position, ends, { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1 }))
+    },
+  })
+  const { loading, error, goTo, goToBegin, goToEnd } = jumps
 
   async function extend(forward: boolean): Promise<void> {
     const now = loaded.peek()
     const key = forward ? 'forward' : 'backward'
     if (now === null || loading.peek() || extending[key] || (forward ? now.after : now.before) === 0) return
-    const { signal: abort } = aborter
+    const { abort } = jumps
     extending[key] = true
     try {
       const edge = (forward ? now.items.at(-1) : now.items[0]) ?? null
@@ -202,7 +161,7 @@ export function createTimeline({
       return error.peek() === null
     }
     if (loading.peek() || extending.forward || extending.backward) return false
-    const { signal: abort } = aborter
+    const { abort } = jumps
     try {
       const begins = now.before === 0
       const stream = openPart(order.value, begins ? null : (now.items[0] ?? null), refreshChunk)
@@ -264,7 +223,7 @@ export function createTimeline({
     },
     close() {
       for (const stop of stops) stop()
-      aborter.abort()
+      jumps.close()
     },
   }
 }

@@ -1,0 +1,92 @@
+import type { Client } from '@mediabucket/client'
+import { batch, type ReadonlySignal, signal } from '@preact/signals'
+import type { Connection } from '../service/connection.ts'
+import { errorMessage, isUnauthorized } from '../service/errors.ts'
+import type { Order } from './item-list-query.ts'
+import { chunk, findAt, loadBegin, loadEnd, loadFrom, type OpenList, type Window } from './load-window.ts'
+import type { LoadedPart } from './loaded-part.ts'
+
+/** Replace the loaded items by others of the list. */
+export interface Jumps {
+  /** Whether items that replace the loaded ones are being loaded. */
+  readonly loading: ReadonlySignal<boolean>
+  /** Why they could not be loaded; null if they are loaded or loading. */
+  readonly error: ReadonlySignal<string | null>
+  /** Aborted when the next jump begins. */
+  readonly abort: AbortSignal
+  /** Replaces the loaded items by those around a position, from 0. */
+  goTo(position: number): Promise<void>
+  goToBegin(): Promise<void>
+  goToEnd(): Promise<void>
+  close(): void
+}
+
+export interface JumpParts {
+  readonly client: Client
+  readonly connection: Connection
+  readonly order: ReadonlySignal<Order>
+  readonly total: ReadonlySignal<number | null>
+  readonly loaded: ReadonlySignal<LoadedPart | null>
+  readonly open: OpenList
+  /** A jump has begun: the loaded items are not extended any more. */
+  onBegin(): void
+  show(window: Window): void
+}
+
+export function createJumps({ client, connection, order, total, loaded, ...parts }: JumpParts): Jumps {
+  const loading = signal(true)
+  const error = signal<string | null>(null)
+  let aborter = new AbortController()
+
+  /** Replaces the loaded items. `load` returns null if they cannot be found. */
+  async function replace(load: () => Promise<Window | null>): Promise<void> {
+    aborter.abort()
+    aborter = new AbortController()
+    const { signal: abort } = aborter
+    parts.onBegin()
+    loading.value = true
+    try {
+      const window = await load()
+      if (abort.aborted) return
+      batch(() => {
+        if (window !== null) parts.show(window)
+        error.value = null
+        loading.value = false
+      })
+    } catch (reason) {
+      if (abort.aborted || isUnauthorized(reason)) return
+      batch(() => {
+        error.value = loaded.peek() === null || !connection.lost.peek() ? errorMessage(reason) : null
+        loading.value = false
+      })
+    }
+  }
+
+  const goToBegin = () => replace(() => loadBegin(parts.open, order.value))
+  const goToEnd = () => replace(() => loadEnd(parts.open, order.value, total.peek() ?? 0))
+
+  return {
+    loading,
+    error,
+    get abort() {
+      return aborter.signal
+    },
+    /** Numbered pages lead to the item at a position, and its time to the items that follow it. */
+    async goTo(position) {
+      const count = total.peek()
+      if (count === null || position <= 0) return goToBegin()
+      if (position >= count - chunk / 2) return goToEnd()
+      await replace(async () => {
+        const start = await findAt(
+          client,
+          connection,
+          order.value === 'oldest' ? position : count - 1 - position,
+        )
+        return start && (await loadFrom(parts.open, order.value, start, position))
+      })
+    },
+    goToBegin,
+    goToEnd,
+    close: () => aborter.abort(),
+  }
+}
