@@ -5,12 +5,11 @@ import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { seed } from '../harness/seed.ts'
-import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
+import { runCommand, type SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 import { readItems, readMedia } from '../harness/wire.ts'
-import { commandLine, runClient } from './client-run.ts'
+import { commandLine, lines, runClient } from './client-run.ts'
 
 let server: SharedServer
 let urls: string[]
@@ -21,7 +20,6 @@ beforeAll(async () => {
 })
 
 const run = (...args: string[]) => runClient(server, ...args)
-const lines = (text: string) => text.trimEnd().split('\n')
 
 test('ls prints the first page, --page another one, --all all pages', async () => {
   const [first, third, all] = await Promise.all([run('ls'), run('ls', '--page', '3'), run('ls', '--all')])
@@ -269,93 +267,6 @@ test('T1 whoami shows the properties of the token, and never the token', async (
   expect(shown.stdout).not.toContain('mbkt_')
   const json = JSON.parse((await run('whoami', '--json')).stdout)
   expect(json).toEqual(await (await server.request('/api/token')).json())
-})
-
-test.each([
-  [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
-  [['ls', '--page', '1e3'], /not "1e3"/],
-  [['ls', '--page', '1', '--all'], /--page or --all, not both/],
-  [['ls', '--newest', '--page', '1'], /--page, or --newest, --kind and --name, not both/],
-  [['ls', '--kind', 'images'], /--kind takes one of image, video, audio, document, other, not "images"/],
-  [['ls', 'more'], /mediabucket ls --help/],
-  [['get'], /get takes one ID or URL/],
-  [['get', 'a', 'b'], /get takes one ID or URL/],
-  [['get', '../etc/passwd'], /"..\/etc\/passwd" is neither the ID nor the URL of an item/],
-  [['get', 'a', '-o', ''], /-o takes the path of a file/],
-  [['rm'], /rm takes the IDs or URLs/],
-  [['edit', '--caption', 'x'], /edit takes one ID or URL/],
-  [['edit', 'a'], /edit takes --filename, --alt-text or --caption/],
-  [['edit', 'a', '--title', 'x'], /there is no option --title/],
-  [['rm', 'a', 'ftp://h.example/media/x'], /neither the ID nor the URL/],
-  [['upload'], /upload takes files and directories/],
-  [['upload', '--fast', 'x'], /--fast[\s\S]*mediabucket upload --help/],
-  [['whoami', 'really'], /mediabucket whoami --help/],
-])('invalid arguments exit with 2: %j', async (args, message) => {
-  expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
-})
-
-test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>([
-  ['no token', { token: '' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not set\. To create a token, .*token create/],
-  ['a token with spaces', { token: 'a b' }, ['ls'], 2, /MEDIABUCKET_TOKEN is invalid/],
-  ['an unknown token', { token: 'mbkt_nope' }, ['whoami'], 3, /rejects the token: .*MEDIABUCKET_TOKEN/],
-  [
-    'a URL without its scheme',
-    { url: '127.0.0.1:8080' },
-    ['ls'],
-    2,
-    /MEDIABUCKET_URL \("127\.0\.0\.1:8080"\) is invalid: .*\. Example: http:\/\/127\.0\.0\.1:8080$/m,
-  ],
-  [
-    'a URL with a password',
-    { url: 'http://me:mbkt_nope@h.example' },
-    ['ls'],
-    2,
-    /MEDIABUCKET_URL is invalid: .*password/,
-  ],
-  [
-    'a server that is down',
-    { url: 'http://127.0.0.1:1' },
-    ['ls'],
-    1,
-    /no connection to .*Is the service running/,
-  ],
-])('%s: the message contains a remedy', async (_name, wrong, args, code, message) => {
-  const result = await runClient({ url: server.url, token: server.token, ...wrong }, ...args)
-  expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) })
-  expect(lines(result.stderr)).toHaveLength(1)
-  expect(result.stderr).not.toMatch(/mbkt_nope|\.[jt]s:/)
-})
-
-test('get of a URL of another server names that server in its errors', async () => {
-  await using other = await startServer()
-  const url = `${other.url}/media/${'0'.repeat(26)}`
-  const missing = await run('get', url)
-  expect(missing).toMatchObject({ code: 4, stdout: '' })
-  expect(missing.stderr).toContain(`mediabucket: ${other.url} responded: `)
-  expect(missing.stderr).toContain('so no token was sent')
-  await other.stop()
-  const closed = `mediabucket: no connection to ${other.url} (ECONNREFUSED). Check the URL.\n`
-  expect(await run('get', url)).toMatchObject({ code: 1, stdout: '', stderr: closed })
-  const unknown = await run('get', 'http://no-such-host.invalid/x.png')
-  expect(unknown.stderr).toMatch(/^mediabucket: no connection to http:\/\/no-such-host\.invalid \(/)
-})
-
-test('a service URL with an unknown path exits with 4, and names the URL and its setting', async () => {
-  const url = `${server.url}/elsewhere`
-  const result = await runClient({ url, token: server.token }, 'ls')
-  expect(result).toMatchObject({
-    code: 4,
-    stdout: '',
-    stderr: `mediabucket: ${url} responded: The service has no such path. Check MEDIABUCKET_URL.\n`,
-  })
-})
-
-test('W5 a command that waits for the rate limit says so, and completes', async () => {
-  await using limited = await startServer({ MEDIABUCKET_TOKEN_RATE: '2/3s' })
-  const { token } = await seed(limited, '--items', '21')
-  const result = await runClient({ url: limited.url, token }, 'ls', '--all')
-  expect([result.code, lines(result.stdout).length]).toEqual([0, 21])
-  expect(result.stderr).toMatch(/^The service limits the rate of requests; retrying in [1-4] s\.\n$/)
 })
 
 test('client commands ignore the settings of a server', async () => {

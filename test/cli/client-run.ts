@@ -26,6 +26,9 @@ export async function runClient(service: Service, ...args: string[]): Promise<Co
   )
 }
 
+/** The lines of an output, without its last line break. */
+export const lines = (text: string): string[] => text.trimEnd().split('\n')
+
 /** The command line and environment, for tests that start the process themselves. */
 export const commandLine = (service: Service, ...args: string[]) => ({
   command: [process.execPath, bin, ...args],
