@@ -20,7 +20,7 @@ const media = {
 const holdsToken = (requests: readonly ReceivedRequest[]) => JSON.stringify(requests).includes(token)
 
 /** A service at another origin that accepts every request. */
-const startElsewhere = () =>
+const startRelocatedServer = () =>
   startForeign(({ path }, response) => {
     if (path.startsWith('/api/media/')) return sendJson(response, media)
     if (path.startsWith('/api')) return sendJson(response, foreignPage([], 1, dialect))
@@ -36,7 +36,7 @@ const startRedirecting = (base: () => string, status: number) =>
 test.each([301, 302, 303, 307, 308])(
   '%d to another origin: no call goes there, nor does the token',
   async (status) => {
-    await using elsewhere = await startElsewhere()
+    await using elsewhere = await startRelocatedServer()
     await using service = await startRedirecting(() => elsewhere.url, status)
     const client = createClient({ url: service.url, token, retry })
     const calls = [
@@ -55,7 +55,7 @@ test.each([301, 302, 303, 307, 308])(
 )
 
 test('the error for a redirect names its target', async () => {
-  await using elsewhere = await startElsewhere()
+  await using elsewhere = await startRelocatedServer()
   await using service = await startRedirecting(() => elsewhere.url, 302)
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(2)).rejects.toMatchObject({
@@ -68,7 +68,7 @@ test('the error for a redirect names its target', async () => {
 test.each([301, 302, 303, 307, 308])(
   '%d of bytes to another origin is followed without the token',
   async (status) => {
-    await using elsewhere = await startElsewhere()
+    await using elsewhere = await startRelocatedServer()
     await using service = await startRedirecting(() => elsewhere.url, status)
     const client = createClient({ url: service.url, token, retry })
     for (const reference of ['abc', `${service.url}/media/abc.jpg`]) {
@@ -100,7 +100,7 @@ test.each<[string, typeof fetch]>([
 })
 
 test('bytes at a URL of another origin are fetched without the token', async () => {
-  await using elsewhere = await startElsewhere()
+  await using elsewhere = await startRelocatedServer()
   const client = createClient({ url: 'http://127.0.0.1:9', token, retry })
   const response = await client.get(`${elsewhere.url}/media/abc.jpg?signature=1`)
   expect(await response.text()).toBe('bytes from elsewhere')
@@ -110,7 +110,7 @@ test('bytes at a URL of another origin are fetched without the token', async () 
 })
 
 test('describe and delete use only the id of a URL of another origin', async () => {
-  await using elsewhere = await startElsewhere()
+  await using elsewhere = await startRelocatedServer()
   await using service = await startForeign((_request, response) => sendJson(response, media))
   const client = createClient({ url: service.url, token, retry })
   const reference = `${elsewhere.url}/box/media/abc.jpg`
