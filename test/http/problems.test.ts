@@ -115,8 +115,8 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     return await list(authorization)
   },
   'token-refused': 'needs an issuer: issuer.test.ts',
-  'bucket-unknown': 'needs an issuer: issuer.test.ts',
-  'issuer-unavailable': 'needs an issuer: issuer.test.ts',
+  'bucket-unknown': 'needs an issuer: issuer-users.test.ts',
+  'issuer-unavailable': 'needs an issuer: issuer-users.test.ts',
   'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),
   'managed-token-unknown': async () => manageTokens('DELETE', 'x'),
   'managed-token-inactive': async () => {

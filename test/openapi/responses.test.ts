@@ -58,7 +58,7 @@ describe('D1 the common problems of all operations are as described', () => {
       await meet(method, path, await raw(method, path, `Host: x\r\n${twice}`), 400)
       const lacking = path.startsWith('/api/tokens') ? `Bearer ${server.token}` : powerless
       const response = await raw(method, path, `Host: x\r\nAuthorization: ${lacking}\r\n`)
-      // Any token of this service may describe itself; test/http/issuer.test.ts receives the 403 of other tokens.
+      // Any token of this service may describe itself; test/http/issuer-users.test.ts receives the 403 of other tokens.
       if (path === '/api/token') met.add('GET /api/token 403')
       else if (statuses.includes(403)) await meet(method, path, response, 403)
     }
