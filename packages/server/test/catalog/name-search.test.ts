@@ -48,7 +48,8 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
       sizes,
     )
     let step = search.next()
-    while (!step.done) {
+    for (let steps = 0; !step.done; steps += 1) {
+      if (steps > 10_000) throw new Error('the search does not end')
       const reads = step.value
       const { names } = reads
       chunkReads += reads.chunks.length
@@ -90,6 +91,7 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
         const { rows, examined } = run(selection, after, limit, sizes)
         found.push(...rows.map(({ seq }) => seq))
         if (examined) early += 1
+        if (early > 1000) throw new Error('the cursors do not end')
         const last = rows.at(-1)
         const place: ItemPlace | null =
           examined ?? (rows.length === limit && last ? { seq: last.seq, createdAt: 0 } : null)
@@ -196,6 +198,27 @@ test('K13, K4 a search that compares very many names ends early, and its cursor 
       early: 2,
     })
 })
+
+test.each([40_100, 40_500].flatMap((count) => bothSizes.map((sizes) => ({ count, ...sizes }))))(
+  'K13 a search whose bound is reached at the end of the names without an index leads to the segment after them: %o',
+  ({ count, ...sizes }) => {
+    const needle = itemOf({ filename: 'needle' })
+    const other = itemOf({ filename: 'other' })
+    // In the order of the search, the segment is last.
+    for (const [order, unindexed, first] of [
+      ['newest', blockSize, 0],
+      ['oldest', 10 * blockSize - count, 10 * blockSize],
+    ] as const) {
+      const items = new Map<number, Item>([[first + 7, needle]])
+      for (let seq = unindexed; seq < unindexed + count; seq += 1) items.set(seq, other)
+      const segment = buildSegment(first, rowsOf(items, first))
+      const index = createIndex(items, Math.max(first + blockSize, unindexed + count), [segment])
+      const found = (text: string) => index.all(selectionOf(text, { order }), 10, sizes)
+      expect(found('qzx')).toEqual({ found: [], early: 1 })
+      expect(found('needle')).toEqual({ found: [first + 7], early: 1 })
+    }
+  },
+)
 
 /** Blocks with names of two kinds that have no word in common. The time of an item is its number. */
 function twoKinds(blocks: number, distance = 64) {

@@ -119,7 +119,10 @@ export function* searchNames(
       const stopped = yield* examine(matching)
       if (stopped !== null) return stopped
       const last = names.at(-1)
-      if (last === undefined || names.length < nameBatch) return null
+      const isEnd = last === undefined || names.length < nameBatch
+      // The next part needs a rest of the budget.
+      if (isEnd && left <= 0) return isNewest ? range.from : range.to - 1
+      if (isEnd) return null
       if (left <= 0) return last.seq
       if (isNewest) to = last.seq
       else from = last.seq + 1
