@@ -26,7 +26,7 @@ export interface Variants {
   open(media: Media, variant: Variant, wholeUpTo?: number): Promise<OpenVariant>
   /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`. */
   renderAhead(media: Media, variant: Variant): Promise<void>
-  /** Resolves when no rendered variant is being stored. */
+  /** Resolves when no variant is being rendered or stored. */
   settled(): Promise<void>
 }
 
@@ -53,7 +53,6 @@ export function createVariants(
   const { catalog, blobs, openBytes, tools, hasRoom } = parts
   const renderer = createVariantRenderer(parts)
   const renders = new Map<string, Render>()
-  const stores = new Set<Promise<void>>()
 
   /** A delete removes variants after the row. A variant that is stored later is removed here. */
   async function store(media: Media, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
@@ -71,17 +70,14 @@ export function createVariants(
   function start(media: Media, variant: Variant, opened: OpenBlob, isAhead: boolean): Render {
     const key = keyOf(media, variant)
     const rendered = renderer.render(media, variant, opened, isAhead).catch((error: unknown) => {
-      // At once, so that requests that shared it can start another one.
+      // Before the requests that share it receive the error: they start another render.
       renders.delete(key)
       throw error
     })
     // Until the variant is stored, requests share the rendered bytes.
     const stored = rendered.then(
       async (result) => {
-        const storing = store(media, variant, result)
-        stores.add(storing)
-        await storing
-        stores.delete(storing)
+        await store(media, variant, result)
         renders.delete(key)
       },
       () => undefined,
@@ -156,7 +152,7 @@ export function createVariants(
     },
 
     async settled() {
-      await Promise.all(stores)
+      while (renders.size > 0) await Promise.all([...renders.values()].map(({ stored }) => stored))
     },
   }
 }

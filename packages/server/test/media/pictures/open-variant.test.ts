@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { until } from '../../../../../test/harness/until.ts'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import type { Media } from '../../../src/catalog/records.ts'
@@ -24,16 +25,36 @@ function slowVariants(
   const renders: { resolve: (result: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
   const storeFailures: unknown[] = []
+  const opening = { closed: 0, released: 0, release: Promise.resolve() }
   const catalog = { ...media.catalog, ...catalogChange }
   const run = () =>
     new Promise<PictureResult>((resolve, reject) => {
       renders.push({ resolve, reject })
     })
   const blobs = { ...media.blobs, variants: { ...media.blobs.variants, ...change } }
+  const openBytes = openBytesOperation({ catalog, blobs })
   const variants = createVariants({
     catalog,
     blobs,
-    openBytes: openBytesOperation({ catalog, blobs }),
+    async openBytes(item) {
+      const opened = await openBytes(item)
+      return {
+        ...opened,
+        async share() {
+          const shared = await opened.share()
+          const release = async () => {
+            opening.released += 1
+            await opening.release
+            await shared.release()
+          }
+          return { ...shared, release }
+        },
+        async close() {
+          await opened.close()
+          opening.closed += 1
+        },
+      }
+    },
     workers: { run, runAhead: run },
     toolWorkers: { run: () => expect.unreachable(), runAhead: () => expect.unreachable() },
     tools: new Map(),
@@ -52,7 +73,7 @@ function slowVariants(
     await expect.poll(() => renders.length).toBeGreaterThan(0)
     renders.shift()?.reject(new PictureOverLimits('over the limits'))
   }
-  return { ...variants, renders, outcomes, storeFailures, finish, fail }
+  return { ...variants, renders, opening, outcomes, storeFailures, finish, fail }
 }
 
 /** An item whose stored type is a picture. */
@@ -163,6 +184,30 @@ test('V5, V13 a variant is rendered once even if what its render has found canno
   await stored.close()
   expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
 })
+
+test.each(['open', 'renderAhead'] as const)(
+  'O5 the variant of a render whose result has arrived is stored before `settled` resolves (%s)',
+  async (render) => {
+    await using media = await temporaryMedia()
+    const item = await asPicture(media)
+    const events: string[] = []
+    const variants = slowVariants(media, {
+      async store(...args) {
+        await media.blobs.variants.store(...args)
+        events.push('stored')
+      },
+    })
+    const released = Promise.withResolvers<void>()
+    variants.opening.release = released.promise
+    const rendering = variants[render](item, thumb)
+    await variants.finish()
+    await until('the file is being released', () => variants.opening.released === 1)
+    const settled = variants.settled().then(() => events.push('settled'))
+    released.resolve()
+    await Promise.all([rendering, settled])
+    expect(events).toEqual(['stored', 'settled'])
+  },
+)
 
 test('V16 requests that share a render ahead render again if it has given way to other requests', async () => {
   await using media = await temporaryMedia()
