@@ -41,7 +41,7 @@ ${rows(exitCodeRows)}
 
 See also:
   mediabucket COMMAND --help  describes a command
-  mediabucket help settings   describes the settings of the service, or with their names some of them
+  mediabucket help settings   describes all settings of the service, or those that are named
   mediabucket --version       prints the version`
 }
 
