@@ -11,7 +11,7 @@ export interface SystemCall {
   /** As strace prints them, with the path of each descriptor and the first written bytes (a page of the catalog). */
   readonly args: string
   readonly result: number
-  /** The positions in the trace of its begin and end; calls of several threads overlap. */
+  /** The positions in the trace of its start and end; calls of several threads overlap. */
   readonly begin: number
   readonly end: number
 }

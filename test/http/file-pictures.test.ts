@@ -62,7 +62,7 @@ describe.skipIf(!canFilm)('videos', () => {
     ['avi', 'video/vnd.avi', []],
     ['ts', 'video/mp2t', []],
   ])(
-    'V14 the variant of a video (%s) is a frame after its begin, and its duration and size are recorded',
+    'V14 the variant of a video (%s) is a frame after its start, and its duration and size are recorded',
     async (extension, type, options) => {
       const stored = await store(await film(extension, '320x180', options), `film.${extension}`, type)
       expect(stored).toMatchObject({ content_type: type, width: null, duration: null, thumbhash: null })

@@ -42,7 +42,7 @@ export const wordsOf = (typed: string): string =>
 const before = new Date(0)
 
 /**
- * The query for the items from `start` on, in an order; from the begin if `start` is null. Includes `start` and other items of
+ * The query for the items from `start` on, in an order; from the start if `start` is null. Includes `start` and other items of
  * its millisecond. Every query has a time, because the items are then in the order of their times (docs/interface.md, K9):
  * lists in both orders, and from any item on, have one order.
  */

@@ -18,7 +18,7 @@ export interface Window {
   readonly backward: ItemStream | null
 }
 
-/** Opens the items of the list in an order, from one on or from the begin. */
+/** Opens the items of the list in an order, from one on or from the start. */
 export type OpenList = (direction: Order, start: Media | null) => ItemStream
 
 export async function loadBegin(open: OpenList, order: Order): Promise<Window> {

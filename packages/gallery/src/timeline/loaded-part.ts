@@ -51,7 +51,7 @@ export const countItems = ({ items, before, after, passed }: LoadedPart): ItemCo
   isExact: before + after === 0,
 })
 
-/** Reads the items of a part again, from a stream that begins with its first item or at the begin of the list. */
+/** Reads the items of a part again, from a stream that begins with its first item or at the start of the list. */
 export async function readAgain(
   stream: ItemStream,
   order: Order,
@@ -76,7 +76,7 @@ export async function readAgain(
   return items
 }
 
-/** A part without this many items at its begin and its end. */
+/** A part without this many items at its start and its end. */
 export const withoutEnds = (part: LoadedPart, fromBegin: number, fromEnd: number): LoadedPart => ({
   ...part,
   items: part.items.slice(fromBegin, part.items.length - fromEnd),

@@ -28,7 +28,7 @@ export interface ScrollLayout {
  * space than one that is.
  */
 const maxHeight = 4_000_000
-/** A list that is scrolled by less is at its begin: new items appear there. Pixels. */
+/** A list that is scrolled by less is at its start: new items appear there. Pixels. */
 const begin = 8
 
 /**
@@ -109,7 +109,7 @@ export function positionAt({ part, above, height, below }: ScrollLayout, view: V
   return part.before + part.items.length + Math.floor(part.after * Math.min(share, 1))
 }
 
-/** How many items at the begin and at the end of the loaded part are more than `margin` pixels from the view. */
+/** How many items at the start and at the end of the loaded part are more than `margin` pixels from the view. */
 export function itemsFarFrom({ placed, above }: ScrollLayout, view: View, margin: number): [number, number] {
   const count = (far: (row: PlacedRow) => boolean) =>
     placed

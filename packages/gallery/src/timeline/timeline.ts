@@ -26,11 +26,11 @@ export interface Timeline extends Omit<Jumps, 'abort'> {
   readonly total: ReadonlySignal<number | null>
   /** The number of items that match the filter, as far as they are loaded; null if none is chosen. */
   readonly matches: ReadonlySignal<ItemCount | null>
-  /** The items of the whole list in its order, from one on, or from the begin. Independent of what is loaded. */
+  /** The items of the whole list in its order, from one on, or from the start. Independent of what is loaded. */
   open(start: Media | null, batchSize: number): ItemStream
   /** Loads the items after (`forward`) or before the loaded ones. */
   extend(forward: boolean): Promise<void>
-  /** Drops loaded items at the begin and the end. */
+  /** Drops loaded items at the start and the end. */
   trim(fromBegin: number, fromEnd: number): void
   /**
    * Loads the loaded part again, to show what was uploaded and deleted. Resolves to false if that failed, if another part was
@@ -50,7 +50,7 @@ export interface TimelineParts {
   readonly total: ReadonlySignal<number | null>
   /** Whether the timeline is shown. It loads nothing before. */
   readonly active: ReadonlySignal<boolean>
-  /** When the order or the filter changes, the items from the begin replace the loaded ones. */
+  /** When the order or the filter changes, the items from the start replace the loaded ones. */
   readonly order: ReadonlySignal<Order>
   readonly filter: ReadonlySignal<ItemFilter>
 }
@@ -68,7 +68,7 @@ export function createTimeline({
   const matches = computed(() =>
     loaded.value === null || !isFiltered(filter.value) ? null : countItems(loaded.value),
   )
-  /** The streams that continue at the end and at the begin of the loaded part; null if they must be opened. */
+  /** The streams that continue at the end and at the start of the loaded part; null if they must be opened. */
   const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
     forward: null,
     backward: null,

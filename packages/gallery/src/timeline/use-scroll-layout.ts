@@ -15,7 +15,7 @@ import {
 
 /** Items are dropped from memory only if there are more. */
 const maxItems = 500
-/** The distance to the begin or end of the loaded part at which more is loaded, in screens. */
+/** The distance to the start or end of the loaded part at which more is loaded, in screens. */
 const loadWithin = 1.5
 /** The distance at which items may be dropped, in screens. */
 const dropBeyond = 3

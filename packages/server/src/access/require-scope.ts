@@ -8,7 +8,7 @@ export function requireScope(grant: Pick<Grant, 'scopes'>, scope: Scope): void {
   throw scopesMissing(`This operation needs a token with the scope ${scope}.`, [scope])
 }
 
-/** Throws Fault `scope-missing` unless the token has all scopes that it is to grant (docs/interface.md T5). */
+/** Throws Fault `scope-missing` unless the token of the request has all scopes of the new token (docs/interface.md T5). */
 export function requireGrantable(grant: Pick<Grant, 'scopes'>, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !grant.scopes.has(scope))
   if (missing.length === 0) return

@@ -41,7 +41,7 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
-  /** The current state of the token and its bucket; null if no token has this SHA-256. Returns every change that was committed before the call. */
+  /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
   authorise(tokenHash: Uint8Array): Promise<Grant | null>
 
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
@@ -63,7 +63,7 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   media(id: MediaId): Promise<Media | null>
 
   /**
-   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Returns every change that
+   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
    * was committed before the call.
    */
   servability(ids: readonly MediaId[]): Promise<readonly Servability[]>

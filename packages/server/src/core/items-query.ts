@@ -27,7 +27,7 @@ export interface ItemFilter {
 export interface ItemsQuery extends ItemFilter {
   /** The largest number of items in one response. */
   readonly limit: number
-  /** A cursor as sent; null for the begin of the list. */
+  /** A cursor as sent; null for the start of the list. */
   readonly after: string | null
 }
 

@@ -36,7 +36,7 @@ const inlineTypes: ReadonlySet<string> = new Set([
   'text/plain',
 ])
 
-/** Whether browsers display files of this type; others are downloads (docs/interface.md B5). */
+/** Whether the service lets browsers display files of this type; others are downloads (docs/interface.md B5). */
 export const isInlineType = (contentType: string): boolean => inlineTypes.has(essenceOf(contentType))
 
 /** `type/subtype` of a media type, in lower case and without parameters (RFC 9110, section 8.3.1). */

@@ -39,6 +39,6 @@ export const readLimit = ({ read }: ParameterReader): number =>
     limitShape.test(text) && Number(text) <= maxListLimit ? Number(text) : null,
   )
 
-/** Reads a cursor as sent; null for the begin of the list. */
+/** Reads a cursor as sent; null for the start of the list. */
 export const readCursor = ({ read }: ParameterReader): string | null =>
   read<string | null>('after', null, 'one cursor', (text) => text)

@@ -4,7 +4,7 @@ import { createParameterReader, readCursor, readLimit } from './query-parameters
 export interface TokenListQuery {
   /** The largest number of tokens in one response. */
   readonly limit: number
-  /** A cursor as sent; null for the begin of the list. */
+  /** A cursor as sent; null for the start of the list. */
   readonly after: string | null
 }
 

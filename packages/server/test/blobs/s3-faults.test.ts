@@ -188,7 +188,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
   )
 
   test.each([
-    ['at its begin', 0],
+    ['at its start', 0],
     ['near its end', 7_990_000],
   ])('N6 a reader of a download that pauses %s is no fault of the store', async (_what, pauseAt) => {
     await using opened = await faultyStore()

@@ -7,7 +7,7 @@ import { BlobTruncatedError } from '../blobs.ts'
 import { identityName } from './blobs-directory.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { nodeFiles } from './files.ts'
-import { asUnknown, type FileDescriptor, openRegularFile } from './open-stored-file.ts'
+import { type FileDescriptor, hideForeignEntry, openRegularFile } from './open-stored-file.ts'
 import { isOwnDirectory, isStored, type RequiredFile, type StoredFile } from './stored-file.ts'
 
 // A thread of the server that opens and reads stored files. A call for one file through libuv's thread pool costs four
@@ -15,11 +15,11 @@ import { isOwnDirectory, isStored, type RequiredFile, type StoredFile } from './
 
 /** A file to open. */
 export interface FileToRead extends StoredFile {
-  /** Whether the root must have an identity: a missing file is an error if it does not. */
+  /** Whether the root has an identity. If its file is missing too, the disk is not mounted: the result is Fault `storage-unavailable`. */
   readonly hasIdentity: boolean
   /** Files up to this length are read whole. Bytes. */
   readonly wholeUpTo: number
-  /** If this one is not stored, the result is null. */
+  /** Another file. If it is not stored, the result is null. */
   readonly required: RequiredFile | null
 }
 
@@ -58,7 +58,7 @@ function readOne(file: FileToRead): Outcome<ReadFile> {
   try {
     return { output: readStored(file) }
   } catch (error) {
-    return { error: asUnknown(error) }
+    return { error: hideForeignEntry(error) }
   }
 }
 

@@ -8,8 +8,9 @@ const interval = 2 * 1024 * 1024
  * must treat an error here as final: the kernel reports a failed write only once.
  */
 export interface IncrementalSync {
+  /** Call it after each write, with its number of bytes. Starts a sync if enough bytes are written and none is running. */
   wrote(bytes: number): void
-  /** Rejects if a sync has failed. */
+  /** Waits for the sync that is running. Rejects if it or an earlier one has failed. */
   settled(): Promise<void>
 }
 

@@ -17,12 +17,12 @@ export async function openStoredFile(
   try {
     return (await directoryExists()) ? toBlob(openRegularFile(path), path) : null
   } catch (error) {
-    throw asUnknown(error)
+    throw hideForeignEntry(error)
   }
 }
 
-/** A foreign entry is not revealed (docs/interface.md B8). Returns other errors unchanged. */
-export const asUnknown = (error: unknown): unknown =>
+/** Returns Fault `media-unknown` for a foreign entry, which is not revealed (docs/interface.md B8), and other errors unchanged. */
+export const hideForeignEntry = (error: unknown): unknown =>
   error instanceof ForeignEntry
     ? new Fault('media-unknown', 'There is no such item.', { cause: error })
     : error

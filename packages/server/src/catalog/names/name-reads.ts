@@ -6,13 +6,13 @@ interface SeqRange {
   readonly to: number
 }
 
-/** What a search reads next, from the snapshot of its begin. Most parts are empty. */
+/** What a search reads next, from the snapshot that it took at its start. Most parts are empty. */
 export interface NameReads {
   /** Numbers of chunks. */
   readonly chunks: readonly number[]
   /** The marks of the blocks of this range. */
   readonly marks: SeqRange | null
-  /** The names of items in this range: up to `limit`, from its begin, or from its end if `isNewest`. */
+  /** The names of items in this range: up to `limit`, from its start, or from its end if `isNewest`. */
   readonly names: (SeqRange & { readonly limit: number; readonly isNewest: boolean }) | null
   /** Sequence numbers of items. */
   readonly items: readonly number[]

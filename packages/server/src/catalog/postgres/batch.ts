@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts'
 import { type Change, groupUploads, isUpload, type Output } from '../changes.ts'
 import { applyChange } from './changes.ts'
 import type { Connections } from './connections.ts'
-import { bucketsOf, groupByBucket, lockBuckets } from './locked-buckets.ts'
+import { bucketKeysOf, groupByBucket, lockBuckets } from './locked-buckets.ts'
 import type { Transaction } from './media-rows.ts'
 import { asFault, isConflict, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
 import { wasCommitted } from './resolve-commit.ts'
@@ -103,7 +103,7 @@ async function runBatch(
   // Both are sent at once.
   const [, buckets] = await Promise.all([
     beginTransaction(session, begin),
-    lockBuckets(session, bucketsOf(groups.flat())),
+    lockBuckets(session, bucketKeysOf(groups.flat())),
   ])
   const transaction = { session, buckets }
   const [first = []] = groups

@@ -223,7 +223,7 @@ async function addMedia(
   items: readonly AddedContent[],
 ): Promise<void> {
   const bytes = items.reduce((sum, { item }) => sum + item.size, 0)
-  transaction.buckets.require(bucketId, { items: items.length, bytes })
+  transaction.buckets.requireRoom(bucketId, { items: items.length, bytes })
   await appendMedia(transaction, bucketId, items)
 }
 

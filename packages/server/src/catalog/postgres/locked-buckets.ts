@@ -17,11 +17,11 @@ export interface LockedBuckets {
   /** Throws Fault `token-revoked` if there is no such bucket. */
   get(id: BucketId): Bucket
   /** Requires that the items, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
-  require(id: BucketId, more: Amount): void
+  requireRoom(id: BucketId, more: Amount): void
   /** Records a change that the transaction makes. */
   add(id: BucketId, change: Partial<Amounts>): void
   remove(id: BucketId): void
-  /** Returns a function that restores the present state, after a rollback to a savepoint. */
+  /** Returns a function that restores the state at this call, after a rollback to a savepoint. */
   save(): () => void
 }
 
@@ -56,7 +56,7 @@ export async function lockBuckets(
   return {
     has: (id) => states.has(id),
     get,
-    require(id, more) {
+    requireRoom(id, more) {
       const bucket = get(id)
       const { items, bytes, reservedItems, reservedBytes } = bucket
       requireWithinQuota(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
@@ -81,8 +81,8 @@ export async function lockBuckets(
   }
 }
 
-/** The buckets that the changes need. */
-export function bucketsOf(changes: readonly Change[]): BucketKeys {
+/** The keys of the buckets that the changes need. */
+export function bucketKeysOf(changes: readonly Change[]): BucketKeys {
   const ids = new Set<number>()
   const uploads = new Set<string>()
   const names = new Set<string>()
@@ -106,11 +106,11 @@ export function bucketsOf(changes: readonly Change[]): BucketKeys {
 export async function groupByBucket(session: Session, changes: readonly Change[]): Promise<Change[][]> {
   const rows = await session.run(
     'SELECT id, bucket_id FROM uploads WHERE id = ANY ($1::text[])',
-    bucketsOf(changes).uploads,
+    bucketKeysOf(changes).uploads,
   )
   const bucketOfUpload = new Map(rows.map((row) => [text(row, 0), integer(row, 1)]))
   const keyOf = (change: Change) => {
-    const { ids, uploads, names } = bucketsOf([change])
+    const { ids, uploads, names } = bucketKeysOf([change])
     const [key = null] = [...ids, ...uploads.map((id) => bucketOfUpload.get(id) ?? id), ...names]
     return key
   }

@@ -31,7 +31,7 @@ export async function requireNoTransfer(connections: Connections): Promise<void>
   )
 }
 
-/** `transfer` in `meta`, from the begin to the end of a transfer: the state of the source. */
+/** `transfer` in `meta`, from the start to the end of a transfer: the state of the source. */
 async function readTransfer(session: Session): Promise<string | null> {
   const [row] = await session.run("SELECT value FROM meta WHERE key = 'transfer'")
   return row ? text(row, 0) : null

@@ -47,7 +47,7 @@ export async function restoreMedia(
   const found = new Set(rows.map((row) => text(row, 0)))
   if (found.size === 0) return []
   // Their bytes are counted already.
-  buckets.require(bucketId, { items: found.size, bytes: 0 })
+  buckets.requireRoom(bucketId, { items: found.size, bytes: 0 })
   await session.run('SELECT restore_media($1, $2::text[])', bucketId, [...found])
   await refreshExpiry(session, bucketId)
   buckets.add(bucketId, { items: found.size })

@@ -101,7 +101,7 @@ async function unfinished({ session, buckets }: Transaction, id: UploadId): Prom
 }
 
 async function reserve(transaction: Transaction, bucketId: BucketId, more: Amount): Promise<void> {
-  transaction.buckets.require(bucketId, more)
+  transaction.buckets.requireRoom(bucketId, more)
   await changeReservation(transaction, bucketId, more)
 }
 

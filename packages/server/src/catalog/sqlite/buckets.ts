@@ -70,7 +70,7 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
 /** The authoritative quota check, within the transaction that adds items. All methods throw Fault `quota-exceeded`. */
 export interface Quotas {
   /** Requires that the items, all reservations and `more` fit. */
-  require(bucketId: BucketId, more: Amount): void
+  requireRoom(bucketId: BucketId, more: Amount): void
   /** Also reserves `more`. Negative amounts release quota and never fail. */
   reserve(bucketId: BucketId, more: Amount): void
   /** Releases the reservation, and requires that the items and it fit. Other reservations do not count, because this one came first. */
@@ -87,16 +87,16 @@ export function prepareQuotas(db: DatabaseSync): Quotas {
     if (!row) throw bucketDeleted()
     return bucketOf(row)
   }
-  const require: Quotas['require'] = (bucketId, more) => {
+  const requireRoom: Quotas['requireRoom'] = (bucketId, more) => {
     const bucket = find(bucketId)
     const { items, bytes, reservedItems, reservedBytes } = bucket
     requireWithinQuota(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
   }
 
   return {
-    require,
+    requireRoom,
     reserve(bucketId, more) {
-      require(bucketId, more)
+      requireRoom(bucketId, more)
       reserve.run(more.items, more.bytes, bucketId)
     },
     settle(bucketId, reserved) {

@@ -63,7 +63,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const removeEvents = prepareRemoveEvents(db)
 
   const addMedia = (bucketId: BucketId, items: readonly AddedContent[]): void => {
-    quotas.require(bucketId, {
+    quotas.requireRoom(bucketId, {
       items: items.length,
       bytes: items.reduce((sum, { item }) => sum + item.size, 0),
     })

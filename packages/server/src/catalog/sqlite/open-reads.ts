@@ -8,7 +8,10 @@ import { prepareServability } from './servability.ts'
 import { prepareStatistics } from './statistics.ts'
 import { requireNoTransfer } from './transfer-target.ts'
 
-/** Prepares the statements and reads one row, which fails on damaged tables and missing indexes. Throws DataDirectoryError. */
+/**
+ * Prepares the statements, which fails if an index is missing, and reads one row, which fails if the table is damaged. Rejects with
+ * DataDirectoryError: it is `async` so that what it throws becomes a rejection.
+ */
 export async function openReads(db: DatabaseSync, directory: string) {
   try {
     db.exec('PRAGMA query_only = ON')

@@ -22,7 +22,7 @@ import { one } from './rows.ts'
 import { asFault } from './sqlite-errors.ts'
 import { runTransaction } from './transaction.ts'
 
-/** In `meta` from the begin to the end of a transfer: the state of the source. */
+/** In `meta` from the start to the end of a transfer: the state of the source. */
 const transferKey = 'transfer'
 
 /** Throws DataDirectoryError while the catalog has only a part of the rows that are transferred into it. */

@@ -89,7 +89,7 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
       const [home, source] = [countersOf(bucketId), countersOf(trash)]
       if (found.length === 0 || !home || !source) return []
       // Their bytes are counted already.
-      quotas.require(bucketId, { items: found.length, bytes: 0 })
+      quotas.requireRoom(bucketId, { items: found.length, bytes: 0 })
       const revision = integer(one(change, found.length, 0, 0, bucketId) ?? [], 0)
       for (const { seq } of found) moveBack.run(bucketId, revision, trash, seq)
       const homes = ascending(found.map((item) => item.home))

@@ -5,7 +5,7 @@ import type { ListItems } from '../../media/items/list-items.ts'
 /** Items that are read and sent together. */
 const batchSize = 200
 
-/** Reads the items of a list from its begin or cursor to its end, batch by batch, as they are consumed (K10). */
+/** Reads the items of a list from its start or cursor to its end, batch by batch, as they are consumed (K10). */
 export async function* streamItems(
   listItems: ListItems,
   bucketId: BucketId,

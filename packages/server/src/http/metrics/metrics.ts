@@ -72,7 +72,7 @@ export function createMetrics() {
   }
   const variantSeconds = new Histogram({
     name: 'mediabucket_variant_seconds',
-    help: 'Time from the first request for a variant, or the begin of its render ahead, until it was rendered or had failed; stored variants are not counted.',
+    help: 'Time from the first request for a variant, or the start of its render ahead, until it was rendered or had failed; stored variants are not counted.',
     labelNames: ['variant', 'outcome'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 20],
     registers: [registry],

@@ -24,7 +24,7 @@ export interface TrashOperations {
   listTrash(bucketId: BucketId, after: string | null, limit: number): Promise<TrashList>
   /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
   restoreMedia(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoredMedia>
-  /** Deletes all items that are in the trash at the begin permanently (Z4), and returns how many. */
+  /** Deletes all items that are in the trash at the start permanently (Z4), and returns how many. */
   emptyTrash(bucketId: BucketId, by: Actor): Promise<number>
 }
 

@@ -9,21 +9,22 @@ export interface ParentChannel {
   readonly counts: PeerCounts
   /** The metrics of all workers, as text. */
   readMetrics(): Promise<string>
-  /** Handles a message of the parent; false if it is none of these. */
+  /** Handles a message of the parent about locks, counts or metrics. Returns false for any other message. */
   receive(message: ToWorker): boolean
 }
 
-interface Holder {
+/** An upload of this worker that has a lock or waits for it. */
+interface Claimant {
   granted(): void
   abort(): void
   isStalled(): boolean
 }
 
 export function openParentChannel(send: (message: FromWorker) => void): ParentChannel {
-  const holders = new Map<number, Holder>()
+  const claimants = new Map<number, Claimant>()
   let lastClaim = 0
-  const waits = createReplies<void>()
-  const texts = createReplies<string>()
+  const writerReplies = createReplies<void>()
+  const metricsReplies = createReplies<string>()
   const counts = createPeerCounts((changes) => send({ kind: 'counts', changes }))
 
   return {
@@ -33,25 +34,25 @@ export function openParentChannel(send: (message: FromWorker) => void): ParentCh
         lastClaim += 1
         const claim = lastClaim
         const { promise, resolve } = Promise.withResolvers<void>()
-        holders.set(claim, { granted: resolve, abort, isStalled })
+        claimants.set(claim, { granted: resolve, abort, isStalled })
         send({ kind: 'claim-lock', claim, id })
         await promise
         return {
           release() {
-            holders.delete(claim)
+            claimants.delete(claim)
             send({ kind: 'release-lock', claim })
           },
         }
       },
       async waitForWriter(id) {
-        const { request, reply } = waits.expect()
+        const { request, reply } = writerReplies.expect()
         send({ kind: 'wait-for-writer', request, id })
         await reply
       },
     },
 
     async readMetrics() {
-      const { request, reply } = texts.expect()
+      const { request, reply } = metricsReplies.expect()
       send({ kind: 'read-metrics', request })
       return reply
     },
@@ -59,15 +60,15 @@ export function openParentChannel(send: (message: FromWorker) => void): ParentCh
     receive(message) {
       switch (message.kind) {
         case 'lock-granted':
-          holders.get(message.claim)?.granted()
+          claimants.get(message.claim)?.granted()
           return true
         case 'abort-lock':
-          holders.get(message.claim)?.abort()
+          claimants.get(message.claim)?.abort()
           return true
         case 'abort-stalled-lock': {
-          const holder = holders.get(message.claim)
-          const aborted = holder?.isStalled() === true
-          if (aborted) holder.abort()
+          const claimant = claimants.get(message.claim)
+          const aborted = claimant?.isStalled() === true
+          if (aborted) claimant.abort()
           send({ kind: 'stalled-lock-aborted', request: message.request, aborted })
           return true
         }
@@ -75,10 +76,10 @@ export function openParentChannel(send: (message: FromWorker) => void): ParentCh
           counts.receive(message.changes)
           return true
         case 'writer-waited':
-          waits.resolve(message.request, undefined)
+          writerReplies.resolve(message.request, undefined)
           return true
         case 'metrics-text':
-          texts.resolve(message.request, message.text)
+          metricsReplies.resolve(message.request, message.text)
           return true
         default:
           return false
