@@ -83,10 +83,14 @@ browserTest(
     expect(await page.getByLabel(strings.details.altText, { exact: true }).inputValue()).toBe('Ships')
     await guest.button(strings.details.useTheirsOf(strings.details.caption)).click()
     expect(await caption.inputValue()).toBe('Theirs')
+    // What was taken is not offered again, and nothing is left to compare.
+    await until('no text of others is shown', async () => (await page.locator('.their-text').count()) === 0)
+    expect(await page.getByRole('alert').getByText(strings.details.conflict).count()).toBe(0)
+    expect(await guest.button(strings.details.saveMine).count()).toBe(0)
     await caption.fill('Mine')
     // Once more, after the conflict was shown.
     await byOthers({ caption: 'Theirs again' })
-    await guest.button(strings.details.saveMine).click()
+    await guest.button(strings.details.save).click()
     await page.locator('.their-text', { hasText: 'Theirs again' }).waitFor()
     expect((await stored()).caption).toBe('Theirs again')
     await guest.button(strings.details.saveMine).click()

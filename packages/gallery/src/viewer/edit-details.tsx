@@ -11,7 +11,7 @@ interface Versions {
   readonly opened: Media
   /** What the server has, as far as it is known. */
   readonly current: TaggedMedia
-  /** The texts of others that differ from those that were typed. */
+  /** The texts of others that differ from those that were typed, except those that were taken. */
   readonly theirs: Partial<ItemTexts>
 }
 
@@ -46,10 +46,9 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       if ('conflict' in result) {
         const { media: now } = result.conflict
         const theirs: Partial<Record<TextName, string | null>> = {}
-        // A button may have changed the field during the request.
         for (const name of textNames)
-          if (textOf(name) === typedText(current.media[name])) setField(form, name, now[name] ?? null)
-          else if (typedText(now[name]) !== typedText(opened[name]) && textOf(name) !== typedText(now[name]))
+          if (texts[name] === typedText(current.media[name])) setField(form, name, now[name] ?? null)
+          else if (typedText(now[name]) !== typedText(opened[name]) && texts[name] !== typedText(now[name]))
             theirs[name] = now[name] ?? null
         setVersions({ opened, current: result.conflict, theirs })
         setBusy(false)
@@ -68,9 +67,13 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
 
   if (versions === null) return <p role="status">{strings.viewer.loading}</p>
   const { opened, theirs } = versions
-  const inConflict = opened !== versions.current.media
+  const inConflict = Object.keys(theirs).length > 0
   const textsOf = (name: TextName) => ({
     ...{ name, text: opened[name] ?? null, theirs: theirs[name] },
+    onTaken() {
+      const { [name]: _taken, ...others } = theirs
+      setVersions({ ...versions, theirs: others })
+    },
     // What is typed during a save would be lost.
     readOnly: busy,
   })

@@ -14,10 +14,13 @@ interface TextFieldProps {
   readonly readOnly: boolean
   /** The text that others have saved in the meantime; undefined if they have not. */
   readonly theirs: string | null | undefined
+  /** Called when the field has this text. */
+  readonly onTaken: () => void
 }
 
 /** A field for a text of an item. If others have changed the text, shows theirs below, with a button that takes it. */
-export function TextField({ name, label, hint, text, rows, maxLength, readOnly, theirs }: TextFieldProps) {
+export function TextField(props: TextFieldProps) {
+  const { name, label, hint, text, rows, maxLength, readOnly, theirs, onTaken } = props
   const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
   const fieldId = `${name}-field`
   const hintId = `${name}-hint`
@@ -55,10 +58,12 @@ export function TextField({ name, label, hint, text, rows, maxLength, readOnly, 
             type="button"
             class="button small"
             aria-label={strings.details.useTheirsOf(label)}
+            aria-disabled={readOnly}
             onClick={() => {
-              if (field.current === null) return
+              if (field.current === null || readOnly) return
               field.current.value = theirs ?? ''
               field.current.focus()
+              onTaken()
             }}
           >
             {strings.details.useTheirs}
