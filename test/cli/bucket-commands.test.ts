@@ -238,7 +238,12 @@ test.each([
   [['token', 'list', '--buckt', 'x'], 'there is no option --buckt. Did you mean --bucket?'],
   [['fsck', '--verify'], 'there is no option --verify. Did you mean --verify-bytes?'],
   [['bucket', 'create', 'x', '--private'], '--private needs a value.\nSee: mediabucket bucket create --help'],
-  [['bucket', 'create', 'x', '--trash-days', '-1'], '--trash-days needs a value.'],
+  [
+    ['bucket', 'create', 'x', '--trash-days', '-1'],
+    '--trash-days needs a value. A value that begins with - needs --trash-days=VALUE.\n',
+  ],
+  [['get', 'x', '-o', '-x'], '-o needs a value. A value that begins with - needs --output=VALUE.\n'],
+  [['get', 'x', '-o'], '--output needs a value.\n'],
   [['fsck', '--repiar'], 'Did you mean --repair?'],
   [['-v'], 'there is no option "-v". Did you mean "--version"?'],
   [['version'], 'there is no command "version". Did you mean "--version"?'],

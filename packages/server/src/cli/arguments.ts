@@ -16,8 +16,13 @@ export function parse<const T extends ParseArgsConfig>(
 
 function reasonOf(error: unknown, { options = {} }: ParseArgsConfig): string {
   if (!(error instanceof Error)) return String(error)
-  const [, incomplete] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument/.exec(error.message) ?? []
-  if (incomplete !== undefined) return `${incomplete} needs a value.`
+  const [, incomplete, ambiguous] =
+    /^Option '(?:-\w, )?(-[\w-]+)[^']*' argument( is ambiguous)?/.exec(error.message) ?? []
+  if (incomplete !== undefined) {
+    const named = Object.keys(options).find((name) => `-${options[name]?.short}` === incomplete)
+    const hint = ` A value that begins with - needs ${named === undefined ? incomplete : `--${named}`}=VALUE.`
+    return `${incomplete} needs a value.${ambiguous === undefined ? '' : hint}`
+  }
   const [, unknown] = /^Unknown option '([^']*)'/.exec(error.message) ?? []
   if (unknown === undefined) return error.message
   const names = Object.keys(options).map((name) => `--${name}`)
