@@ -69,7 +69,7 @@ function explainElsewhere(error: Error, origin: string): CommandError | null {
 
 type ResponseError = Error & Pick<ProblemError, 'status' | 'url'> & Partial<Pick<ProblemError, 'problem'>>
 
-const isResponseError = (error: Error): error is ResponseError =>
+export const isResponseError = (error: Error): error is ResponseError =>
   (error.name === 'AnswerError' || error.name === 'ProblemError') && 'status' in error && 'url' in error
 
 function explainResponse({ status, problem, message }: ResponseError, url: string): CommandError {

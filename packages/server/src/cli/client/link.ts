@@ -2,8 +2,9 @@ import { parse } from '../arguments.ts'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
 import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
+import { isResponseError } from './explain-client-error.ts'
 import { itemReference } from './item-reference.ts'
-import { readDuration } from './time-options.ts'
+import { formatDuration, readDuration } from './time-options.ts'
 
 export const link = clientCommand({
   help: `Usage: mediabucket link ID|URL … [--expires DURATION] [--variant NAME] [--download]
@@ -39,10 +40,11 @@ Options:
   },
 
   async run({ references, options }, { client, output, report, interrupted }) {
-    const { urls, missing, expires_at } = await client.createLinks(references, {
-      ...options,
-      signal: interrupted,
-    })
+    const { urls, missing, expires_at } = await client
+      .createLinks(references, { ...options, signal: interrupted })
+      .catch((error: unknown) => {
+        throw explainLifetime(error) ?? error
+      })
     for (const reference of references) {
       const url = urls.get(reference)
       if (url !== undefined) await output.write(`${url}\n`)
@@ -56,3 +58,16 @@ Options:
       )
   },
 })
+
+/** The error of a lifetime that the service refuses, in terms of the option; null for any other error. */
+function explainLifetime(error: unknown): UsageError | null {
+  const faults = error instanceof Error && isResponseError(error) ? error.problem?.errors : undefined
+  const fault = faults?.find(({ parameter }) => parameter === 'expires_in')
+  if (fault === undefined) return null
+  // Only the text of the fault has the limit.
+  const [, seconds] = / to (\d+)/.exec(fault.detail) ?? []
+  const limit = seconds === undefined ? '' : ` of ${formatDuration(Number(seconds))}`
+  return new UsageError(
+    `--expires is above the limit${limit} of the service. Use a shorter duration, or raise MEDIABUCKET_MAX_LINK_LIFETIME where the service runs`,
+  )
+}

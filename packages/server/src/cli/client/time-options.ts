@@ -17,6 +17,12 @@ export function readDuration(option: string, text: string): number {
   throw new UsageError(`${option} takes a duration such as 30m, 12h or 7d, not "${text}"`)
 }
 
+/** Seconds as a duration, in the largest unit of which they are a multiple. */
+export function formatDuration(seconds: number): string {
+  const [unit, size] = Object.entries(units).findLast(([, size]) => seconds % size === 0) ?? ['s', 1]
+  return `${seconds / size}${unit}`
+}
+
 /** RFC 3339 has no later times. */
 const latest = Date.UTC(10_000)
 
