@@ -2,11 +2,11 @@ import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
 import { openMemoryBlob } from '../../blobs/memory-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Media } from '../../catalog/records.ts'
-import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import { isDecoded, type Variant } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
+import { PictureTaskPreempted } from './picture-errors.ts'
 import {
   createVariantRenderer,
   keyOf,
@@ -24,7 +24,7 @@ export interface Variants {
    * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory.
    */
   open(media: Media, variant: Variant, wholeUpTo?: number): Promise<OpenVariant>
-  /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`. */
+  /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`, and PictureTaskPreempted. */
   renderAhead(media: Media, variant: Variant): Promise<void>
   /** Resolves when no variant is being rendered or stored. */
   settled(): Promise<void>
@@ -35,7 +35,6 @@ interface Render {
   readonly rendered: Promise<Rendered>
   /** Never rejects. */
   readonly stored: Promise<void>
-  readonly isAhead: boolean
 }
 
 export function createVariants(
@@ -82,7 +81,7 @@ export function createVariants(
       },
       () => undefined,
     )
-    const render = { rendered, stored, isAhead }
+    const render = { rendered, stored }
     renders.set(key, render)
     return render
   }
@@ -93,8 +92,7 @@ export function createVariants(
     try {
       return await running.rendered
     } catch (error) {
-      const gaveWay = running.isAhead && error instanceof Fault && error.code === 'variants-busy'
-      if (!gaveWay) throw error
+      if (!(error instanceof PictureTaskPreempted)) throw error
       return renderOnce(media, variant, opened)
     }
   }

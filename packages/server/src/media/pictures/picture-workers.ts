@@ -1,4 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
+import { PictureOverLimits, PictureTaskPreempted, PictureWorkersBusy } from './picture-errors.ts'
+import { createPictureProcesses } from './picture-processes.ts'
 import { createPictureQueue } from './picture-queue.ts'
 import {
   maxRead,
@@ -7,23 +9,6 @@ import {
   type ReadReply,
   type ReadRequest,
 } from './picture-task.ts'
-import { createPictureProcesses } from './start-picture-process.ts'
-
-/** A worker ended during the task: the task exceeded its time or memory limit, or crashed the decoder. */
-export class PictureOverLimits extends Error {
-  override readonly name = 'PictureOverLimits'
-  /** Whether it was the time limit, which a slow disk or store can cause too. */
-  readonly isTimeout: boolean
-  constructor(message: string, { isTimeout = false } = {}) {
-    super(message)
-    this.isTimeout = isTimeout
-  }
-}
-
-/** The queue is full, the queue timeout expired, or no process can be started. */
-export class PictureWorkersBusy extends Error {
-  override readonly name = 'PictureWorkersBusy'
-}
 
 export interface PictureWorkers {
   /**
@@ -32,11 +17,11 @@ export interface PictureWorkers {
    */
   run(task: PictureTask, bucket?: string, read?: ReadBytes): Promise<PictureResult>
   /**
-   * Runs a task that no request needs yet, while no other task waits or runs. Throws as `run`, and PictureWorkersBusy if other tasks need the
-   * workers, also later.
+   * Runs a task that no request needs yet. It never waits for a process. Throws PictureTaskPreempted if a task of `run` waits or runs, if no
+   * process is free, or if a later task of `run` has waited for the preemption delay; and as `run`.
    */
   runAhead(task: PictureTask): Promise<PictureResult>
-  /** Resolves when no task of `run` waits or runs. */
+  /** Resolves when no task of `run` waits or runs and no process is being ended, or when the workers are closed. */
   whenIdle(): Promise<void>
   /** Ends all workers, also busy ones. */
   close(): void
@@ -127,7 +112,7 @@ export function createPictureWorkers(limits: {
 
   function reasonOfEnd({ process, timedOut, preempted }: Worker, how: string | number | null): Error {
     if (closed) return stopping()
-    if (preempted) return requested()
+    if (preempted) return givenWay()
     // A process that failed to start is not the picture's fault.
     if (process.pid === undefined) return new PictureWorkersBusy(`no process can be started: ${how}`)
     return new PictureOverLimits(`the process that decodes pictures ended: ${how}`, { isTimeout: timedOut })
@@ -157,26 +142,40 @@ export function createPictureWorkers(limits: {
 
   const findAhead = () => [...workers].find(({ job }) => job?.isAhead)
 
-  const isIdle = () => waiting.length === 0 && [...workers].every(({ job }) => job === null || job.isAhead)
+  const isIdle = () =>
+    waiting.length === 0 &&
+    [...workers].every(({ job, process }) => (job === null || job.isAhead) && !process.killed)
 
-  function next(): void {
-    if (closed) return
-    if (idleListeners.length > 0 && isIdle()) for (const resolve of idleListeners.splice(0)) resolve()
-    if (waiting.length === 0) return
-    // A killed process stays in the set until it exits, and must not get a task.
-    const free = [...workers].find(({ job, process }) => job === null && process.connected && !process.killed)
-    if (free === undefined && workers.size >= limits.workers) return
-    const job = waiting.take(running, share)
-    if (job === null) return
+  const reportIdle = () => {
+    for (const resolve of idleListeners.splice(0)) resolve()
+  }
+
+  /** A killed process stays in the set until it exits, and must not get a task. */
+  const findFree = () =>
+    [...workers].find(({ job, process }) => job === null && process.connected && !process.killed)
+
+  /** Gives the task to this process, or to a new one. */
+  function begin(job: Job, free: Worker | undefined): void {
     const worker = free ?? start()
     if (worker === null) {
       job.reject(new PictureWorkersBusy('no process can be started'))
-    } else {
-      worker.job = job
-      endAfter(worker, limits.timeout)
-      // If sending fails, the process ends, and `onEnd` reports it.
-      if (worker.process.connected) worker.process.send(job.task, () => undefined)
+      return
     }
+    worker.job = job
+    endAfter(worker, limits.timeout)
+    // If sending fails, the process ends, and `onEnd` reports it.
+    if (worker.process.connected) worker.process.send(job.task, () => undefined)
+  }
+
+  function next(): void {
+    if (closed) return
+    if (idleListeners.length > 0 && isIdle()) reportIdle()
+    if (waiting.length === 0) return
+    const free = findFree()
+    if (free === undefined && workers.size >= limits.workers) return
+    const job = waiting.take(running, share)
+    if (job === null) return
+    begin(job, free)
     next()
   }
 
@@ -217,13 +216,14 @@ export function createPictureWorkers(limits: {
     runAhead: (task) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(stopping())
-        if (!isIdle()) return reject(requested())
-        enqueue({ bucket: '', task, read: noBytes, isAhead: true, resolve, reject })
-        next()
+        const free = findFree()
+        if (!isIdle() || (free === undefined && workers.size >= limits.workers)) return reject(givenWay())
+        begin({ bucket: '', task, read: noBytes, isAhead: true, resolve, reject }, free)
       }),
-    whenIdle: () => new Promise((resolve) => (isIdle() ? resolve() : idleListeners.push(resolve))),
+    whenIdle: () => new Promise((resolve) => (closed || isIdle() ? resolve() : idleListeners.push(resolve))),
     close() {
       closed = true
+      reportIdle()
       for (const job of waiting.clear()) job.reject(stopping())
       for (const { process } of workers) process.kill('SIGKILL')
     },
@@ -232,5 +232,5 @@ export function createPictureWorkers(limits: {
 
 const noBytes: ReadBytes = () => Promise.reject(new Error('the task has its bytes'))
 
-const requested = () => new PictureWorkersBusy('requests need the workers')
+const givenWay = () => new PictureTaskPreempted('requests need the workers')
 const stopping = () => new PictureWorkersBusy('the service is stopping')

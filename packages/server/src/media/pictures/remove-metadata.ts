@@ -5,12 +5,8 @@ import { createMediaIds } from '../../core/media-id.ts'
 import { type ReceivedFile, received } from '../receive-files.ts'
 import { lengthOf, type Piece, requireBounded, UnreadableFile } from './metadata/pieces.ts'
 import { hasRemovableMetadata } from './metadata/plan-removal.ts'
-import {
-  PictureOverLimits,
-  type PictureWorkers,
-  PictureWorkersBusy,
-  type ReadBytes,
-} from './picture-workers.ts'
+import { PictureOverLimits, PictureWorkersBusy } from './picture-errors.ts'
+import type { PictureWorkers, ReadBytes } from './picture-workers.ts'
 
 /**
  * Returns the file without its metadata (docs/interface.md X2): a new one with an id of its own if its bytes are in the blob store, or the

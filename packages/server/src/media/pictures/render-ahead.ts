@@ -7,6 +7,7 @@ import type { MediaId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import { hasVariants } from '../../core/variant.ts'
 import { type InstalledTools, toolNames } from './find-tools.ts'
+import { PictureTaskPreempted } from './picture-errors.ts'
 import { createPictureQueue } from './picture-queue.ts'
 import type { PictureWorkers } from './picture-workers.ts'
 
@@ -43,7 +44,7 @@ const restFactor = 9
 
 export function createRenderAhead(parts: {
   readonly catalog: Pick<Catalog, 'media'>
-  /** Throws Fault `variants-busy` if the render has given way to requests. */
+  /** Throws PictureTaskPreempted if the render has given way to requests. */
   readonly render: (media: Media) => Promise<void>
   readonly workers: Pick<PictureWorkers, 'whenIdle'>
   readonly toolWorkers: Pick<PictureWorkers, 'whenIdle'>
@@ -63,7 +64,8 @@ export function createRenderAhead(parts: {
       if (media !== null && !isTrash(media.bucketId)) await parts.render(media)
       return true
     } catch (error) {
-      if (error instanceof Fault) return error.code !== 'variants-busy'
+      if (error instanceof PictureTaskPreempted) return false
+      if (error instanceof Fault) return true
       if (!isStopped) onFailure(id, error)
       return true
     }

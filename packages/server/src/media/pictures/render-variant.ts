@@ -8,8 +8,9 @@ import { toolFor } from '../../core/picture-tools.ts'
 import type { Variant } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { extractionFor, type InstalledTools } from './find-tools.ts'
+import { PictureOverLimits, PictureTaskPreempted, PictureWorkersBusy } from './picture-errors.ts'
 import { type Extraction, type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
-import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
+import type { PictureWorkers } from './picture-workers.ts'
 import { sourceFileOf } from './source-file.ts'
 
 /** The result of a render, and its duration in seconds, including the time in the queue. */
@@ -41,7 +42,7 @@ export interface RenderParts {
 export interface VariantRenderer {
   /**
    * Renders a variant in a worker, and remembers failures. Throws Fault `variant-unavailable`, `variants-busy` and `media-unknown`. With
-   * `isAhead`, the render gives way to requests: then it throws `variants-busy`.
+   * `isAhead`, the render gives way to requests: then it throws PictureTaskPreempted.
    */
   render(media: Media, variant: Variant, opened: OpenBlob, isAhead: boolean): Promise<Rendered>
   /** Throws Fault `variant-unavailable` if the variant cannot be rendered, or not for a while because that has failed. */
@@ -103,6 +104,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
   }
 
   async function faultFor(media: Media, variant: Variant, error: unknown): Promise<unknown> {
+    if (error instanceof PictureTaskPreempted) return error
     if (error instanceof PictureWorkersBusy)
       return new Fault('variants-busy', 'Too many variants are being rendered.')
     if (!(error instanceof PictureOverLimits)) return error

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { shared } from '../../../src/blobs/memory-blob.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { measurePictureOperation } from '../../../src/media/pictures/measure-picture.ts'
+import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-errors.ts'
 import type { PictureResult, PictureTask } from '../../../src/media/pictures/picture-task.ts'
-import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-workers.ts'
 
 const blob = {
   id: newMediaId(),

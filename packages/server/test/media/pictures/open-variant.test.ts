@@ -7,8 +7,8 @@ import { service } from '../../../src/core/actor.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
+import { PictureOverLimits, PictureTaskPreempted } from '../../../src/media/pictures/picture-errors.ts'
 import type { PictureResult } from '../../../src/media/pictures/picture-task.ts'
-import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-workers.ts'
 import { readVariant } from '../../blobs/variant-contract.ts'
 import { medium, thumb } from '../../variant-samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
@@ -213,12 +213,15 @@ test('V16 requests that share a render ahead render again if it has given way to
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media)
-  const ahead = expect(variants.renderAhead(item, thumb)).rejects.toMatchObject({ code: 'variants-busy' })
-  await expect.poll(() => variants.renders.length).toBe(1)
+  const ahead = expect(variants.renderAhead(item, thumb)).rejects.toMatchObject({
+    name: 'PictureTaskPreempted',
+  })
+  await until('the render begins', () => variants.renders.length === 1)
   const opening = [variants.open(item, thumb), variants.open(item, thumb)]
-  // Until both share the render.
-  await media.listed(item.bucketId)
-  variants.renders.shift()?.reject(new PictureWorkersBusy('requests need the workers'))
+  // Then they find a render or begin one.
+  await until('both have found the bytes', () => variants.opening.closed === 3)
+  expect(variants.renders).toHaveLength(1)
+  variants.renders.shift()?.reject(new PictureTaskPreempted('requests need the workers'))
   await ahead
   await variants.finish()
   for (const opened of await Promise.all(opening)) expect(opened.size).toBe(rendered.length)

@@ -159,13 +159,13 @@ describe('V16 tasks that run ahead of requests', () => {
     const workers = start()
     await workers.whenIdle()
     const ahead = workers.runAhead(shrink(endless))
-    const gaveWay = expect(ahead).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+    const gaveWay = expect(ahead).rejects.toMatchObject({ name: 'PictureTaskPreempted' })
     const requested = workers.run(shrink('/nowhere'))
     let isIdle = false
     const idle = workers.whenIdle().then(() => {
       isIdle = true
     })
-    await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+    await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureTaskPreempted' })
     expect(isIdle).toBe(false)
     expect(await requested).toEqual({ outcome: 'unreadable' })
     await gaveWay
@@ -179,11 +179,29 @@ describe('V16 tasks that run ahead of requests', () => {
     execFileSync('/usr/bin/mkfifo', [endless])
     const workers = start({ queue: 1 })
     const ahead = expect(workers.runAhead(shrink(endless))).rejects.toMatchObject({
-      name: 'PictureWorkersBusy',
+      name: 'PictureTaskPreempted',
     })
     const results = await Promise.allSettled([1, 2, 3].map(() => workers.run(shrink('/nowhere'))))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected'])
     await ahead
+  })
+
+  test('one that finds no free process does not wait for one, so it takes no place in the queue', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    execFileSync('/usr/bin/mkfifo', [endless])
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const workers = start({ queue: 1 })
+    await workers.run(shrink('/nowhere'))
+    // The idle process is being ended.
+    vi.advanceTimersByTime(60_000)
+    const preempted = { name: 'PictureTaskPreempted' }
+    await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject(preempted)
+    await workers.whenIdle()
+    const running = expect(workers.runAhead(shrink(endless))).rejects.toThrow('the service is stopping')
+    await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject(preempted)
+    workers.close()
+    await running
   })
 
   test('a stop ends the one that runs, which is not a failure of its picture', async () => {
@@ -194,8 +212,10 @@ describe('V16 tasks that run ahead of requests', () => {
     const refused = expect(workers.runAhead(shrink(endless))).rejects.toMatchObject({
       name: 'PictureWorkersBusy',
     })
+    const requested = expect(workers.run(shrink('/nowhere'))).rejects.toThrow('the service is stopping')
+    const idle = workers.whenIdle()
     workers.close()
-    await refused
+    await Promise.all([refused, requested, idle, workers.whenIdle()])
     await expect(workers.runAhead(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
   })
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { BucketId, Media, NewMedia } from '../../../src/catalog/records.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
+import { PictureTaskPreempted } from '../../../src/media/pictures/picture-errors.ts'
 import { createRenderAhead } from '../../../src/media/pictures/render-ahead.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
@@ -109,7 +110,7 @@ test('V16 a render that has given way to requests is tried again, a few times; o
   const [last, unexpected, failing, hindered] = await storePictures(media, {}, {}, {}, {})
   const error = new Error('the disk is gone')
   const { add, rendered, failures, begin } = heldQueue(media, async ({ id }) => {
-    if (id === hindered?.id) throw new Fault('variants-busy', 'Too many variants are being rendered.')
+    if (id === hindered?.id) throw new PictureTaskPreempted('requests need the workers')
     if (id === failing?.id) throw new Fault('variant-unavailable', 'The picture is damaged.')
     if (id === unexpected?.id) throw error
   })

@@ -4,7 +4,7 @@ import { createByteSource } from '../../../../src/media/pictures/metadata/byte-s
 import { chunksOf } from '../../../../src/media/pictures/metadata/chunks.ts'
 import { type Piece, requireBounded, UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
-import { PictureOverLimits } from '../../../../src/media/pictures/picture-workers.ts'
+import { PictureOverLimits } from '../../../../src/media/pictures/picture-errors.ts'
 import { removeMetadataOperation } from '../../../../src/media/pictures/remove-metadata.ts'
 import { received } from '../../../../src/media/receive-files.ts'
 import { box, bytesOf } from './boxes.ts'
