@@ -10,7 +10,10 @@ import { contentOfBytes } from './upload-content.ts'
 /** A chunk with a checksum is stored whole or not at all, so chunks become smaller when connections break. Bytes. */
 const [minChunkSize, maxChunkSize] = [256 * 1024, 8 * 1024 * 1024]
 
-/** Also transient for a chunk: a conflict with another request (409, 423), a wrong checksum (460), an error of the service (500). */
+/**
+ * Transient statuses of chunks, besides those of delayAfter: a conflict with another request (409, 423), a wrong checksum (460), an error
+ * of the service (500).
+ */
 const transientForChunks = new Set([409, 423, 460, 500])
 
 /**
@@ -20,7 +23,7 @@ const transientForChunks = new Set([409, 423, 460, 500])
 export async function sendChunks(
   requests: TusRequests,
   { id, state }: { readonly id: string; readonly state: TusState },
-  source: {
+  options: {
     readonly settings: SendSettings
     readonly blob: Blob
     readonly onProgress: ((progress: UploadProgress) => void) | undefined
@@ -29,10 +32,11 @@ export async function sendChunks(
     readonly beforeLastChunk: (() => Promise<void>) | undefined
   },
 ): Promise<string> {
-  const { settings, blob, onProgress, signal, beforeLastChunk } = source
+  const { settings, blob, onProgress, signal, beforeLastChunk } = options
   const total = blob.size
   let { offset, item } = state
   let size = maxChunkSize
+  /** The bytes that the last call of onProgress has reported; -1 before the first one. */
   let reported = -1
   function reportProgress(sent: number): void {
     if (sent !== reported) onProgress?.({ sent, total })
@@ -49,12 +53,12 @@ export async function sendChunks(
       onProgress: ({ sent }: UploadProgress) => reportProgress(offset + sent),
     }
     try {
-      const now = await requests.append(id, { offset, body, sha256: await sha256Base64(bytes) }, attempt)
-      if (now.offset <= offset || now.offset > total)
-        throw new ShapeError('an upload', 'Upload-Offset', `must not be ${now.offset} here`)
-      if (now.offset === total && now.item === null)
+      const newState = await requests.append(id, { offset, body, sha256: await sha256Base64(bytes) }, attempt)
+      if (newState.offset <= offset || newState.offset > total)
+        throw new ShapeError('an upload', 'Upload-Offset', `must not be ${newState.offset} here`)
+      if (newState.offset === total && newState.item === null)
         throw new ShapeError('an upload', 'Content-Location', 'must name the item')
-      ;({ offset, item } = now)
+      ;({ offset, item } = newState)
       attempt = 1
       size = Math.min(maxChunkSize, size * 2)
     } catch (error) {
@@ -62,9 +66,9 @@ export async function sendChunks(
       if (delay === null) throw error
       settings.retry.onRetry(error, delay)
       await pause(delay, signal)
-      const now = await requests.find(id)
-      attempt = now.offset > offset ? 1 : attempt + 1
-      ;({ offset, item } = now)
+      const newState = await requests.find(id)
+      attempt = newState.offset > offset ? 1 : attempt + 1
+      ;({ offset, item } = newState)
       size = Math.max(minChunkSize, size / 2)
     }
     reportProgress(offset)

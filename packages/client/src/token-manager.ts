@@ -6,11 +6,11 @@ import { type SendSettings, send } from './send.ts'
 import { arrayOf, type Check, objectOf, parse, text, textOrNull } from './shape.ts'
 import { type Token, tokenMembers } from './token.ts'
 
-/** A token of the bucket and its use, as on the wire; never the token itself. */
+/** The properties of a token of the bucket, as on the wire, and its last use; never the token itself. */
 export interface ManagedToken extends Token {
-  /** RFC 3339, UTC, with the accuracy of an hour; null if it was not used. */
+  /** RFC 3339, UTC, accurate to an hour; null if the token was never used. */
   readonly last_used_at: string | null
-  /** RFC 3339, UTC; null if it is not revoked. */
+  /** RFC 3339, UTC; null if the token is not revoked. */
   readonly revoked_at: string | null
 }
 
@@ -38,13 +38,13 @@ export interface Rotation extends CallOptions {
 
 /** Manages the tokens of the bucket. The client's token needs the scope `tokens:manage`. */
 export interface TokenManager {
-  /** Iterates over all tokens of the bucket, oldest first, with expired and revoked ones. */
+  /** Iterates over all tokens of the bucket, oldest first, including expired and revoked ones. */
   list(options?: CallOptions): AsyncGenerator<ManagedToken, void, undefined>
 
   /** Creates a token. It is not retried, because a retry could create a second one. */
   create(token: NewToken, options?: CallOptions): Promise<CreatedToken>
 
-  /** Creates the successor of a token, with its name and its scopes. It is not retried, as `create`. */
+  /** Creates the successor of a token, with the same name and scopes. Like `create`, it is not retried. */
   rotate(id: string, options: Rotation): Promise<CreatedToken>
 
   /** Revokes a token. Rejects with an `AnswerError` of status 404 if the bucket has no such token. */

@@ -6,7 +6,7 @@ export class TimeoutError extends MediabucketError {
   readonly timeout: number
 
   constructor(timeout: number) {
-    super(`The service was silent for ${timeout} ms`)
+    super(`No data was sent or received for ${timeout} ms`)
     this.timeout = timeout
   }
 }

@@ -26,7 +26,10 @@ export interface Audited {
   readonly by?: Actor
 }
 
-/** Every change of the catalog, by kind. Inputs and outputs are plain data, because SQLite's are sent to the writer thread. */
+/**
+ * Every change of the catalog, by kind; the methods of Catalog describe them. Inputs and outputs are plain data,
+ * because those of SQLite are sent to and from the writer thread.
+ */
 export interface Changes {
   'add-media': { input: { bucketId: BucketId; items: readonly AddedContent[] }; output: undefined }
   'add-media-once': {
@@ -100,7 +103,7 @@ export interface Changes {
   'claim-names': { input: { bucketId: BucketId; now: number }; output: NameTask | null }
   'store-names': { input: IndexedNames; output: undefined }
   settle: { input: null; output: undefined }
-  /** Changes nothing; a readiness check that the writer works. */
+  /** Changes nothing: checks that the catalog accepts changes. */
   check: { input: null; output: undefined }
 }
 
@@ -113,15 +116,15 @@ export interface Change<K extends ChangeKind = ChangeKind> {
 
 export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
 
-/** Expired items that one change removes. */
+/** The maximum number of expired items that one change removes. */
 export const expiryLimit = 500
 
-/** Groups consecutive uploads to one bucket. Every other change is a group of its own. */
-export function groupUploads(changes: readonly Change[]): Change[][] {
+/** Groups consecutive `add-media` changes of one bucket. Every other change is a group of its own. */
+export function groupAddedMedia(changes: readonly Change[]): Change[][] {
   const groups: Change[][] = []
   let bucketId: BucketId | null = null
   for (const change of changes) {
-    const next = isUpload(change) ? change.input.bucketId : null
+    const next = addsMedia(change) ? change.input.bucketId : null
     if (next !== null && next === bucketId) groups.at(-1)?.push(change)
     else groups.push([change])
     bucketId = next
@@ -129,4 +132,4 @@ export function groupUploads(changes: readonly Change[]): Change[][] {
   return groups
 }
 
-export const isUpload = (change: Change): change is Change<'add-media'> => change.kind === 'add-media'
+export const addsMedia = (change: Change): change is Change<'add-media'> => change.kind === 'add-media'

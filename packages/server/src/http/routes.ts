@@ -57,7 +57,7 @@ export async function addRoutes(
     epoch: catalog.epoch,
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept', 'Accept-Encoding'),
   })
-  // In scopes of their own, because their content type parsers leave bodies unread.
+  // `register` encloses parsers of content types: those of uploads leave the body unread.
   await app.register((scope) =>
     storeMediaRoute(scope, {
       ...operations,

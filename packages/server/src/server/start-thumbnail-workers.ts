@@ -13,7 +13,7 @@ import type { StartContext } from './start-context.ts'
 /** Milliseconds that a request for a variant waits for a free worker. After that, the response is 503. */
 const variantQueueTimeout = 30_000
 
-/** Lower CPU priority for thumbnail workers, so that they do not slow down listings and uploads. 0 to 19. */
+/** The niceness of thumbnail workers, so that they do not slow down listings and uploads. 0 to 19. */
 const variantNiceness = 10
 
 /** Starts the processes that generate variants, and creates the operations that open bytes and variants, and render variants ahead. */
@@ -40,7 +40,7 @@ export function startThumbnailWorkers(
     niceness: variantNiceness,
   }
   const workers = createPictureWorkers({ ...limits, workers: config.variantProcesses })
-  // Programs have processes of their own, so that videos do not delay the thumbnails of pictures.
+  // Workers that start programs, such as ffmpeg, have a queue of their own, so that videos do not delay the thumbnails of pictures.
   const toolWorkers = createPictureWorkers({
     ...limits,
     workers: Math.ceil(config.variantProcesses / 2),
@@ -79,7 +79,7 @@ export function startThumbnailWorkers(
       log.warn({ id, err }, 'a variant could not be generated ahead of its first request'),
   })
   metrics.watchRenderAhead(() => ahead.length)
-  // Before the workers are closed.
+  // What is added last is closed first: the queue before the workers.
   closers.add('the queue of variants', ahead.stop)
   return {
     openBytes,

@@ -1,9 +1,12 @@
 import { getPriority, setPriority } from 'node:os'
 
-/** As in cli/thread-priorities.ts. */
+/** The same as `step` in cli/thread-priorities.ts. */
 const nicenessStep = 5
 
-/** For a thread that starts on demand, after the service has lowered the priority of its other threads. */
+/**
+ * Lowers the CPU priority of the calling thread. For threads that start on demand; cli/thread-priorities.ts does the same for those that
+ * run at the start of the service.
+ */
 export function lowerOwnPriority(): void {
   if (process.platform !== 'linux') return
   try {

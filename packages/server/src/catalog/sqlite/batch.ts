@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { endsTransaction, isFull } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
-import { type Change, groupUploads, isUpload, type Output } from '../changes.ts'
+import { addsMedia, type Change, groupAddedMedia, type Output } from '../changes.ts'
 import { applyChange, type ChangeFunctions } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -16,7 +16,7 @@ export function commitBatch(
   functions: ChangeFunctions,
   changes: readonly Change[],
 ): Outcome<Output>[] {
-  const groups = groupUploads(changes)
+  const groups = groupAddedMedia(changes)
   const apply = () => {
     begin(db)
     const [only, ...others] = groups
@@ -81,8 +81,8 @@ function applyGroup(
 function asOne(group: readonly Change[]): Change {
   const [first, ...others] = group
   if (first === undefined) throw new RangeError('a group has no change')
-  if (others.length === 0 || !isUpload(first)) return first
-  const items = group.filter(isUpload).flatMap(({ input }) => input.items)
+  if (others.length === 0 || !addsMedia(first)) return first
+  const items = group.filter(addsMedia).flatMap(({ input }) => input.items)
   return { ...first, input: { ...first.input, items } }
 }
 

@@ -48,8 +48,8 @@ export function migrate(db: DatabaseSync): void {
   if (version(db) === migrations.length) return
   runTransaction(db, () => {
     // Read again under the lock: another process may have migrated it.
-    const present = version(db)
-    for (const migration of migrations.slice(present)) db.exec(migration)
+    const current = version(db)
+    for (const migration of migrations.slice(current)) db.exec(migration)
     db.exec(`PRAGMA user_version = ${migrations.length}; PRAGMA application_id = ${applicationId}`)
   })
 }
@@ -57,19 +57,19 @@ export function migrate(db: DatabaseSync): void {
 /** The version of the catalog, 0 for an empty file. Throws CatalogVersionError if this program must not change it. */
 function version(db: DatabaseSync): number {
   const number = (sql: string) => integer(one(db.prepare(sql)) ?? [], 0)
-  const present = number('PRAGMA user_version')
+  const current = number('PRAGMA user_version')
   const owner = number('PRAGMA application_id')
   const tables = number('SELECT count(*) FROM sqlite_schema')
-  if (owner !== applicationId && (owner !== 0 || present !== 0 || tables !== 0)) {
+  if (owner !== applicationId && (owner !== 0 || current !== 0 || tables !== 0)) {
     throw new CatalogVersionError(
       `${db.location()} is a database of another program. Set MEDIABUCKET_DATA to another directory.`,
     )
   }
-  if (present > migrations.length) {
+  if (current > migrations.length) {
     throw new CatalogVersionError(
-      `${db.location()} has version ${present}, and this mediabucket supports versions up to ${migrations.length}. ` +
+      `${db.location()} has version ${current}, and this mediabucket supports versions up to ${migrations.length}. ` +
         'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
     )
   }
-  return present
+  return current
 }

@@ -24,7 +24,7 @@ export function explainClientError(
         `no connection to ${url}${reasonOf(error.cause)}. Is the service running? Check MEDIABUCKET_URL.`,
       )
     case 'TimeoutError':
-      return new CommandError(`${error.message} (${url}). Try again, or check its log.`)
+      return new CommandError(`${error.message} (${url}). Try again, or check the log of the service.`)
     case 'RedirectError':
       return new CommandError(`${error.message}. Set MEDIABUCKET_URL to the URL of the service.`)
     case 'ShapeError':

@@ -17,7 +17,7 @@ import type { DirectRoute, DirectServer } from '../problems/serve-directly.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 import { locationOf, requestKey, storedHeaders } from './store-media.ts'
 
-// The framework, its streams and their generators cost twice as much as storing a small file. So an upload of one small
+// The framework, its streams and async generators take twice as much CPU time as storing a small file. So an upload of one small
 // file as a raw body bypasses them. A test compares the responses of both paths.
 
 export interface UploadFastPathParts {
@@ -26,7 +26,7 @@ export interface UploadFastPathParts {
   readonly authorize: Authorizer
   readonly readBody: BodyReader
   readonly readWholeBody: WholeBodyReader
-  /** The size of a small file: up to this many bytes. */
+  /** The maximum size of a small file. Bytes. */
   readonly smallFileSize: number
   readonly direct: DirectServer
   readonly corsHeaders: CorsPolicy
@@ -80,7 +80,7 @@ export function createUploadFastPath(
     discardUnreadBody(request, response)
     metrics.activeUploads.inc()
     response.once('close', () => metrics.activeUploads.dec())
-    // Null if the request was refused and has its response.
+    // Null if the request was refused: then the response has been sent.
     const requestId = direct.begin(route, request, response)
     if (requestId === null) return
     void direct.run(route, request, response, requestId, async () => {
@@ -103,7 +103,7 @@ function sizeOf({ headers }: IncomingMessage): { declaredBytes: number; atMost: 
   return { declaredBytes: size, atMost: size }
 }
 
-/** The framework refuses other values of Content-Type. */
+/** The values of Content-Type that the framework accepts. It refuses other ones. */
 const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:;|$)/
 
 /** False for requests that need the framework, such as forms, empty bodies, bodies without a length, and requests with `Expect`. */
@@ -115,6 +115,6 @@ function isPlainUpload(request: IncomingMessage, maxSize: number): boolean {
   if (headers.expect !== undefined || headers['service-worker'] !== undefined) return false
   const type = headers['content-type']
   if (type !== undefined && (!mediaType.test(type) || isMultipartForm(type))) return false
-  // `headers` does not show repeated ones.
+  // `headers` does not show whether a header is repeated.
   return countHeader(request, 'host') === 1 && countHeader(request, 'content-type') <= 1
 }
