@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId, Media, NewMedia } from '../../catalog/records.ts'
 import { isTrash } from '../../catalog/trash.ts'
-import { Fault } from '../../core/fault.ts'
+import { Fault, type FaultCode } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import { hasVariants } from '../../core/variant.ts'
@@ -26,84 +26,118 @@ type NewItem = Pick<NewMedia, 'id' | 'contentType' | 'width' | 'height'>
 interface QueuedItem {
   readonly bucket: string
   readonly id: MediaId
-  /** How often its render has given way to requests. */
+  /** Those that have given way to requests, or failed for a temporary reason. */
   attempts: number
 }
 
-/** Items of each kind that wait; the earliest ones of the bucket with the most are dropped. */
+/** Milliseconds. */
+interface Clock {
+  now(): number
+  rest(time: number): Promise<unknown>
+}
+
+/** Items of each kind that may wait. If there are more, the earliest one of the bucket with the most is dropped. */
 const maxWaiting = 10_000
 
-/** An item whose render has given way to requests so often is dropped. */
+/** Attempts to render one item. */
 const maxAttempts = 5
 
-/** Milliseconds without an upload after which the processors are free for renders. */
+/** Milliseconds after an upload in which a queue rests after a render. */
 const quietTime = 100
 
-/** While uploads arrive, a queue rests so many times as long as its last render took: it uses a tenth of a core. */
+/** Rest after a render, as a multiple of its duration. So a queue that rests uses about a tenth of a core. */
 const restFactor = 9
 
-export function createRenderAhead(parts: {
-  readonly catalog: Pick<Catalog, 'media'>
-  /** Throws PictureTaskPreempted if the render has given way to requests. */
-  readonly render: (media: Media) => Promise<void>
-  readonly workers: Pick<PictureWorkers, 'whenIdle'>
-  readonly toolWorkers: Pick<PictureWorkers, 'whenIdle'>
-  readonly tools: InstalledTools
-  readonly maxPixels: number
-  readonly onFailure: (id: MediaId, error: unknown) => void
-}): RenderAhead {
-  const { catalog, workers, toolWorkers, maxPixels, onFailure } = parts
+/** Milliseconds of rest after a temporary fault, which probably concerns the other items too. */
+const faultRest = 10_000
+
+const temporaryFaults: readonly FaultCode[] = [
+  'storage-unavailable',
+  'overloaded',
+  'catalog-busy',
+  'variants-busy',
+]
+/** The first request for the variant reports the cause, if it remains. */
+const unreportedFaults: readonly FaultCode[] = [
+  'variant-unavailable',
+  'media-unknown',
+  'bytes-missing',
+  'variants-busy',
+]
+
+const systemClock: Clock = {
+  now: () => performance.now(),
+  rest: (time) => setTimeout(time, undefined, { ref: false }),
+}
+
+export function createRenderAhead(
+  parts: {
+    readonly catalog: Pick<Catalog, 'media'>
+    /** Throws PictureTaskPreempted if the render has given way to requests. */
+    readonly render: (media: Media) => Promise<void>
+    readonly workers: Pick<PictureWorkers, 'whenIdle'>
+    readonly toolWorkers: Pick<PictureWorkers, 'whenIdle'>
+    readonly tools: InstalledTools
+    readonly maxPixels: number
+    /** Not called for failures that requests report too. */
+    readonly onFailure: (id: MediaId, error: unknown) => void
+  },
+  { now, rest }: Clock = systemClock,
+): RenderAhead {
+  const { catalog, render, workers, toolWorkers, maxPixels, onFailure } = parts
   const tools = toolNames(parts.tools)
   let isStopped = false
   let lastUploadAt = Number.NEGATIVE_INFINITY
 
-  /** Returns false if the render has given way to requests. */
-  async function render(id: MediaId): Promise<boolean> {
+  /** Returns why the item needs another attempt, or null. */
+  async function attempt(id: MediaId): Promise<'preempted' | 'fault' | null> {
     try {
       const media = await catalog.media(id)
-      if (media !== null && !isTrash(media.bucketId)) await parts.render(media)
-      return true
+      if (media !== null && !isTrash(media.bucketId)) await render(media)
+      return null
     } catch (error) {
-      if (error instanceof PictureTaskPreempted) return false
-      if (error instanceof Fault) return true
-      if (!isStopped) onFailure(id, error)
-      return true
+      if (error instanceof PictureTaskPreempted) return 'preempted'
+      const isFault = (codes: readonly FaultCode[]) => error instanceof Fault && codes.includes(error.code)
+      if (!isStopped && !isFault(unreportedFaults)) onFailure(id, error)
+      return isFault(temporaryFaults) ? 'fault' : null
     }
   }
 
   /** Resolves after this time in milliseconds, or as soon as no uploads arrive. */
-  async function restFor(time: number): Promise<void> {
-    const until = performance.now() + time
-    while (!isStopped && performance.now() < until && performance.now() - lastUploadAt < quietTime)
-      await setTimeout(quietTime, undefined, { ref: false })
+  async function restWhileUploading(time: number): Promise<void> {
+    const end = now() + time
+    while (!isStopped && now() < end && now() - lastUploadAt < quietTime)
+      await rest(Math.min(quietTime, end - now()))
   }
 
   /** One item at a time, and none while requests use the workers. */
-  function createLane(own: Pick<PictureWorkers, 'whenIdle'>, others: Pick<PictureWorkers, 'whenIdle'>) {
-    const queue = createPictureQueue<QueuedItem>(maxWaiting)
+  function createQueue(own: Pick<PictureWorkers, 'whenIdle'>, others: Pick<PictureWorkers, 'whenIdle'>) {
+    const waiting = createPictureQueue<QueuedItem>(maxWaiting)
     let isWorking = false
 
     async function work(): Promise<void> {
       while (!isStopped) {
         await others.whenIdle()
         await own.whenIdle()
-        const next = queue.take(() => 0, 1)
+        const next = waiting.take(() => 0, 1)
         if (next === null || isStopped) break
-        const startedAt = performance.now()
-        const isDone = await render(next.id)
+        const startedAt = now()
+        const reason = await attempt(next.id)
+        const duration = now() - startedAt
         next.attempts += 1
-        if (!isDone && !isStopped && next.attempts < maxAttempts) queue.add(next, true)
-        await restFor(restFactor * (performance.now() - startedAt))
+        if (reason !== null && !isStopped && next.attempts < maxAttempts) waiting.add(next, true)
+        if (reason === 'fault') await rest(faultRest)
+        else await restWhileUploading(restFactor * duration)
       }
       isWorking = false
     }
 
     return {
-      queue,
+      waiting,
       add(item: QueuedItem): void {
         // The newest first, as the gallery shows them.
-        queue.add(item, true)
-        queue.overflow(item)
+        waiting.add(item, true)
+        waiting.overflow(item)
         if (isWorking) return
         isWorking = true
         // After the response to the upload.
@@ -112,22 +146,22 @@ export function createRenderAhead(parts: {
     }
   }
 
-  const lanes = { decoded: createLane(workers, toolWorkers), extracted: createLane(toolWorkers, workers) }
+  const queues = { decoded: createQueue(workers, toolWorkers), extracted: createQueue(toolWorkers, workers) }
 
   return {
     add(bucketId, { id, contentType, width, height }) {
-      lastUploadAt = performance.now()
+      lastUploadAt = now()
       if (isStopped) return
       if (!hasVariants(contentType, tools) || (width ?? 0) * (height ?? 0) > maxPixels) return
-      const lane = toolFor(contentType) === null ? lanes.decoded : lanes.extracted
-      lane.add({ bucket: `${bucketId}`, id, attempts: 0 })
+      const queue = toolFor(contentType) === null ? queues.decoded : queues.extracted
+      queue.add({ bucket: `${bucketId}`, id, attempts: 0 })
     },
     get length() {
-      return lanes.decoded.queue.length + lanes.extracted.queue.length
+      return queues.decoded.waiting.length + queues.extracted.waiting.length
     },
     stop() {
       isStopped = true
-      for (const { queue } of Object.values(lanes)) queue.clear()
+      for (const { waiting } of Object.values(queues)) waiting.clear()
     },
   }
 }

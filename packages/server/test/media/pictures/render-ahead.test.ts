@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { BucketId, Media, NewMedia } from '../../../src/catalog/records.ts'
 import { Fault } from '../../../src/core/fault.ts'
@@ -7,26 +6,42 @@ import { PictureTaskPreempted } from '../../../src/media/pictures/picture-errors
 import { createRenderAhead } from '../../../src/media/pictures/render-ahead.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
-/** A queue whose items wait until `begin` is called, and the ids that it has rendered. */
-function heldQueue(media: TemporaryMedia, render: (item: Media) => Promise<void> = async () => undefined) {
+/** A queue whose items wait until `begin` is called, the ids that it has rendered, and its rests. Only rests and the test take time. */
+function heldQueue(
+  media: TemporaryMedia,
+  render: (item: Media) => Promise<void> = async () => undefined,
+  onRest: () => void = () => undefined,
+) {
   const idle = Promise.withResolvers<void>()
   const rendered: string[] = []
   const failures: unknown[] = []
+  const rests: number[] = []
+  const clock = { time: 0 }
   const workers = { whenIdle: () => idle.promise }
-  const queue = createRenderAhead({
-    catalog: media.catalog,
-    async render(item) {
-      rendered.push(item.id)
-      await render(item)
+  const queue = createRenderAhead(
+    {
+      catalog: media.catalog,
+      async render(item) {
+        rendered.push(item.id)
+        await render(item)
+      },
+      workers,
+      toolWorkers: workers,
+      tools: new Map([['ffmpeg', '/usr/bin/ffmpeg']]),
+      maxPixels: 100,
+      onFailure: (_id, error) => failures.push(error),
     },
-    workers,
-    toolWorkers: workers,
-    tools: new Map([['ffmpeg', '/usr/bin/ffmpeg']]),
-    maxPixels: 100,
-    onFailure: (_id, error) => failures.push(error),
-  })
+    {
+      now: () => clock.time,
+      async rest(time) {
+        rests.push(time)
+        clock.time += time
+        onRest()
+      },
+    },
+  )
   const { add, stop } = queue
-  return { add, stop, queue, rendered, failures, begin: idle.resolve }
+  return { add, stop, queue, rendered, failures, rests, clock, begin: idle.resolve }
 }
 
 const picture = { contentType: 'image/png', width: 10, height: 10 }
@@ -121,25 +136,44 @@ test('V16 a render that has given way to requests is tried again, a few times; o
   expect(failures).toEqual([error])
 })
 
-test('V16 while uploads arrive, the queue rests longer after a render than the render took', async () => {
+test('V16 while uploads arrive, the queue rests nine times as long as a render took', async () => {
+  await using media = await temporaryMedia()
+  const bucketId = await media.bucket('default')
+  const [last, second, first] = await storePictures(media, {}, {}, {})
+  const text = { ...picture, id: newMediaId(), contentType: 'text/plain' }
+  const { add, rendered, rests, clock, begin } = heldQueue(
+    media,
+    async () => {
+      clock.time += 30
+    },
+    () => {
+      if (rendered.length === 1) add(bucketId, text)
+    },
+  )
+  for (const item of [last, second, first]) if (item) add(bucketId, item)
+  begin()
+  await expect.poll(() => rendered).toEqual([first?.id, second?.id, last?.id])
+  // The last upload is less than 100 ms before the end of the second render, and more than that before the end of the last one.
+  expect(rests).toEqual([100, 100, 70, 100])
+})
+
+test('V16 after a fault of the storage, which is reported, the queue rests and tries the item again', async () => {
   await using media = await temporaryMedia()
   const bucketId = await media.bucket('default')
   const [second, first] = await storePictures(media, {}, {})
-  const uploads: string[] = []
-  const { add, rendered, begin } = heldQueue(media, async ({ id }) => {
-    if (id === first?.id) await setTimeout(100)
-    uploads.push(id)
+  const faults = (['storage-unavailable', 'overloaded', 'variants-busy'] as const).map(
+    (code) => new Fault(code, 'The storage cannot be reached.'),
+  )
+  const left = [...faults]
+  const { add, rendered, failures, rests, begin } = heldQueue(media, async () => {
+    const fault = left.shift()
+    if (fault) throw fault
   })
   for (const item of [second, first]) if (item) add(bucketId, item)
   begin()
-  const text = { ...picture, id: newMediaId(), contentType: 'text/plain' }
-  while (uploads.length === 0 || uploads.at(-1) !== second?.id) {
-    add(bucketId, text)
-    uploads.push(rendered.length === 1 ? 'upload' : 'before')
-    await setTimeout(5)
-  }
-  const end = uploads.indexOf(first?.id ?? '')
-  const during = uploads.slice(0, end).filter((upload) => upload === 'upload').length
-  const after = uploads.slice(end).filter((upload) => upload === 'upload').length
-  expect(after).toBeGreaterThan(during)
+  await expect.poll(() => rendered.at(-1)).toBe(second?.id)
+  expect(rendered).toEqual([...Array(4).fill(first?.id), second?.id])
+  expect(rests).toEqual([10_000, 10_000, 10_000])
+  // Requests report `variants-busy` to their clients.
+  expect(failures).toEqual(faults.slice(0, 2))
 })
