@@ -131,14 +131,14 @@ const empty = `
   CREATE SCHEMA public;
   GRANT USAGE ON SCHEMA public TO PUBLIC`
 
-/** Returns the URL of an empty database, and a function that ends all connections to it and drops what it contains. */
-export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+/** Returns the URL of an empty database, and a function that ends all connections to it and empties it for another test. */
+export async function createDatabase(): Promise<{ url: string; release(): Promise<void> }> {
   port ??= sharedPort()
   const url = urlOf(await port)
   const name = emptied.pop() ?? (await newDatabase(url('postgres')))
   return {
     url: url(name),
-    async drop() {
+    async release() {
       await onServer(url(name), empty)
       emptied.push(name)
     },

@@ -39,7 +39,7 @@ function copiedItems(target: string): number {
 describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
   test('F11 rows and bytes move to PostgreSQL and a directory, and back, with the same URLs, tokens and order', async () => {
     await using directory = await temporaryDirectory()
-    const { url, drop } = await createDatabase()
+    const { url, release } = await createDatabase()
     const [first, second, third] = ['first', 'second', 'third'].map((name) => join(directory.path, name))
     if (!first || !second || !third) throw new Error('no directories')
     const postgres = { MEDIABUCKET_DATABASE_URL: url, MEDIABUCKET_DATA: second }
@@ -73,7 +73,7 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       expect(await last.stop()).toBe(0)
       expect(await fsck(third, '--verify-bytes')).toMatchObject({ code: 0, found: {} })
     } finally {
-      await drop()
+      await release()
     }
   })
 
@@ -99,12 +99,12 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       expect(urls).toEqual(listed)
       expect(await brokenItems(later, urls, authorization)).toEqual([])
     } finally {
-      await Promise.all([first.drop(), second.drop()])
+      await Promise.all([first.release(), second.release()])
     }
   })
 
   test('F11 only the rows move where the directory stays', async () => {
-    const { url, drop } = await createDatabase()
+    const { url, release } = await createDatabase()
     await using directory = await temporaryDirectory()
     try {
       const server = await startServer(base, directory.path)
@@ -121,7 +121,7 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       // The old catalog is still there, but the bytes belong to the new one.
       await expect(startServer(base, directory.path)).rejects.toThrow('holds the bytes of another catalog')
     } finally {
-      await drop()
+      await release()
     }
   })
 })

@@ -3,10 +3,10 @@ import { createDatabase } from '../../../../test/harness/postgres.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 
-/** The URL of an empty database that is dropped when the test ends. */
+/** The URL of an empty database that is released when the test ends. */
 export async function freshDatabase(): Promise<string> {
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
+  const { url, release } = await createDatabase()
+  onTestFinished(release)
   return url
 }
 

@@ -6,8 +6,8 @@ import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { newBucket } from './samples.ts'
 
 test.skipIf(!canUsePostgres)('a start waits for a transaction that an ended process has left', async () => {
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
+  const { url, release } = await createDatabase()
+  onTestFinished(release)
   const catalog = await openPostgresCatalog({ url, role: 'command' })
   onTestFinished(() => catalog.close())
   const bucketId = await newBucket(catalog, 'b')

@@ -24,8 +24,8 @@ function newDirectory() {
 }
 
 async function newDatabase() {
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
+  const { url, release } = await createDatabase()
+  onTestFinished(release)
   return {
     open: () => openPostgresCatalog({ url, role: 'command' }),
     openSource: () => openPostgresSource(url),
