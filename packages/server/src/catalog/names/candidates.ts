@@ -43,26 +43,34 @@ interface Intersection {
   isDamaged: boolean
 }
 
+/** Those of one segment. */
+interface Candidates {
+  /** The numbers of all items that the terms and the filters may select, ascending. */
+  readonly numbers: number[]
+  /** Whether the segment has no items of the time range, so that none of its lists was read. */
+  readonly isSkipped: boolean
+}
+
 /** For each block of a segment, whether it may have items of the time range. */
-export const blocksInTime = ({ times }: Segment, { from, to }: Pick<Filter, 'from' | 'to'>): boolean[] =>
+const blocksInTime = ({ times }: Segment, { from, to }: Filter): boolean[] =>
   readTimes(times).map(([first, last]) => last >= (from ?? last) && first < (to ?? Infinity) && first <= last)
 
 /**
- * Returns a function that finds the candidates of segments: the numbers of all items that the terms and the filters may select, ascending,
- * for each segment in the order given. It reads those lists first that excluded most items of the previous segments, and none that the
- * others make useless.
+ * Returns a function that finds the candidates of each segment, in the order given. It reads those lists first that excluded most items of
+ * the previous segments, and none that the others make useless.
  */
 export function createCandidates(
-  { terms, kind, from, to }: Filter,
+  filter: Filter,
   { keys: keysAtOnce }: GroupSizes,
-): (group: readonly Segment[]) => Generator<NameReads, number[][], NameResults> {
+): (group: readonly Segment[]) => Generator<NameReads, Candidates[], NameResults> {
+  const { terms, kind } = filter
   let keys = [...(kind === null ? [] : [kindKey(kind)]), ...searchKeys(terms)]
   /** The share of the items that the list of each key left, when it was last intersected. */
   const shares = new Map(keys.map((key) => [key, 0]))
 
   const begin = (segment: Segment): Intersection => ({
     segment,
-    isInTime: blocksInTime(segment, { from, to }),
+    isInTime: blocksInTime(segment, filter),
     bitmap: null,
     count: segment.size,
     isDamaged: false,
@@ -108,7 +116,10 @@ export function createCandidates(
     }
     keys = keys.toSorted((one, other) => (shares.get(one) ?? 0) - (shares.get(other) ?? 0))
     const marksOf = new Map(marks.map((entry) => [entry.block, entry]))
-    return entries.map((entry) => numbersOf(entry, marksOf))
+    return entries.map((entry) => ({
+      numbers: numbersOf(entry, marksOf),
+      isSkipped: !entry.isInTime.includes(true),
+    }))
   }
 }
 

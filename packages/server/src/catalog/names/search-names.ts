@@ -1,7 +1,7 @@
 import { matchesName } from '../../core/name-search.ts'
 import { kindOf } from '../item-kinds.ts'
 import type { Item, ItemPlace, ItemSelection } from '../records.ts'
-import { blocksInTime, createCandidates, type GroupSizes } from './candidates.ts'
+import { createCandidates, type GroupSizes } from './candidates.ts'
 import { type NameReads, type NameResults, noReads } from './name-reads.ts'
 import type { Segment } from './segments.ts'
 
@@ -9,7 +9,7 @@ import type { Segment } from './segments.ts'
 const budget = 40_000
 const itemCost = 4
 const segmentCost = 100
-/** Without items of the chosen time: no posting list of it is read. */
+/** The cost of a segment without items of the chosen time, whose posting lists are not read. */
 const skippedSegmentCost = 10
 /** Items that are read together, at first and at most. */
 const [firstBatch, largestBatch] = [64, 512]
@@ -96,13 +96,14 @@ export function* searchNames(
       // No more than the budget allows, however large the group is.
       end = start + Math.ceil(left / segmentCost)
       const some = group.slice(start, end)
-      for (const found of yield* candidates(some)) {
-        const inRange = found.filter((seq) => seq >= low && seq < high)
+      let cost = 0
+      for (const { numbers, isSkipped } of yield* candidates(some)) {
+        cost += isSkipped ? skippedSegmentCost : segmentCost
+        const inRange = numbers.filter((seq) => seq >= low && seq < high)
         const stopped = yield* examine(isNewest ? inRange.reverse() : inRange)
         if (stopped !== null) return stopped
       }
-      for (const segment of some)
-        left -= blocksInTime(segment, selection).includes(true) ? segmentCost : skippedSegmentCost
+      left -= cost
       const last = some.at(-1)
       if (left <= 0 && last) return isNewest ? last.first : last.first + last.size - 1
     }
