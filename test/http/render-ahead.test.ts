@@ -107,8 +107,8 @@ test('V16 a request overtakes the items that wait to be rendered ahead, also one
   const waiting = (await scrape(server)).value('render_ahead_items') ?? 0
   expect(waiting).toBeGreaterThan(20)
   // The newest items are rendered first.
-  const [last = ''] = ids
-  expect((await requestThumb(server, last)).status).toBe(200)
+  const [oldest = ''] = ids
+  expect((await requestThumb(server, oldest)).status).toBe(200)
   expect(await countRendered(server)).toBeLessThan(20)
   await until('all are rendered', async () => (await countRendered(server)) === ids.length)
   expect(await renderCount(server)).toBe(ids.length)

@@ -49,9 +49,9 @@ export function startThumbnailWorkers(
   const missing = missingPackages(tools)
   if (missing.length > 0)
     log.info(`for pictures of videos, PDF and HEIC files, install these packages too: ${missing.join(' ')}`)
-  const shared = { catalog, workers, toolWorkers, tools, maxPixels: config.variantMegapixels * 1e6 }
+  const pictureParts = { catalog, workers, toolWorkers, tools, maxPixels: config.variantMegapixels * 1e6 }
   const variants = createVariants({
-    ...shared,
+    ...pictureParts,
     blobs,
     openBytes,
     hasRoom: space.hasRoom,
@@ -73,7 +73,7 @@ export function startThumbnailWorkers(
   // The gallery requests this variant in this format.
   const thumb = createVariantList(config.variants).find('thumb', 'avif')
   const ahead = createRenderAhead({
-    ...shared,
+    ...pictureParts,
     render: async (media) => thumb && variants.renderAhead(media, thumb),
     onFailure: (id, err) =>
       log.warn({ id, err }, 'a variant could not be generated ahead of its first request'),

@@ -97,7 +97,10 @@ export function createVariants(
     }
   }
 
-  /** A variant is served only while the bytes of its picture are (docs/interface.md V7). A file is checked by the same read. */
+  /**
+   * A variant is served only while the bytes of its picture are (docs/interface.md V7). If they are in a file, the read of the variant checks
+   * that too.
+   */
   async function openStored(media: Media, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
     const isFile = !media.isDamaged && media.contentId === null
     if (!isFile) await openAndClose(media)
@@ -114,7 +117,7 @@ export function createVariants(
     return opened
   }
 
-  function requirePictured(contentType: string): void {
+  function requireTypeWithVariants(contentType: string): void {
     const tool = toolFor(contentType)
     if (tool === null ? isDecoded(contentType) : tools.has(tool)) return
     const reason =
@@ -126,7 +129,7 @@ export function createVariants(
 
   return {
     async open(media, variant, wholeUpTo = 0) {
-      requirePictured(media.contentType)
+      requireTypeWithVariants(media.contentType)
       const stored = await openStored(media, variant, wholeUpTo)
       if (stored !== null) return stored
       const picture = await openAndClose(media)
@@ -137,7 +140,7 @@ export function createVariants(
     },
 
     async renderAhead(media, variant) {
-      requirePictured(media.contentType)
+      requireTypeWithVariants(media.contentType)
       if (!hasRoom()) return
       const stored = await openStored(media, variant, 0)
       if (stored !== null) return stored.close()
