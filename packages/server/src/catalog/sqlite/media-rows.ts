@@ -32,7 +32,7 @@ interface AddedMedia extends NewMediaContent {
   readonly item: NewMedia & Partial<Preview>
 }
 
-/** Inserts one row with its bytes. Updates no counters. */
+/** Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside. */
 export function prepareInsertItem(
   db: DatabaseSync,
 ): (bucketId: BucketId, seq: number, added: AddedMedia) => void {
@@ -40,8 +40,11 @@ export function prepareInsertItem(
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash, duration,
       item_expires_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const contents = prepareContentRows(db)
   return (bucketId, seq, { item, bytes }) => {
+    if (bytes === null && integer(one(isRetired, item.id) ?? [], 0) === 1)
+      throw new Error('the bytes of this item were set aside by a check')
     insert.run(
       bucketId,
       seq,

@@ -17,6 +17,7 @@ import { auditLog } from './migrations/0013-audit-log.ts'
 import { privateBuckets } from './migrations/0014-private-buckets.ts'
 import { removeMetadata } from './migrations/0015-remove-metadata.ts'
 import { itemExpiry } from './migrations/0016-item-expiry.ts'
+import { retiredByCode } from './migrations/0017-retired-by-code.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -38,6 +39,7 @@ const migrations: readonly string[] = [
   privateBuckets,
   removeMetadata,
   itemExpiry,
+  retiredByCode,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */
