@@ -1,5 +1,5 @@
 import type { FreeSpace, SpaceClaim } from './space/free-space.ts'
-import type { IncomingFile, StoreMedia } from './store-media.ts'
+import type { IncomingFile, IncomingFiles, StoreMedia } from './store-media.ts'
 import type { StoreSmallFile } from './store-small-file.ts'
 import type { AppendUpload } from './uploads/append-upload.ts'
 import type { CreateUpload } from './uploads/create-upload.ts'
@@ -47,13 +47,16 @@ export const appendUploadWithSpaceCheck =
   }
 
 async function* countedFiles(
-  files: AsyncIterable<IncomingFile>,
+  files: IncomingFiles,
   claim: SpaceClaim,
-): AsyncGenerator<IncomingFile> {
-  for await (const file of files) {
-    if (file.whole) claim.arrived(file.whole.byteLength)
-    yield file.whole ? file : { ...file, source: counted(file.source, claim) }
-  }
+): AsyncGenerator<readonly IncomingFile[]> {
+  for await (const group of files) yield group.map((file) => countedFile(file, claim))
+}
+
+function countedFile(file: IncomingFile, claim: SpaceClaim): IncomingFile {
+  if (!(file.body instanceof Uint8Array)) return { ...file, body: counted(file.body, claim) }
+  claim.arrived(file.body.byteLength)
+  return file
 }
 
 async function* counted(source: AsyncIterable<Uint8Array>, claim: SpaceClaim): AsyncGenerator<Uint8Array> {

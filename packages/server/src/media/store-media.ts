@@ -16,12 +16,14 @@ import { createQuotaReservations, noReservation, type QuotaReservation } from '.
 
 /** A file being received; `filename` and `declaredType` are as sent by the client. */
 export interface IncomingFile {
-  /** All bytes, if they have arrived already. Valid until the next file is requested. The source yields the same bytes. */
-  readonly whole?: Uint8Array | null
-  readonly source: AsyncIterable<Uint8Array>
+  /** All bytes if they have arrived already, otherwise their source. Valid until the next files are requested. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
   readonly filename: string | null
   readonly declaredType: string | null
 }
+
+/** Files in groups that arrive together. */
+export type IncomingFiles = AsyncIterable<readonly IncomingFile[]>
 
 interface StoreOptions {
   readonly by: Actor
@@ -36,7 +38,7 @@ interface StoreOptions {
 
 export type StoreMedia = (
   bucket: UploadBucket,
-  files: AsyncIterable<IncomingFile>,
+  files: IncomingFiles,
   options: StoreOptions,
 ) => Promise<Stored>
 
@@ -62,7 +64,7 @@ export function storeMediaOperation(
 
   async function receiveAll(
     bucket: UploadBucket,
-    files: AsyncIterable<IncomingFile>,
+    files: IncomingFiles,
     reservation: QuotaReservation,
     receiver: FileReceiver,
     { declaredBytes = 0, atMost = null, expiresAt = null }: StoreOptions,
@@ -70,31 +72,35 @@ export function storeMediaOperation(
     const arrivals: Arrival[] = []
     const received: { file: ReceivedFile }[] = []
     let bytes = 0
-    async function* reserving(source: IncomingFile['source']): AsyncGenerator<Uint8Array> {
+    async function* reserving(
+      source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    ): AsyncGenerator<Uint8Array> {
       for await (const chunk of source) {
         bytes += chunk.byteLength
         await reservation.hold({ items: arrivals.length + 1, bytes })
         yield chunk
       }
     }
+    async function receiveOne({ body, filename, declaredType }: IncomingFile): Promise<void> {
+      const [whole, source] = body instanceof Uint8Array ? [body, [body]] : [null, body]
+      await reservation.hold({ items: arrivals.length + 1, bytes: bytes + (whole?.byteLength ?? 0) })
+      const id = newId()
+      const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
+      if (inMemory) bytes += inMemory.size
+      const file = inMemory ?? (await receiver.receive(id, reserving(source), maxFileSize, atMost))
+      received.push({ file })
+      const { item, stored } = await newItem(parts, file, bucket, {
+        ...{ id, filename, declaredType, expiresAt },
+        createdAt: now(),
+      })
+      arrivals.push({ sent: { filename, declaredType, sha256: file.sha256 }, file: stored, item })
+      if (stored === file) return
+      received.push({ file: stored })
+      await blobs.discard(blobsOf([{ file }]))
+    }
     try {
       await reservation.hold({ items: 1, bytes: declaredBytes })
-      for await (const { source, whole = null, filename, declaredType } of files) {
-        await reservation.hold({ items: arrivals.length + 1, bytes: bytes + (whole?.byteLength ?? 0) })
-        const id = newId()
-        const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
-        if (inMemory) bytes += inMemory.size
-        const file = inMemory ?? (await receiver.receive(id, reserving(source), maxFileSize, atMost))
-        received.push({ file })
-        const { item, stored } = await newItem(parts, file, bucket, {
-          ...{ id, filename, declaredType, expiresAt },
-          createdAt: now(),
-        })
-        arrivals.push({ sent: { filename, declaredType, sha256: file.sha256 }, file: stored, item })
-        if (stored === file) continue
-        received.push({ file: stored })
-        await blobs.discard(blobsOf([{ file }]))
-      }
+      for await (const group of files) for (const file of group) await receiveOne(file)
     } catch (error) {
       await blobs.discard(blobsOf(received))
       throw error

@@ -4,10 +4,10 @@ import { createMediaIds } from '../core/media-id.ts'
 import { type CommitCatalog, commitFilesOperation, type RequestKey, type Stored } from './commit-files.ts'
 import { type ItemParts, newItem, type OnStored, type UploadBucket } from './new-item.ts'
 import { type FileReceiver, receivedBytes } from './receive-files.ts'
-import type { IncomingFile, StoreMedia } from './store-media.ts'
+import type { IncomingFile, IncomingFiles, StoreMedia } from './store-media.ts'
 
 /** A file that has arrived completely; `filename` and `declaredType` are as sent by the client. */
-interface WholeFile extends Omit<IncomingFile, 'source'> {
+interface WholeFile extends Omit<IncomingFile, 'body'> {
   readonly bytes: Uint8Array
   /** When the item expires; null or left out for never. */
   readonly expiresAt?: number | null
@@ -43,7 +43,7 @@ export function storeSmallFileOperation(
     const size = sent.bytes.byteLength
     const receiver = newReceiver()
     if (!receiver.reserve(size))
-      return storeMedia(bucket, asStream(sent), {
+      return storeMedia(bucket, alone({ ...sent, body: sent.bytes }), {
         ...{ by, key, declaredBytes: size, atMost: size },
         expiresAt: sent.expiresAt ?? null,
       })
@@ -59,10 +59,6 @@ export function storeSmallFileOperation(
   }
 }
 
-async function* asStream({ bytes, filename, declaredType }: WholeFile): AsyncGenerator<IncomingFile> {
-  yield { source: inOneChunk(bytes), filename, declaredType }
-}
-
-async function* inOneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
+async function* alone(file: IncomingFile): IncomingFiles {
+  yield [file]
 }

@@ -103,7 +103,7 @@ describe('storing', () => {
     async function* files() {
       for (const name of ['first', 'second']) {
         order.push(`${name} is requested`)
-        yield { source: chunks(name), filename: null, declaredType: null }
+        yield [{ body: chunks(name), filename: null, declaredType: null }]
       }
     }
     await storing(media)(await media.bucket('default'), files())
@@ -176,7 +176,7 @@ describe('small and large files', () => {
 
 describe('U2: all or none', () => {
   const broken = {
-    source: chunksOf(randomBytes(9000), 1000, new Error('gone')),
+    body: chunksOf(randomBytes(9000), 1000, new Error('gone')),
     filename: null,
     declaredType: null,
   }

@@ -109,12 +109,12 @@ export const file = (
   bytes: Uint8Array,
   filename: string | null = null,
   declaredType: string | null = null,
-): IncomingFile => ({ source: chunksOf(bytes), filename, declaredType })
+): IncomingFile => ({ body: chunksOf(bytes), filename, declaredType })
 
 /** Yields the files, then throws `failure` if there is one. */
-export async function* incoming(...files: (IncomingFile | Error)[]): AsyncGenerator<IncomingFile> {
+export async function* incoming(...files: (IncomingFile | Error)[]): AsyncGenerator<readonly IncomingFile[]> {
   for (const item of files) {
     if (item instanceof Error) throw item
-    yield item
+    yield [item]
   }
 }

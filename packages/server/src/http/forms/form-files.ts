@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 import { essenceOf } from '../../core/media-type.ts'
-import type { IncomingFile } from '../../media/store-media.ts'
+import type { IncomingFile, IncomingFiles } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { dispositionFilename } from '../headers/content-disposition.ts'
 import { parseParameters } from '../headers/parameters.ts'
@@ -10,33 +10,36 @@ import { malformedForm } from './form-errors.ts'
 import { type Part, readParts } from './read-parts.ts'
 
 /**
- * Yields the file parts of a form as they arrive and skips its fields (docs/interface.md U1). Throws before the body is
+ * Yields the file parts of a form as they arrive, those that arrive together as one group, and skips its fields (docs/interface.md U1). Throws before the body is
  * read where the headers of the request are malformed.
  */
 export function readFormFiles(
   request: IncomingMessage,
   readBody: BodyReader,
   maxParts: number,
-): AsyncIterable<IncomingFile> {
+): IncomingFiles {
   const boundary = parseBoundary(request.headers['content-type'] ?? '')
   return readFilesBetween(boundary, readBody(request), maxParts)
 }
 
-/** Yields the files of a form with this boundary. */
+/** Yields the files of a form with this boundary. `minStreamed` is that of readParts. */
 export async function* readFilesBetween(
   boundary: string,
   bytes: AsyncIterable<Uint8Array>,
   maxParts: number,
-): AsyncGenerator<IncomingFile> {
+  minStreamed?: number,
+): AsyncGenerator<readonly IncomingFile[]> {
   let hasFile = false
-  for await (const part of readParts(bytes, boundary, maxParts)) {
-    const file = parseFilePart(part)
-    if (file === null) {
-      await skipField(part.body)
-      continue
+  for await (const parts of readParts(bytes, boundary, maxParts, minStreamed)) {
+    const files: IncomingFile[] = []
+    for (const part of parts) {
+      const file = parseFilePart(part)
+      if (file === null) await skipField(part.body)
+      else files.push(file)
     }
+    if (files.length === 0) continue
     hasFile = true
-    yield file
+    yield files
   }
   if (!hasFile)
     throw new Fault(
@@ -46,7 +49,7 @@ export async function* readFilesBetween(
 }
 
 /** Returns null where the part is a field. Throws Fault `form-malformed`. */
-function parseFilePart({ headers, body, whole }: Part): IncomingFile | null {
+function parseFilePart({ headers, body }: Part): IncomingFile | null {
   const disposition = parseParameters(headers.get('content-disposition') ?? '')
   if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
     throw malformedForm('every part needs a Content-Disposition of form-data with a name')
@@ -60,13 +63,13 @@ function parseFilePart({ headers, body, whole }: Part): IncomingFile | null {
   const declaredType = headers.get('content-type') ?? null
   if (filename !== null) {
     const isEscaped = !disposition.parameters.has('filename*')
-    return { source: body, whole, filename: isEscaped ? unescapeName(filename) : filename, declaredType }
+    return { body, filename: isEscaped ? unescapeName(filename) : filename, declaredType }
   }
   // RFC 7578, section 4.4: text/plain unless another type is given.
   const type = essenceOf(declaredType ?? 'text/plain')
   if (type.startsWith('multipart/'))
     throw malformedForm('a part contains parts; send each file as a part of the form')
-  return isFieldType(type) ? null : { source: body, whole, filename, declaredType }
+  return isFieldType(type) ? null : { body, filename, declaredType }
 }
 
 /** The types of fields. A part of any other type is a file, even without a filename. */
@@ -76,9 +79,9 @@ const isFieldType = (type: string): boolean =>
 /** The largest size of a field. Bytes. */
 const maxFieldSize = 1_000_000
 
-async function skipField(field: AsyncIterable<Uint8Array>): Promise<void> {
+async function skipField(field: Part['body']): Promise<void> {
   let size = 0
-  for await (const chunk of field) {
+  for await (const chunk of field instanceof Uint8Array ? [field] : field) {
     size += chunk.byteLength
     if (size > maxFieldSize)
       throw new Fault('body-too-large', `A field of a form may have at most ${maxFieldSize} bytes.`)

@@ -41,6 +41,19 @@ export class FormInput {
     return true
   }
 
+  /** The number of bytes that have arrived and are not consumed. */
+  get length(): number {
+    return this.#buffer.length - this.#at
+  }
+
+  /** Returns what `take` returns. If it is null, nothing is consumed. */
+  takeIfComplete<T>(take: () => T | null): T | null {
+    const at = this.#at
+    const taken = take()
+    if (taken === null) this.#at = at
+    return taken
+  }
+
   /**
    * Takes the bytes up to the next delimiter (RFC 2046, section 5.1.1) and consumes the delimiter. Null if it has not
    * arrived, and if the bytes are malformed, which readToDelimiter reports.

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
-import type { IncomingFile } from '../../media/store-media.ts'
+import type { IncomingFile, IncomingFiles } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { dispositionFilename } from '../headers/content-disposition.ts'
 import { parseParameters } from '../headers/parameters.ts'
@@ -21,9 +21,9 @@ export function rawFileHeaders({
 }
 
 /** Yields a raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
-export const readRawFile = (request: IncomingMessage, readBody: BodyReader): AsyncIterable<IncomingFile> =>
-  yieldFile({ ...rawFileHeaders(request), source: readBody(request) })
+export const readRawFile = (request: IncomingMessage, readBody: BodyReader): IncomingFiles =>
+  yieldFile({ ...rawFileHeaders(request), body: readBody(request) })
 
-async function* yieldFile(file: IncomingFile): AsyncGenerator<IncomingFile> {
-  yield file
+async function* yieldFile(file: IncomingFile): AsyncGenerator<readonly IncomingFile[]> {
+  yield [file]
 }

@@ -6,41 +6,47 @@ import { FormInput } from './form-input.ts'
 export interface Part {
   /** Keyed by names in lower case; the values are decoded as Latin-1. */
   readonly headers: ReadonlyMap<string, string>
-  /** The body, if it has arrived completely, otherwise null. Valid until the next part is requested. */
-  readonly whole: Uint8Array | null
-  /** Can be left unread. */
-  readonly body: AsyncIterable<Uint8Array>
+  /** All bytes if they have arrived already, otherwise their source, which can be left unread. Valid until the next parts are requested. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
 }
 
 /** The limit for the headers of a part, and for the rest of a boundary line. Bytes. */
 const maxHeaderSize = 16_384
 
 /**
- * Yields the parts of a multipart body (RFC 2046, section 5.1.1) as they arrive. Requesting the next part skips the unread
- * rest of the current one. The body is read to its end, so that a part after the last boundary is found.
- * Throws Fault `form-malformed`, `parts-too-many` and `upload-incomplete`, and the errors of the source.
+ * Yields the parts of a multipart body (RFC 2046, section 5.1.1) as they arrive: together those that have arrived completely, and each
+ * other part alone. Requesting the next parts skips the unread rest of this one. The body is read to its end, so that a part after
+ * the last boundary is found. While fewer than `minStreamed` bytes of a part have arrived, it may arrive completely with the next bytes,
+ * so it is not yielded. Throws Fault `form-malformed`, `parts-too-many` and `upload-incomplete`, and the errors of the source.
  */
 export async function* readParts(
   source: AsyncIterable<Uint8Array>,
   boundary: string,
   maxParts: number,
-): AsyncGenerator<Part, void, void> {
+  minStreamed = 16_384,
+): AsyncGenerator<readonly Part[], void, void> {
   const input = new FormInput(source, boundary)
+  let count = 0
+  const countPart = () => {
+    count += 1
+    if (count > maxParts) throw new Fault('parts-too-many', `A form may have at most ${maxParts} parts.`)
+  }
   try {
     if (!(await input.readMore())) return
     if (!(await skipToDelimiter(input))) throw malformedForm('the body does not contain its boundary')
-    for (let count = 1; ; count += 1) {
-      if (isClosing(input.takeLine(maxHeaderSize) ?? (await readLine(input)))) break
-      if (count > maxParts) throw new Fault('parts-too-many', `A form may have at most ${maxParts} parts.`)
-      const headerBlock = input.takeHeaderBlock(maxHeaderSize) ?? (await readHeaderBlock(input))
-      const headers = parsePartHeaders(headerBlock, boundary)
-      const whole = input.takeToDelimiter()?.subarray(blankLine) ?? null
-      if (whole !== null) {
-        yield { headers, whole, body: inOneChunk(whole) }
-        continue
+    for (;;) {
+      const whole: Part[] = []
+      for (let part = takePart(input, boundary); part !== null; part = takePart(input, boundary)) {
+        countPart()
+        whole.push(part)
       }
+      if (whole.length > 0) yield whole
+      if (input.length < minStreamed && (await input.readMore())) continue
+      if (isClosing(input.takeLine(maxHeaderSize) ?? (await readLine(input)))) break
+      countPart()
+      const headerBlock = input.takeHeaderBlock(maxHeaderSize) ?? (await readHeaderBlock(input))
       const state: BodyState = { ended: false, blankLine }
-      yield { headers, whole, body: readBody(input, state) }
+      yield [{ headers: parsePartHeaders(headerBlock, boundary), body: readBody(input, state) }]
       while (!state.ended) for await (const _ of readBody(input, state));
     }
     input.insertLineBreak()
@@ -53,9 +59,15 @@ export async function* readParts(
 /** The length of the line break before the body of a part. */
 const blankLine = '\r\n'.length
 
-async function* inOneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  if (bytes.length > 0) yield bytes
-}
+/** Takes the next part. Takes nothing if it has not arrived completely, and at the closing delimiter. */
+const takePart = (input: FormInput, boundary: string): Part | null =>
+  input.takeIfComplete(() => {
+    const line = input.takeLine(maxHeaderSize)
+    const headerBlock = line === null || isClosing(line) ? null : input.takeHeaderBlock(maxHeaderSize)
+    const body = headerBlock === null ? null : input.takeToDelimiter()
+    if (headerBlock === null || body === null) return null
+    return { headers: parsePartHeaders(headerBlock, boundary), body: body.subarray(blankLine) }
+  })
 
 interface BodyState {
   ended: boolean
