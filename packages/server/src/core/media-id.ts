@@ -20,9 +20,12 @@ export const newMediaId = (): MediaId => randomBase32(shardLength + secretLength
 export const shardOf = (id: MediaId): string => id.slice(0, shardLength)
 
 /** Milliseconds for which new ids share a shard. */
-const shardTime = 1_000
+const shardTime = 20
 
-/** Creates ids. Ids of one second share a shard, so that concurrent uploads share the syncs of one directory. */
+/**
+ * Creates ids. Ids of nearly the same time share a shard: concurrent uploads share the syncs of one directory, and change few pages of the
+ * catalog's index of ids.
+ */
 export function createMediaIds(now: () => number): () => MediaId {
   const random = createRandomBase32()
   let shard = random(shardLength)

@@ -92,7 +92,7 @@ test('a media id has 28 characters, or 26 in the first version, and no path, URL
   }
 })
 
-test('ids of one second share the two characters of their shard, and their 26 random characters do not repeat', () => {
+test('ids of the same 20 ms share the two characters of their shard, and their 26 random characters do not repeat', () => {
   let time = 1_000
   const newId = createMediaIds(() => time)
   const [one, other] = [newId(), newId()]
@@ -103,9 +103,9 @@ test('ids of one second share the two characters of their shard, and their 26 ra
     time += step
     return shardOf(newId())
   }
-  expect(new Set(Array.from({ length: 999 }, () => shardsAfter(1)))).toEqual(new Set([shardOf(one)]))
+  expect(new Set(Array.from({ length: 19 }, () => shardsAfter(1)))).toEqual(new Set([shardOf(one)]))
   // Also if the clock is set back; one in a thousand is equal by chance.
-  for (const step of [1_000, -86_400_000])
+  for (const step of [20, -86_400_000])
     expect(new Set(Array.from({ length: 20 }, () => shardsAfter(step))).size).toBeGreaterThan(1)
 })
 
