@@ -50,14 +50,18 @@ async function* countedFiles(
   files: IncomingFiles,
   claim: SpaceClaim,
 ): AsyncGenerator<readonly IncomingFile[]> {
-  for await (const group of files) yield group.map((file) => countedFile(file, claim))
+  for await (const group of files) {
+    const arrived = group.reduce(
+      (sum, { body }) => sum + (body instanceof Uint8Array ? body.byteLength : 0),
+      0,
+    )
+    if (arrived > 0) claim.arrived(arrived)
+    yield group.map((file) => countedFile(file, claim))
+  }
 }
 
-function countedFile(file: IncomingFile, claim: SpaceClaim): IncomingFile {
-  if (!(file.body instanceof Uint8Array)) return { ...file, body: counted(file.body, claim) }
-  claim.arrived(file.body.byteLength)
-  return file
-}
+const countedFile = (file: IncomingFile, claim: SpaceClaim): IncomingFile =>
+  file.body instanceof Uint8Array ? file : { ...file, body: counted(file.body, claim) }
 
 async function* counted(source: AsyncIterable<Uint8Array>, claim: SpaceClaim): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
