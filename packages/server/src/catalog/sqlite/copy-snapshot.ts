@@ -75,7 +75,6 @@ export async function copySnapshot(source: string, target: string): Promise<void
     db.exec('COMMIT')
     contents.removeDeleted()
     createAll(db, 'index')
-    createAll(db, 'trigger')
     for (const name of ['user_version', 'application_id'])
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
   } finally {
@@ -224,7 +223,7 @@ function prepareLogLimit(db: DatabaseSync, source: string): () => void {
 
 const copiedInChunks: ReadonlySet<string> = new Set(['media', 'contents', 'audit_events'])
 
-type Kind = 'table' | 'index' | 'trigger'
+type Kind = 'table' | 'index'
 
 /** Omits the tables and indexes that SQLite creates itself. */
 const entries = (db: DatabaseSync, kind: Kind) =>
