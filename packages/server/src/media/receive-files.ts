@@ -4,10 +4,11 @@ import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import { createSharedMemory } from './shared-memory.ts'
 
 /** A small file, received completely into memory. The commit of its row stores the bytes in the catalog. */
 export interface ReceivedBytes {
-  /** The files of a request share buffers. Not usable after the commit. */
+  /** Files of `receiveWhole` share buffers. Not usable after the commit. */
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly size: number
   /** 32 bytes. */
@@ -54,34 +55,6 @@ const maxHeld = 16 * 1024 * 1024
 /** Of SHA-256. Bytes. */
 const digestLength = 32
 
-/** The longest buffer that several small files of a request share. Bytes. */
-const maxShared = 65_536
-
-/**
- * Returns a function that allocates memory. The commit passes each buffer to another thread, which takes as long as receiving a small
- * file, so small files share them. The unused part of a buffer is at most as long as what was allocated before it. `onAllocate` is
- * called with the length of each buffer.
- */
-function sharedMemory(onAllocate: (length: number) => void = () => undefined) {
-  let buffer = Buffer.allocUnsafeSlow(0)
-  let unused = 0
-  let allocated = 0
-  return (size: number): Buffer<ArrayBuffer> => {
-    if (size > unused) {
-      const length = Math.max(size, Math.min(allocated, maxShared))
-      const added = Buffer.allocUnsafeSlow(length)
-      onAllocate(length)
-      // Otherwise the buffer so far has more room for the next files.
-      if (length - size >= unused) [buffer, unused] = [added, length]
-      else return added.subarray(0, size)
-    }
-    const start = buffer.length - unused
-    unused -= size
-    allocated += size
-    return buffer.subarray(start, start + size)
-  }
-}
-
 /** Files of up to `inlineSize` bytes are received into memory, larger ones into the blob store; all of them if it is 0. */
 export function createFileReceivers(parts: {
   readonly blobs: Pick<BlobStore, 'receive' | 'partialUploads'>
@@ -97,8 +70,8 @@ export function createFileReceivers(parts: {
       mine += bytes
       held += bytes
     }
-    const allocateBytes = sharedMemory(count)
-    const allocateDigest = sharedMemory()
+    const allocateBytes = createSharedMemory(count)
+    const allocateDigest = createSharedMemory()
     /** Whether a file with this size and `more` bytes that do not count yet fits into memory. */
     const fits = (size: number, more: number) =>
       inlineSize > 0 && size <= inlineSize && held + more <= maxHeld
@@ -146,6 +119,7 @@ export function createFileReceivers(parts: {
         const copy = allocateBytes(size)
         copy.set(bytes)
         const sha256 = allocateDigest(digestLength)
+        // As a string, because Node would allocate a buffer for each digest.
         sha256.write(hash('sha256', copy, 'binary'), 'binary')
         return { bytes: copy, size, sha256, head: copy }
       },
