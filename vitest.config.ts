@@ -52,7 +52,7 @@ export default defineConfig({
     ],
     setupFiles: ['test/harness/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
-    // Twice the cores of a small machine, because many tests wait for a server or a browser.
-    maxWorkers: 4,
+    // Three times the cores of a small machine, because many tests wait for a server or a browser.
+    maxWorkers: 6,
   },
 })
