@@ -8,5 +8,7 @@ describeOnPostgresAndS3(
   'bytes',
   'variants',
   'issuer',
+  'issuer-users',
   'private-buckets',
+  'signed-urls',
 )
