@@ -8,8 +8,8 @@ import type { ObjectCalls } from './object-calls.ts'
 import type { PartMemory } from './part-memory.ts'
 import { compareChunk } from './partial-uploads/compare-chunk.ts'
 import { completeParts } from './partial-uploads/complete-parts.ts'
-import { createEndings } from './partial-uploads/endings.ts'
 import { conflict, faultOf, lost } from './partial-uploads/errors.ts'
+import { createPendingCompletions } from './partial-uploads/pending-completions.ts'
 import { receiveChunk } from './partial-uploads/receive-chunk.ts'
 import { createUploadParts, lengthOf } from './partial-uploads/upload-parts.ts'
 import { readObject, readRange } from './read-object.ts'
@@ -32,7 +32,7 @@ export function createS3PartialUploads(parts: {
 }): PartialUploadStore {
   const { calls, memory, log } = parts
   const hashes = createPartialUploadHashes()
-  const endings = createEndings()
+  const completions = createPendingCompletions()
   const uploadParts = createUploadParts(parts)
   const { keyOf } = uploadParts
 
@@ -70,21 +70,21 @@ export function createS3PartialUploads(parts: {
     for await (const found of calls.multipartUploads(key)) await calls.abort(found.key, found.upload)
   }
 
-  async function takeEnding(id: UploadId, size: number) {
-    const ending = await endings.take(id, size)
-    if (ending === null) throw lost('the end of a partial upload is missing')
-    return ending
+  async function takeCompletion(id: UploadId, size: number) {
+    const completion = await completions.take(id, size)
+    if (completion === null) throw lost('the end of a partial upload is missing')
+    return completion
   }
 
   return {
     async append(upload, chunk) {
-      await endings.remove(upload.id)
+      await completions.remove(upload.id)
       if (await isCompleted(upload)) {
         const object = { key: keyOf(upload), length: upload.length ?? 0 }
         const { size, failure } = await compareChunk(calls, object, chunk)
         if (failure !== null && chunk.isAtomic) return { size: chunk.offset, failure, isRecorded: true }
         const isEnd = size === upload.length
-        if (isEnd) endings.add(upload.id, { size, parts: [], tail: null })
+        if (isEnd) completions.add(upload.id, { size, parts: [], tail: null })
         else await move(upload.id, { parts: [], piece: new Uint8Array(0) }, chunk, size)
         return { size, failure, isRecorded: !isEnd }
       }
@@ -92,7 +92,7 @@ export function createS3PartialUploads(parts: {
       const { size, failure, sent, part } = received
       if (part === null) return { size, failure, isRecorded: true }
       if (size === upload.length) {
-        endings.add(upload.id, { size, parts: sent, tail: part })
+        completions.add(upload.id, { size, parts: sent, tail: part })
         return { size, failure, isRecorded: false }
       }
       const piece = await part.take()
@@ -101,14 +101,14 @@ export function createS3PartialUploads(parts: {
     },
 
     async complete(id, size, mediaId) {
-      const ending = await takeEnding(id, size)
+      const completion = await takeCompletion(id, size)
       const key = keyOf({ mediaId })
       try {
         if (size === 0) {
           await uploadParts.recordIntent(mediaId)
           await calls.put(key, new Uint8Array(0), createHash('sha256').digest())
         } else {
-          const isOwn = await completeParts({ uploadParts, calls }, { id, mediaId }, ending)
+          const isOwn = await completeParts({ uploadParts, calls }, { id, mediaId }, completion)
           if (!isOwn) hashes.forget(id)
           await abortOthers(key).catch(() => undefined)
         }
@@ -121,12 +121,12 @@ export function createS3PartialUploads(parts: {
       } catch (error) {
         throw faultOf(error)
       } finally {
-        await ending.tail?.discard()
+        await completion.tail?.discard()
       }
     },
 
     async read(id, size) {
-      const { tail } = await takeEnding(id, size)
+      const { tail } = await takeCompletion(id, size)
       if (tail === null) throw lost('the end of a partial upload is missing')
       const pieces = [...(await log.pieces(id)), await tail.take()]
       hashes.forget(id)
@@ -140,7 +140,7 @@ export function createS3PartialUploads(parts: {
     // The catalog has removed its records. A sweep of the intent aborts the multipart upload.
     async remove(id) {
       hashes.forget(id)
-      await endings.remove(id)
+      await completions.remove(id)
     },
   }
 }

@@ -8,7 +8,7 @@ export const lost = (why: string) => new PartialUploadLost(why)
 export const conflict = () =>
   new Fault('upload-offset-conflict', 'Another request has changed the upload; send HEAD for its offset.')
 
-/** The store does not have the multipart upload, or not the recorded parts of it. */
+/** The store lacks the multipart upload, or some of its recorded parts. */
 const isGone = (error: unknown): boolean =>
   error instanceof Fault &&
   error.cause instanceof StoreError &&

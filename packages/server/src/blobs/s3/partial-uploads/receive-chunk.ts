@@ -34,11 +34,11 @@ export async function receiveChunk(
   { offset, source, limit, isAtomic }: PartialChunk,
 ): Promise<ReceivedChunk> {
   const { parts: earlier } = await uploadParts.recorded(upload.id)
-  let inPieces = offset - sizeOf(earlier)
-  if (inPieces < 0) throw conflict()
+  let pieceBytes = offset - sizeOf(earlier)
+  if (pieceBytes < 0) throw conflict()
   const sent: SentPart[] = []
   const number = () => earlier.length + sent.length + 1
-  const nextPart = () => memory.create(partLength(number()) - inPieces)
+  const nextPart = () => memory.create(partLength(number()) - pieceBytes)
   const hash = hashes.take(upload.id, offset)
   let part = nextPart()
   let size = offset
@@ -51,8 +51,8 @@ export async function receiveChunk(
       done += some.byteLength
       // At once, because the catalog stores what is not sent when the chunk ends.
       if (part.room > 0) continue
-      sent.push(await uploadParts.send(upload, number(), part, inPieces))
-      inPieces = 0
+      sent.push(await uploadParts.send(upload, number(), part, pieceBytes))
+      pieceBytes = 0
       part = nextPart()
     }
   }

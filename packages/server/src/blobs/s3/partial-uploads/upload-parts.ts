@@ -19,8 +19,8 @@ export interface UploadParts {
   recordIntent(mediaId: MediaId): Promise<void>
   /** The id of the multipart upload, which is created if none is recorded. */
   begin(upload: UploadIds): Promise<string>
-  /** Sends the part with this number: `inPieces` bytes of recorded pieces, then its own bytes. Frees the part. */
-  send(upload: UploadIds, number: number, part: Part, inPieces: number): Promise<SentPart>
+  /** Sends the part with this number: `pieceBytes` bytes of recorded pieces, then its own bytes. Frees the part. */
+  send(upload: UploadIds, number: number, part: Part, pieceBytes: number): Promise<SentPart>
 }
 
 export function createUploadParts({
@@ -67,13 +67,13 @@ export function createUploadParts({
     recorded,
     recordIntent,
     begin,
-    async send(upload, number, part, inPieces) {
+    async send(upload, number, part, pieceBytes) {
       const multipart = await begin(upload)
       // The pieces are read in the turn of the part, so that few are in memory at once.
       return await part.send(async (own) => {
-        const pieces = inPieces > 0 ? await log.pieces(upload.id) : []
-        if (lengthOf(pieces) !== inPieces) throw conflict()
-        const bytes = inPieces > 0 ? Buffer.concat([...pieces, own]) : own
+        const pieces = pieceBytes > 0 ? await log.pieces(upload.id) : []
+        if (lengthOf(pieces) !== pieceBytes) throw conflict()
+        const bytes = pieceBytes > 0 ? Buffer.concat([...pieces, own]) : own
         const sha256 = new Uint8Array(await webcrypto.subtle.digest('SHA-256', bytes))
         const { etag } = await calls.putPart(keyOf(upload), multipart, number, { bytes, sha256 })
         return { number, size: bytes.byteLength, etag }
