@@ -18,8 +18,8 @@ export interface ClientOptions {
    */
   readonly url: string | URL
   /**
-   * The bearer token, or a function that returns the current one, which is called before each request: for tokens that are
-   * renewed, such as JWTs of an issuer. An error that it throws rejects the call. The token is sent only to the origin of `url`.
+   * The bearer token, or a function that returns the current token. Use a function if the token is renewed, as JWTs of an issuer are. The
+   * client calls it before each request. An error that it throws rejects the call. The token is sent only to the origin of `url`.
    */
   readonly token: string | (() => string | Promise<string>)
   /** How calls that fail temporarily are retried. */

@@ -51,7 +51,7 @@ export interface Client {
    */
   items(options?: ItemOptions): AsyncGenerator<Media, void, undefined>
 
-  /** As `items` with this `name`. */
+  /** Calls `items` with the option `name`. */
   search(name: string, options?: Omit<ItemOptions, 'name'>): AsyncGenerator<Media, void, undefined>
 
   /** Stores one file. Resolves with its media object when the service has stored it durably. */
@@ -65,8 +65,8 @@ export interface Client {
 
   /**
    * Fetches the bytes of an item: a `Response` with a status of 2xx. Reading its body rejects on a timeout. A URL is
-   * fetched unchanged: with the token if it has the client's origin, without it otherwise. If another origin has the
-   * bytes, and needs a signed URL for them, the client creates one.
+   * fetched unchanged: with the token if it has the client's origin, without it otherwise. If the bytes are at another
+   * origin that requires a signed URL, the client creates one.
    */
   get(idOrUrl: string | URL, options?: CallOptions): Promise<Response>
 
@@ -78,7 +78,7 @@ export interface Client {
 
   /**
    * Changes the filename, the alternative text or the caption of an item, and returns its media object. With `ifMatch`, rejects with an
-   * `AnswerError` of status 412 if the item has changed since.
+   * `AnswerError` of status 412 if the item has changed since the response with this `ETag`.
    */
   update(idOrUrl: string | URL, changes: MediaChanges, options?: UpdateOptions): Promise<Media>
 
@@ -89,15 +89,16 @@ export interface Client {
   delete(idOrUrl: string | URL, options?: CallOptions): Promise<void>
 
   /**
-   * Deletes many items, in one transaction for each 500. Resolves with the ids and URLs, as given, of the deleted items and of those
-   * that the bucket does not have. After an attempt without a response all count as deleted, because it may have deleted them.
+   * Deletes many items, in one transaction for each 500. Resolves with the given ids and URLs in two lists: the deleted items, and the
+   * items that the bucket does not have. If a request is retried because it received no response, all its items count as deleted,
+   * because the earlier attempt may have deleted them.
    */
   deleteMany(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<DeletedItems>
 
   /** Iterates over the deleted items that can be restored, last deleted first. */
   trash(options?: CallOptions): AsyncGenerator<TrashedMedia, void, undefined>
 
-  /** Restores deleted items, in one transaction for each 500. After a retry all count as restored, as in `deleteMany`. */
+  /** Restores deleted items, in one transaction for each 500. If a request is retried, all its items count as restored, as in `deleteMany`. */
   restore(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<RestoredItems>
 
   /** Deletes items of the trash permanently, as `deleteMany`. */

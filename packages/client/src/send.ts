@@ -10,10 +10,10 @@ import type { Transport } from './transport.ts'
 
 /** A request, and how its response becomes a result. */
 export interface Call<T> extends Request {
-  /** Whether the service may receive it twice without a different result. */
+  /** Whether the result is the same if the service receives the request twice. */
   readonly repeatable: boolean
   readonly signal: AbortSignal | undefined
-  /** Called before a retry if the service may have done what the failed attempt asked for. */
+  /** Called before a retry if the service may have executed the failed attempt. */
   readonly onUncertain?: (() => void) | undefined
   /** Reads a response with a status of 2xx, and closes the timer when the body ends. */
   readonly read: (response: Response, timer: AttemptTimer) => Promise<T>
@@ -61,7 +61,7 @@ export async function sendOnce<T>(settings: SendSettings, call: Call<T>, attempt
   }
 }
 
-/** The maximum of an error's body that is read. Bytes. */
+/** The maximum size of the part of an error's body that is read. Bytes. */
 const maxErrorBody = 65_536
 
 async function errorOf(

@@ -19,10 +19,10 @@ export interface UploadBody {
   readonly onProgress: ((progress: UploadProgress) => void) | undefined
 }
 
-/** Small enough for frequent progress reports, and so that a slow connection does not time out. Bytes. */
+/** Small slices give frequent progress reports, and a slow connection accepts each one before the timeout. Bytes. */
 const sliceSize = 65_536
 
-/** A body for fetch. A stream reports progress; the timeout runs only while the network takes bytes. */
+/** A body for fetch: a stream that reports progress, or a Blob if fetch takes no streams. The timeout runs only while the network takes bytes. */
 export function fetchBody(
   { content, onProgress }: UploadBody,
   timer: AttemptTimer,

@@ -69,7 +69,7 @@ export async function uploadMedia(
   return await uploadInOneRequest(parts, content, options)
 }
 
-/** Null if the service has no resumable uploads. */
+/** Null if the service has no resumable uploads, or if the content is a stream. */
 async function uploadResumable(
   { settings, endpoints, resuming }: UploadParts,
   content: UploadContent,
