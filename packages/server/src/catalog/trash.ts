@@ -2,9 +2,9 @@ import { itemColumnCount, itemColumns, readItem } from './item-columns.ts'
 import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
 import { integer, type Row } from './rows.ts'
 
-// Deleted items that can be restored are in a bucket of their own, whose id is the negative one of their bucket. So no statement that
-// lists a bucket reads them, and checks, backups and transfers treat them as all other items. The bytes of a bucket include those of
-// its trash, so that the quota needs no further read; the total does not.
+// Deleted items that can be restored are in another bucket, the trash. Its id is the id of their bucket with a minus sign. So statements
+// that list a bucket do not read them, and checks, backups and transfers treat them like other items. The byte count of a bucket includes
+// its trash, so that the check of a quota reads one row; the total does not include the trash.
 
 export const trashOf = (bucketId: BucketId): BucketId => -bucketId as BucketId
 export const isTrash = (bucketId: number): boolean => bucketId < 0
@@ -20,7 +20,7 @@ export const joinRemoved = (listed: RemovedMedia, trashed: RemovedMedia): Remove
   tombstones: [...listed.tombstones, ...trashed.tombstones],
 })
 
-/** Statements of both engines. */
+/** The columns that `readTrashed` reads, for both engines. */
 export const trashedColumns = `${itemColumns}, seq, deleted_at, expires_at`
 
 export const readTrashed = (row: Row): TrashedItem => ({

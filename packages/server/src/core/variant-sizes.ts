@@ -5,7 +5,8 @@ const [maxSizes, maxSide] = [20, 4096]
 const entry = /^([a-z0-9][a-z0-9-]{0,31})(?:=(\d{1,4})(?:x(\d{1,4}))?)?(?::(contain|cover))?$/
 
 /**
- * Reads a list such as `thumb=400, card=640x360:cover, 320`: names with a side or with width and height, and sides alone.
+ * Reads a list such as `thumb=400, card=640x360:cover, 320`. An entry is a name with a side, a name with a width and a height, or only a
+ * side, which is then also the name.
  * The built-in sizes are added if the list does not redefine them. Undefined if the text is not such a list.
  */
 export function parseVariantSizes(text: string): readonly VariantSize[] | undefined {

@@ -11,7 +11,7 @@ const spaceCheckInterval = 1_000
 export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
   createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now(), peers })
 
-/** Logs when the disk is too full for uploads and when it is not any more, and sets space aside for deletes. */
+/** Logs when the disk becomes too full for uploads and when it has enough space again, and reserves space for deletes. */
 export function startSpaceWatch({ config, log, closers }: StartContext, space: FreeSpace): void {
   const checks = startPeriodicTask({
     work: createFreeSpaceMonitor({
@@ -22,7 +22,7 @@ export function startSpaceWatch({ config, log, closers }: StartContext, space: F
           { full },
           `uploads are refused until there is more free space on the disk of ${config.data}`,
         ),
-      onRoom: () => log.info('uploads are accepted again'),
+      onFreed: () => log.info('uploads are accepted again'),
     }),
     interval: spaceCheckInterval,
     onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),

@@ -6,10 +6,10 @@ import { createSyncedFile } from './create-synced-file.ts'
 import type { Files } from './files.ts'
 import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-rows.ts'
 
-/** Rows in one read. */
+/** The most rows that one read returns. */
 const batchLength = 500
 
-/** The rows of `variants.db` as entries of an audit, with the paths `variants.db/<name>`. Beside a running server. */
+/** The rows of `variants.db` as entries of an audit, with the paths `variants.db/<name>`. A server may be running. */
 export interface VariantRowsAudit {
   owns(path: string): boolean
   /** A damaged database is one foreign entry. */
@@ -31,7 +31,7 @@ export function auditVariantRows(directory: string, files: Files): VariantRowsAu
     }
   }
 
-  /** Null also for a damaged row, which is never served. */
+  /** Null if there is no such row. A damaged row counts as missing, because the server never sends it. */
   function read(path: string): Uint8Array | null {
     try {
       return withRows((rows) => rows.read(basename(path)), null)

@@ -60,7 +60,7 @@ export async function openDiskBlobs(options: {
   const newHandle = () => join('tmp', owner === undefined ? randomUUID() : `${owner}.${randomUUID()}`)
   const uploads = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
-  requireOneDisk(root, temporary, uploads)
+  requireSameFileSystem(root, temporary, uploads)
   await sync(directory)
   const shards = await openShards(root, files, sync, options.thread !== undefined)
 
@@ -114,7 +114,7 @@ export async function openDiskBlobs(options: {
     await variants.remove(id)
   }
 
-  // A commit that failed after its rename has removed the file.
+  // A commit that fails after the rename removes the blob itself. If that failed too, `remove` repeats it.
   async function discard(blob: ReceivedBlob): Promise<void> {
     await unlinkIfThere(files, received(blob))
     if (begun.has(blob)) await remove(blob.id)
@@ -189,12 +189,12 @@ export async function openDiskBlobs(options: {
 }
 
 /** Files are renamed between these directories. */
-function requireOneDisk(root: string, ...others: readonly string[]): void {
+function requireSameFileSystem(root: string, ...others: readonly string[]): void {
   const { dev } = statSync(root)
   for (const other of others)
     if (statSync(other).dev !== dev)
       throw new ForeignEntry(
-        `${root} and ${other} are on two file systems, between which files cannot be renamed. Mount the disk of the bytes at ${dirname(root)}; catalog.db there may be a link to another disk.`,
+        `${root} and ${other} are on two file systems, and files cannot be renamed between file systems. Mount the disk for the files at ${dirname(root)}. To store the catalog on another disk, make ${join(dirname(root), 'catalog.db')} a link to it.`,
       )
 }
 
@@ -207,7 +207,7 @@ async function ensureOwnDirectory(directory: string, name: string, files: Files)
   }
   if (entryTypeAt(files, path) !== 'directory')
     throw new ForeignEntry(
-      `${path} must be a directory of its own, not a link: the service cannot keep ${name} safe otherwise`,
+      `${path} must be a directory, not a link or a file. The service cannot protect ${name} in another place.`,
     )
   return path
 }

@@ -7,7 +7,7 @@ import { ConnectionLost, isDead, sqlState } from './postgres-errors.ts'
 const keepAliveDelay = 10_000
 const timelineTimeout = 5_000
 
-/** `readTimeout` (ms) is null behind a pooler that refuses timeouts as startup parameters: there reads are limited by the client alone. */
+/** `readTimeout` (ms) is null if a pooler refuses timeouts as startup parameters. Then only the client limits the time of reads. */
 const clientSettings = (
   server: ClientConfig,
   { connectTimeout, readTimeout }: { readonly connectTimeout: number; readonly readTimeout: number | null },
@@ -36,10 +36,10 @@ export async function orderServers(
   const refusal: unknown = failures.find((error) => !isDead(error))
   if (refusal !== undefined) throw refusal
   if (found.length === 0) throw failures[0]
-  const silent = servers.filter((_, index) => probes[index]?.status === 'rejected')
+  const unreachable = servers.filter((_, index) => probes[index]?.status === 'rejected')
   return [
     ...found.toSorted((one, other) => other.timeline - one.timeline).map(({ settings }) => settings),
-    ...silent.map((server) => clientSettings(server, timeouts)),
+    ...unreachable.map((server) => clientSettings(server, timeouts)),
   ]
 }
 
@@ -79,8 +79,8 @@ async function probeTimeline(settings: ClientConfig, isOneOfSeveral: boolean): P
 }
 
 /**
- * The timeline that a primary writes; 0 for a replica. It is read only if there are several servers, otherwise 1: some services that are
- * compatible with PostgreSQL do not tell it.
+ * The timeline that a primary writes; 0 for a replica. If there is only one server, returns 1 for a primary and does not read the
+ * timeline, because some services that are compatible with PostgreSQL do not provide it.
  */
 export async function readTimeline(client: ClientBase, isOneOfSeveral: boolean): Promise<number> {
   const query = {
@@ -93,7 +93,7 @@ export async function readTimeline(client: ClientBase, isOneOfSeveral: boolean):
   return Number.parseInt(rows[0]?.timeline ?? '0', 16)
 }
 
-/** The driver reports failures of the network as errors of many kinds. */
+/** Converts errors of the network to ConnectionLost, because the driver throws many kinds of them. Errors of the server are unchanged. */
 export async function connecting<T>(connection: Promise<T>): Promise<T> {
   try {
     return await connection

@@ -10,13 +10,13 @@ import { asFault } from './sqlite-errors.ts'
 
 type Content = Uint8Array<ArrayBuffer> | null
 
-/** Milliseconds that a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits for a lock, as in catalog.ts. */
 const readTimeout = 5_000
 
 lowerOwnPriority()
 const { directory }: { directory: string } = workerData
 const db = openConnection(directory, readTimeout)
-// Each read is of other pages, which the operating system caches.
+// A larger page cache would have few hits, because each read needs different pages. The operating system caches them.
 db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -4096')
 const read = prepareReadContent(db)
 const begin = db.prepare('BEGIN')

@@ -67,7 +67,7 @@ function addGauges(registry: Registry, sources: Sources): void {
     }
     return statistics
   }
-  /** With several workers, all read the same value, unless the `aggregator` is another one. */
+  /** All workers read the same value, so the metrics of several workers contain the first one. Other values need another `aggregator`. */
   const gauge = (name: string, help: string, read: () => Promise<number>, aggregator: Aggregator = 'first') =>
     new Gauge({
       name: `mediabucket_${name}`,
@@ -79,7 +79,7 @@ function addGauges(registry: Registry, sources: Sources): void {
         this.set(await read().catch(() => Number.NaN))
       },
     })
-  const figure = (
+  const catalogGauge = (
     name: string,
     help: string,
     select: (statistics: CatalogStatistics) => number,
@@ -88,21 +88,21 @@ function addGauges(registry: Registry, sources: Sources): void {
   const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogStatistics) =>
     upkeep.find((one) => one.kind === kind)
 
-  figure('items', 'Items in all buckets.', ({ items }) => items)
-  figure('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)
-  figure('unfinished_uploads', 'Unfinished resumable uploads.', (read) => read.unfinishedUploads)
-  figure(
+  catalogGauge('items', 'Items in all buckets.', ({ items }) => items)
+  catalogGauge('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)
+  catalogGauge('unfinished_uploads', 'Unfinished resumable uploads.', (read) => read.unfinishedUploads)
+  catalogGauge(
     'unfinished_upload_bytes',
     'Bytes that unfinished resumable uploads have reserved: their lengths where known, otherwise the received bytes.',
     (read) => read.unfinishedBytes,
   )
-  figure(
+  catalogGauge(
     'writer_queue_changes',
     'Catalog changes that wait for their commit.',
     (read) => read.waitingChanges,
     'sum',
   )
-  figure('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
+  catalogGauge('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
   gauge(
     'data_free_bytes',
     'Free bytes on the file system of the data directory.',
@@ -113,22 +113,22 @@ function addGauges(registry: Registry, sources: Sources): void {
     'Size of the file system of the data directory.',
     async () => (await sources.space()).total,
   )
-  figure(
+  catalogGauge(
     'last_backup_timestamp_seconds',
     'When the last backup finished, in seconds since 1970; 0 where there was none.',
     (read) => (run('backup', read)?.finishedAt ?? 0) / 1000,
   )
-  figure(
+  catalogGauge(
     'last_backup_faults',
     'Items that the last backup could not copy.',
     (read) => run('backup', read)?.faults ?? 0,
   )
-  figure(
+  catalogGauge(
     'last_fsck_timestamp_seconds',
     'When the last fsck finished, in seconds since 1970; 0 where there was none.',
     (read) => (run('fsck', read)?.finishedAt ?? 0) / 1000,
   )
-  figure(
+  catalogGauge(
     'last_fsck_faults',
     'Faults that remained after the last fsck.',
     (read) => run('fsck', read)?.faults ?? 0,

@@ -15,7 +15,7 @@ export function createHeadHandler(parts: {
   const { catalog, waitForWriter, baseUrl } = parts
   return async ({ id, bucketId }, { request, reply }) => {
     parseUploadHeaders(request.headers)
-    // A client that sends HEAD usually resumes: the request before may still wait for bytes of a lost connection.
+    // A client usually sends HEAD to resume. The previous request may still wait for bytes from a lost connection.
     await waitForWriter(id)
     const upload = await findUpload(catalog, bucketId, id, Date.now())
     // tus 1.0.0, HEAD: "The Server MUST always include the Upload-Offset header in the response for a HEAD request, even if
