@@ -3,7 +3,7 @@ import type { Client, CrawlOptions } from './client.ts'
 import { type CallOptions, type ClientOptions, sendSettings } from './client-options.ts'
 import { type DeletedItems, deleteMany } from './delete-many.ts'
 import { type DescribeOptions, describeMedia, describeTagged, type TaggedMedia } from './describe-media.ts'
-import { locate } from './endpoints.ts'
+import { endpointsOf } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import { getBytes } from './get-bytes.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
@@ -24,7 +24,7 @@ import { type FormFile, type UploadAllOptions, uploadForm } from './upload-form.
 /** Creates a client. Throws a `TypeError` for invalid options. Sends no request. */
 export function createClient(options: ClientOptions): Client {
   const settings = sendSettings(options)
-  const endpoints = locate(options.url)
+  const endpoints = endpointsOf(options.url)
   const resuming = new Set<string>()
 
   async function listPage(number: number, { signal }: CallOptions = {}): Promise<Page> {

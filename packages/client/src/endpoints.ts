@@ -11,7 +11,7 @@ export interface Endpoints {
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
   readonly items: (parameters: URLSearchParams) => string
-  /** The part after this cursor, or the first one. */
+  /** The page of the trash after this cursor; the first page for null. */
   readonly trash: (cursor: string | null) => string
   readonly restore: string
   readonly links: string
@@ -24,7 +24,7 @@ export interface Endpoints {
  * Derives the URLs of a service from its base URL, which may have a path, or from the URL of its listing. Throws a
  * `TypeError` for any other value.
  */
-export function locate(given: string | URL): Endpoints {
+export function endpointsOf(given: string | URL): Endpoints {
   const url = httpUrl(given, 'url')
   url.searchParams.delete('page')
   if (url.search !== '') throw new TypeError('url must not have a query other than page')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { locate } from '../src/endpoints.ts'
+import { endpointsOf } from '../src/endpoints.ts'
 
 test.each([
   ['https://h.example', 'https://h.example/api/media', 'https://h.example'],
@@ -20,7 +20,7 @@ test.each([
   ['HTTP://H.example:80/api/media', 'http://h.example/api/media', 'http://h.example'],
 ])('the listing of the base URL %s is at %s', (given, listing, base) => {
   for (const url of [given, new URL(given)]) {
-    const endpoints = locate(url)
+    const endpoints = endpointsOf(url)
     expect(endpoints.listing).toBe(listing)
     expect(endpoints.page(3)).toBe(`${listing}?page=3`)
     expect(endpoints.uploads).toBe(`${base}/api/media`)
@@ -40,9 +40,9 @@ test.each([
   'file:///etc',
   'https://h.example?token=s3cret',
 ])('the base URL %s is refused', (given) => {
-  expect(() => locate(given)).toThrow(TypeError)
+  expect(() => endpointsOf(given)).toThrow(TypeError)
 })
 
 test('a password in the URL is refused, and the error does not contain it', () => {
-  expect(() => locate('https://me:s3cret@h.example')).toThrow(/^(?!.*s3cret).*user name or password/)
+  expect(() => endpointsOf('https://me:s3cret@h.example')).toThrow(/^(?!.*s3cret).*user name or password/)
 })

@@ -18,7 +18,7 @@ may run on it. Unfinished resumable uploads are ended.
 Every byte is hashed while it is copied. An item whose bytes are missing or damaged in the backup is reported by its id
 and restored without them: it is listed, and its URL responds with 500. The exit code is ${exitCodes.incomplete} if there are such items.
 
-To complete an interrupted restore, run the same command again. No service starts on the directory before.`,
+To complete an interrupted restore, run the same command again. Until then, no service starts on the directory.`,
 
   async run(args, { config, print }) {
     const { positionals } = parse('restore', { args: [...args], allowPositionals: true, options: {} })
@@ -28,7 +28,7 @@ To complete an interrupted restore, run the same command again. No service start
     requireLocalCatalog(config, 'restore', localOnly)
     if (config.blobsUrl !== null)
       throw new CommandError(
-        'restore writes files to the data directory, not to MEDIABUCKET_BLOBS_URL. Unset it to restore a backup there; restore the bucket of a store with the tools of the store.',
+        'restore writes files to the data directory, not to MEDIABUCKET_BLOBS_URL. Unset it to restore a backup to the data directory. To restore objects in an S3 store, use the tools of the store.',
       )
     // Loaded here, so that other commands start faster.
     const { restore: restoreBackup } = await import('../upkeep/restore.ts')

@@ -49,7 +49,7 @@ export function listItemsRoute(
   },
 ): void {
   const { authorize, listItems, signLinks, urlSettings, epoch, vary } = parts
-  /** The settings that media objects depend on. JSON shows no member of a set. */
+  /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const settings = { ...urlSettings, tools: [...(urlSettings.tools ?? [])].toSorted() }
 
   /** Returns the entity tags of the responses to a query at one revision of the bucket (K7). */
@@ -77,11 +77,11 @@ export function listItemsRoute(
   ): Promise<FastifyReply> {
     const { request } = reply
     const batches = streamItems(listItems, bucketId, query)
-    // The first read reports a malformed cursor, and what else prevents a list, while that can still be the response.
+    // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
     const first = await batches.next()
     async function* lines() {
       for (let batch = first; !batch.done; batch = await batches.next()) {
-        // A token that was revoked, or has expired, gets no further items, and no URLs with a later expiry.
+        // Checked again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
         const grant = await authorize(request, 'media:read', { isCounted: true })
         yield describe(batch.value, await signerOf(grant, urls))
           .map((media) => `${JSON.stringify(media)}\n`)
@@ -108,7 +108,7 @@ export function listItemsRoute(
       const headersOf = (etag: string) => ({ etag, ...cacheControl })
       const notModified = (etag: string) => reply.code(304).headers(headersOf(etag)).send()
 
-      // A tag of the current revision needs no list. `*` names no revision.
+      // If a tag has the current revision, the list is not read. `*` matches any revision, so it is compared with the list below.
       if (ifNoneMatch !== '*') {
         const { identity, gzip } = entityTags(bucketId, current, query, signer)
         const tags = acceptsGzip ? [identity, gzip] : [identity]
@@ -150,7 +150,7 @@ exists during the whole iteration is returned exactly once, whatever is uploaded
 
 \`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
 
-With \`Accept: application/x-ndjson\` one response has all items that follow, one media object on each line.`,
+With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line.`,
   rules: 'K1 to K13 and H10',
   needs: 'media:read',
   query: ItemListQuery,
