@@ -96,6 +96,16 @@ browserTest(
     await guest.button(strings.details.saveMine).click()
     await page.locator('dd', { hasText: 'Mine' }).waitFor()
     expect(await stored()).toMatchObject({ caption: 'Mine', alt_text: 'Ships', filename: 'port.jpg' })
+
+    // Others have restored the text when it is saved again.
+    await guest.button(strings.details.edit).click()
+    await caption.fill('Mine too')
+    await byOthers({ caption: 'Theirs' })
+    await guest.button(strings.details.save).click()
+    await page.locator('.their-text', { hasText: 'Theirs' }).waitFor()
+    await byOthers({ caption: 'Mine' })
+    await guest.button(strings.details.saveMine).click()
+    await page.locator('dd', { hasText: 'Mine too' }).waitFor()
   },
 )
 

@@ -6,7 +6,7 @@ import type { Order } from './item-list-query.ts'
 import { chunk, findAt, loadBegin, loadEnd, loadFrom, type OpenList, type Window } from './load-window.ts'
 import type { LoadedPart } from './loaded-part.ts'
 
-/** Replace the loaded items by others of the list. */
+/** Functions that replace the loaded items by others of the list. */
 export interface Jumps {
   /** Whether items that replace the loaded ones are being loaded. */
   readonly loading: ReadonlySignal<boolean>
@@ -71,7 +71,6 @@ export function createJumps({ client, connection, order, total, loaded, ...parts
     get abort() {
       return aborter.signal
     },
-    /** Numbered pages lead to the item at a position, and its time to the items that follow it. */
     async goTo(position) {
       const count = total.peek()
       if (count === null || position <= 0) return goToBegin()

@@ -50,7 +50,10 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
           if (texts[name] === typedText(current.media[name])) setField(form, name, now[name] ?? null)
           else if (typedText(now[name]) !== typedText(opened[name]) && texts[name] !== typedText(now[name]))
             theirs[name] = now[name] ?? null
-        setVersions({ opened, current: result.conflict, theirs })
+        const loaded = { opened, current: result.conflict, theirs }
+        // Others have restored the texts that the form was opened with.
+        if (Object.keys(theirs).length === 0) return await save(loaded, form)
+        setVersions(loaded)
         setBusy(false)
         return
       }

@@ -43,7 +43,7 @@ interface Intersection {
   isDamaged: boolean
 }
 
-/** Those of one segment. */
+/** The candidates of one segment. */
 interface Candidates {
   /** The numbers of all items that the terms and the filters may select, ascending. */
   readonly numbers: number[]

@@ -121,7 +121,7 @@ export function* searchNames(
       if (stopped !== null) return stopped
       const last = names.at(-1)
       const isEnd = last === undefined || names.length < nameBatch
-      // The next part needs a rest of the budget.
+      // Without budget left, `search` would take no segment and never end.
       if (isEnd && left <= 0) return isNewest ? range.from : range.to - 1
       if (isEnd) return null
       if (left <= 0) return last.seq

@@ -32,7 +32,7 @@ interface AddedMedia extends NewMediaContent {
   readonly item: NewMedia & Partial<Preview>
 }
 
-/** Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside. */
+/** Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside; those in the catalog it cannot. */
 export function prepareInsertItem(
   db: DatabaseSync,
 ): (bucketId: BucketId, seq: number, added: AddedMedia) => void {

@@ -5,7 +5,7 @@ const cr = 0x0d
 const lf = 0x0a
 
 /**
- * The received bytes of a form that are not consumed yet: at most one chunk of the source and the start of a delimiter. The
+ * The received bytes of a form that are not consumed yet: at most a chunk of the source and what preceded it, which the callers limit. The
  * `take` methods are synchronous, because most parts of small files arrive within one chunk. They return null if they
  * need more bytes. The returned bytes are valid until the next `readMore`.
  */
@@ -16,15 +16,12 @@ export class FormInput {
   #at = 0
   readonly #source: AsyncIterator<Uint8Array>
   readonly #delimiter: Buffer
-  /** The delimiter without its line break. */
-  readonly #dashes: Buffer
   readonly #afterBareLf: Buffer
   readonly #afterBareCr: Buffer
 
   constructor(source: AsyncIterable<Uint8Array>, boundary: string) {
     this.#source = source[Symbol.asyncIterator]()
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
-    this.#dashes = this.#delimiter.subarray('\r\n'.length)
     this.#afterBareLf = Buffer.from(`\n--${boundary}`, 'latin1')
     this.#afterBareCr = Buffer.from(`\r--${boundary}`, 'latin1')
   }
@@ -59,22 +56,12 @@ export class FormInput {
    * arrived, and if the bytes are malformed, which readToDelimiter reports.
    */
   takeToDelimiter(): Buffer | null {
-    // One search finds the delimiter and a boundary after a bare CR or LF, whichever is first.
-    for (let from = this.#at; ; from += 1) {
-      from = this.#buffer.indexOf(this.#dashes, from)
-      if (from <= this.#at) {
-        if (from < 0) return null
-        continue
-      }
-      const last = this.#buffer[from - 1]
-      const at = from - '\r\n'.length
-      if (last === lf && at >= this.#at && this.#buffer[at] === cr) {
-        const bytes = this.#take(at)
-        this.#at += this.#delimiter.length
-        return bytes
-      }
-      if (last === lf || last === cr) return null
-    }
+    const end = this.#buffer.indexOf(this.#afterBareLf, this.#at) - '\r'.length
+    if (end < this.#at || this.#buffer[end] !== cr) return null
+    const bytes = this.#buffer.subarray(this.#at, end)
+    if (bytes.includes(this.#afterBareCr)) return null
+    this.#at = end + this.#delimiter.length
+    return bytes
   }
 
   /** Whether the boundary starts a line after a bare CR or LF in the bytes before `end`. */

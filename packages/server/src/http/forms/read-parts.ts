@@ -16,17 +16,18 @@ const maxHeaderSize = 16_384
 /**
  * Yields the parts of a multipart body (RFC 2046, section 5.1.1) as they arrive: together those that have arrived completely, and each
  * other part alone. Requesting the next parts skips the unread rest of this one. The body is read to its end, so that a part after
- * the last boundary is found. While fewer than `minStreamed` bytes of a part have arrived, it may arrive completely with the next bytes,
- * so it is not yielded. Throws Fault `form-malformed`, `parts-too-many` and `upload-incomplete`, and the errors of the source.
+ * the last boundary is found. If fewer than `minStreamed` bytes of a part have arrived, it waits for one more chunk, which may complete it.
+ * Only for one, because each chunk is searched together with what preceded it. Throws Fault `form-malformed`, `parts-too-many` and `upload-incomplete`, and the errors of the source.
  */
 export async function* readParts(
   source: AsyncIterable<Uint8Array>,
   boundary: string,
   maxParts: number,
-  minStreamed = 16_384,
+  minStreamed = 4_096,
 ): AsyncGenerator<readonly Part[], void, void> {
   const input = new FormInput(source, boundary)
   let count = 0
+  let hasWaited = false
   const countPart = () => {
     count += 1
     if (count > maxParts) throw new Fault('parts-too-many', `A form may have at most ${maxParts} parts.`)
@@ -39,9 +40,14 @@ export async function* readParts(
       for (let part = takePart(input, boundary); part !== null; part = takePart(input, boundary)) {
         countPart()
         whole.push(part)
+        hasWaited = false
       }
       if (whole.length > 0) yield whole
-      if (input.length < minStreamed && (await input.readMore())) continue
+      if (!hasWaited && input.length < minStreamed) {
+        hasWaited = true
+        if (await input.readMore()) continue
+      }
+      hasWaited = false
       if (isClosing(input.takeLine(maxHeaderSize) ?? (await readLine(input)))) break
       countPart()
       const headerBlock = input.takeHeaderBlock(maxHeaderSize) ?? (await readHeaderBlock(input))

@@ -28,6 +28,7 @@ export function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }:
   if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
   const faults: ParameterFault[] = []
   if (!hasLifetime)
+    // The command line reads the limit from this text (cli/client/link.ts).
     faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
   if (!hasVariant)
     faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })

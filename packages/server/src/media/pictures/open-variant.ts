@@ -26,7 +26,7 @@ export interface Variants {
   open(media: Media, variant: Variant, wholeUpTo?: number): Promise<OpenVariant>
   /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`, and PictureTaskPreempted. */
   renderAhead(media: Media, variant: Variant): Promise<void>
-  /** Resolves when no variant is being rendered or stored. */
+  /** Resolves when every variant whose worker has replied is stored. */
   settled(): Promise<void>
 }
 
@@ -35,6 +35,8 @@ interface Render {
   readonly rendered: Promise<Rendered>
   /** Never rejects. */
   readonly stored: Promise<void>
+  /** Whether its worker has replied. */
+  hasResult: boolean
 }
 
 export function createVariants(
@@ -55,8 +57,8 @@ export function createVariants(
 
   /** A delete removes variants after the row. A variant that is stored later is removed here. */
   async function store(media: Media, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
-    if (!hasRoom()) return
     try {
+      if (!hasRoom()) return
       // The variant first: without it, each request would render again while the catalog cannot be written.
       await blobs.variants.store(media.id, variant.key, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
@@ -68,11 +70,16 @@ export function createVariants(
 
   function start(media: Media, variant: Variant, opened: OpenBlob, isAhead: boolean): Render {
     const key = keyOf(media, variant)
-    const rendered = renderer.render(media, variant, opened, isAhead).catch((error: unknown) => {
-      // Before the requests that share it receive the error: they start another render.
-      renders.delete(key)
-      throw error
-    })
+    const onResult = () => {
+      render.hasResult = true
+    }
+    const rendered = renderer
+      .render(media, variant, opened, { isAhead, onResult })
+      .catch((error: unknown) => {
+        // Before the requests that share it receive the error: they start another render.
+        renders.delete(key)
+        throw error
+      })
     // Until the variant is stored, requests share the rendered bytes.
     const stored = rendered.then(
       async (result) => {
@@ -81,7 +88,7 @@ export function createVariants(
       },
       () => undefined,
     )
-    const render = { rendered, stored }
+    const render: Render = { rendered, stored, hasResult: false }
     renders.set(key, render)
     return render
   }
@@ -153,7 +160,9 @@ export function createVariants(
     },
 
     async settled() {
-      while (renders.size > 0) await Promise.all([...renders.values()].map(({ stored }) => stored))
+      // The others may still be downloading their picture.
+      const finishing = () => [...renders.values()].filter(({ hasResult }) => hasResult)
+      while (finishing().length > 0) await Promise.all(finishing().map(({ stored }) => stored))
     },
   }
 }

@@ -144,7 +144,9 @@ export function createPictureWorkers(limits: {
 
   const isIdle = () =>
     waiting.length === 0 &&
-    [...workers].every(({ job, process }) => (job === null || job.isAhead) && !process.killed)
+    [...workers].every(
+      ({ job, process }) => (job === null || job.isAhead) && process.connected && !process.killed,
+    )
 
   const reportIdle = () => {
     for (const resolve of idleListeners.splice(0)) resolve()

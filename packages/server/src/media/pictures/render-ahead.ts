@@ -26,7 +26,7 @@ type NewItem = Pick<NewMedia, 'id' | 'contentType' | 'width' | 'height'>
 interface QueuedItem {
   readonly bucket: string
   readonly id: MediaId
-  /** Those that have given way to requests, or failed for a temporary reason. */
+  /** Attempts so far. */
   attempts: number
 }
 

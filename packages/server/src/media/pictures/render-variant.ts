@@ -39,12 +39,18 @@ export interface RenderParts {
   readonly onUnsupported: (reason: string) => void
 }
 
+interface RenderOptions {
+  readonly isAhead: boolean
+  /** Called when the worker has replied, before the file is released. */
+  readonly onResult: () => void
+}
+
 export interface VariantRenderer {
   /**
    * Renders a variant in a worker, and remembers failures. Throws Fault `variant-unavailable`, `variants-busy` and `media-unknown`. With
    * `isAhead`, the render gives way to requests: then it throws PictureTaskPreempted.
    */
-  render(media: Media, variant: Variant, opened: OpenBlob, isAhead: boolean): Promise<Rendered>
+  render(media: Media, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered>
   /** Throws Fault `variant-unavailable` if the variant cannot be rendered, or not for a while because that has failed. */
   requireRenderable(media: Media, variant: Variant): void
 }
@@ -65,7 +71,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
     variant: Variant,
     picture: PictureSource,
     extraction: Extraction | null,
-    isAhead: boolean,
+    { isAhead, onResult }: RenderOptions,
   ): Promise<Rendered> {
     if (isAhead && !supported) throw unsupported()
     const startedAt = performance.now()
@@ -84,6 +90,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       } else if (!isAhead) report('refused')
       throw await faultFor(media, variant, error)
     }
+    onResult()
     if (result.outcome === 'resized') {
       report('made')
       return result
@@ -129,12 +136,12 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
   }
 
   return {
-    async render(media, variant, opened, isAhead) {
+    async render(media, variant, opened, options) {
       const picture = await opened.share()
       const file = toolFor(media.contentType) === null ? null : await sourceFileOf(picture)
       try {
         const extraction = file && extractionFor(media.contentType, tools, file)
-        return await run(media, variant, file?.path ?? sourceOf(picture), extraction, isAhead)
+        return await run(media, variant, file?.path ?? sourceOf(picture), extraction, options)
       } finally {
         await (file ?? picture).release()
       }

@@ -102,6 +102,21 @@ test('U10 a form that is truncated anywhere fails, and no truncated part is retu
   }
 })
 
+test.each([
+  { chunk: 3_000, parts: 'whole' },
+  { chunk: 1_000, parts: 'streamed' },
+  { chunk: 1, parts: 'streamed' },
+])(
+  'U1 parts of 3,000 bytes in chunks of $chunk are $parts: a part waits for one chunk at most',
+  async ({ chunk, parts }) => {
+    const form = formOf(Array.from({ length: 4 }, () => 'x'.repeat(3_000)))
+    const kinds = new Set<string>()
+    for await (const group of readParts(arriving(cut(form, [chunk])), boundary, 9))
+      for (const { body } of group) kinds.add(body instanceof Uint8Array ? 'whole' : 'streamed')
+    expect([...kinds]).toEqual([parts])
+  },
+)
+
 test('U1 the source is read only as far as the current part needs', async () => {
   let asked = 0
   async function* source() {

@@ -25,7 +25,7 @@ function slowVariants(
   const renders: { resolve: (result: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
   const storeFailures: unknown[] = []
-  const opening = { closed: 0, released: 0, release: Promise.resolve() }
+  const opening = { closed: 0, shared: 0, released: 0, share: Promise.resolve(), release: Promise.resolve() }
   const catalog = { ...media.catalog, ...catalogChange }
   const run = () =>
     new Promise<PictureResult>((resolve, reject) => {
@@ -41,6 +41,8 @@ function slowVariants(
       return {
         ...opened,
         async share() {
+          opening.shared += 1
+          await opening.share
           const shared = await opened.share()
           const release = async () => {
             opening.released += 1
@@ -208,6 +210,21 @@ test.each(['open', 'renderAhead'] as const)(
     expect(events).toEqual(['stored', 'settled'])
   },
 )
+
+test('O5 `settled` does not wait for a render whose picture is still being downloaded', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const downloaded = Promise.withResolvers<void>()
+  variants.opening.share = downloaded.promise
+  const opening = variants.open(item, thumb)
+  await until('the download begins', () => variants.opening.shared === 1)
+  await variants.settled()
+  downloaded.resolve()
+  await variants.finish()
+  expect((await opening).size).toBe(rendered.length)
+  await variants.settled()
+})
 
 test('V16 requests that share a render ahead render again if it has given way to other requests', async () => {
   await using media = await temporaryMedia()
