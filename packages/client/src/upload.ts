@@ -119,7 +119,7 @@ async function uploadInOneRequest(
     ...(type === null ? {} : { 'content-type': type }),
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
     ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
-    // One key for all attempts of this upload, so that the service recognises a retry.
+    // One key for all attempts of this upload, so that the service recognizes a retry.
     ...(key === null ? {} : { 'idempotency-key': key }),
   }
   try {

@@ -8,7 +8,7 @@ export type RemoveExpired = (bucketId: BucketId) => Promise<void>
  * E2). Null if the token no longer exists.
  */
 export async function withoutExpiredItems(
-  parts: { readonly removeExpired: RemoveExpired; readonly authorise: () => Promise<Grant | null> },
+  parts: { readonly removeExpired: RemoveExpired; readonly findGrant: () => Promise<Grant | null> },
   grant: Grant,
   at: number,
 ): Promise<Grant | null> {
@@ -16,7 +16,7 @@ export async function withoutExpiredItems(
   // Work that was shared with an earlier request may have begun before the last item expired.
   for (let round = 0; round < 2 && current !== null && hasExpiredItems(current, at); round += 1) {
     await parts.removeExpired(current.bucketId)
-    current = await parts.authorise()
+    current = await parts.findGrant()
   }
   return current
 }

@@ -10,7 +10,7 @@ import { recordUseOperation } from './record-use.ts'
  * Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
  */
 export function verifyTokenOperation(parts: {
-  readonly catalog: Pick<Catalog, 'authorise' | 'touchToken'>
+  readonly catalog: Pick<Catalog, 'findGrant' | 'touchToken'>
   readonly removeExpired: RemoveExpired
   readonly now: () => number
   /** Receives the error if a use could not be recorded; the request is not affected. */
@@ -20,9 +20,9 @@ export function verifyTokenOperation(parts: {
   const recordUse = recordUseOperation(parts)
   return async (token) => {
     const tokenHash = hashToken(token)
-    const authorise = () => catalog.authorise(tokenHash)
-    const found = await authorise()
-    const grant = found && (await withoutExpiredItems({ removeExpired, authorise }, found, now()))
+    const findGrant = () => catalog.findGrant(tokenHash)
+    const found = await findGrant()
+    const grant = found && (await withoutExpiredItems({ removeExpired, findGrant }, found, now()))
     if (grant === null) {
       // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
       if (isWellFormedToken(token))

@@ -42,7 +42,7 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   readonly epoch: string
 
   /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
-  authorise(tokenHash: Uint8Array): Promise<Grant | null>
+  findGrant(tokenHash: Uint8Array): Promise<Grant | null>
 
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
   page(bucketId: BucketId, page: number): Promise<PageRows>

@@ -33,7 +33,10 @@ export const readItem = (row: Row): Item => ({
 /** 1 if the bucket of a row of `media` is private. An item without a bucket is not public. */
 export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = media.bucket_id), 1)'
 
-/** Reads an item from these columns and four more: bucket, 1 if it is damaged, number of its bytes in the catalog, 1 if it is private. */
+/**
+ * Reads an item from `itemColumns` and four more columns: the id of its bucket, 1 if it is damaged, the id of its bytes in the catalog or
+ * null, and 1 if it is private.
+ */
 export const readMedia = (row: Row): Media => ({
   ...readItem(row),
   bucketId: integer(row, itemColumnCount) as BucketId,

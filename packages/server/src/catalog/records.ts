@@ -56,7 +56,7 @@ export interface ItemPlace {
 export interface ItemRows {
   readonly revision: number
   readonly rows: readonly { readonly seq: number; readonly item: Item }[]
-  /** The last place that was examined, if others may follow although there are fewer rows than requested; else null. */
+  /** The last place that was examined, if the read ended early, so that items may follow although rows are fewer than requested; else null. */
   readonly examined: ItemPlace | null
 }
 
@@ -93,7 +93,7 @@ export interface Preview {
   readonly duration: number | null
 }
 
-/** What a render has found, with the pixels of the picture; null for documents. */
+/** The result of a render, with the dimensions of the picture in pixels; they are null for documents. */
 export interface NewPreview extends Preview {
   readonly width: number | null
   readonly height: number | null
@@ -116,8 +116,8 @@ export interface Item extends NewMedia, Preview, ItemTexts {}
 export type EditedMedia = Item | 'missing' | 'changed'
 
 /**
- * Whether an item can be served to everybody. A renamed item can, but not with headers that were made earlier. A private one needs a
- * token or a signed URL.
+ * Whether an item can be served to everybody. A renamed item can be served, but its earlier response headers must not be reused. A private
+ * item needs a token or a signed URL.
  */
 export type Servability = 'servable' | 'renamed' | 'private' | 'not'
 

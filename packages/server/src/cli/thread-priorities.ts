@@ -5,8 +5,8 @@ import { getPriority, setPriority } from 'node:os'
 const step = 5
 
 /**
- * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads: they wait a third as
- * long, and uploads take hardly longer. Only Linux has priorities of threads; elsewhere this does nothing.
+ * Lowers the CPU priority of all threads except the main thread. During uploads, listings then take a third of the time, and the duration
+ * of uploads is about the same. Only Linux has priorities of threads; on other systems this does nothing.
  */
 export function lowerWorkerPriority(): void {
   if (process.platform !== 'linux') return
@@ -15,6 +15,6 @@ export function lowerWorkerPriority(): void {
     for (const thread of readdirSync('/proc/self/task').map(Number))
       if (thread !== process.pid) setPriority(thread, niceness)
   } catch {
-    // The threads cannot be listed, one has just ended, or changes are not allowed: the service works without.
+    // The threads cannot be listed, one has just ended, or changes are not allowed. The service also works without lower priorities.
   }
 }

@@ -18,7 +18,7 @@ export interface IssuerSettings {
   readonly newBuckets: (Quota & { readonly isPrivate: boolean }) | null
   /** The claim with the scopes. */
   readonly scopesClaim: string
-  /** The scopes of tokens that name none of this service. */
+  /** The scopes of tokens whose claim names no scope of this service. */
   readonly defaultScopes: readonly Scope[]
   /** Whether tokens of the issuer can grant `tokens:manage`. */
   readonly managesTokens: boolean
@@ -37,7 +37,7 @@ export interface SignInSettings {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** Signatures with a public key. With others, everyone who verifies tokens could also issue them. */
+/** Only algorithms with a public key. If the key were shared, everyone who verifies tokens could also issue them. */
 export const signingAlgorithms = [
   'RS256',
   'RS384',

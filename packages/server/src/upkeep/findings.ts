@@ -11,7 +11,7 @@ export const findingKinds = {
     cure: 'Run fsck --repair.',
   },
   'bucket-sequence-wrong': {
-    title: 'Buckets whose sequence is lower than that of their items',
+    title: 'Buckets whose next sequence number is too low for their items',
     cure: 'Run fsck --repair.',
   },
   'bucket-expiry-wrong': {
@@ -33,11 +33,11 @@ export const findingKinds = {
   },
   'hash-wrong': {
     title: 'Items whose bytes have changed; requests for them now receive 500',
-    cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again. Bytes in the catalog have no file: restore a backup, or delete the items.',
+    cure: 'Copy the files back from a backup, then run fsck --verify-bytes. The service then serves them again. Bytes in the catalog have no file: restore a backup, or delete the items.',
   },
   'bytes-damaged': {
     title: 'Items that an earlier check marked as damaged; requests for them receive 500',
-    cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again. Bytes in the catalog have no file: restore a backup, or delete the items.',
+    cure: 'Copy the files back from a backup, then run fsck --verify-bytes. The service then serves them again. Bytes in the catalog have no file: restore a backup, or delete the items.',
   },
   'bytes-orphaned': {
     title: 'Bytes without an item',

@@ -13,7 +13,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const created = await catalog.bucketNamed('b')
       expect(created).toMatchObject({ name: 'b', maxItems: 1 })
       await catalog.addToken(newToken('t', { bucket: 'b' }))
-      expect(await catalog.authorise(hashOf('t'))).toMatchObject({ bucketId: created?.id })
+      expect(await catalog.findGrant(hashOf('t'))).toMatchObject({ bucketId: created?.id })
       expect(await catalog.bucketNamed('nobody')).toBeNull()
     })
 
@@ -28,8 +28,8 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
         item: [(await other.media(item.id))?.isPrivate, (await other.media(shown.id))?.isPrivate],
         served: await other.servability([item.id, shown.id]),
         signs: [
-          (await other.authorise(hashOf('b')))?.signsPages,
-          (await other.authorise(hashOf('open')))?.signsPages,
+          (await other.findGrant(hashOf('b')))?.signsPages,
+          (await other.findGrant(hashOf('open')))?.signsPages,
         ],
       })
       const plain = {
@@ -84,7 +84,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
         tombstones: ids.slice(0, 3),
         isDeleted: false,
       })
-      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ revokedAt: 7, total: 2 })
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ revokedAt: 7, total: 2 })
       expect(await catalog.page(id, 1)).toMatchObject({ total: 2 })
       expect(await other.deleteBucketChunk(id, 3, 8)).toEqual({
         items: 2,
@@ -95,7 +95,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       await other.removeUpload(upload.id)
       expect(await other.deleteBucketChunk(id, 3, 9)).toEqual({ items: 0, tombstones: [], isDeleted: true })
       expect((await catalog.tombstones()).toSorted()).toEqual(ids.toSorted())
-      expect(await catalog.authorise(hashOf('b'))).toBeNull()
+      expect(await catalog.findGrant(hashOf('b'))).toBeNull()
       expect((await catalog.buckets()).map(({ name }) => name)).toEqual(['kept'])
       expect(await catalog.page(kept, 1)).toMatchObject({ total: 2 })
     })

@@ -71,7 +71,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
       await catalog.close()
       await expect(added).resolves.toBeUndefined()
       await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toThrow()
-      await expect(catalog.authorise(hashOf('closing'))).rejects.toThrow()
+      await expect(catalog.findGrant(hashOf('closing'))).rejects.toThrow()
     })
   })
 }

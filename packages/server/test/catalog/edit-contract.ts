@@ -12,7 +12,7 @@ export function describeEdits(engine: string, fresh: Fresh): void {
       await catalog.addMedia(bucketId, [withBytes(item), withBytes(kept)])
       const unseen = { thumbhash: null, duration: null, altText: null, caption: null }
       const stored = { ...item, ...unseen }
-      const before = await catalog.authorise(hashOf('b'))
+      const before = await catalog.findGrant(hashOf('b'))
       const altText = 'three boats — 船'
       const edited = await catalog.editMedia(bucketId, item.id, { altText, filename: 'boats.png' }, null)
       expect(edited).toEqual({ ...stored, altText, filename: 'boats.png' })
@@ -39,7 +39,7 @@ export function describeEdits(engine: string, fresh: Fresh): void {
           { ...kept, ...unseen },
         ])
       }
-      const after = await other.authorise(hashOf('b'))
+      const after = await other.findGrant(hashOf('b'))
       expect(after?.revision).toBeGreaterThan(before?.revision ?? Number.POSITIVE_INFINITY)
       expect(await allPages(catalog, bucketId)).toEqual([item.id, kept.id])
       expect(await other.servability([item.id, kept.id])).toEqual(['renamed', 'servable'])
@@ -51,7 +51,7 @@ export function describeEdits(engine: string, fresh: Fresh): void {
       const other = await newBucket(catalog, 'other')
       const item = newItem()
       await catalog.addMedia(bucketId, [withBytes(item)])
-      const before = await catalog.authorise(hashOf('b'))
+      const before = await catalog.findGrant(hashOf('b'))
       const texts = { filename: item.filename, altText: null, caption: null }
       for (const edit of [{}, { filename: item.filename }, { caption: null }])
         expect(await catalog.editMedia(bucketId, item.id, edit, texts)).toMatchObject(texts)
@@ -60,7 +60,7 @@ export function describeEdits(engine: string, fresh: Fresh): void {
       expect(await catalog.editMedia(bucketId, newItem().id, edit, null)).toBe('missing')
       for (const wrong of [{ filename: 'other' }, { altText: '' }, { caption: '' }])
         expect(await catalog.editMedia(bucketId, item.id, edit, { ...texts, ...wrong })).toBe('changed')
-      expect((await catalog.authorise(hashOf('b')))?.revision).toBe(before?.revision)
+      expect((await catalog.findGrant(hashOf('b')))?.revision).toBe(before?.revision)
       expect(await catalog.servability([item.id])).toEqual(['servable'])
     })
 

@@ -28,16 +28,16 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const now = Date.now()
-      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ nextExpiry: null, itemDays: null })
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: null, itemDays: null })
       const [gone, later, lasting] = [
         newItem({ expiresAt: now - 1 }),
         newItem({ expiresAt: now + hour }),
         newItem(),
       ]
       await catalog.addMedia(bucketId, [withBytes(lasting), withBytes(later)])
-      expect(await other.authorise(hashOf('b'))).toMatchObject({ nextExpiry: now + hour })
+      expect(await other.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: now + hour })
       await catalog.addMedia(bucketId, [withBytes(gone)])
-      const before = await other.authorise(hashOf('b'))
+      const before = await other.findGrant(hashOf('b'))
       expect(before).toMatchObject({ nextExpiry: now - 1, total: 3 })
       expect(await other.media(gone.id)).toBeNull()
       expect(await other.media(later.id)).toMatchObject({ expiresAt: now + hour })
@@ -49,14 +49,14 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect(await other.expiringBuckets(now)).toEqual([bucketId])
       expect(await other.expireItems(bucketId)).toEqual({ ids: [gone.id], tombstones: [gone.id] })
       expect(await other.expireItems(bucketId)).toEqual({ ids: [], tombstones: [] })
-      const after = await catalog.authorise(hashOf('b'))
+      const after = await catalog.findGrant(hashOf('b'))
       expect(after).toMatchObject({ nextExpiry: now + hour, total: 2 })
       expect(after?.revision).toBeGreaterThan(before?.revision ?? 0)
       expect(await allPages(catalog, bucketId)).toEqual([lasting.id, later.id])
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 2, bytes: 2_000 })
       expect(await catalog.expiringBuckets(now)).toEqual([])
       expect((await catalog.expireItems(bucketId, now + hour)).ids).toEqual([later.id])
-      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 1 })
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 1 })
     })
 
     test('E2 an item that was servable is not when it expires, although nothing was committed in between', async () => {
@@ -91,7 +91,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
             if (kind === 'wait') vi.setSystemTime(Date.now() + (hours ?? 1) * hour)
             const now = Date.now()
             // As a request does before it reads the bucket (access/expired-items.ts).
-            const { nextExpiry } = (await catalog.authorise(hashOf(name))) ?? expect.unreachable()
+            const { nextExpiry } = (await catalog.findGrant(hashOf(name))) ?? expect.unreachable()
             const due = model.filter((item) => item.expiresAt <= now)
             if (nextExpiry === null || nextExpiry > now) expect(due).toEqual([])
             else
@@ -132,7 +132,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
 
             listed = model.filter(({ trashedUntil }) => trashedUntil === null)
             expect(await allPages(catalog, bucketId)).toEqual(listed.map(({ id }) => id))
-            expect(await catalog.authorise(hashOf(name))).toMatchObject({ total: listed.length })
+            expect(await catalog.findGrant(hashOf(name))).toMatchObject({ total: listed.length })
             const shown = model.filter(({ trashedUntil }) => (trashedUntil ?? 0) > now)
             const trash = await catalog.trash(bucketId, null, 99)
             expect(new Set(trash.map(({ item, expiresAt }) => `${item.id} ${expiresAt}`))).toEqual(
@@ -169,10 +169,10 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
         first,
       )
       expect(await catalog.restoreMedia(bucketId, [first, second], service, now + hour)).toEqual([second])
-      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ nextExpiry: now + hour, total: 1 })
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: now + hour, total: 1 })
       expect((await catalog.expiredTrash(now + hour, 9)).map(({ id }) => id)).toEqual([first])
       expect((await catalog.expireItems(bucketId, now + 2 * hour)).ids).toEqual([second, first])
-      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 0 })
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 0 })
       expect(await catalog.bucket(bucketId)).toMatchObject({ bytes: 1_000 })
       expect(await catalog.trashState(bucketId)).toMatchObject({ items: 1, bytes: 1_000 })
     })
@@ -181,7 +181,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { itemDays: 7 })
-      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ itemDays: 7 })
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ itemDays: 7 })
       const now = Date.now()
       await catalog.addMedia(
         bucketId,

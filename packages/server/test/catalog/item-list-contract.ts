@@ -84,7 +84,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       }
       const oldest = await catalog.items(unfiltered(bucketId, 'oldest'), null, 10)
       expect(oldest.rows.map(({ item }) => item)).toMatchObject(items)
-      expect(oldest.revision).toBe((await catalog.authorise(hashOf('a')))?.revision)
+      expect(oldest.revision).toBe((await catalog.findGrant(hashOf('a')))?.revision)
       const newest = await catalog.items(unfiltered(bucketId, 'newest'), null, 10)
       expect(newest).toEqual({ ...oldest, rows: oldest.rows.toReversed() })
     })

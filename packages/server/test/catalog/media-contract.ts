@@ -241,7 +241,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       await catalog.addMedia(bucketId, items.map(withBytes))
       await catalog.addMedia(other, inBlobStore([theirs]))
       const ids = items.filter((_, index) => index % 3 === 0).map(({ id }) => id)
-      const before = await catalog.authorise(hashOf('b'))
+      const before = await catalog.findGrant(hashOf('b'))
       const asked = [newItem().id, ...ids.toReversed(), theirs.id]
       const removed = await catalog.removeMedia(bucketId, asked)
       expect(removed.ids).toEqual(ids.toReversed())
@@ -250,10 +250,10 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const left = items.filter(({ id }) => !ids.includes(id))
       expect(await allPages(catalog, bucketId)).toEqual(left.map(({ id }) => id))
       expect(await allPages(catalog, other)).toEqual([theirs.id])
-      const after = await catalog.authorise(hashOf('b'))
+      const after = await catalog.findGrant(hashOf('b'))
       expect([after?.total, before?.total]).toEqual([left.length, items.length])
       expect(await catalog.removeMedia(bucketId, asked)).toEqual({ ids: [], tombstones: [] })
-      expect((await catalog.authorise(hashOf('b')))?.revision).toBe(after?.revision)
+      expect((await catalog.findGrant(hashOf('b')))?.revision).toBe(after?.revision)
     })
 
     test('A6 an item of another bucket can be neither read nor deleted', async () => {
@@ -273,7 +273,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const revisions: number[] = []
       const note = async () => {
-        const grant = await catalog.authorise(hashOf('b'))
+        const grant = await catalog.findGrant(hashOf('b'))
         const page = await catalog.page(bucketId, 1)
         expect(grant).toMatchObject({ revision: page.revision, total: page.total })
         revisions.push(page.revision)
@@ -303,7 +303,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       for (const item of newItems(15)) {
         await other.addMedia(bucketId, inBlobStore([item]))
         const { total } = await catalog.page(bucketId, 1)
-        expect((await catalog.authorise(hashOf('b')))?.total).toBe(total)
+        expect((await catalog.findGrant(hashOf('b')))?.total).toBe(total)
         expect(await allPages(catalog, bucketId)).toHaveLength(total)
         expect((await catalog.media(item.id))?.id).toBe(item.id)
       }

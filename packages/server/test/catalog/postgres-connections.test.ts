@@ -226,7 +226,7 @@ describe.skipIf(!canUsePostgres || !canPool)('PostgreSQL behind pgbouncer in tra
         await adds.addMedia(bucketId, [withBytes(item)])
         const contentId = (await reads.media(item.id))?.contentId
         expect(contentId && (await reads.content(contentId))).toEqual(contentOf(item))
-        expect(await reads.authorise(hashOf('one'))).toMatchObject({ bucketId: one })
+        expect(await reads.findGrant(hashOf('one'))).toMatchObject({ bucketId: one })
         const { total, rows } = await reads.page(bucketId, 1)
         expect(rows).toHaveLength(Math.min(total, 10))
       }),

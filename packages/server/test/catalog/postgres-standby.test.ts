@@ -70,19 +70,19 @@ describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
 
     proxy.switchTo(standby.port)
     await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(databaseBusy)
-    await expect(catalog.authorise(hashOf('b'))).rejects.toMatchObject(databaseBusy)
+    await expect(catalog.findGrant(hashOf('b'))).rejects.toMatchObject(databaseBusy)
     await expect(catalog.addMedia(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
     const opened = openPostgresCatalog({ url: url(standby.port), role: 'server' })
     await expect(opened).rejects.toThrow(DatabaseError)
     await expect(opened).rejects.toThrow(/read-only replica/)
 
     proxy.switchTo(primary.port)
-    expect(await catalog.authorise(hashOf('b'))).toMatchObject({ bucketId, total: 1 })
+    expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ bucketId, total: 1 })
     await catalog.addMedia(bucketId, [withBytes(last)])
     expect(await allPages(catalog, bucketId)).toEqual([first.id, last.id])
   })
 
-  test.skipIf(!canPool)('behind pgbouncer a replica authorises nobody', async () => {
+  test.skipIf(!canPool)('behind pgbouncer a replica finds no grant', async () => {
     const url = await newDatabase('pooled')
     await using proxy = await startSwitchingProxy(primary.port)
     await using pooler = await startPgbouncer(url(proxy.port))
@@ -91,9 +91,9 @@ describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
     await replicate()
     proxy.switchTo(standby.port)
     for (const name of ['b', 'unknown'])
-      await expect(catalog.authorise(hashOf(name))).rejects.toMatchObject(databaseBusy)
+      await expect(catalog.findGrant(hashOf(name))).rejects.toMatchObject(databaseBusy)
     proxy.switchTo(primary.port)
-    expect(await catalog.authorise(hashOf('b'))).toMatchObject({ bucketId })
+    expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ bucketId })
   })
 
   test('the resolution of a lost commit waits until a synchronous standby has the commit', async () => {
@@ -147,7 +147,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
 
     await onServer(standby.url('postgres'), 'SELECT pg_promote()')
     await catalog.addMedia(bucketId, [withBytes(last)])
-    expect(await idle.authorise(hashOf('b'))).toMatchObject({ bucketId, total: 2 })
+    expect(await idle.findGrant(hashOf('b'))).toMatchObject({ bucketId, total: 2 })
     expect(await allPages(idle, bucketId)).toEqual([first.id, last.id])
     const opened = await openCatalog(both)
     expect(await allPages(opened, bucketId)).toEqual([first.id, last.id])

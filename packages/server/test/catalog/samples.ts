@@ -64,7 +64,7 @@ export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken
 /** Creates a bucket with a token of the same name. Returns the id of the bucket. */
 export async function newBucket(catalog: Catalog, name: string): Promise<BucketId> {
   await catalog.addToken(newToken(name, { bucket: name }))
-  const grant = await catalog.authorise(hashOf(name))
+  const grant = await catalog.findGrant(hashOf(name))
   if (!grant) throw new Error('a token that was just added is unknown')
   return grant.bucketId
 }

@@ -10,7 +10,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
     test('a grant has the data of the token and of its bucket', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a', { expiresAt: 1_800_000_000_000 }))
-      const grant = await catalog.authorise(hashOf('a'))
+      const grant = await catalog.findGrant(hashOf('a'))
       expect(grant).toEqual({
         tokenId: 'a',
         bucketId: expect.any(Number),
@@ -40,7 +40,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect(await Promise.all(added)).toEqual([true, true, true, true])
       expect(await catalog.tokens()).toHaveLength(1)
       expect(await catalog.addUser(user('f'), null)).toBe(true)
-      expect((await catalog.authorise(hashOf('user')))?.scopes).toEqual(new Set())
+      expect((await catalog.findGrant(hashOf('user')))?.scopes).toEqual(new Set())
       expect(await catalog.bucketNamed('new')).toMatchObject({ maxItems: 5, maxBytes: null, trashDays: 0 })
       expect(await catalog.tokens('new')).toHaveLength(1)
     })
@@ -48,13 +48,13 @@ export function describeTokens(engine: string, fresh: Fresh): void {
     test('an unknown hash has no grant', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a'))
-      expect(await catalog.authorise(hashOf('b'))).toBeNull()
+      expect(await catalog.findGrant(hashOf('b'))).toBeNull()
     })
 
     test('a token without scopes grants none', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a', { scopes: [] }))
-      expect((await catalog.authorise(hashOf('a')))?.scopes).toEqual(new Set())
+      expect((await catalog.findGrant(hashOf('a')))?.scopes).toEqual(new Set())
     })
 
     test('tokens of one bucket name share a bucket', async () => {
@@ -62,7 +62,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await catalog.addToken(newToken('a'))
       await catalog.addToken(newToken('b'))
       await catalog.addToken(newToken('c', { bucket: 'work' }))
-      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => catalog.authorise(hashOf(name))))
+      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => catalog.findGrant(hashOf(name))))
       expect(b?.bucketId).toBe(a?.bucketId)
       expect(c?.bucketId).not.toBe(a?.bucketId)
     })
@@ -77,12 +77,12 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect(await catalog.tokens('new')).toEqual([])
     })
 
-    test('A7 a token revoked in another process is revoked in the next authorisation', async () => {
+    test('A7 a token revoked in another process is revoked in the next lookup', async () => {
       const { catalog, other } = await openTwo(fresh)
       await catalog.addToken(newToken('a'))
-      expect((await catalog.authorise(hashOf('a')))?.revokedAt).toBeNull()
+      expect((await catalog.findGrant(hashOf('a')))?.revokedAt).toBeNull()
       expect(await other.revokeToken('a' as TokenId, 5_000)).toBe(true)
-      expect((await catalog.authorise(hashOf('a')))?.revokedAt).toBe(5_000)
+      expect((await catalog.findGrant(hashOf('a')))?.revokedAt).toBe(5_000)
     })
 
     test('a second revocation keeps the time of the first; an unknown token cannot be revoked', async () => {
@@ -90,7 +90,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await catalog.addToken(newToken('a'))
       expect(await catalog.revokeToken('a' as TokenId, 5_000)).toBe(true)
       expect(await catalog.revokeToken('a' as TokenId, 6_000)).toBe(true)
-      expect((await catalog.authorise(hashOf('a')))?.revokedAt).toBe(5_000)
+      expect((await catalog.findGrant(hashOf('a')))?.revokedAt).toBe(5_000)
       expect(await catalog.revokeToken('b' as TokenId, 5_000)).toBe(false)
     })
 
@@ -98,7 +98,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a'))
       await catalog.touchToken('a' as TokenId, 7_000)
-      expect((await catalog.authorise(hashOf('a')))?.lastUsedAt).toBe(7_000)
+      expect((await catalog.findGrant(hashOf('a')))?.lastUsedAt).toBe(7_000)
     })
 
     test('a token is found by its id, equal to its entry in the list', async () => {
@@ -172,7 +172,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       const [first, second] = [await catalog.token('a' as TokenId), await catalog.token('a2' as TokenId)]
       expect(first?.expiresAt).toBe(7_000)
       expect(second).toMatchObject({ name: 'a', scopes: ['media:read'], createdAt: 5_000, expiresAt: 90_000 })
-      expect((await catalog.authorise(hashOf('a2')))?.bucketId).toBe(bucketId)
+      expect((await catalog.findGrant(hashOf('a2')))?.bucketId).toBe(bucketId)
       // An overlap never prolongs a token.
       expect(await rotate('a', 'a3', 20_000)).toBe(true)
       expect((await catalog.token('a' as TokenId))?.expiresAt).toBe(7_000)
@@ -221,4 +221,4 @@ export function describeTokens(engine: string, fresh: Fresh): void {
 }
 
 const bucketOf = async (catalog: Catalog, name: string) =>
-  (await catalog.authorise(hashOf(name)))?.bucketId ?? expect.unreachable()
+  (await catalog.findGrant(hashOf(name)))?.bucketId ?? expect.unreachable()

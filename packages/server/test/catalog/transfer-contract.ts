@@ -136,7 +136,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
       expect(await after.tokens()).toEqual(await before.tokens())
       expect(await after.signingKeys()).toEqual(keys)
-      expect(await after.authorise(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
+      expect(await after.findGrant(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
       for (const item of [...kept, ...few]) {

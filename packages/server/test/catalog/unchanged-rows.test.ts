@@ -18,17 +18,17 @@ function opened() {
     if (db.isOpen) db.close()
   })
   const functions = prepareChanges(writing)
-  const authorise = vi.fn(prepareReads(db, prepareLocateItem(db)).authorise)
+  const findGrant = vi.fn(prepareReads(db, prepareLocateItem(db)).findGrant)
   return {
     apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, functions, changes),
     db,
-    authorise,
-    rows: createUnchangedRows(db, { keyOf: (hash) => Buffer.from(hash).toString('hex'), read: authorise }),
+    findGrant,
+    rows: createUnchangedRows(db, { keyOf: (hash) => Buffer.from(hash).toString('hex'), read: findGrant }),
   }
 }
 
 test('a row is read once until another connection commits', () => {
-  const { apply, authorise, rows } = opened()
+  const { apply, findGrant, rows } = opened()
   const [one, other] = [newToken('a'), newToken('b')]
   apply({ kind: 'add-token', input: one }, { kind: 'add-token', input: other })
   for (let turn = 0; turn < 3; turn += 1) {
@@ -37,7 +37,7 @@ test('a row is read once until another connection commits', () => {
     expect(rows.read(other.hash)).toMatchObject({ tokenId: other.id })
     expect(rows.has(other.hash)).toBe(true)
   }
-  expect(authorise).toHaveBeenCalledTimes(2)
+  expect(findGrant).toHaveBeenCalledTimes(2)
 })
 
 test('A7 a revocation of another connection holds from the next turn', () => {
@@ -55,13 +55,13 @@ test('A7 a revocation of another connection holds from the next turn', () => {
 })
 
 test('a version that cannot be read leaves no row of an earlier one', () => {
-  const { apply, db, authorise, rows } = opened()
+  const { apply, db, findGrant, rows } = opened()
   const token = newToken('a')
   apply({ kind: 'add-token', input: token })
   rows.refresh()
   rows.read(token.hash)
   db.close()
   expect(() => rows.refresh()).toThrow()
-  authorise.mockReturnValue(null)
+  findGrant.mockReturnValue(null)
   expect(rows.read(token.hash)).toBeNull()
 })

@@ -69,7 +69,7 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
       createdAt: 0,
       expiresAt: null,
     })
-    const grant = await catalog.authorise(hash)
+    const grant = await catalog.findGrant(hash)
     if (grant === null) throw new Error('the token that was just added is unknown')
     return grant.bucketId
   }

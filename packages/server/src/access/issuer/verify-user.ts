@@ -32,7 +32,7 @@ export function verifyUserOperation(
   settings: Pick<IssuerSettings, 'issuer' | 'clockSkew' | 'newBuckets'>,
   parts: {
     readonly verifyJwt: (token: string) => Promise<VerifiedUser>
-    readonly catalog: Pick<Catalog, 'authorise' | 'bucketNamed' | 'addUser' | 'touchToken'>
+    readonly catalog: Pick<Catalog, 'findGrant' | 'bucketNamed' | 'addUser' | 'touchToken'>
     readonly removeExpired: RemoveExpired
     readonly now: () => number
     readonly onTouchFailure: (error: unknown) => void
@@ -66,16 +66,16 @@ export function verifyUserOperation(
     const createdAt = now()
     const user = { id: newUserId(), hash, bucket, name: subject, scopes: [], createdAt, expiresAt: null }
     const by = { ...service, kind: 'client', tokenId: user.id, subject: subjectOf(subject) } as const
-    return (await catalog.addUser(user, newBuckets, by)) ? catalog.authorise(hash) : null
+    return (await catalog.addUser(user, newBuckets, by)) ? catalog.findGrant(hash) : null
   }
 
   return async (token) => {
     const key = hash('sha256', token, 'base64')
     const known = verified.get(key)
     const user = known && isFresh(known, now()) ? known : await verify(token, key)
-    const authorise = () => catalog.authorise(user.hash)
-    const found = (await authorise()) ?? (await addUser(user))
-    const row = found && (await withoutExpiredItems({ removeExpired, authorise }, found, now()))
+    const findGrant = () => catalog.findGrant(user.hash)
+    const found = (await findGrant()) ?? (await addUser(user))
+    const row = found && (await withoutExpiredItems({ removeExpired, findGrant }, found, now()))
     if (row === null)
       throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
     if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')

@@ -12,9 +12,9 @@ import { beginTransaction, commitTransaction, lockTimeout, TransactionFailed } f
 
 export type Outcome = { readonly output: Output } | { readonly error: unknown }
 
-/** Attempts to run a batch whose transaction failed because of others or of its connection. */
+/** Attempts to run a batch whose transaction failed because of another transaction or because its connection was lost. */
 const attempts = 4
-/** Milliseconds. The lock timeout of a bucket's changes after a batch of several buckets had to wait too long. */
+/** Milliseconds. A batch that waited too long for a lock is divided by bucket. The lock timeout of each of these batches. */
 const shortLockTimeout = 500
 
 /** The transaction of a group without a savepoint failed because of this change, and was rolled back. */
@@ -23,8 +23,8 @@ class GroupFailed extends Error {
 }
 
 /**
- * Applies the changes in one transaction, as far as they succeed: a change that fails is rolled back alone; when the transaction
- * fails, all its changes fail. If a bucket stays locked, only its changes fail. Resolves an ambiguous commit. Never throws.
+ * Applies the changes in one transaction. If a change fails, only this change is rolled back. If the transaction fails, all its changes
+ * fail. If a bucket stays locked, only the changes of this bucket fail. Resolves an ambiguous commit. Never throws.
  */
 export async function commitBatch(
   connections: Connections,
@@ -60,7 +60,7 @@ export async function commitBatch(
   }
 }
 
-/** Applies the changes in a transaction for each bucket, after this error of a transaction for all. */
+/** Applies the changes in one transaction for each bucket, after one transaction for all buckets failed with `error`. */
 async function commitEachBucket(
   connections: Connections,
   changes: readonly Change[],
@@ -86,7 +86,7 @@ async function commitEachBucket(
 
 const failAll = (changes: readonly Change[], error: unknown): Outcome[] => changes.map(() => ({ error }))
 
-/** Not `catalog-busy`, after which the bytes of an upload would be removed. */
+/** The code is not `catalog-busy`, because the operations remove the bytes of an upload that failed with that code. */
 const unknownOutcome = (cause: unknown): Fault =>
   new Fault('overloaded', 'The database did not confirm this change: it may or may not be stored.', { cause })
 
@@ -108,14 +108,15 @@ async function runBatch(
   const transaction = { session, buckets }
   const [first = []] = groups
   if (groups.length === 1 && first.every(addsMedia)) {
-    // Their outcomes are known before, so the commit is sent with them. After an error the server rolls back instead.
+    // The outcomes of successful uploads are known in advance, so the commit is sent together with the uploads. After an error, the
+    // server rolls back instead.
     const outcomes = first.map(() => ({ output: undefined }))
     onCommit(outcomes)
     const [applied, committed] = await Promise.allSettled([
       applyAlone(transaction, first),
       commitTransaction(session),
     ])
-    // This error says why, and whether the other uploads can be stored without this one; that of the commit follows from it.
+    // The error of the uploads has the cause, and determines whether they are retried one by one. It also causes the error of the commit.
     if (applied.status === 'rejected') throw applied.reason
     if (committed.status === 'rejected') throw committed.reason
     return outcomes

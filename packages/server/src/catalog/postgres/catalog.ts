@@ -84,7 +84,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   return {
     epoch: text(row, 0),
     ...reads,
-    authorise: grants.read,
+    findGrant: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
       const { bucketId, name } = selection

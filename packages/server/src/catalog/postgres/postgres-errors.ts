@@ -26,7 +26,7 @@ export const isUnreachable = (error: unknown): boolean => isDead(error instanceo
 /** A connection pooler gave the transaction a server connection that lacks the prepared statement, or has it already. */
 export const isUnprepared = (error: unknown): boolean => /^(26000|42P05)$/.test(sqlState(error) ?? '')
 
-/** The transaction failed because of others, and succeeds when it is repeated. */
+/** The transaction conflicted with another one. It can succeed if it is repeated. */
 export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(sqlState(error) ?? '')
 
 /** Maps an error after which nothing was changed to a Fault; returns an unexpected error unchanged. */

@@ -72,7 +72,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   const { signed, signedItems } = createSigning(options.actor ?? null)
 
-  const grantRows = createUnchangedRows(db, { keyOf: latin1, read: reads.authorise })
+  const grantRows = createUnchangedRows(db, { keyOf: latin1, read: reads.findGrant })
   const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
     reading(() => {
       if (isFirst) grantRows.refresh()
@@ -85,7 +85,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   return {
     epoch,
-    authorise: grants.read,
+    findGrant: grants.read,
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       const { name } = selection

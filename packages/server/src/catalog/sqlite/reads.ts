@@ -40,10 +40,10 @@ export interface PageKey {
   readonly page: number
 }
 
-/** The reads of one connection. None leaves a transaction open that it has begun. */
+/** The reads of one connection. A read that begins a transaction also ends it. */
 export interface Reads extends UploadReads {
   epoch(): string
-  authorise(tokenHash: Uint8Array): Grant | null
+  findGrant(tokenHash: Uint8Array): Grant | null
   /** In the transaction in progress, or in one of its own. */
   page(key: PageKey): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
@@ -71,7 +71,7 @@ export interface Reads extends UploadReads {
 
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
-  const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
+  const findGrant = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
@@ -126,8 +126,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     ...prepareUploadReads(db),
     epoch: () => text(one(epoch) ?? [], 0),
 
-    authorise(tokenHash) {
-      const row = one(authorise, tokenHash)
+    findGrant(tokenHash) {
+      const row = one(findGrant, tokenHash)
       return row && readGrant(row)
     },
 

@@ -16,7 +16,7 @@ export interface TrashRows {
   hasTrash(bucketId: BucketId): boolean
   /** Removes items, or moves them to the trash of a bucket that has one. */
   remove(bucketId: BucketId, ids: readonly MediaId[], now: number): RemovedMedia
-  /** Moves those of the items that have not expired back, and returns them. Throws Fault `quota-exceeded`. */
+  /** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
   restore(bucketId: BucketId, ids: readonly MediaId[], now: number): MediaId[]
   /** Removes items of the trash permanently. */
   purge(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia

@@ -6,7 +6,7 @@ export interface LocalFile {
   readonly path: string
   /** Bytes. */
   readonly size: number
-  /** Changes with the file, as that of DiskFile. */
+  /** Changes with the file, like the `version` of a DiskFile. */
   readonly version: string
 }
 
