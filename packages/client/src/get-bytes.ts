@@ -58,7 +58,7 @@ async function linkTo(
   try {
     return (await createLink(settings, endpoints, id, { variant, download, signal })).url
   } catch (error) {
-    // Another refusal than that of the token says less than the first response.
+    // Only a rejected token (401) is reported here. For other errors, the caller throws the first error, which has more detail.
     if (error instanceof AnswerError && error.status !== 401) return null
     throw error
   }

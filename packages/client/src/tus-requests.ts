@@ -118,7 +118,7 @@ export function tusRequests(
   }
 }
 
-/** Whether the service reports that an upload or item does not exist, or not any more. */
+/** Whether the service reports that an upload or item does not exist or no longer exists. */
 export const isGone = (error: unknown): boolean =>
   error instanceof AnswerError && (error.status === 404 || error.status === 410)
 

@@ -5,7 +5,7 @@ import { isNotFound } from '../service/errors.ts'
 import { isPrivate } from '../service/urls.ts'
 import { readFrom } from './read-from.ts'
 
-/** The media objects of the items that were shown. Each is loaded once; those of a private bucket again before their URLs expire. */
+/** The media objects of the items that were shown. Each is loaded once. If the bucket is private, it is loaded again before its URLs expire. */
 export interface MediaCache {
   /** Null until it is loaded. */
   get(id: string): ReadonlySignal<Media | null>

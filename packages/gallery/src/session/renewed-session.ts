@@ -39,7 +39,7 @@ async function renew(session: StoredSession): Promise<StoredSession> {
   }
 }
 
-/** Another tab may have renewed the session, also if it is due again: then only its refresh token is still accepted. */
+/** Returns the stored session if another tab has renewed it, because the issuer then accepts only the newer refresh token. */
 export function latestOf(session: StoredSession): StoredSession {
   const stored = storedSession()
   const isNewer =

@@ -62,8 +62,8 @@ const fillBackward = (items: readonly Media[], shape: Shape): Row[] =>
     .toReversed()
 
 /**
- * Arranges items in rows. Items that were in rows before stay in them, so that nothing moves when items are added or removed
- * elsewhere. Only rows beside new items that did not fill the width are filled.
+ * Arranges items in rows. Items stay in the rows that they were in, so that they do not move when other items are added or removed. Only
+ * rows that did not fill the width and are next to new items receive more items.
  */
 export function arrange(items: readonly Media[], former: readonly Row[], shape: Shape): Row[] {
   const rowOf = new Map(former.flatMap((row) => row.items.map(({ id }) => [id, row])))

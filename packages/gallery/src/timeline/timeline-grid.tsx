@@ -40,7 +40,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.altKey || event.metaKey || layout === null) return
     if (timeline.total.value === null && (event.key === 'End' || event.key === 'Home')) {
-      // The height of a list of unknown length is not that of its end.
+      // If the length of the list is unknown, the end of the page is not the end of the list.
       event.preventDefault()
       void (event.key === 'End' ? timeline.goToEnd() : timeline.goToBegin())
       return

@@ -15,11 +15,11 @@ export function TimelineView() {
   const error = timeline.error.value
   const total = timeline.total.value
   const matches = timeline.matches.value
-  // While other items are loading, the number is that of the former ones.
+  // While a new list is loading, the number belongs to the previous list.
   const found = matches === null || loading || error !== null ? '' : strings.filter.matches(matches)
   const about = total === null || error !== null ? (matches?.count ? found : '') : strings.files(total)
   const filtered = isFiltered(shownList.filter.value)
-  // While other items are loading, the loaded ones are those of the former filter.
+  // While a new list is loading, the loaded items belong to the previous filter.
   const isEmpty = !filtered && !loading && error === null && loaded?.items.length === 0
   return (
     <>

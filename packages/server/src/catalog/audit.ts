@@ -101,8 +101,8 @@ export const readAuditedItem = (row: Row): AuditedItem => ({
 })
 
 /**
- * What is wrong with the stored time of the next expiry; null if nothing is. It may be earlier than that of the items, because deletions do
- * not change it: then the next request after it corrects it.
+ * Describes the fault of the stored time of the next expiry; null if there is none. A time before the first expiry of the items is no fault:
+ * deletions do not change the stored time, and the first request after this time corrects it.
  */
 export function lateExpiry(stored: number | null, first: number | null): string | null {
   if (first === null || (stored !== null && stored <= first)) return null

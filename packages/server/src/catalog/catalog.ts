@@ -92,14 +92,14 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   forgetRequests(now: number): Promise<number>
 
   /**
-   * Removes those of the items that this bucket has, with their bytes, in one transaction. Adds a tombstone for each item whose bytes
+   * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
    * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
    */
   removeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor, now?: number): Promise<RemovedMedia>
 
   /**
-   * Moves those of the items that are in the trash and have not expired back to their earlier places, and returns their ids. Throws
-   * Fault `quota-exceeded`.
+   * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
+   * `quota-exceeded`.
    */
   restoreMedia(
     bucketId: BucketId,
@@ -108,7 +108,7 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
     now?: number,
   ): Promise<readonly MediaId[]>
 
-  /** As removeMedia, permanently, those of the items that are in the trash. */
+  /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeMedia. */
   purgeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor): Promise<RemovedMedia>
 
   /** Removes up to 500 items of the bucket that have expired, as removeMedia does, permanently. */

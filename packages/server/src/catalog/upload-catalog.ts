@@ -19,7 +19,7 @@ export interface UploadCatalog {
   /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
   uploadParts(id: UploadId): Promise<UploadParts | null>
 
-  /** Bytes of the upload in the catalog, which follow those of its parts, in their order. */
+  /** The bytes of the upload that are in the catalog, in order. They follow the bytes of its parts. */
   uploadPieces(id: UploadId): Promise<Uint8Array[]>
 
   /** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as uploadParts. */

@@ -4,7 +4,7 @@ export interface CatalogVacuum {
   space(): { readonly size: number; readonly free: number }
   /** False if the catalog was created by a version whose catalogs must be rewritten. */
   readonly canReleaseInSteps: boolean
-  /** Releases some free space in a short transaction, beside a running server. */
+  /** Releases some free space in a short transaction. A server may be running. */
   releaseSome(): void
   /** Truncates the files of the catalog, as far as no other process is reading them. */
   finish(): void

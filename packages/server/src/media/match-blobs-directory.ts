@@ -26,8 +26,8 @@ export async function matchBlobsDirectory(parts: {
         ? `${path} holds the bytes of another catalog: catalog.db is new and has no items. Put the right catalog.db back, restore a backup with mediabucket restore, or ${advice.catalog}.`
         : `${path} does not have the bytes of the items in the catalog: ${advice.missing}. ${advice.cure}, then start again, or restore a backup with mediabucket restore.`,
     )
-  // A directory gets a new identity even if it has one: the catalog from which the rows were migrated must not use it any more. In a
-  // shared place, the one that exists may be that of another server that starts at the same time.
+  // A directory receives a new identity even if it has one, so that the catalog from which the rows were migrated can no longer use it.
+  // In a shared store, another server that starts at the same time may have written the existing identity, so it stays.
   const identity = directory.isShared && found !== null ? found : randomBytes(16).toString('hex')
   // The directory first: after a crash between the two writes, the next start finds a catalog without an identity.
   if (identity !== found) await directory.writeIdentity(identity)

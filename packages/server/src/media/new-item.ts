@@ -23,7 +23,7 @@ export interface ItemParts {
 
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
- * may be another file, with an id of its own; then the caller discards the received one. Throws as RemoveMetadata,
+ * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
  * and Fault `overloaded` if the type is needed for that and cannot be read.
  */
 export async function newItem(

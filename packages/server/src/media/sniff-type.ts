@@ -19,8 +19,9 @@ const sniffTimeout = 2_000
 const signatureTest = createSignatureTest()
 
 /**
- * The type of the bytes; null if no signature matches. Reads the whole file only where its head may not be enough. If the bytes break the
- * parser, their type is unknown. If they cannot be read in time, it is that of the head, or with `isRequired` a Fault `overloaded` is thrown.
+ * The type of the bytes; null if no signature matches. Reads the whole file only where its head may not be enough. If the
+ * parser fails, the type is unknown. If the bytes cannot be read in time, returns the type of the head, or with `isRequired` throws Fault
+ * `overloaded`.
  */
 export async function sniffType(
   blobs: Pick<BlobStore, 'peek'>,
@@ -70,7 +71,7 @@ async function sniffWhole(
   }
 }
 
-/** Errors of the disk have a code or are DOMExceptions, those of a store are Faults or have a code. All others are of the parser. */
+/** Whether a read failed, and not the parser. Errors of a disk have a code or are DOMExceptions; errors of a store have a code or are Faults. */
 const isReadError = (error: unknown): boolean =>
   error instanceof Fault || error instanceof DOMException || errorCode(error) !== null
 

@@ -24,9 +24,9 @@ interface Verified extends VerifiedUser {
 }
 
 /**
- * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is in memory for a
- * minute; the bucket is read from the catalog each time. A user has a row among the tokens of the bucket, so that requests, uses and
- * revocations of users are like those of tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
+ * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is cached for a
+ * minute; the bucket is read from the catalog each time. A user has a row in the table of tokens, so that requests, uses and revocations are
+ * handled as for tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
  */
 export function verifyUserOperation(
   settings: Pick<IssuerSettings, 'issuer' | 'clockSkew' | 'newBuckets'>,
@@ -89,6 +89,6 @@ export function verifyUserOperation(
   }
 }
 
-/** Another function than that of tokens, so that no token has the hash of a user. */
+/** Tokens have SHA-256 hashes. Users have SHA-512/256 hashes, so that no token has the hash of a user. */
 const hashUser = (issuer: string, subject: string, bucket: string): Uint8Array =>
   hash('sha512-256', JSON.stringify([issuer, subject, bucket]), 'buffer')

@@ -15,7 +15,7 @@ import { createS3PartialUploads } from './s3-partial-uploads.ts'
 import { createS3Variants } from './s3-variants.ts'
 import { createShareObject } from './share-object.ts'
 
-/** Files that one request discards at the same time. The deadline of a removal begins when it is sent, so others must not delay it. */
+/** Files that one request discards at the same time. The deadline of a removal begins when it is sent, so it must not wait for others. */
 const parallelism = 16
 
 /**

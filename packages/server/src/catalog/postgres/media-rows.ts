@@ -59,7 +59,7 @@ export async function appendMedia(
 
 const removedColumns = 'seq, size, content_id, id, content_type, (sha256 IS NOT NULL)::int4'
 
-/** Removes those of the items that the bucket has. */
+/** Removes the items with these ids; ignores ids of other buckets. */
 export async function removeByIds(
   transaction: Transaction,
   bucketId: BucketId,

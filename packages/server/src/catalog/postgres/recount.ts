@@ -66,7 +66,7 @@ async function count(session: Session, id: BucketId): Promise<Counted | null> {
     `${integer(row, 4)} items, ${integer(row, 5)} bytes`,
     `${reserved[0]} items, ${reserved[1]} bytes`,
   )
-  // Of the listed items only: earlier versions did not record those of the trash, which a sweep removes.
+  // The next expiry of the trash is not checked: earlier versions did not store it, and a sweep removes expired items of the trash.
   const nextExpiry = isTrash(id) ? null : integerOrNull(row, 7)
   const late = lateExpiry(integerOrNull(row, 6), nextExpiry)
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })

@@ -31,7 +31,7 @@ export async function removeOrTrash(
   return { ids: ids.filter((id) => trashed.has(id)), tombstones: [] }
 }
 
-/** Moves those of the items that have not expired back, and returns them. Throws Fault `quota-exceeded`. */
+/** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
 export async function restoreMedia(
   { session, buckets }: Transaction,
   bucketId: BucketId,

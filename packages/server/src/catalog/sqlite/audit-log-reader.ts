@@ -19,7 +19,7 @@ import { numbersPerMillisecond } from './audit-log.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { all } from './rows.ts'
 
-/** Milliseconds that a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits for a lock, as in catalog.ts. */
 const readTimeout = 5_000
 /**
  * After the clock was set back, numbers follow the earlier time until the clock has reached it again. Events whose numbers are ahead by

@@ -15,7 +15,7 @@ import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes wait. */
 const chunk = 500
-/** Milliseconds that a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits for a lock, as in catalog.ts. */
 const readTimeout = 5_000
 
 /** Opens the rows for a check, a backup or a restore, on a separate connection. */

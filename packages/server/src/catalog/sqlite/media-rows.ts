@@ -23,7 +23,7 @@ export interface MediaRows {
    * items whose bytes are in the blob store, and of pictures, which may have variants there.
    */
   remove(bucketId: BucketId, seqs: readonly number[]): MediaId[]
-  /** As remove, those of the items that this bucket has. */
+  /** As remove, by ids; ignores ids of other buckets. */
   removeByIds(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
 }
 

@@ -9,7 +9,7 @@ import { asFault } from './sqlite-errors.ts'
 
 // The worker thread that searches names for the server.
 
-/** Milliseconds that a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits for a lock, as in catalog.ts. */
 const readTimeout = 5_000
 /** KiB of pages. */
 const cacheSize = 32 * 1024

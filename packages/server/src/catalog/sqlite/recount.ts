@@ -84,7 +84,7 @@ export function prepareRecount(db: DatabaseSync): Recount {
       `${integer(row, 5)} items, ${integer(row, 6)} bytes`,
       `${reserved[0]} items, ${reserved[1]} bytes`,
     )
-    // Of the listed items only: earlier versions did not record those of the trash, which a sweep removes.
+    // The next expiry of the trash is not checked: earlier versions did not store it, and a sweep removes expired items of the trash.
     const nextExpiry = isTrash(id) ? null : integerOrNull(one(firstExpiry, id) ?? [null], 0)
     const late = lateExpiry(integerOrNull(row, 7), nextExpiry)
     if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })

@@ -12,7 +12,7 @@ import { one } from './rows.ts'
 /** The tokens; to be called within a transaction. Records changes in the audit log, if they have an actor. */
 export interface TokenRows {
   insert(bucketId: BucketId, token: Omit<NewToken, 'bucket'>, by?: Actor): void
-  /** Does nothing if a row has the hash. Records nothing: the row is that of a user of an issuer. */
+  /** Inserts the row of a user of an issuer, unless a row has its hash. Records no event. */
   insertOnce(bucketId: BucketId, user: Omit<NewToken, 'bucket'>): void
   /** As grantToken of the catalog. */
   grant(input: Changes['grant-token']['input']): undefined

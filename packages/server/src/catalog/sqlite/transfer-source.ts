@@ -14,7 +14,7 @@ import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { all, one } from './rows.ts'
 
-/** Milliseconds that a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits for a lock, as in catalog.ts. */
 const readTimeout = 5_000
 /** Idempotency keys in a batch. */
 const requestsPerBatch = 500

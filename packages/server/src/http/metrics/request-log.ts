@@ -48,7 +48,7 @@ function formatLine(fields: {
   return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"msg":"${msg}"}\n`
 }
 
-/** Matches nearly all paths: those of bytes, and those without percent-encoding and authority, each too short for a token. */
+/** Matches nearly all paths: media URLs, and short paths without percent-encoding and authority. A matching path is too short for a token. */
 const plainPath = /^\/(?:media\/[a-z0-9]{1,28}(?:\.[a-z0-9]{1,8})?|[^%?#]{0,37})$/
 
 /** The path without query and fragment, percent-encoded ones included, and with tokens redacted (docs/interface.md O3, A5). */

@@ -58,9 +58,9 @@ export function createServiceMetrics(own: Registry): ServiceMetrics {
   }
 }
 
-/** The event loop and the heap of the parent, which handles no requests, would only blur those of the workers. */
+/** Leaves out the event loop and the heap of the parent. The parent handles no requests, so they would distort the metrics of the workers. */
 const isOfParent = ({ name }: MetricsSnapshot[number]): boolean => !name.startsWith('nodejs_')
 
-/** The start time is omitted from sums; that of the service is the one of the parent. */
+/** The start time cannot be added up, so the start time of the parent is used for the service. */
 const firstIfOmitted = (metric: MetricsSnapshot[number]): MetricsSnapshot[number] =>
   metric.aggregator === 'omit' ? { ...metric, aggregator: 'first' } : metric
