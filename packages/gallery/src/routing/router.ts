@@ -50,7 +50,7 @@ export function createRouter(preferred: ListChoice): Router {
 
   const update = () => enter(read())
   const { page, item, list: opened } = route.peek()
-  // From now on the address names all that is shown, so that Back and others see the same.
+  // Adds the open list to the URL, so that Back and people who receive the URL see the same.
   if (opened && hashOf({ page, item }) !== formatHash(route.peek())) replace({ page, item })
   // A typed hash fires `hashchange`; back and forward after pushState fire `popstate`.
   addEventListener('hashchange', update)

@@ -10,7 +10,7 @@ export interface Connection {
   reportLoss(): void
   retryNow(): void
   /**
-   * Resolves when the server has responded, however long that takes; `onWait` is called if it does not respond at once.
+   * Resolves when the server has responded, however long that takes; `onWait` is called if the connection is lost.
    * Wait for this before `import()`: browsers do not retry a module that failed to load.
    */
   untilReached(onWait?: () => void): Promise<void>

@@ -57,7 +57,7 @@ export async function finishSignIn(
   return sessionOf(result, null, Date.now() + sessionLength)
 }
 
-/** Replaces the token of a session. Rejects with an error that isRefusal knows if the issuer refuses. */
+/** Replaces the token of a session. If the issuer refuses, rejects with an error for which isRefusal returns true. */
 export async function renew(session: StoredSession): Promise<StoredSession> {
   const { metadata, client, resource } = await requireIssuer()
   const refreshToken = session.renewal?.refreshToken ?? ''

@@ -13,7 +13,7 @@ const renewals = new Map<number, Promise<StoredSession>>()
 
 /**
  * Returns the session, with a new token if its token is about to expire. Only one tab renews it, since issuers accept a refresh token
- * once. If the issuer refuses, returns its latest token, which the service then refuses. Rejects with ConnectionError.
+ * once. If the issuer rejects the renewal, returns the latest token, which the service then rejects. Rejects with ConnectionError.
  */
 export async function renewedSession(session: StoredSession): Promise<StoredSession> {
   if (isCurrent(session)) return session

@@ -39,7 +39,7 @@ function startTimeOf(pid: number): string | null {
 }
 
 interface Identity {
-  /** Null where /proc cannot be read: nobody can see then whether a process runs. */
+  /** Null if /proc cannot be read. Then no process can find out whether another one is running. */
   readonly scope: string | null
   /** The part of the names of directories that identifies this process. */
   readonly name: string

@@ -4,8 +4,8 @@ import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
 /**
- * Dimension workers read only the header of a picture, and its upload waits for the result: two at once, at normal
- * priority. Durations are milliseconds, memory is bytes.
+ * Dimension workers read only the header of a picture. The upload waits for the result, so the two workers have normal priority. Durations
+ * are milliseconds, memory is bytes.
  */
 const limits = {
   workers: 2,

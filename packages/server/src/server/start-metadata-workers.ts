@@ -4,8 +4,8 @@ import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
 /**
- * Metadata workers read the structure of a file, and its upload waits for the result: two at once, at normal priority. Of a video they
- * read the tables, of a JPEG picture all bytes, which may be in a remote store. Durations are milliseconds, memory is bytes.
+ * Metadata workers read the structure of a file: the tables of a video, all bytes of a JPEG picture. The file may be in a remote store. The
+ * upload waits for the result, so the two workers have normal priority. Durations are milliseconds, memory is bytes.
  */
 const limits = {
   workers: 2,

@@ -39,7 +39,7 @@ export function hasMuchFreeSpace(db: DatabaseSync): boolean {
   return isIncremental && free > keptBytes && free > keptShare * size
 }
 
-/** Calls `releaseSome` at once, then regularly until the returned function is called; more often while it returns true. */
+/** Calls `releaseSome` immediately, then regularly until the returned function is called; more often while it returns true. */
 export function releaseInBackground(releaseSome: () => boolean): () => void {
   let timer: NodeJS.Timeout | undefined
   function run(): void {

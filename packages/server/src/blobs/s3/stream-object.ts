@@ -9,7 +9,7 @@ import { removed, stalled } from './s3-errors.ts'
 /** Bytes from which a connection of its own is faster than one of the SDK. */
 const minDirect = 1024 * 1024
 
-/** Milliseconds. Of a URL that is used at once. */
+/** Milliseconds until a signed URL expires. It is used immediately. */
 const lifetime = 3_600_000
 
 /**

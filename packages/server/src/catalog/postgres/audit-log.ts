@@ -33,7 +33,7 @@ export async function recordItems<T>(
   changed: (result: T) => readonly MediaId[],
 ): Promise<T> {
   if (by === undefined) return change()
-  // Both are sent at once, the names before the change.
+  // Both statements are sent without waiting for results. The names are read before the change.
   const [rows, result] = await Promise.all([
     session.run('SELECT id, filename, size FROM media WHERE id = ANY ($1::text[])', ids),
     change(),

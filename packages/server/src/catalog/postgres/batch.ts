@@ -100,7 +100,7 @@ async function runBatch(
   groups: readonly (readonly Change[])[],
   onCommit: (outcomes: readonly Outcome[]) => void,
 ): Promise<readonly Outcome[]> {
-  // Both are sent at once.
+  // Both are sent without waiting for the result of the first.
   const [, buckets] = await Promise.all([
     beginTransaction(session, begin),
     lockBuckets(session, bucketKeysOf(groups.flat())),

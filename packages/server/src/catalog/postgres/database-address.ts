@@ -29,7 +29,7 @@ export function parseDatabaseUrl(url: string): DatabaseAddress {
   return { servers, label: `${hosts.join(',')}/${database ?? user}` }
 }
 
-/** Only the primary is used. A URL that asks for another server would not get what it says. */
+/** Only the primary is used, so a URL that requests another kind of server is rejected. */
 function requirePrimary([first]: readonly URL[]): void {
   const wanted = first?.searchParams.get('target_session_attrs') ?? 'read-write'
   if (wanted !== 'read-write' && wanted !== 'primary')

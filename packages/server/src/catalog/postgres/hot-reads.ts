@@ -46,7 +46,7 @@ const bucketRows = `SELECT ${bucketColumns}, wanted.number
 const contentRows = `SELECT bytes, wanted.number
   FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN contents ON contents.id = wanted.id`
 
-/** Bytes of a million characters each: few at once bound the memory of a read. */
+/** The most contents in one read. Each can have a million characters, so this limits the memory of a read. */
 const contentLimit = 8
 
 export function createHotReads(run: Run): HotReads {

@@ -44,7 +44,7 @@ export async function appendMedia(
     column(({ createdAt }) => createdAt),
     bytesArray(added.map(({ bytes }) => bytes)),
   )
-  // All are sent at once.
+  // All are sent without waiting for results.
   await Promise.all([
     appended,
     setExpiries(
@@ -121,7 +121,7 @@ async function forget(
     .filter((row) => integer(row, 5) === 1 && (row[2] === null || isPictured(text(row, 4))))
     .map((row) => text(row, 3) as MediaId)
   const seqs = removed.map((row) => integer(row, 0))
-  // Both are sent at once.
+  // Both are sent without waiting for the result of the first.
   await Promise.all([
     session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones),
     session.run('SELECT mark_names($1, $2, true)', bucketId, seqs),

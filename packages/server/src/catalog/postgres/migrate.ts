@@ -40,7 +40,7 @@ const migrationTimeout = 0
 
 const oldestServer = 150_000
 
-/** Migrates the database to this program's version; safe in several processes at once. */
+/** Migrates the database to this program's version; several processes may call it at the same time. */
 export async function migrate(connections: Connections, label: string): Promise<void> {
   try {
     const isCurrent = await connections.read(async (session) => {

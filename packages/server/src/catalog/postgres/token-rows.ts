@@ -51,7 +51,7 @@ export async function rotateToken(
 ): Promise<boolean> {
   await requireGrantor(session, bucketId, grantor, successor.createdAt)
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
-  // The lock makes a second rotation at the same time wait, and see the expiry that the first one sets.
+  // The lock makes a concurrent rotation wait, so that it reads the expiry that the first one sets.
   const added = await session.change(
     `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id = $6 FOR UPDATE)
     INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)

@@ -45,7 +45,7 @@ const migrations: readonly string[] = [
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */
 const applicationId = 0x6d626b74
 
-/** Migrates the database to this program's version; safe in several processes at once. */
+/** Migrates the database to this program's version; several processes may call it at the same time. */
 export function migrate(db: DatabaseSync): void {
   if (version(db) === migrations.length) return
   runTransaction(db, () => {

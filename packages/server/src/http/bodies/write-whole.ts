@@ -76,5 +76,5 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 }
 
-/** Stands for the text of a head that has been sent: Node only asks whether there is one. */
+/** The value of `_header` after the head was sent. Node only checks that it is not empty. */
 const sentHead = 'sent'

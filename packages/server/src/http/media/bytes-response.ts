@@ -119,7 +119,8 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
 
     const representation = describe(media, variant, isDownload, access)
     const { validators, common, content } = representation
-    // A missing variant meets no condition (RFC 9110, section 13.2.1). A client with its tag has received it before.
+    // Conditions are not evaluated for a missing variant (RFC 9110, section 13.2.1). If the client sends the tag of the variant, the
+    // variant exists, because the client has received it before.
     const opened = variant === null || namesTag(headers, validators.etag) ? null : await open()
     const outcome = checkPreconditions(headers, validators)
     if (outcome !== 'proceed') await opened?.close()

@@ -30,8 +30,8 @@ export function createPatchHandler(parts: {
     const expiresAt = uploadExpiry(metadata, grant.itemDays, false)
     const sender = { by, removesMetadata, expiresAt }
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
-    // appendUpload checks again when it holds the lock of the upload. To get the lock it may interrupt another request, so
-    // a chunk that does not fit is refused before.
+    // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
+    // does not fit is rejected here.
     checkChunk(found, chunk, maxFileSize)
     const { upload } = await appendUpload(found.id, chunk)
     // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST

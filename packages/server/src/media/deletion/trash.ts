@@ -87,7 +87,7 @@ export function trashOperations({
   }
 }
 
-/** Deletes the items whose time in the trash has passed permanently (docs/interface.md Z5). Several servers may do it at once. */
+/** Permanently deletes the items whose time in the trash has passed (docs/interface.md Z5). Several servers may do it at the same time. */
 export async function purgeExpiredTrash(parts: {
   readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeMedia'>
   readonly blobDeletion: BlobDeletionParts

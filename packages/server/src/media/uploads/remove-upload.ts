@@ -46,7 +46,7 @@ export async function dropUpload(
   { catalog, blobs }: Omit<RemoveUploadParts, 'locks'>,
   upload: Upload,
 ): Promise<void> {
-  // Before the row is removed: only the row says under which name a failed attempt to finish left the bytes.
+  // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes.
   if (!upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.mediaId)
   await catalog.removeUpload(upload.id)
   await blobs.partialUploads.remove(upload.id)

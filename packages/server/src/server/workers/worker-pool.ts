@@ -11,13 +11,13 @@ export interface WorkerPool {
   stop(): Promise<void>
 }
 
-/** Milliseconds before the first restart of a worker that ended at once; doubled for each further one. */
+/** Milliseconds before a worker that ended within `shortLife` is restarted for the first time; doubled for each further restart. */
 const firstDelay = 250
 
-/** Milliseconds after which a worker that ends has not ended at once. */
+/** Milliseconds. A worker that ends in less time counts as failed at its start. */
 const shortLife = 1_000
 
-/** Workers that may end at once, one after the other. */
+/** Consecutive failed starts before `onFailure` is called. */
 const maxFailures = 5
 
 /** Milliseconds after the shutdown timeout until a worker is killed. */
@@ -32,7 +32,7 @@ export function createWorkerPool(parts: {
   readonly log: Pick<Logger, 'error' | 'info'>
   /** Called when a worker has ended, before another one is started. Not called during a stop. Must not reject. */
   readonly onEnd: (worker: WorkerProcess) => Promise<void>
-  /** Called once when workers end at once again and again. */
+  /** Called once, after too many consecutive failed starts of workers. */
   readonly onFailure: (error: Error) => void
 }): WorkerPool {
   const { fork, log } = parts
