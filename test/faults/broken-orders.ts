@@ -9,8 +9,8 @@ import type { FileCall } from './steps.ts'
 // Loaded into a server like failpoints.ts: makes it sync, rename and commit in a wrong order, which the tests must
 // detect.
 
-/** Milliseconds by which an operation is delayed. */
-const late = 50
+/** Milliseconds by which an operation is delayed: more than the operations before it take on a busy machine. */
+const late = 1_000
 
 /** Opens a handle of its own: the service has closed its handle by then. */
 async function syncPath(path: string): Promise<void> {

@@ -98,19 +98,20 @@ async function countRendered(server: TestServer): Promise<number> {
 
 test('V16 a request overtakes the items that wait to be rendered ahead, also one that takes long, and they are rendered afterwards', async () => {
   await using server = await startServer({ ...on, MEDIABUCKET_VARIANT_PROCESSES: '1' })
-  const ids = await storeExpensive(server, 40)
+  const ids = await storeExpensive(server, 16)
   // With the niceness of thumbnails, not the one that has read the dimensions.
   const renderer = await until('a process renders', () =>
     childrenOf(server.process.pid ?? 0).find((pid) => /picture-worker\.\w+\0[1-9]/.test(commandOf(pid))),
   )
   process.kill(renderer, 'SIGSTOP')
   const waiting = (await scrape(server)).value('render_ahead_items') ?? 0
-  expect(waiting).toBeGreaterThan(20)
+  expect(waiting).toBeGreaterThan(8)
   // The newest items are rendered first.
   const [oldest = ''] = ids
   expect((await requestThumb(server, oldest)).status).toBe(200)
-  expect(await countRendered(server)).toBeLessThan(20)
-  await until('all are rendered', async () => (await countRendered(server)) === ids.length)
+  expect(await countRendered(server)).toBeLessThan(8)
+  // The renders get little time on a busy machine, because they have the lowest priority.
+  await until('all are rendered', async () => (await countRendered(server)) === ids.length, 150_000)
   expect(await renderCount(server)).toBe(ids.length)
 })
 
