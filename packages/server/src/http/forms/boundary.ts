@@ -12,7 +12,9 @@ const validBoundary = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/
 export function parseBoundary(contentType: string): string {
   const boundary = parseParameters(contentType)?.parameters.get('boundary')
   if (boundary === undefined)
-    throw malformedForm('its Content-Type must have the form multipart/form-data; boundary=…')
+    throw malformedForm(
+      'its Content-Type must have the form multipart/form-data; boundary=…, with one boundary',
+    )
   if (!validBoundary.test(boundary))
     throw malformedForm(
       "its boundary must have 1 to 70 characters, each a letter, a digit, a space or one of '()+_,-./:=?, and must not end in a space",

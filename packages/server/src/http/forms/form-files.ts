@@ -52,7 +52,9 @@ export async function* readFilesBetween(
 function parseFilePart({ headers, body }: Part): IncomingFile | null {
   const disposition = parseParameters(headers.get('content-disposition') ?? '')
   if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
-    throw malformedForm('every part needs a Content-Disposition of form-data with a name')
+    throw malformedForm(
+      'every part needs a Content-Disposition of form-data with a name that is not empty, and with no parameter twice',
+    )
   for (const name of disposition.parameters.keys())
     if (/\*\d/.test(name)) throw malformedForm(`${name} is a continued parameter, which forms cannot have`)
   const encoding = headers.get('content-transfer-encoding')
