@@ -238,6 +238,8 @@ describe('interruptions', () => {
       await guest.signIn(server.token)
       await guest.choose(strings.header.upload, [{ name: 'film.bin', mimeType: 'video/mp4', buffer }])
       await until('half of the file', () => way.passed() >= half)
+      // Before this text appears, the browser may lose the file: it has not stored it yet.
+      await tray(guest).getByText(strings.uploads.continuesLater).waitFor()
       await guest[Symbol.asyncDispose]()
     } finally {
       await before.close()

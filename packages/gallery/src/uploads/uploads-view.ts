@@ -38,7 +38,6 @@ export interface UploadsView {
   /** The first rows; files that need attention come before files that wait. */
   readonly rows: readonly UploadRow[]
   readonly totals: UploadTotals
-  readonly allPaused: boolean
   /** Whether the browser stores all unfinished uploads, so that they continue after the page is closed. */
   readonly allSaved: boolean
   /** Whether the server does not respond and uploads wait for it. */
@@ -61,7 +60,6 @@ export const emptyView: UploadsView = {
     allBytes: 0,
     share: 0,
   },
-  allPaused: false,
   allSaved: false,
   waitingForServer: false,
   bytesPerSecond: null,

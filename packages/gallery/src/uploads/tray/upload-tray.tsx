@@ -103,7 +103,7 @@ export function UploadTray() {
           )}
         </ul>
       )}
-      {(left > 1 || (ended && (failed > 0 || done > 0))) && <TrayFooter ended={ended} limit={limit} />}
+      {(left > 0 || (ended && (failed > 0 || done > 0))) && <TrayFooter ended={ended} limit={limit} />}
     </section>
   )
 }
@@ -111,15 +111,13 @@ export function UploadTray() {
 /** The actions for all files. `limit`: the bucket's limit in bytes, null if it has none. */
 function TrayFooter({ ended, limit }: { ended: boolean; limit: number | null }) {
   const { uploads, listing, router } = useGallery()
-  const { totals, allPaused, allSaved } = uploads.view.value
+  const { totals, allSaved } = uploads.view.value
   const { left, done, failed } = totals
   const uploader = uploads.uploader.value
   const last = listing.page.value?.last_page ?? 1
   return (
     <div class="tray-foot">
-      {left > 0 && !allPaused && (
-        <p>{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>
-      )}
+      {left > 0 && <p>{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>}
       {ended && done > 0 && router.page.value !== null && router.page.value !== last && (
         <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
           {strings.uploads.showUploaded}

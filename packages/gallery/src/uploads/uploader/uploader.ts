@@ -94,7 +94,6 @@ export function createUploader(options: UploaderOptions): Uploader {
         ? rows.map((row) => (isInProgress(row.state) ? { ...row, state: 'paused', isSeparate: false } : row))
         : rows,
       totals: queue.paused ? { ...totals, paused: totals.left } : totals,
-      allPaused: queue.paused,
       waitingForServer: queue.waitingForServer,
       allSaved: saved.hasAll(),
       bytesPerSecond: speed.bytesPerSecond,
