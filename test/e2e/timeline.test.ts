@@ -40,9 +40,9 @@ const settled = ({ page }: Visit) =>
     return idle && (await shown(page)).length > 0
   })
 
-/** The ids of all items, newest first. */
-async function newestFirst(token: string): Promise<string[]> {
-  const response = await server.request('/api/items?order=newest', {
+/** The ids of all items that a query selects, newest first. */
+async function newestFirst(token: string, query = ''): Promise<string[]> {
+  const response = await server.request(`/api/items?order=newest&${query}`, {
     headers: { authorization: `Bearer ${token}`, accept: 'application/x-ndjson' },
   })
   const lines = (await response.text()).trim().split('\n')
@@ -121,6 +121,79 @@ describe('scrolling', () => {
       await page.keyboard.press('Home')
       await until('the first item', async () => (await shown(page))[0] === all[0])
       expect(await drawn(guest)).toBeLessThan(250)
+    },
+  )
+
+  browserTest('G18 End leads to the last item, although the size of the bucket arrives later', async () => {
+    await using guest = await visit(browser, { ...server, token: large.token }, { hash: '' })
+    const { page } = guest
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/api/bucket', async (route) => {
+      await released
+      await route.continue()
+    })
+    await guest.signIn(large.token)
+    await settled(guest)
+    const all = await newestFirst(large.token)
+    await page.evaluate('document.activeElement.blur()')
+    await page.keyboard.press('End')
+    release()
+    await page.getByText(strings.files(all.length)).waitFor()
+    await until('the last item', async () => (await shown(page)).at(-1) === all.at(-1))
+    await page.keyboard.press('Home')
+    await until('the first item', async () => (await shown(page))[0] === all[0])
+  })
+
+  browserTest('G18 Home leads to the top of the page after a search', async () => {
+    await using guest = await opened(large.token)
+    const { page } = guest
+    await page.getByLabel(strings.filter.search).fill('invoice')
+    const matches = page.locator('.listing-head', {
+      hasText: strings.filter.matches({ count: 100, isExact: false }),
+    })
+    await matches.waitFor()
+    const focusOne = () => page.locator('.timeline a[tabindex="0"]').focus()
+    const scrolled = async () => Value.Parse(Type.Number(), await page.evaluate('scrollY'))
+    const [first] = await shown(page)
+    await focusOne()
+    await page.keyboard.press('End')
+    await until('other items', async () => {
+      const now = await shown(page)
+      return now.length > 0 && !now.includes(`${first}`)
+    })
+    await settled(guest)
+    await focusOne()
+    await page.keyboard.press('Home')
+    await until('the first item', async () => (await shown(page))[0] === first)
+    expect(await scrolled()).toBe(0)
+  })
+
+  browserTest(
+    'G33 the number of matches stays known in the other order and when a search is repeated',
+    async () => {
+      await using guest = await opened(large.token)
+      const { page } = guest
+      const field = page.getByLabel(strings.filter.search)
+      const all = await newestFirst(large.token, 'name=invoice-1')
+      expect(all.length).toBeGreaterThan(100)
+      const counted = (count: number, isExact: boolean) =>
+        page.locator('.listing-head', { hasText: strings.filter.matches({ count, isExact }) }).waitFor()
+      await field.fill('invoice-1')
+      await counted(100, false)
+      await until('the end of the matches', async () => {
+        await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+        return (await shown(page)).at(-1) === all.at(-1)
+      })
+      await counted(all.length, true)
+      await guest.button(strings.timeline.newestFirst).click()
+      await until('the oldest', async () => (await shown(page))[0] === all.at(-1))
+      await counted(all.length, true)
+      await field.fill('invoice')
+      await counted(100, false)
+      await field.fill('invoice-1')
+      await counted(all.length, true)
+      await guest.button(strings.timeline.oldestFirst).click()
+      await until('the newest', async () => (await shown(page))[0] === all[0])
     },
   )
 

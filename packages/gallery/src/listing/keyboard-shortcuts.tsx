@@ -33,5 +33,5 @@ export function KeyboardShortcuts() {
 }
 
 /** Whether the element uses arrow keys itself. */
-const usesArrowKeys = (target: EventTarget | null): boolean =>
+export const usesArrowKeys = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('input:not([type=checkbox]), textarea, select, audio, video')

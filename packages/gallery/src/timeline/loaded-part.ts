@@ -34,7 +34,8 @@ export function placeItems(
   total: number | null,
   { passed, jumps }: Pick<LoadedPart, 'passed' | 'jumps'>,
 ): LoadedPart {
-  const before = ends.begins ? 0 : Math.max(position, someItems)
+  const start = ends.ends && total !== null ? total - items.length : position
+  const before = ends.begins ? 0 : Math.max(start, someItems)
   const rest = (total ?? 0) - before - items.length
   const after = ends.ends ? 0 : Math.max(rest, someItems)
   return { items, before, after, passed: ends.begins ? 0 : passed, jumps }

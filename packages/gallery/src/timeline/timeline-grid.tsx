@@ -6,6 +6,7 @@ import { strings } from '../strings.ts'
 import type { PlacedRow } from './layout.ts'
 import { moveFrom } from './move-focus.ts'
 import { rowsNear, type ScrollLayout } from './scroll-layout.ts'
+import { useEdgeKeys } from './use-edge-keys.ts'
 import { currentView, useScrollLayout } from './use-scroll-layout.ts'
 
 /** Rows within this many screens of the view are in the document. */
@@ -16,6 +17,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
   const { timeline, selection } = useGallery()
   const container = useRef<HTMLDivElement>(null)
   const layout = useScrollLayout(container, list)
+  useEdgeKeys()
   /** The item that has the focus, or will have it. */
   const [focused, setFocused] = useState<string | null>(null)
   /** The item to which a key moves the focus, until it has it. */
@@ -39,12 +41,6 @@ export function TimelineGrid({ list }: { list: boolean }) {
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.altKey || event.metaKey || layout === null) return
-    if (timeline.total.value === null && (event.key === 'End' || event.key === 'Home')) {
-      // If the length of the list is unknown, the end of the page is not the end of the list.
-      event.preventDefault()
-      void (event.key === 'End' ? timeline.goToEnd() : timeline.goToBegin())
-      return
-    }
     const next = moveFrom(layout.placed, focused, event.key)
     if (next === null) return
     event.preventDefault()
