@@ -87,6 +87,19 @@ test('mediabucket help settings NAME describes this setting', async () => {
   })
 })
 
+test('mediabucket help settings finds a setting without its prefix, in upper and lower case', async () => {
+  const described = await run('help', 'settings', 'MEDIABUCKET_PORT')
+  for (const name of ['PORT', 'port', 'mediabucket_port', 'Mediabucket_Port'])
+    expect(await run('help', 'settings', name)).toEqual(described)
+  await expect(run('help', 'settings', 'prot')).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no setting "prot". Did you mean "MEDIABUCKET_PORT"?'),
+  })
+  await expect(run('help', 'settings', 'dance')).rejects.toMatchObject({
+    stderr: 'mediabucket: there is no setting "dance". See: mediabucket help settings\n',
+  })
+})
+
 test('docs/client.md has the same exit codes and client settings as the help', async () => {
   const { stdout } = await run('help')
   const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]

@@ -56,6 +56,12 @@ test('mediabucket link reports missing items and invalid arguments', async () =>
     2,
     'mediabucket: --expires is above the limit of 30d of the service. Use a shorter duration, or raise MEDIABUCKET_MAX_LINK_LIFETIME where the service runs\n',
   ])
+  for (const name of ['', 'large'])
+    expect(await link(item.id, '--variant', name)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `mediabucket: --variant takes one of thumb, medium, not "${name}"\n`,
+    })
   const changed = await runClient(server, 'get', `${item.url}?expires=1&key=a&signature=b`)
   expect([changed.code, changed.stderr]).toEqual([3, expect.stringContaining('its key was removed')])
 })

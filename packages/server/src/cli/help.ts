@@ -51,16 +51,25 @@ export function settingsHelp(names: readonly string[]): string {
     Object.entries(settings).map(([name, setting]) => [name, `${name}\n${wrap(descriptionOf(setting))}`]),
   )
   const textOf = (name: string) => {
-    const text = texts.get(name)
+    const text = texts.get(fullName(name))
     if (text !== undefined) return text
-    const nearest = nearestName(name, [...texts.keys()])
-    const hint = nearest === null ? '' : ` Did you mean "${nearest}"?`
+    const names = [...texts.keys()].flatMap((known) => [known, known.slice(prefix.length)])
+    const nearest = nearestName(name.toUpperCase(), names)
+    const hint = nearest === null ? '' : ` Did you mean "${fullName(nearest)}"?`
     throw new UsageError(`there is no setting "${name}".${hint} See: mediabucket help settings`)
   }
   if (names.length > 0) return names.map(textOf).join('\n\n')
   const all = [...texts.values()].join('\n\n')
   return `Settings of the service: environment variables, with their defaults.\n\n${all}`
 }
+
+/** The name of a setting that was typed in lower case or without its prefix. */
+function fullName(name: string): string {
+  const upper = name.toUpperCase()
+  return upper.startsWith(prefix) ? upper : prefix + upper
+}
+
+const prefix = 'MEDIABUCKET_'
 
 interface Setting {
   readonly description: string

@@ -69,10 +69,19 @@ function explainElsewhere(error: Error, origin: string): CommandError | null {
 
 type ResponseError = Error & Pick<ProblemError, 'status' | 'url'> & Partial<Pick<ProblemError, 'problem'>>
 
-export const isResponseError = (error: Error): error is ResponseError =>
+const isResponseError = (error: Error): error is ResponseError =>
   (error.name === 'AnswerError' || error.name === 'ProblemError') && 'status' in error && 'url' in error
 
-function explainResponse({ status, problem, message }: ResponseError, url: string): CommandError {
+/** What the service says about a parameter or member that it refuses; null for any other error. */
+export function faultIn(error: unknown, name: string): string | null {
+  const faults = error instanceof Error && isResponseError(error) ? error.problem?.errors : undefined
+  return faults?.find(({ parameter }) => parameter === name)?.detail ?? null
+}
+
+function explainResponse(
+  { status, problem, message }: ResponseError,
+  url: string,
+): CommandError | UsageError {
   const detail = problem?.detail ?? problem?.title ?? message
   if (status === 401)
     return new CommandError(
@@ -98,9 +107,9 @@ function explainResponse({ status, problem, message }: ResponseError, url: strin
       `${detail} Delete items with mediabucket rm, or raise the quota where the service runs: mediabucket bucket set NAME --max-items N --max-bytes SIZE`,
     )
   if (problem?.code === 'json-malformed') {
-    // The detail contains the first one.
+    // Its members are the arguments of the command. The detail contains the first fault.
     const others = problem.errors?.slice(1).map((error) => ` ${error.parameter}: ${error.detail}`) ?? []
-    return new CommandError(detail + others.join(''))
+    return new UsageError(detail + others.join(''))
   }
   return new CommandError(detail)
 }

@@ -2,7 +2,7 @@ import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
 import { clientCommand } from './client-command.ts'
 import { downloadFile } from './download-file.ts'
-import { itemReference } from './item-reference.ts'
+import { bytesReference } from './item-reference.ts'
 
 export const get = clientCommand({
   help: `Usage: mediabucket get ID|URL [-o FILE]
@@ -23,7 +23,7 @@ Options:
     const [reference, ...more] = positionals
     if (reference === undefined || more.length > 0) throw new UsageError('get takes one ID or URL')
     if (values.output === '') throw new UsageError('-o takes the path of a file')
-    return { reference: itemReference(reference), file: values.output ?? '-' }
+    return { reference: bytesReference(reference), file: values.output ?? '-' }
   },
 
   target: ({ reference }) => (URL.canParse(reference) ? reference : null),

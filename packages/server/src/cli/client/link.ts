@@ -2,7 +2,7 @@ import { parse } from '../arguments.ts'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
 import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
-import { isResponseError } from './explain-client-error.ts'
+import { faultIn } from './explain-client-error.ts'
 import { itemReference } from './item-reference.ts'
 import { formatDuration, readDuration } from './time-options.ts'
 
@@ -43,7 +43,7 @@ Options:
     const { urls, missing, expires_at } = await client
       .createLinks(references, { ...options, signal: interrupted })
       .catch((error: unknown) => {
-        throw explainLifetime(error) ?? error
+        throw explainOption(error, options.variant) ?? error
       })
     for (const reference of references) {
       const url = urls.get(reference)
@@ -59,13 +59,17 @@ Options:
   },
 })
 
-/** The error of a lifetime that the service refuses, in terms of the option; null for any other error. */
-function explainLifetime(error: unknown): UsageError | null {
-  const faults = error instanceof Error && isResponseError(error) ? error.problem?.errors : undefined
-  const fault = faults?.find(({ parameter }) => parameter === 'expires_in')
-  if (fault === undefined) return null
-  // Only the text of the fault has the limit.
-  const [, seconds] = / to (\d+)/.exec(fault.detail) ?? []
+/** The error of a lifetime or a variant that the service refuses, in terms of the option; null for any other error. */
+function explainOption(error: unknown, variant: string | undefined): UsageError | null {
+  const lifetime = faultIn(error, 'expires_in')
+  if (lifetime !== null) return lifetimeError(lifetime)
+  // Only the texts of the faults have the limit and the names.
+  const [, names] = /: (.*);/.exec(faultIn(error, 'variant') ?? '') ?? []
+  return names === undefined ? null : new UsageError(`--variant takes one of ${names}, not "${variant}"`)
+}
+
+function lifetimeError(detail: string): UsageError {
+  const [, seconds] = / to (\d+)/.exec(detail) ?? []
   const limit = seconds === undefined ? '' : ` of ${formatDuration(Number(seconds))}`
   return new UsageError(
     `--expires is above the limit${limit} of the service. Use a shorter duration, or raise MEDIABUCKET_MAX_LINK_LIFETIME where the service runs`,

@@ -3,6 +3,7 @@ import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
 import { type Column, formatCount, table } from '../table.ts'
 import { clientCommand } from './client-command.ts'
+import { faultIn } from './explain-client-error.ts'
 import { formatSize, printableText } from './terminal-text.ts'
 
 export const ls = clientCommand({
@@ -68,8 +69,12 @@ Options:
     }
     if (list !== null) {
       const items = client.items({ ...list, signal, batchSize: all ? batchSize : defaultCount })
-      for await (const batch of batchesOf(items, all ? Number.POSITIVE_INFINITY : defaultCount))
-        await write(linesOf(batch))
+      try {
+        for await (const batch of batchesOf(items, all ? Number.POSITIVE_INFINITY : defaultCount))
+          await write(linesOf(batch))
+      } catch (error) {
+        throw explainName(error, list.name) ?? error
+      }
       return
     }
     if (all) {
@@ -78,10 +83,23 @@ Options:
     }
     const page = await client.listPage(number, { signal })
     await print(page)
-    if (!json)
-      report(`Page ${page.current_page} of ${page.last_page}; ${formatCount(page.total, 'item')} in total.`)
+    if (!json) report(describePage(page))
   },
 })
+
+/** The error of a text that the service refuses, in terms of the option; null for any other error. */
+function explainName(error: unknown, name: string | undefined): UsageError | null {
+  // Only the text of the fault has the limits.
+  const [, accepted] = /accepts (.*)\.$/.exec(faultIn(error, 'name') ?? '') ?? []
+  return accepted === undefined ? null : new UsageError(`--name takes ${accepted}, not "${name}"`)
+}
+
+const describePage = ({ current_page: number, last_page: last, total }: Page): string => {
+  const count = `${formatCount(total, 'item')} in total.`
+  if (number <= last) return `Page ${number} of ${last}; ${count}`
+  const pages = last === 1 ? 'The only page is page 1' : `The pages are 1 to ${last}`
+  return `There is no page ${number}. ${pages}; ${count}`
+}
 
 const kinds = ['image', 'video', 'audio', 'document', 'other'] as const
 

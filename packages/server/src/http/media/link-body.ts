@@ -27,8 +27,8 @@ export function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }:
   const hasDownload = typeof isDownload === 'boolean'
   if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
   const faults: ParameterFault[] = []
+  // The command line reads the limit and the names from these texts (cli/client/link.ts).
   if (!hasLifetime)
-    // The command line reads the limit from this text (cli/client/link.ts).
     faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
   if (!hasVariant)
     faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })
