@@ -16,11 +16,10 @@ import {
 import { auditActions } from '../audit-log/events.ts'
 import { integer } from '../rows.ts'
 import { numbersPerMillisecond } from './audit-log.ts'
+import { readTimeout } from './connection.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { all } from './rows.ts'
 
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 /**
  * After the clock was set back, numbers follow the earlier time until the clock has reached it again. Events whose numbers are ahead by
  * more than this are not found by the end of a range of times. Milliseconds.

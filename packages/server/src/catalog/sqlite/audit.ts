@@ -4,6 +4,7 @@ import { isCorrupt } from '../../sqlite/result-codes.ts'
 import { type CopyableAudit, readAuditedItem } from '../audit.ts'
 import type { BucketId, ContentId } from '../records.ts'
 import { integer, text } from '../rows.ts'
+import { readTimeout } from './connection.ts'
 import { prepareContentRows, prepareReadContent } from './content-rows.ts'
 import { copySnapshot } from './copy-snapshot.ts'
 import { openDataDirectory } from './data-directory.ts'
@@ -15,8 +16,6 @@ import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes wait. */
 const chunk = 500
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 
 /** Opens the rows for a check, a backup or a restore, on a separate connection. */
 export async function openSqliteAudit(directory: string): Promise<CopyableAudit> {

@@ -6,6 +6,7 @@ import { expiryLimit } from '../changes.ts'
 import { createNameIndexer } from '../names/indexer.ts'
 import type { BucketId } from '../records.ts'
 import { createBatchedReads } from './batched-reads.ts'
+import { readTimeout } from './connection.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { createNameThreads, openDirectNameSearches } from './name-searches.ts'
@@ -15,9 +16,6 @@ import { asFault } from './sqlite-errors.ts'
 import { logBytes } from './statistics.ts'
 import { createUnchangedRows } from './unchanged-rows.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
-
-/** Milliseconds that a read waits. In WAL mode reads wait only while the log is recovered after a crash. */
-const readTimeout = 5_000
 
 export interface SqliteCatalogOptions {
   /** The data directory; created if it does not exist. */

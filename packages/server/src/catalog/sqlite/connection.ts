@@ -3,6 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { applyCreationSettings } from '../../sqlite/creation-settings.ts'
 import { waitWhileBusy } from '../../sqlite/wait-while-busy.ts'
 
+/** Milliseconds that a read waits for a lock. In WAL mode reads wait only while the log is recovered after a crash. */
+export const readTimeout = 5_000
 /** KiB of pages that one connection caches. */
 const cacheSize = 64 * 1024
 /** Bytes to which a checkpoint truncates the write-ahead log. */
@@ -10,7 +12,7 @@ const journalSizeLimit = 64 * 1024 * 1024
 
 /**
  * Opens `catalog.db` in an existing directory; statements return rows as arrays, which rows.ts reads.
- * `busyTimeout` is SQLite's own, in milliseconds: writers leave it at 0 and wait in transaction.ts.
+ * `busyTimeout` is SQLite's own, in milliseconds: `readTimeout` to read; writers leave it at 0 and wait in transaction.ts.
  */
 export function openConnection(directory: string, busyTimeout = 0): DatabaseSync {
   const db = new DatabaseSync(join(directory, 'catalog.db'), { returnArrays: true, timeout: busyTimeout })

@@ -2,16 +2,13 @@ import { workerData } from 'node:worker_threads'
 import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import type { ContentId } from '../records.ts'
-import { openConnection } from './connection.ts'
+import { openConnection, readTimeout } from './connection.ts'
 import { prepareReadContent } from './content-rows.ts'
 import { asFault } from './sqlite-errors.ts'
 
 // The worker thread that reads the bytes of items for the server.
 
 type Content = Uint8Array<ArrayBuffer> | null
-
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 
 lowerOwnPriority()
 const { directory }: { directory: string } = workerData

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import { integer, text } from '../rows.ts'
+import { readTimeout } from './connection.ts'
 import { all, one } from './rows.ts'
 
 /** Rows of `media` that one transaction reads. Each transaction takes some milliseconds. */
@@ -21,8 +22,6 @@ const lastChunk = 500
 const maxPasses = 10
 /** Milliseconds between two reads. */
 const pause = 2
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 
 /**
  * Copies the catalog `source` as of one moment into the new file `target`. The target is not synced.

@@ -3,14 +3,11 @@ import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import type { NameTask } from '../names/index-tasks.ts'
 import type { NewSegment } from '../names/segments.ts'
-import { openConnection } from './connection.ts'
+import { openConnection, readTimeout } from './connection.ts'
 import { prepareBuildNames } from './name-builder.ts'
 import { asFault } from './sqlite-errors.ts'
 
 // The worker thread that builds the index of names for the server.
-
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 
 lowerOwnPriority()
 const { directory }: { directory: string } = workerData

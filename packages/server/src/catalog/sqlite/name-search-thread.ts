@@ -2,15 +2,13 @@ import { workerData } from 'node:worker_threads'
 import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import type { FoundItems } from '../records.ts'
-import { openConnection } from './connection.ts'
+import { openConnection, readTimeout } from './connection.ts'
 import { prepareSearchNames } from './name-search.ts'
 import type { NameSearch } from './name-searches.ts'
 import { asFault } from './sqlite-errors.ts'
 
 // The worker thread that searches names for the server.
 
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 /** KiB of pages. */
 const cacheSize = 32 * 1024
 

@@ -10,12 +10,11 @@ import {
   readTransferredToken,
   transferredBucketColumns,
 } from '../transfer.ts'
+import { readTimeout } from './connection.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { all, one } from './rows.ts'
 
-/** Milliseconds that a read waits for a lock, as in catalog.ts. */
-const readTimeout = 5_000
 /** Idempotency keys in a batch. */
 const requestsPerBatch = 500
 
