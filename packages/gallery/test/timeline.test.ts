@@ -34,7 +34,7 @@ function searched() {
 
 test('G33 the number of matches is not too high after others have deleted some that are not loaded any more', async () => {
   const { bucket, timeline } = searched()
-  await timeline.goToBegin()
+  await timeline.goToStart()
   await timeline.extend(true)
   timeline.trim(150, 0)
   expect(timeline.matches.value).toEqual({ count: 200, isExact: false })
@@ -46,7 +46,7 @@ test('G33 the number of matches is not too high after others have deleted some t
 
 test('G33 the number of matches is reduced when a person deletes some that are not loaded any more', async () => {
   const { bucket, timeline } = searched()
-  await timeline.goToBegin()
+  await timeline.goToStart()
   await timeline.extend(true)
   timeline.trim(150, 0)
   timeline.remove(bucket.items.slice(100, 160).map(({ id }) => id))
@@ -61,16 +61,16 @@ test('G33 a known number of matches belongs to its search, until items are added
   const loadAll = async () => {
     for (let chunks = 0; chunks < 3; chunks += 1) await timeline.extend(true)
     expect(timeline.matches.value).toEqual(all)
-    await timeline.goToBegin()
+    await timeline.goToStart()
   }
-  await timeline.goToBegin()
+  await timeline.goToStart()
   await loadAll()
   expect(timeline.matches.value).toEqual(all)
   filter.value = { ...filter.value, name: 'other' }
-  await timeline.goToBegin()
+  await timeline.goToStart()
   expect(timeline.matches.value).toEqual(some)
   filter.value = { ...filter.value, name: 'lake' }
-  await timeline.goToBegin()
+  await timeline.goToStart()
   expect(timeline.matches.value).toEqual(all)
   total.value = 1000
   expect(timeline.matches.value).toEqual(some)

@@ -8,7 +8,7 @@ export interface ItemFilter {
   readonly kind: NonNullable<ItemOptions['kind']> | null
   /** Words of the name (docs/interface.md, K11); empty for all names. */
   readonly name: string
-  /** The begin of the time that was chosen; null for all. */
+  /** The start of the time that was chosen; null for all. */
   readonly from: Date | null
 }
 

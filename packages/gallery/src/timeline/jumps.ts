@@ -3,7 +3,7 @@ import { batch, type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized } from '../service/errors.ts'
 import type { Order } from './item-list-query.ts'
-import { chunk, findAt, loadBegin, loadEnd, loadFrom, type OpenList, type Window } from './load-window.ts'
+import { chunk, findAt, loadEnd, loadFrom, loadStart, type OpenList, type Window } from './load-window.ts'
 import type { LoadedPart } from './loaded-part.ts'
 
 /** Functions that replace the loaded items by others of the list. */
@@ -12,11 +12,11 @@ export interface Jumps {
   readonly loading: ReadonlySignal<boolean>
   /** Why they could not be loaded; null if they are loaded or loading. */
   readonly error: ReadonlySignal<string | null>
-  /** Aborted when the next jump begins. */
+  /** Aborted when the next jump starts. */
   readonly abort: AbortSignal
   /** Replaces the loaded items by those around a position, from 0. */
   goTo(position: number): Promise<void>
-  goToBegin(): Promise<void>
+  goToStart(): Promise<void>
   goToEnd(): Promise<void>
   close(): void
 }
@@ -28,8 +28,8 @@ export interface JumpParts {
   readonly total: ReadonlySignal<number | null>
   readonly loaded: ReadonlySignal<LoadedPart | null>
   readonly open: OpenList
-  /** A jump has begun: the loaded items are not extended any more. */
-  onBegin(): void
+  /** A jump has started: the loaded items are not extended any more. */
+  onStart(): void
   show(window: Window): void
 }
 
@@ -43,7 +43,7 @@ export function createJumps({ client, connection, order, total, loaded, ...parts
     aborter.abort()
     aborter = new AbortController()
     const { signal: abort } = aborter
-    parts.onBegin()
+    parts.onStart()
     loading.value = true
     try {
       const window = await load()
@@ -62,7 +62,7 @@ export function createJumps({ client, connection, order, total, loaded, ...parts
     }
   }
 
-  const goToBegin = () => replace(() => loadBegin(parts.open, order.value))
+  const goToStart = () => replace(() => loadStart(parts.open, order.value))
   const goToEnd = () => replace(() => loadEnd(parts.open, order.value, total.peek() ?? 0))
 
   return {
@@ -73,7 +73,7 @@ export function createJumps({ client, connection, order, total, loaded, ...parts
     },
     async goTo(position) {
       const count = total.peek()
-      if (count === null || position <= 0) return goToBegin()
+      if (count === null || position <= 0) return goToStart()
       if (position >= count - chunk / 2) return goToEnd()
       await replace(async () => {
         const start = await findAt(
@@ -84,7 +84,7 @@ export function createJumps({ client, connection, order, total, loaded, ...parts
         return start && (await loadFrom(parts.open, order.value, start, position))
       })
     },
-    goToBegin,
+    goToStart,
     goToEnd,
     close: () => aborter.abort(),
   }

@@ -21,7 +21,7 @@ export interface Window {
 /** Opens the items of the list in an order, from one on or from the start. */
 export type OpenList = (direction: Order, start: Media | null) => ItemStream
 
-export async function loadBegin(open: OpenList, order: Order): Promise<Window> {
+export async function loadStart(open: OpenList, order: Order): Promise<Window> {
   const forward = open(order, null)
   const items = await forward.take(chunk)
   return { items, position: 0, ends: { begins: true, ends: forward.ended }, forward, backward: null }

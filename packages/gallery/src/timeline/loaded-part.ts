@@ -78,10 +78,10 @@ export async function readAgain(
 }
 
 /** A part without this many items at its start and its end. */
-export const withoutEnds = (part: LoadedPart, fromBegin: number, fromEnd: number): LoadedPart => ({
+export const withoutEnds = (part: LoadedPart, fromStart: number, fromEnd: number): LoadedPart => ({
   ...part,
-  items: part.items.slice(fromBegin, part.items.length - fromEnd),
-  before: part.before + fromBegin,
+  items: part.items.slice(fromStart, part.items.length - fromEnd),
+  before: part.before + fromStart,
   after: part.after + fromEnd,
-  passed: part.passed + fromBegin,
+  passed: part.passed + fromStart,
 })

@@ -29,7 +29,7 @@ export interface ScrollLayout {
  */
 const maxHeight = 4_000_000
 /** A list that is scrolled by less is at its start: new items appear there. Pixels. */
-const begin = 8
+const startMargin = 8
 
 /**
  * Lays out a part. The items on the screen stay where they are; if they cannot, because the space above was estimated wrong,
@@ -42,8 +42,8 @@ export function layOut(
   view: View,
 ): { readonly layout: ScrollLayout; readonly scrollBy: number; readonly scrollTo: number | null } {
   const extended = former?.part.jumps === part.jumps ? former : null
-  const atBegin = view.top <= begin && part.before === 0
-  const kept = extended && !atBegin && sameShape(extended.measures, measures) ? extended.rows : []
+  const atStart = view.top <= startMargin && part.before === 0
+  const kept = extended && !atStart && sameShape(extended.measures, measures) ? extended.rows : []
   const rows = arrange(part.items, kept, measures)
   const placed = placeRows(rows, measures)
   const height = placed.at(-1)?.bottom ?? 0
@@ -53,7 +53,7 @@ export function layOut(
   const below = spaceFor(part.after, view.height)
   const layoutAt = (above: number): ScrollLayout => ({ part, measures, rows, placed, above, height, below })
 
-  const anchor = extended && !atBegin ? findAnchor(extended, placed, view) : null
+  const anchor = extended && !atStart ? findAnchor(extended, placed, view) : null
   if (anchor !== null) {
     const wanted = anchor.before - anchor.now
     const fits = part.before === 0 ? wanted === 0 : wanted >= view.height

@@ -32,7 +32,7 @@ export interface Timeline extends Omit<Jumps, 'abort'> {
   /** Loads the items after (`forward`) or before the loaded ones. */
   extend(forward: boolean): Promise<void>
   /** Drops loaded items at the start and the end. */
-  trim(fromBegin: number, fromEnd: number): void
+  trim(fromStart: number, fromEnd: number): void
   /**
    * Loads the loaded part again, to show what was uploaded and deleted. Resolves to false if that failed, if another part was
    * being loaded, or if `canShow` returns false when the response arrives.
@@ -109,7 +109,7 @@ export function createTimeline({
     total,
     loaded,
     open: openPart,
-    onBegin() {
+    onStart() {
       filters.next = filter.peek()
       Object.assign(streams, { forward: null, backward: null })
       Object.assign(extending, { forward: false, backward: false })
@@ -120,7 +120,7 @@ export function createTimeline({
       setLoaded(place(items, position, ends, { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1 }))
     },
   })
-  const { loading, error, goTo, goToBegin, goToEnd } = jumps
+  const { loading, error, goTo, goToStart, goToEnd } = jumps
 
   async function extend(forward: boolean): Promise<void> {
     const now = loaded.peek()
@@ -155,18 +155,18 @@ export function createTimeline({
   const idSet = computed(() => new Set(ids.value))
   const has = (id: string) => idSet.peek().has(id)
 
-  function trim(fromBegin: number, fromEnd: number): void {
+  function trim(fromStart: number, fromEnd: number): void {
     const now = loaded.peek()
     if (now === null || extending.forward || extending.backward) return
-    if (fromBegin > 0) streams.backward = null
+    if (fromStart > 0) streams.backward = null
     if (fromEnd > 0) streams.forward = null
-    setLoaded(withoutEnds(now, fromBegin, fromEnd))
+    setLoaded(withoutEnds(now, fromStart, fromEnd))
   }
 
   async function refresh(canShow = () => true): Promise<boolean> {
     const now = loaded.peek()
     if (now === null || error.peek() !== null) {
-      if (!loading.peek() || error.peek() !== null) await goToBegin()
+      if (!loading.peek() || error.peek() !== null) await goToStart()
       return error.peek() === null
     }
     if (loading.peek() || extending.forward || extending.backward) return false
@@ -196,7 +196,7 @@ export function createTimeline({
       if (!parts.active.value) return
       if (loaded.peek() !== null && query.order === shown?.order && query.filter === shown.filter) return
       shown = query
-      untracked(() => void goToBegin())
+      untracked(() => void goToStart())
     }),
     effect(() => {
       const now = total.value === null ? null : loaded.peek()
@@ -217,7 +217,7 @@ export function createTimeline({
     extend,
     trim,
     goTo,
-    goToBegin,
+    goToStart,
     goToEnd,
     refresh,
     remove(removed) {

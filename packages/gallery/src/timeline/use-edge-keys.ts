@@ -23,7 +23,7 @@ export function useEdgeKeys(): void {
       scrollTo({ top: toEnd ? document.documentElement.scrollHeight : 0, behavior: 'instant' })
       if (going === key || (!timeline.loading.peek() && (toEnd ? part.after : part.before) === 0)) return
       going = key
-      void (toEnd ? timeline.goToEnd() : timeline.goToBegin()).finally(() => {
+      void (toEnd ? timeline.goToEnd() : timeline.goToStart()).finally(() => {
         if (going === key) going = null
       })
     }

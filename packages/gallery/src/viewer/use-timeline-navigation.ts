@@ -20,11 +20,11 @@ export function useTimelineNavigation(id: string): Navigation {
   const known = new Set(all)
   if (index >= 0 && (!isWithin || swiped.current.some((item) => !known.has(item)))) swiped.current = around
 
-  const nearBegin = index >= 0 && index < reach
+  const nearStart = index >= 0 && index < reach
   const nearEnd = index >= 0 && index >= all.length - reach
   useEffect(() => {
-    if (nearBegin) void timeline.extend(false)
-  }, [nearBegin, loaded, timeline])
+    if (nearStart) void timeline.extend(false)
+  }, [nearStart, loaded, timeline])
   useEffect(() => {
     if (nearEnd) void timeline.extend(true)
   }, [nearEnd, loaded, timeline])

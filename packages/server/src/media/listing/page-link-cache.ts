@@ -92,8 +92,8 @@ export function createPageLinkCache(baseUrl: string, bound: number): PageLinkCac
     for (let first = from; first <= to; ) {
       const index = Math.floor((first - 1) / chunkPages)
       const last = Math.min((index + 1) * chunkPages, to)
-      const begin = upTo(index * chunkPages)
-      yield plainChunk(index)?.subarray(upTo(first - 1) - begin, upTo(last) - begin) ??
+      const start = upTo(index * chunkPages)
+      yield plainChunk(index)?.subarray(upTo(first - 1) - start, upTo(last) - start) ??
         createLinks(first, last)
       first = last + 1
     }
