@@ -1,7 +1,8 @@
 import { globSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { isRunning } from '../harness/processes.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { listAll } from '../harness/upkeep.ts'
@@ -59,6 +60,15 @@ async function moveClock(stage: Stage, move: (to: string) => Promise<void>, nth:
   )
 }
 
+/** Removes libfaketime's files of ended processes. A killed process does not remove them; their names end with its id. */
+async function removeSharedMemory(): Promise<void> {
+  const directory = '/dev/shm'
+  for (const name of await readdir(directory)) {
+    const [, pid] = /^(?:sem\.faketime_sem|faketime_shm)_(\d+)$/.exec(name) ?? []
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(directory, name), { force: true })
+  }
+}
+
 export const movedClock: Fault = {
   title: 'the clock moves a day, forwards and backwards, while the server runs and across a restart',
   async run(rounds, onRound) {
@@ -79,6 +89,10 @@ export const movedClock: Fault = {
       directory: directory.path,
       settings,
     })
-    return await fault.run(rounds, onRound)
+    try {
+      return await fault.run(rounds, onRound)
+    } finally {
+      await removeSharedMemory()
+    }
   },
 }
