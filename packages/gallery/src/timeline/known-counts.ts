@@ -2,7 +2,7 @@ import { computed, type ReadonlySignal } from '@preact/signals'
 import type { ItemFilter } from './item-list-query.ts'
 import type { ItemCount } from './loaded-part.ts'
 
-/** The exact numbers of matches of filters, kept until the number of all items changes. */
+/** The exact numbers of matches of filters, kept until the number of all items changes or `forget` is called. */
 export function createKnownCounts(total: ReadonlySignal<number | null>) {
   const counts = computed(() => ({ total: total.value, byFilter: new Map<string, number>() }))
   return {

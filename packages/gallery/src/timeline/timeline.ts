@@ -179,6 +179,7 @@ export function createTimeline({
       // The estimates around the same items change with the total, which is requested at the same time.
       if (abort.aborted || current?.items !== now.items || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
+      known.forget()
       // Others may have deleted items before them, which are not loaded again.
       setLoaded(place(items, current.before, { begins, ends: stream.ended }, { ...current, passed: 0 }))
       return true
