@@ -18,7 +18,7 @@ async function withFile(name: string, work: (path: string) => Promise<unknown>):
   await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-film-'))
   const path = join(directory.path, name)
   await work(path)
-  return readFile(path)
+  return await readFile(path)
 }
 
 /** A video of five seconds in the format of the extension: black for 0.4 seconds, then red. */

@@ -48,7 +48,7 @@ export async function changedBy(
   const path = join(directory.path, name)
   await writeFile(path, bytes)
   await run(program, [...args(path)])
-  return readFile(path)
+  return await readFile(path)
 }
 
 /** Writes all kinds of metadata into files, by their names. BigTIFF files stay as they are. */
