@@ -168,34 +168,25 @@ describe('scrolling', () => {
     expect(await scrolled()).toBe(0)
   })
 
-  browserTest(
-    'G33 the number of matches stays known in the other order and when a search is repeated',
-    async () => {
-      await using guest = await opened(large.token)
-      const { page } = guest
-      const field = page.getByLabel(strings.filter.search)
-      const all = await newestFirst(large.token, 'name=invoice-1')
-      expect(all.length).toBeGreaterThan(100)
-      const counted = (count: number, isExact: boolean) =>
-        page.locator('.listing-head', { hasText: strings.filter.matches({ count, isExact }) }).waitFor()
-      await field.fill('invoice-1')
-      await counted(100, false)
-      await until('the end of the matches', async () => {
-        await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
-        return (await shown(page)).at(-1) === all.at(-1)
-      })
-      await counted(all.length, true)
-      await guest.button(strings.timeline.newestFirst).click()
-      await until('the oldest', async () => (await shown(page))[0] === all.at(-1))
-      await counted(all.length, true)
-      await field.fill('invoice')
-      await counted(100, false)
-      await field.fill('invoice-1')
-      await counted(all.length, true)
-      await guest.button(strings.timeline.oldestFirst).click()
-      await until('the newest', async () => (await shown(page))[0] === all[0])
-    },
-  )
+  browserTest('G18 Home and End act on a text field and not on the page below an open file', async () => {
+    await using guest = await opened(large.token)
+    const { page } = guest
+    const field = page.getByLabel(strings.filter.search)
+    await field.fill('invoice')
+    await page
+      .locator('.listing-head', { hasText: strings.filter.matches({ count: 100, isExact: false }) })
+      .waitFor()
+    const caret = () => page.evaluate('document.activeElement.selectionStart')
+    await field.press('Home')
+    expect(await caret()).toBe(0)
+    await field.press('End')
+    expect(await caret()).toBe('invoice'.length)
+    expect(await page.evaluate('scrollY')).toBe(0)
+    await page.locator('.timeline a[tabindex="0"]').click()
+    await page.locator('dialog[open]').waitFor()
+    await page.keyboard.press('End')
+    expect(await page.evaluate('scrollY')).toBe(0)
+  })
 
   browserTest('G8 what others add and delete appears; the items on the screen stay in place', async () => {
     const own = await sharedServer()

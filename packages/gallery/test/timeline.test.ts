@@ -23,13 +23,12 @@ function searched() {
     watch: (request) => request(),
     onRestored: () => undefined,
   } as Partial<Connection> as Connection
-  const total = signal<number | null>(null)
-  const filter = signal<ItemFilter>({ kind: null, name: 'lake', from: null })
   const timeline = createTimeline({
-    ...{ client, connection, mediaCache: { put: () => undefined }, total, filter },
+    ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
     ...{ active: signal(true), order: signal<Order>('newest') },
+    filter: signal<ItemFilter>({ kind: null, name: 'lake', from: null }),
   })
-  return { bucket, timeline, total, filter }
+  return { bucket, timeline }
 }
 
 test('G33 the number of matches is not too high after others have deleted some that are not loaded any more', async () => {
@@ -51,36 +50,5 @@ test('G33 the number of matches is reduced when a person deletes some that are n
   timeline.trim(150, 0)
   timeline.remove(bucket.items.slice(100, 160).map(({ id }) => id))
   expect(timeline.matches.value).toEqual({ count: 140, isExact: false })
-  timeline.close()
-})
-
-test('G33 a known number of matches belongs to its search, until the bucket changes', async () => {
-  const { timeline, total, filter } = searched()
-  const all = { count: 300, isExact: true }
-  const some = { count: 100, isExact: false }
-  const loadAll = async () => {
-    for (let chunks = 0; chunks < 3; chunks += 1) await timeline.extend(true)
-    expect(timeline.matches.value).toEqual(all)
-    await timeline.goToStart()
-  }
-  await timeline.goToStart()
-  await loadAll()
-  expect(timeline.matches.value).toEqual(all)
-  filter.value = { ...filter.value, name: 'other' }
-  await timeline.goToStart()
-  expect(timeline.matches.value).toEqual(some)
-  filter.value = { ...filter.value, name: 'lake' }
-  await timeline.goToStart()
-  expect(timeline.matches.value).toEqual(all)
-  total.value = 1000
-  expect(timeline.matches.value).toEqual(some)
-  await loadAll()
-  // A refresh follows a change, such as an edit of a name.
-  expect(await timeline.refresh()).toBe(true)
-  expect(timeline.matches.value).toEqual(some)
-  await loadAll()
-  expect(timeline.matches.value).toEqual(all)
-  timeline.remove(['150'])
-  expect(timeline.matches.value?.isExact).toBe(false)
   timeline.close()
 })

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
+import { takesKeys } from '../takes-keys.ts'
 
 /** Arrow keys turn pages; Escape, Delete and Ctrl+A act on the selection, Ctrl+Z undoes a deletion. Inactive in text fields and below open dialogs. */
 export function KeyboardShortcuts() {
@@ -7,7 +8,7 @@ export function KeyboardShortcuts() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.altKey || event.shiftKey) return
-      if (usesArrowKeys(event.target) || document.querySelector('dialog[open]')) return
+      if (takesKeys(event.target) || document.querySelector('dialog[open]')) return
       if (event.ctrlKey || event.metaKey) {
         const key = event.key.toLowerCase()
         if (key === 'a') void selectAll()
@@ -31,7 +32,3 @@ export function KeyboardShortcuts() {
   }, [listing, router, selection, selectMany, selectAll, deletion, notices, canDelete])
   return null
 }
-
-/** Whether the element uses arrow keys itself. */
-export const usesArrowKeys = (target: EventTarget | null): boolean =>
-  target instanceof Element && target.matches('input:not([type=checkbox]), textarea, select, audio, video')

@@ -5,7 +5,6 @@ import type { Connection } from '../service/connection.ts'
 import { type ItemFilter, isFiltered, type Order, queryFrom, reverse } from './item-list-query.ts'
 import { type ItemStream, openItemStream } from './item-stream.ts'
 import { createJumps, type Jumps } from './jumps.ts'
-import { createKnownCounts } from './known-counts.ts'
 import { chunk, skipUntil } from './load-window.ts'
 import {
   countItems,
@@ -25,7 +24,7 @@ export interface Timeline extends Omit<Jumps, 'abort'> {
   readonly order: ReadonlySignal<Order>
   /** The number of all items of the bucket; null if it is unknown or a filter is chosen. */
   readonly total: ReadonlySignal<number | null>
-  /** The number of items that match the filter, as far as they are or were loaded; null if none is chosen. */
+  /** The number of items that match the filter, as far as they are loaded; null if none is chosen. */
   readonly matches: ReadonlySignal<ItemCount | null>
   /** The items of the whole list in its order, from one on, or from the start. Independent of what is loaded. */
   open(start: Media | null, batchSize: number): ItemStream
@@ -66,14 +65,9 @@ export function createTimeline({
 }: TimelineParts): Timeline {
   const loaded = signal<LoadedPart | null>(null)
   const total = computed(() => (isFiltered(filter.value) ? null : parts.total.value))
-  const known = createKnownCounts(parts.total)
   const matches = computed(() =>
-    loaded.value === null || !isFiltered(filter.value)
-      ? null
-      : known.of(filter.value, countItems(loaded.value)),
+    loaded.value === null || !isFiltered(filter.value) ? null : countItems(loaded.value),
   )
-  /** The filter of the last jump, and that of the loaded items. */
-  const filters = { next: filter.peek(), loaded: filter.peek() }
   /** The streams that continue at the end and at the start of the loaded part; null if they must be opened. */
   const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
     forward: null,
@@ -91,7 +85,6 @@ export function createTimeline({
 
   function setLoaded(next: LoadedPart): void {
     for (const item of next.items) mediaCache.put(item)
-    known.keep(filters.loaded, countItems(next))
     loaded.value = next
   }
 
@@ -110,13 +103,11 @@ export function createTimeline({
     loaded,
     open: openPart,
     onStart() {
-      filters.next = filter.peek()
       Object.assign(streams, { forward: null, backward: null })
       Object.assign(extending, { forward: false, backward: false })
     },
     show({ items, position, ends, forward, backward }) {
       Object.assign(streams, { forward, backward })
-      filters.loaded = filters.next
       setLoaded(place(items, position, ends, { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1 }))
     },
   })
@@ -179,7 +170,6 @@ export function createTimeline({
       // The estimates around the same items change with the total, which is requested at the same time.
       if (abort.aborted || current?.items !== now.items || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
-      known.forget()
       // Others may have deleted items before them, which are not loaded again.
       setLoaded(place(items, current.before, { begins, ends: stream.ended }, { ...current, passed: 0 }))
       return true
@@ -228,7 +218,6 @@ export function createTimeline({
       const items = now.items.filter(({ id }) => !gone.has(id))
       const others = gone.size - (now.items.length - items.length)
       const passed = Math.max(0, now.passed - others)
-      known.forget()
       if (items.length > 0 || now.before + now.after === 0) setLoaded({ ...now, items, passed })
       else void goTo(now.before)
     },

@@ -29,6 +29,8 @@ export interface UnfinishedStore {
   put(entries: readonly UploadEntry[], replaced?: readonly string[]): Promise<boolean>
   /** Ignores errors of the storage. */
   remove(ids: readonly string[]): void
+  /** Whether the content of every recorded file is stored, unless it was missing already: false if the limits of the store were exceeded. */
+  hasContents(): boolean
   /** All records of the bucket, in the order in which they were added; none if the storage failed. */
   all(): Promise<readonly Unfinished[]>
 }
@@ -56,6 +58,8 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
   opening.catch(() => undefined)
   let storedBytes = 0
   const storedSizes = new Map<string, number>()
+  /** The ids of records without the content of their files. */
+  const withoutContent = new Set<string>()
   // Transactions run one after another, so that a record is not removed before it is written.
   let last: Promise<unknown> = Promise.resolve()
 
@@ -84,7 +88,8 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
     if (fits) {
       storedBytes += added
       storedSizes.set(id, size)
-    }
+      withoutContent.delete(id)
+    } else if (file !== null) withoutContent.add(id)
     const stored = fits ? file : null
     return { id, bucket, page, path, contentType, size, modified, uploadUrl, form, sample, file: stored }
   }
@@ -106,12 +111,14 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
       for (const id of ids) {
         storedBytes -= storedSizes.get(id) ?? 0
         storedSizes.delete(id)
+        withoutContent.delete(id)
       }
       void transact('readwrite', (store) => {
         for (const id of ids) store.delete(id)
         return null
       }).catch(() => null)
     },
+    hasContents: () => withoutContent.size === 0,
     async all() {
       const records = await transact<Unfinished[]>('readonly', (store) => store.getAll()).catch(() => null)
       return (records ?? []).filter((record) => record.bucket === bucket)

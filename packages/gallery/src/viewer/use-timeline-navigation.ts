@@ -31,9 +31,7 @@ export function useTimelineNavigation(id: string): Navigation {
 
   const stepTo = (item: string | undefined) => (item === undefined ? null : () => router.show(item))
   const matches = timeline.matches.value
-  // Between items that are not loaded, the position in a search is unknown.
-  const isWhole = matches !== null && loaded?.before === 0 && loaded.after === 0
-  const total = isWhole ? matches.count : timeline.total.value
+  const total = matches?.isExact ? matches.count : timeline.total.value
   return {
     shown: id,
     ids: index >= 0 ? swiped.current : loaded === null ? null : [id],

@@ -103,21 +103,22 @@ export function UploadTray() {
           )}
         </ul>
       )}
-      {(left > 0 || (ended && (failed > 0 || done > 0))) && <TrayFooter ended={ended} limit={limit} />}
+      <TrayFooter ended={ended} limit={limit} />
     </section>
   )
 }
 
-/** The actions for all files. `limit`: the bucket's limit in bytes, null if it has none. */
+/** The actions for all files; hidden if there are none. `limit`: the bucket's limit in bytes, null if it has none. */
 function TrayFooter({ ended, limit }: { ended: boolean; limit: number | null }) {
   const { uploads, listing, router } = useGallery()
   const { totals, allSaved } = uploads.view.value
-  const { left, done, failed } = totals
+  const { left, paused, done, failed } = totals
   const uploader = uploads.uploader.value
   const last = listing.page.value?.last_page ?? 1
   return (
     <div class="tray-foot">
-      {left > 0 && <p>{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>}
+      {left > 0 && allSaved && <p>{strings.uploads.continuesLater}</p>}
+      {left > paused && !allSaved && <p>{strings.uploads.keepOpen}</p>}
       {ended && done > 0 && router.page.value !== null && router.page.value !== last && (
         <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
           {strings.uploads.showUploaded}

@@ -13,7 +13,7 @@ export interface SavedUploads {
   /** Saves everything at once, because the page is about to close. */
   saveNow(): void
   forget(entries: readonly UploadEntry[]): void
-  /** Whether all unfinished uploads are saved. False once the browser's storage failed. */
+  /** Whether all unfinished uploads are saved with the content of their files. False once the browser's storage failed. */
   hasAll(): boolean
   /** The records of closed pages. */
   abandoned(): Promise<readonly Unfinished[]>
@@ -88,7 +88,7 @@ export function createSavedUploads(
       store.remove(entries.filter(({ isSaved }) => isSaved).map(({ id }) => id))
       for (const entry of entries) entry.isSaved = false
     },
-    hasAll: () => !failed && writes === 0 && unsaved().next().done === true,
+    hasAll: () => !failed && writes === 0 && store.hasContents() && unsaved().next().done === true,
     async abandoned() {
       const records = await store.all()
       const closed = await openPages.closedAmong(new Set(records.map((record) => record.page)))
