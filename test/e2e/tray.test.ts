@@ -198,32 +198,35 @@ browserTest('G14 the page may be closed only if the browser has stored the unfin
   expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
 })
 
-browserTest('G14 the page should stay open for a file that is too large for the browser to store', async () => {
-  const server = await sharedServer()
-  await using guest = await visit(browser, server)
-  await guest.page.clock.install()
-  await guest.signIn(server.token)
-  const { page } = guest
-  await page.evaluate(
-    `Object.defineProperty(Blob.prototype, 'size', { get: () => ${512 * 2 ** 20 + 1} }); window.puts = []
+browserTest(
+  'G14 the page should stay open for a file that is too large for the browser to store',
+  async () => {
+    const server = await sharedServer()
+    await using guest = await visit(browser, server)
+    await guest.page.clock.install()
+    await guest.signIn(server.token)
+    const { page } = guest
+    await page.evaluate(
+      `Object.defineProperty(Blob.prototype, 'size', { get: () => ${512 * 2 ** 20 + 1} }); window.puts = []
     const put = IDBObjectStore.prototype.put
     IDBObjectStore.prototype.put = function (record) {
       const request = put.call(this, record)
       request.transaction.addEventListener('complete', () => window.puts.push(record.file))
       return request
     }`,
-  )
-  // The upload does not begin.
-  await page.route('**/api/uploads', () => undefined)
-  await guest.choose(strings.header.upload, [file('film.bin', 10)])
-  await until('a record without the file', async () => {
+    )
+    // The upload does not begin.
+    await page.route('**/api/uploads', () => undefined)
+    await guest.choose(strings.header.upload, [file('film.bin', 10)])
+    await until('a record without the file', async () => {
+      await page.clock.runFor(1000)
+      return (await page.evaluate('JSON.stringify(window.puts)')) === '[null]'
+    })
     await page.clock.runFor(1000)
-    return (await page.evaluate('JSON.stringify(window.puts)')) === '[null]'
-  })
-  await page.clock.runFor(1000)
-  await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
-  expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
-})
+    await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
+    expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
+  },
+)
 
 for (const [when, reachesServer] of [
   ['before the server has received them', false],
