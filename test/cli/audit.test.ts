@@ -170,11 +170,17 @@ test('Y5 events are selected by options; mistakes are explained', async () => {
   expect(await audit('--token', tokenId, '--until', '2020-01-01')).toEqual([])
   for (const mistake of [
     ['--item', 'x y'],
+    ['--item', 'x'],
     ['--since', 'yesterday'],
     ['--action', 'dance'],
     ['--json', '--csv'],
   ])
     await expect(server.command('audit', ...mistake), mistake.join(' ')).rejects.toMatchObject({ code: 2 })
+  const withSecret = server.command('audit', '--item', 'http://me:secret@h.example/media/x')
+  await expect(withSecret).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/must not contain a user name or password\n$/),
+  })
   await expect(server.command('audit', '--bucket', 'none')).rejects.toMatchObject({ code: 4 })
 })
 

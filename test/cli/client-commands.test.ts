@@ -35,6 +35,8 @@ test('ls of a page after the last one prints no URL and names the pages, with ex
     stdout: '',
     stderr: 'There is no page 9. The pages are 1 to 3; 23 items in total.\n',
   })
+  const { code, stdout, stderr } = await run('ls', '--page', '9', '--json')
+  expect([code, JSON.parse(stdout), stderr]).toEqual([0, expect.objectContaining({ data: [] }), ''])
 })
 
 test('ls --json prints the page objects of the service, one per line', async () => {
@@ -220,10 +222,10 @@ test('M5 edit changes the given texts of an item, and an empty one removes the t
   expect(await texts()).toEqual(['two words.txt', 'boats', 'x'])
   await run('edit', id, '--caption', '')
   expect(await texts()).toEqual(['two words.txt', 'boats', null])
-  const refused = await run('edit', id, '--filename', '/')
+  const refused = await run('edit', id, '--filename', '/', '--alt-text', 'x'.repeat(1001))
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('does not accept the JSON object'),
+    'mediabucket: --filename takes a text with the name of a file. --alt-text takes a text of at most 1000 characters, without control characters except tabs and line ends\n',
   ])
   expect((await run('edit', 'nosuchitem', '--caption', 'x')).code).toBe(4)
   await run('rm', id)

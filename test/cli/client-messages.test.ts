@@ -11,6 +11,8 @@ beforeAll(async () => {
 
 const run = (...args: string[]) => runClient(server, ...args)
 
+const withoutSecret = /^mediabucket: The URL of an item must not contain a user name or password\n$/
+
 test.each([
   [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
   [['ls', '--page', '1e3'], /not "1e3"/],
@@ -30,7 +32,16 @@ test.each([
   [['rm', 'http://h.example/x'], /"http:\/\/h.example\/x" is neither the ID nor the URL of an item/],
   [['link', 'http://h.example/media/'], /neither the ID nor the URL/],
   [['trash', 'restore', 'http://h.example/media/x/y'], /neither the ID nor the URL/],
-  [['get', 'http://me:secret@h.example/media/x'], /: A URL with a user name or password is neither/],
+  [
+    ['rm', 'http://h.example/media/a%20b'],
+    /"http:\/\/h.example\/media\/a%20b" is neither the ID nor the URL/,
+  ],
+  [['rm', 'http://h.example/media/a@b'], /"http:\/\/h.example\/media\/a@b" is neither/],
+  [['rm', ' http://h.example/media/a'], /neither the ID nor the URL/],
+  [['get', 'http://me:secret@h.example/media/x'], withoutSecret],
+  [['get', ' HTTP://me:secret@h.example/'], withoutSecret],
+  [['rm', 'ftp://me:secret@h.example/'], withoutSecret],
+  [['rm', 'http://me:secret@h example/'], /^mediabucket: An argument with an @ is neither[^@]*$/],
   [['link', 'a', '--variant'], /--variant needs a value/],
   [['edit', '--caption', 'x'], /edit takes one ID or URL/],
   [['edit', 'a'], /edit takes --filename, --alt-text or --caption/],

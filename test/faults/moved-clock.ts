@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorCode } from '../../packages/server/src/core/error-code.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { isRunning } from '../harness/processes.ts'
 import { makeToken } from '../harness/token.ts'
@@ -60,12 +61,17 @@ async function moveClock(stage: Stage, move: (to: string) => Promise<void>, nth:
   )
 }
 
-/** Removes libfaketime's files of ended processes. A killed process does not remove them; their names end with its id. */
-async function removeSharedMemory(): Promise<void> {
-  const directory = '/dev/shm'
-  for (const name of await readdir(directory)) {
-    const [, pid] = /^(?:sem\.faketime_sem|faketime_shm)_(\d+)$/.exec(name) ?? []
-    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(directory, name), { force: true })
+/** The paths of libfaketime's files. Their names end with the id of a process, which does not remove them if it is killed. */
+const sharedMemory = (): string[] => globSync('/dev/shm/{sem.faketime_sem,faketime_shm}_*')
+
+/** Removes libfaketime's files of ended processes, except those in `before`. */
+async function removeSharedMemory(before: ReadonlySet<string>): Promise<void> {
+  for (const path of sharedMemory()) {
+    if (before.has(path) || isRunning(Number(path.split('_').at(-1)))) continue
+    await unlink(path).catch((error: unknown) => {
+      // EPERM: it is of another user. ENOENT: another run has removed it.
+      if (!['EPERM', 'ENOENT'].includes(errorCode(error) ?? '')) throw error
+    })
   }
 }
 
@@ -89,10 +95,11 @@ export const movedClock: Fault = {
       directory: directory.path,
       settings,
     })
+    const before = new Set(sharedMemory())
     try {
       return await fault.run(rounds, onRound)
     } finally {
-      await removeSharedMemory()
+      await removeSharedMemory(before)
     }
   },
 }

@@ -7,6 +7,7 @@ import { parseTimestamp } from '../core/timestamp.ts'
 import { openAuditLog } from '../engines.ts'
 import { parse } from './arguments.ts'
 import { csv, type EventFormat, jsonLines, table } from './audit-formats.ts'
+import { itemReference, notAnItem } from './client/item-reference.ts'
 import { type Output, standardOutput } from './client/output.ts'
 import { type Command, UsageError } from './command.ts'
 import { requireData, unknownBucket } from './open-catalog.ts'
@@ -113,10 +114,10 @@ function readTime(option: string, text: string, now: number): number {
 
 /** The id of an item, or that in its URL. */
 function readItem(text: string): string {
-  const path = URL.canParse(text) ? new URL(text).pathname : text
+  const path = URL.parse(itemReference(text))?.pathname ?? text
   const id = path.split('/').at(-1)?.split('.')[0] ?? ''
   if (isMediaId(id)) return id
-  throw new UsageError(`${JSON.stringify(text)} is neither the ID nor the URL of an item`)
+  throw notAnItem(text)
 }
 
 function readAction(name: string | undefined): EventFilter['action'] {

@@ -56,6 +56,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     name: read(
       'name',
       null,
+      // The command line reads this from the detail of the fault (cli/client/ls.ts).
       `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters`,
       parseNameSearch,
     ),

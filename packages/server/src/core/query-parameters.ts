@@ -16,6 +16,7 @@ export function createParameterReader(values: Readonly<Record<string, unknown>>)
       if (value === undefined) return missing
       // A repeated parameter is a list.
       const parsed = typeof value === 'string' ? parse(value) : null
+      // The command line reads `accepts` from this text (cli/client/ls.ts).
       if (parsed === null) faults.push({ parameter, detail: `${parameter} accepts ${accepts}.` })
       return parsed ?? missing
     },

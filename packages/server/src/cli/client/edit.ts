@@ -1,6 +1,7 @@
 import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
 import { clientCommand } from './client-command.ts'
+import { faultIn } from './explain-client-error.ts'
 import { itemReference } from './item-reference.ts'
 
 export const edit = clientCommand({
@@ -32,7 +33,19 @@ Options:
   },
 
   async run({ reference, changes }, { client, report, interrupted }) {
-    await client.update(reference, changes, { signal: interrupted })
+    await client.update(reference, changes, { signal: interrupted }).catch((error: unknown) => {
+      throw explainTexts(error, Object.keys(changes)) ?? error
+    })
     report(`Edited ${reference}`)
   },
 })
+
+/** The error of texts that the service refuses, in terms of the options; null for any other error. */
+function explainTexts(error: unknown, members: readonly string[]): UsageError | null {
+  const refused = members.flatMap((member) => {
+    // Only the text of the fault has the limits.
+    const [, accepted] = /^Null, or a string (.*)\.$/.exec(faultIn(error, member) ?? '') ?? []
+    return accepted === undefined ? [] : [`--${member.replace('_', '-')} takes a text ${accepted}`]
+  })
+  return refused.length === 0 ? null : new UsageError(refused.join('. '))
+}

@@ -78,10 +78,7 @@ export function faultIn(error: unknown, name: string): string | null {
   return faults?.find(({ parameter }) => parameter === name)?.detail ?? null
 }
 
-function explainResponse(
-  { status, problem, message }: ResponseError,
-  url: string,
-): CommandError | UsageError {
+function explainResponse({ status, problem, message }: ResponseError, url: string): CommandError {
   const detail = problem?.detail ?? problem?.title ?? message
   if (status === 401)
     return new CommandError(
@@ -107,9 +104,9 @@ function explainResponse(
       `${detail} Delete items with mediabucket rm, or raise the quota where the service runs: mediabucket bucket set NAME --max-items N --max-bytes SIZE`,
     )
   if (problem?.code === 'json-malformed') {
-    // Its members are the arguments of the command. The detail contains the first fault.
+    // The detail contains the first one.
     const others = problem.errors?.slice(1).map((error) => ` ${error.parameter}: ${error.detail}`) ?? []
-    return new UsageError(detail + others.join(''))
+    return new CommandError(detail + others.join(''))
   }
   return new CommandError(detail)
 }

@@ -2,8 +2,8 @@ import { UsageError } from '../command.ts'
 
 /** Returns an id or the URL of an item unchanged. Throws UsageError for anything else, before any request. */
 export function itemReference(text: string): string {
-  // The last segment of the path is the id, perhaps with an extension.
-  if (isId(text) || /\/media\/[\w~-][^/]*$/.test(urlOf(text)?.pathname ?? '')) return text
+  // The last segment of the path is the id, perhaps with an extension, as the client requires it.
+  if (isId(text) || /\/media\/[\w~-][\w~=-]*(?:\.[^/]*)?$/.test(urlOf(text)?.pathname ?? '')) return text
   throw notAnItem(text)
 }
 
@@ -18,11 +18,19 @@ const isId = (text: string): boolean => /^[\w~-][\w.~=-]*$/.test(text)
 /** Null if the text is no URL that the client accepts. */
 function urlOf(text: string): URL | null {
   const url = URL.parse(text)
-  return url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '' ? url : null
+  if (url === null || hasCredentials(url)) return null
+  // URL.parse ignores white space at the start; the client does not.
+  return /^https?:/i.test(text) ? url : null
 }
 
-const notAnItem = (text: string): UsageError => {
-  // The part of a URL before an @ may contain a password.
-  const shown = /^https?:.*@/.test(text) ? 'A URL with a user name or password' : JSON.stringify(text)
+const hasCredentials = ({ username, password }: URL): boolean => username + password !== ''
+
+/** An error that contains the text, unless that may contain a password. */
+export function notAnItem(text: string): UsageError {
+  const url = URL.parse(text)
+  if (url !== null && hasCredentials(url))
+    return new UsageError('The URL of an item must not contain a user name or password')
+  // The part of a malformed URL before an @ may contain a password.
+  const shown = text.includes('@') && urlOf(text) === null ? 'An argument with an @' : JSON.stringify(text)
   return new UsageError(`${shown} is neither the ID nor the URL of an item. See: mediabucket ls`)
 }

@@ -64,7 +64,7 @@ function explainOption(error: unknown, variant: string | undefined): UsageError 
   const lifetime = faultIn(error, 'expires_in')
   if (lifetime !== null) return lifetimeError(lifetime)
   // Only the texts of the faults have the limit and the names.
-  const [, names] = /: (.*);/.exec(faultIn(error, 'variant') ?? '') ?? []
+  const [, names] = /: (.+);/.exec(faultIn(error, 'variant') ?? '') ?? []
   return names === undefined ? null : new UsageError(`--variant takes one of ${names}, not "${variant}"`)
 }
 

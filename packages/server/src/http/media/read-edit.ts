@@ -8,6 +8,7 @@ export const editMembers = ['filename', 'alt_text', 'caption'] as const
 
 /** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
 export function readEdit({ filename, alt_text, caption }: Readonly<Record<string, unknown>>): ItemEdit {
+  // The command line reads what a text may be from the details (cli/client/edit.ts).
   const faults: ParameterFault[] = []
   const read = (
     parameter: string,
