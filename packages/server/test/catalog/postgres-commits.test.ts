@@ -47,17 +47,22 @@ function addContinuously(
   isDone: () => boolean,
 ) {
   const additions: { id: string; added: Promise<void> }[] = []
-  const clients = catalogs
-    .flatMap((catalog) => [catalog, catalog, catalog])
-    .map(async (catalog) => {
-      while (!isDone()) {
-        const item = newItem()
-        const added = catalog.addMedia(bucketId, [withBytes(item)])
-        additions.push({ id: item.id, added })
-        await added.catch(() => undefined)
-      }
-    })
-  return { additions, ended: Promise.all(clients) }
+  const clients = catalogs.flatMap((catalog) => [catalog, catalog, catalog])
+  const finished = clients.map(() => 0)
+  const works = clients.map(async (catalog, client) => {
+    for (; !isDone(); finished[client] = (finished[client] ?? 0) + 1) {
+      const item = newItem()
+      const added = catalog.addMedia(bucketId, [withBytes(item)])
+      additions.push({ id: item.id, added })
+      await added.catch(() => undefined)
+    }
+  })
+  /** Resolves when each client has finished two further additions. */
+  const furtherItems = () => {
+    const wanted = finished.map((count) => count + 2)
+    return until('further items', () => finished.every((count, client) => count >= (wanted[client] ?? 0)))
+  }
+  return { additions, furtherItems, ended: Promise.all(works) }
 }
 
 describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
@@ -173,10 +178,10 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
     if (!catalog) throw new Error('no catalog')
     const bucketId = await newBucket(catalog, 'b')
     let isDone = false
-    const { additions, ended } = addContinuously(catalogs, bucketId, () => isDone)
+    const { additions, furtherItems, ended } = addContinuously(catalogs, bucketId, () => isDone)
     for (let round = 1; round <= 25; round += 1) {
-      const before = additions.length
-      await until('further items', () => additions.length > before + 6)
+      // So an addition meets at most one of the terminations, which its retries survive.
+      await furtherItems()
       await onServer(
         url,
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -204,10 +209,9 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
     const catalog = await openCatalog(url)
     const bucketId = await newBucket(catalog, 'b')
     let isDone = false
-    const { additions, ended } = addContinuously([catalog], bucketId, () => isDone)
+    const { additions, furtherItems, ended } = addContinuously([catalog], bucketId, () => isDone)
     for (let round = 1; round <= 2; round += 1) {
-      const before = additions.length
-      await until('further items', () => additions.length > before + 6)
+      await furtherItems()
       await server.control('-m', 'immediate', 'restart')
       await until('a read', () =>
         catalog.page(bucketId, 1).then(
