@@ -4,6 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { CatalogVersionError } from '../../src/catalog/catalog-errors.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { openConnection } from '../../src/catalog/sqlite/connection.ts'
+import { migrate } from '../../src/catalog/sqlite/migrate.ts'
 import { initial } from '../../src/catalog/sqlite/migrations/0001-initial.ts'
 import { outputOf, startProcess } from './child-process.ts'
 import { hashOf, inBlobStore, newItem } from './samples.ts'
@@ -89,6 +91,26 @@ describe('migrations', () => {
     const onlyWal = tempDirectory()
     change(onlyWal, 'PRAGMA journal_mode = WAL')
     expect((await open(onlyWal)).epoch).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  test('a catalog that another process creates between two reads is opened', () => {
+    const directory = tempDirectory()
+    const [db, other] = [openConnection(directory), openConnection(directory)]
+    onTestFinished(() => {
+      db.close()
+      other.close()
+    })
+    const prepare = db.prepare.bind(db)
+    db.prepare = (sql) => {
+      if (sql.includes('sqlite_schema')) {
+        db.prepare = prepare
+        migrate(other)
+      }
+      return prepare(sql)
+    }
+    migrate(db)
+    expect(db.prepare).toBe(prepare)
+    expect(db.prepare('SELECT count(*) FROM media').get()).toEqual([0])
   })
 
   test('processes that open a new directory concurrently create one catalog', async () => {
