@@ -14,11 +14,15 @@ import { temporaryS3Store } from './temporary-s3-store.ts'
 const timeouts = { short: 2_000, part: 4_000, stall: 500 }
 
 /** A store behind a proxy with faults; `state.treat` chooses them. */
-async function faultyStore() {
+async function faultyStore(short = timeouts.short) {
   const state: { treat: (method: string, query: string) => Treatment } = { treat: () => 'pass' }
   const ceph = await gateway()
   const proxy = await faultyGateway(ceph, ({ method = '', url = '' }) => state.treat(method, url))
-  const opened = await temporaryS3Store({ endpoint: proxy.endpoint, lifetime: 0, timeouts })
+  const opened = await temporaryS3Store({
+    endpoint: proxy.endpoint,
+    lifetime: 0,
+    timeouts: { ...timeouts, short },
+  })
   const sweep = createIntentSweep({
     catalog: opened.catalog,
     blobs: opened.store,
@@ -126,14 +130,17 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
   })
 
   test('U2 all files of a refused request are removed, however slow the store is', async () => {
-    await using opened = await faultyStore()
+    const deadline = 3_000
+    await using opened = await faultyStore(deadline)
     const { store, state } = opened
-    const files = await Promise.all(Array.from({ length: 100 }, () => receiveBytes(store, randomBytes(10))))
+    const pause = 25
+    const count = deadline / pause + 1
+    const files = await Promise.all(Array.from({ length: count }, () => receiveBytes(store, randomBytes(10))))
     // The store removes one object at a time: all together take longer than the deadline of each.
     let free = performance.now()
     state.treat = (method) => {
       if (method !== 'DELETE') return 'pass'
-      free = Math.max(free, performance.now()) + 40
+      free = Math.max(free, performance.now()) + pause
       return { delay: free - performance.now() }
     }
     await store.discard(files)
