@@ -6,8 +6,8 @@ const chunk = Buffer.alloc(64 * 1024, 'x')
 const framed = Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')])
 
 /**
- * Sends a head and then at least `total` bytes, regardless of the response, until the server closes the connection.
- * Reads at the same time, and resolves with the response.
+ * Sends a head and then a body of `total` bytes, regardless of the response, until the server closes the connection.
+ * The last chunk of a chunked body is missing. Reads at the same time, and resolves with the response.
  */
 export async function flood(
   url: string,
@@ -26,9 +26,13 @@ export async function flood(
   const drained = () => new Promise<void>((resolve) => socket.once('drain', () => resolve()))
   socket.write(head)
   for (let sent = 0; sent < options.total && !socket.destroyed; sent += chunk.length) {
-    if (!socket.write(options.chunked ? framed : chunk)) await Promise.race([drained(), closed])
+    // Further bytes would be the next request, and receive a response of their own.
+    const bytes = options.chunked ? framed : chunk.subarray(0, options.total - sent)
+    if (!socket.write(bytes)) await Promise.race([drained(), closed])
   }
-  await until('a response', () => socket.destroyed || text().includes('\r\n\r\n'))
+  const isWhole = ({ headers, body }: RawResponse) =>
+    body.length >= Number(headers.get('content-length') ?? Infinity)
+  await until('a response', () => socket.destroyed || isWhole(parseResponse(text())))
   socket.destroy()
   await closed
   return parseResponse(text())
