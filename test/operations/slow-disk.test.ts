@@ -18,9 +18,15 @@ const slowDisk = `--import data:text/javascript,${encodeURIComponent(`
   import { syncBuiltinESMExports } from 'node:module'
   import { threadId } from 'node:worker_threads'
   const held = ${JSON.stringify(held)}
-  const { existsSync, readFileSync, writeFileSync } = fs
+  const { readFileSync, writeFileSync } = fs
   const cell = new Int32Array(new SharedArrayBuffer(4))
-  const names = () => (existsSync(held) ? readFileSync(held, 'utf8') : '')
+  const names = () => {
+    try {
+      return readFileSync(held, 'utf8')
+    } catch {
+      return ''
+    }
+  }
   const paths = new Map()
   function wait(path) {
     const name = /\\/blobs\\/\\w\\w\\/(\\w+)$/.exec(String(path))?.[1]

@@ -169,15 +169,23 @@ test('O11, W2 requests that one worker accepts count against the rate limits of 
 test('O11, N2, N3 the connections of all workers count against the limits, and those of a killed worker no longer', async () => {
   await using server = await startServer({ ...settings, MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '3' })
   const [one, other] = await connected(server)
-  const status = async () => {
-    using third = await openConnection(server.url)
-    third.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-    await until('a response', () => third.received().includes('\r\n\r\n'))
-    return third.received().split(' ')[1]
+  const connect = async () => {
+    const connection = await openConnection(server.url)
+    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until('a response', () => connection.received().includes('\r\n\r\n'))
+    return { connection, status: connection.received().split(' ')[1] }
   }
-  await until('a third connection', async () => (await status()) === '200')
-  using held = await openConnection(server.url)
-  held.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  const status = async () => {
+    const { connection, status } = await connect()
+    connection[Symbol.dispose]()
+    return status
+  }
+  using _held = await until('a third connection', async () => {
+    const { connection, status } = await connect()
+    if (status === '200') return connection
+    connection[Symbol.dispose]()
+    return null
+  })
   await until('the limit', async () => (await status()) === '503')
   one.socket.on('error', () => undefined)
   process.kill(one.pid, 'SIGKILL')
