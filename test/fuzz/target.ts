@@ -22,8 +22,8 @@ export interface Target extends AsyncDisposable {
   readonly random: Random
   /** The issuer whose JWTs the server accepts. */
   readonly issuer: TestIssuer
-  /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes. */
-  send(bytes: string | Uint8Array, cut?: number): Promise<RawResponse | null>
+  /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes, `wait` is the milliseconds of silence after which it gives up. */
+  send(bytes: string | Uint8Array, cut?: number, wait?: number): Promise<RawResponse | null>
   /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `requestText`. */
   checkResponse(requestText: string, response: RawResponse): void
   /** Responses by status. */
@@ -40,6 +40,8 @@ const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+| at \w+ \(/
 
 /** Milliseconds that a client waits for a response to bytes that may not be a complete request. */
 const patience = 2_000
+/** The same for a complete request, which always gets a response. */
+export const untilAnswered = 60_000
 /** Resident bytes that the service may use beyond those after the first round. */
 const growth = 200_000_000
 /** Descriptors that may be open beyond those at the start: idle connections, caches, and about seven for each thread that starts on demand. */
@@ -86,7 +88,7 @@ export async function openTarget(random: Random): Promise<Target> {
     if (body !== '' && typeof JSON.parse(body) !== 'object') fail('a problem that is no object')
   }
 
-  const send: Target['send'] = (bytes, cut) =>
+  const send: Target['send'] = (bytes, cut, wait = patience) =>
     new Promise((resolve, reject) => {
       const { hostname, port } = new URL(server.url)
       const all = Buffer.from(bytes as string)
@@ -95,7 +97,7 @@ export async function openTarget(random: Random): Promise<Target> {
       socket.write(cut === undefined ? all : all.subarray(0, cut), () => {
         if (cut !== undefined) socket.destroy()
       })
-      socket.setTimeout(patience, () => socket.destroy())
+      socket.setTimeout(wait, () => socket.destroy())
       socket.on('data', (chunk) => chunks.push(chunk))
       // The server may reset the connection.
       socket.on('error', () => undefined)
