@@ -34,5 +34,5 @@ test.skipIf(missing.length > 0 && !process.env['CI']).each(suites)(
     expect(stdout).not.toMatch(/NaN|Infinity|undefined/)
     expect(stdout.split('\n').filter((line) => /\| (met|\*\*missed\*\*) \|$/.test(line))).toHaveLength(bars)
   },
-  90_000,
+  600_000,
 )

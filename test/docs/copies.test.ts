@@ -29,5 +29,5 @@ test.skipIf(missing.length > 0 && !process.env['CI'])(
       expect(await readFile(join(copy, id, name), 'utf8')).toBe(text)
     }
   },
-  100_000,
+  600_000,
 )

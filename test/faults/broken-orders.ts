@@ -10,7 +10,7 @@ import type { FileCall } from './steps.ts'
 // detect.
 
 /** Milliseconds by which an operation is delayed: more than the operations before it take on a busy machine. */
-const late = 1_000
+const late = 5_000
 
 /** Opens a handle of its own: the service has closed its handle by then. */
 async function syncPath(path: string): Promise<void> {

@@ -1,4 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
+import { isRunning } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 import { listeningWorkers, workersOf } from '../harness/workers.ts'
 import { checkLeftovers } from './check-leftovers.ts'
 import { createClients } from './clients.ts'
@@ -32,6 +34,8 @@ export const killWorkers: Fault = {
       const victim = workersOf(instance.server)[ledger.random(workers)]
       if (victim !== undefined) process.kill(victim, 'SIGKILL')
       await setTimeout(ledger.random(longest))
+      // Until then it counts as listening.
+      await until('the end of the worker', () => victim === undefined || !isRunning(victim))
       await listeningWorkers(instance.server, workers)
       isDone = true
       await working

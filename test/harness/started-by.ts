@@ -58,10 +58,12 @@ export async function startBy(
     }
   }
   try {
-    await until('the service listens', () => {
+    const isListening = () => {
       if (child.exitCode !== null) throw new Error(`it ended: ${output}`)
       return listening.test(output) && /ready at/.test(output) && /mbkt_\w+/.test(output)
-    })
+    }
+    // Below the limit of a test, so that a failure shows the output.
+    await until('the service listens', isListening, 150_000)
   } catch (error) {
     endAll()
     throw new Error(`no service: ${output}`, { cause: error })

@@ -20,7 +20,7 @@ let server: TestServer
 beforeAll(async () => {
   installed = await installPackages()
   server = await startServer({}, undefined, programOf(installed))
-}, 120_000)
+}, 600_000)
 afterAll(async () => {
   expect(await server?.stop()).toBe(0)
   await server?.[Symbol.asyncDispose]()
