@@ -11,17 +11,20 @@ import { chunksOf, readBytes, receiveBytes, storeBytes } from './blob-contract.t
 import { faultyGateway, type Treatment } from './faulty-gateway.ts'
 import { temporaryS3Store } from './temporary-s3-store.ts'
 
-const timeouts = { short: 2_000, part: 4_000, stall: 500 }
+/** For a store that does not respond. */
+const hasty = { short: 2_000, part: 4_000, stall: 500 }
+/** For a store that responds, also on a busy machine. */
+const patient = { short: 30_000, part: 60_000, stall: 30_000 }
 
 /** A store behind a proxy with faults; `state.treat` chooses them. */
-async function faultyStore(short = timeouts.short) {
+async function faultyStore(timeouts = patient) {
   const state: { treat: (method: string, query: string) => Treatment } = { treat: () => 'pass' }
   const ceph = await gateway()
   const proxy = await faultyGateway(ceph, ({ method = '', url = '' }) => state.treat(method, url))
   const opened = await temporaryS3Store({
     endpoint: proxy.endpoint,
     lifetime: 0,
-    timeouts: { ...timeouts, short },
+    timeouts,
   })
   const sweep = createIntentSweep({
     catalog: opened.catalog,
@@ -60,7 +63,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
   ])(
     'S9 while the store %s, reads and uploads fail in time, and then work again',
     async (_what, treatment) => {
-      await using opened = await faultyStore()
+      await using opened = await faultyStore(hasty)
       const { store, state } = opened
       const bytes = randomBytes(100_000)
       const id = await storeBytes(store, bytes)
@@ -131,7 +134,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
 
   test('U2 all files of a refused request are removed, however slow the store is', async () => {
     const deadline = 3_000
-    await using opened = await faultyStore(deadline)
+    await using opened = await faultyStore({ ...patient, short: deadline })
     const { store, state } = opened
     const pause = 25
     const count = deadline / pause + 1
@@ -148,7 +151,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
   })
 
   test('U2 a refused request waits for one deadline of a store that does not respond, however many files it has', async () => {
-    await using opened = await faultyStore()
+    await using opened = await faultyStore({ ...patient, short: hasty.short })
     const { store, state, sweep } = opened
     const files = await Promise.all(Array.from({ length: 100 }, () => receiveBytes(store, randomBytes(10))))
     const called = new Set<string>()
@@ -181,7 +184,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
   ])(
     'B9 a download whose connection %s early fails, and is never complete',
     async (_what, treatment, error) => {
-      await using opened = await faultyStore()
+      await using opened = await faultyStore({ ...patient, stall: hasty.stall })
       const { store, state } = opened
       const id = await storeBytes(store, randomBytes(2_000_000))
       const blob = await store.open(id)
@@ -198,7 +201,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     ['at its start', 0],
     ['near its end', 7_990_000],
   ])('N6 a reader of a download that pauses %s is no fault of the store', async (_what, pauseAt) => {
-    await using opened = await faultyStore()
+    await using opened = await faultyStore({ ...patient, stall: hasty.stall })
     const bytes = randomBytes(8_000_000)
     const id = await storeBytes(opened.store, bytes)
     const blob = await opened.store.open(id)
@@ -206,7 +209,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     const body = await blob.content.stream(0, bytes.length - 1)
     const received: Buffer[] = []
     // Longer than the store may be silent.
-    const pause = () => new Promise((done) => setTimeout(done, 3 * timeouts.stall))
+    const pause = () => new Promise((done) => setTimeout(done, 3 * hasty.stall))
     const take = async (size: number) => {
       for (let left = size; left > 0; ) {
         if (body.errored) throw body.errored

@@ -58,4 +58,4 @@ test('O8 a migration that is killed before any of its statements is completed by
   }
   // The migrations from version 1 on have more statements than these.
   expect(killed).toBeGreaterThan(15)
-}, 60_000)
+})

@@ -114,10 +114,12 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
   test('a wait while all connections are in use does not select another server', async () => {
     const addresses = [await freshDatabase(), await freshDatabase()].map(parseDatabaseUrl)
     const servers = addresses.flatMap((address) => address.servers)
-    const settings = { readers: 1, writers: 1, connectTimeout: 300 }
+    // Also the time for opening a connection, which a busy machine needs.
+    const settings = { readers: 1, writers: 1, connectTimeout: 2_000 }
     const connections = await openConnections({ servers, label: 'two databases' }, settings)
     onTestFinished(connections.close)
-    const ended = connections.read((session) => session.run('SELECT pg_sleep(0.9)'))
+    // Ends during the second wait. If each wait selected the next server, every second one would select the first again.
+    const ended = connections.read((session) => session.run('SELECT pg_sleep(3)'))
     await Promise.allSettled([connections.read((session) => session.run('SELECT 1'))])
     await ended
     const rows = await connections.write((session) => session.run('SELECT current_database()'))

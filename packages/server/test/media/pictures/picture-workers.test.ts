@@ -124,7 +124,8 @@ describe('V12 buckets share the processes', () => {
     const endless = join(directory.path, 'endless')
     // A reader of the FIFO waits for a writer.
     execFileSync('/usr/bin/mkfifo', [endless])
-    const workers = start({ workers: 2, queue: 8 })
+    // The others wait for three preemptions and the start of a process after each.
+    const workers = start({ workers: 2, queue: 8, queueTimeout: 120_000, timeout: 120_000 })
     let ended = 0
     const greedy = Promise.allSettled(
       Array.from({ length: 8 }, async () => {
