@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import { freePort } from '../harness/free-port.ts'
 import { seed } from '../harness/seed.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -87,7 +88,7 @@ test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>(
 })
 
 test('get of a URL of another server names that server in its errors', async () => {
-  await using other = await startServer()
+  await using other = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
   const url = `${other.url}/media/${'0'.repeat(26)}`
   const missing = await run('get', url)
   expect(missing).toMatchObject({ code: 4, stdout: '' })

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
+import { freePort } from '../harness/free-port.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { seed } from '../harness/seed.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
@@ -121,7 +122,7 @@ browserTest(
 )
 
 browserTest('the page reports a lost connection and continues when the server is back', async () => {
-  await using first = await startServer()
+  await using first = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
   for (let item = 1; item <= 11; item++) await upload(first, `${item}`, { name: `file-${item}.txt` })
   await using guest = await visit(browser, first)
   await guest.signIn(first.token)

@@ -6,6 +6,7 @@ import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
+import { freePort } from '../harness/free-port.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -288,7 +289,7 @@ browserTest(
 )
 
 browserTest('G12 the list shows that it waits for the server, and continues when it is back', async () => {
-  await using first = await startServer()
+  await using first = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
   await using way = await startGateway(first.url)
   await using guest = await visit(browser, first, { url: way.url })
   await guest.signIn(first.token)

@@ -10,6 +10,7 @@ import { browserTest } from '../harness/browser.ts'
 import { launchOptions, sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { freePort } from '../harness/free-port.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -205,7 +206,7 @@ describe('interruptions', () => {
   )
 
   browserTest('R6 an upload continues after a lost connection and a restart of the server', async () => {
-    await using first = await startServer()
+    await using first = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
     await using way = await startGateway(first.url)
     await using guest = await visit(browser, first, { url: way.url })
     await guest.signIn(first.token)

@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/** A port that is free now. Not one of those that the system gives to outgoing connections, which could take it before its use. */
+/**
+ * A port that is free now. Not one of those that the system gives to outgoing connections and to servers that listen on port 0, which
+ * could take it before its use, or while its server is stopped.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000)
