@@ -67,7 +67,7 @@ test('a service that does not respond causes a TimeoutError, and its connections
     closed.push(once(request.socket, 'close'))
   })
   // On a busy machine, a request with a shorter timeout ends before the service receives it.
-  const client = createClient({ url: service.url, token, retry: { attempts: 2, delay: 1 }, timeout: 500 })
+  const client = createClient({ url: service.url, token, retry: { attempts: 2, delay: 1 }, timeout: 2_000 })
   expect(await caught(client.listPage(1))).toBeInstanceOf(TimeoutError)
   expect(closed).toHaveLength(2)
   await Promise.all(closed)
@@ -77,7 +77,7 @@ test('a service that stalls during a download causes a TimeoutError', async () =
   await using service = await listen((_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half')
   })
-  const client = createClient({ url: service.url, token, timeout: 30 })
+  const client = createClient({ url: service.url, token, timeout: 1_000 })
   expect(await caught((await client.get('abc')).text())).toBeInstanceOf(TimeoutError)
 })
 

@@ -110,7 +110,7 @@ test('R6 after a kill and a restart of the server only the missing bytes are sen
   let first = await startServer({}, directory.path)
   const { token } = first
   await using proxy = await startWatchedProxy(() => first.url)
-  const client = createClient({ url: proxy.url, token, retry: { attempts: 50, delay: 20, maxDelay: 200 } })
+  const client = createClient({ url: proxy.url, token, retry: { attempts: 1_000, delay: 20, maxDelay: 200 } })
   const reached = proxy.hold(({ offset, bytes }) => offset === chunkSize && bytes > 1_000_000)
   const upload = client.upload(file)
   await reached

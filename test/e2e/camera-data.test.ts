@@ -79,6 +79,7 @@ browserTest('G27 the details show what the camera has written, and warn of a loc
   const { guest } = await visitBucket()
   await using _ = guest
   const dialog = await open(guest, 'pier.jpg')
+  await dialog.getByRole('img', { name: 'pier.jpg', exact: true }).first().waitFor()
   await dialog.getByRole('button', { name: strings.viewer.details }).click()
   const details = dialog.getByRole('complementary')
   for (const text of ['Harbour One', 'Pier 35mm', '1/250 s, f/2.8, ISO 100', '35 mm', '53.5400°, -9.9700°'])

@@ -109,7 +109,7 @@ browserTest(
 )
 
 browserTest('G25 without refresh tokens, the session ends when the token expires', async () => {
-  await using brief = await startIssuer({ tokenLifetime: 5, refreshTokens: false })
+  await using brief = await startIssuer({ tokenLifetime: 10, refreshTokens: false })
   await using own = await startGallery(brief)
   await using guest = await visit(browser, own, { alsoAsked: brief.url, hash: '' })
   await signIn(guest, 'carl')

@@ -27,7 +27,7 @@ describe('G6', () => {
       await using guest = await visit(browser, server)
       const { page } = guest
       // The field has the focus after the page is loaded.
-      await page.getByLabel(strings.signIn.token, { exact: true }).waitFor()
+      await expect.poll(() => page.evaluate('document.activeElement?.id')).toBe('token')
       await page.keyboard.insertText(server.token)
       await page.keyboard.press('Enter')
       await guest.files.getByText('notes.txt').waitFor()

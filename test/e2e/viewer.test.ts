@@ -249,6 +249,7 @@ describe('deleting', () => {
     await question.getByText(strings.deletion.many).waitFor()
     expect(await question.getByText('on other pages').count()).toBe(0)
     await question.getByRole('button', { name: strings.cancel }).click()
+    await question.waitFor({ state: 'detached' })
     await page.keyboard.press('ArrowRight')
     await box(11).click()
     await guest.button(strings.selection.delete).click()
@@ -271,6 +272,7 @@ describe('deleting', () => {
         .getByRole('dialog')
         .getByRole('button', { name: strings.deletion.confirm(count), exact: true })
         .click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
     }
     await box(2).click()
     await box(5).click({ modifiers: ['Shift'] })
