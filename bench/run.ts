@@ -38,8 +38,22 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
 
   async uploads(short) {
     const extent = short
-      ? { rounds: 1, seconds: 0.2, large: 10_000_000, largeDownload: 1_000_000, open: 20 }
-      : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
+      ? {
+          rounds: 1,
+          seconds: 0.2,
+          listingSeconds: 0.2,
+          large: 10_000_000,
+          largeDownload: 1_000_000,
+          open: 20,
+        }
+      : {
+          rounds: 5,
+          seconds: 3,
+          listingSeconds: 10,
+          large: 1_000_000_000,
+          largeDownload: 100_000_000,
+          open: 5000,
+        }
     return reportUploads(await benchUploads(extent, log))
   },
 

@@ -26,7 +26,7 @@ onLinux('all other threads have a lower priority than the main thread', async ()
   for (const name of ['catalog-writer', 'content-reader', 'variants']) expect(names).toContain(name)
   expect(names).toContain('libuv-worker')
   for (const { id, name } of threads)
-    if (id !== pid) expect(getPriority(id), name).toBe(Math.min(own + 5, 19))
+    if (id !== pid) expect(getPriority(id), name).toBe(Math.min(own + 8, 19))
 })
 
 onLinux(

@@ -1,12 +1,14 @@
 import { readdirSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
-/** How much higher the niceness of other threads is than that of the main thread. */
-const step = 5
+/**
+ * How much higher the niceness of other threads is than that of the main thread. A larger step makes listings beside uploads faster, and
+ * uploads beside a flood of listings slower (bench/RESULTS.md).
+ */
+const step = 8
 
 /**
- * Lowers the CPU priority of all threads except the main thread. During uploads, listings then take a third of the time, and the duration
- * of uploads is about the same. Only Linux has priorities of threads; on other systems this does nothing.
+ * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads. Only Linux has priorities of threads; on other systems this does nothing.
  */
 export function lowerWorkerPriority(): void {
   if (process.platform !== 'linux') return

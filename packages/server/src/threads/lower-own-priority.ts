@@ -1,7 +1,7 @@
 import { getPriority, setPriority } from 'node:os'
 
 /** The same as `step` in cli/thread-priorities.ts. */
-const nicenessStep = 5
+const nicenessStep = 8
 
 /**
  * Lowers the CPU priority of the calling thread. For threads that start on demand; cli/thread-priorities.ts does the same for those that
