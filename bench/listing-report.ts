@@ -48,6 +48,12 @@ export function reportListing({ rows, mixed, uploads }: ListingResults): string 
       '1.0 ×',
     ),
     atLeast(
+      'windowed links: pages of the large bucket at random, against one page',
+      ratios('windowed-random', 'windowed-hot'),
+      0.4,
+      '0.7 ×',
+    ),
+    atLeast(
       'large pages, all links, against nginx, bytes',
       ratios('large', 'nginx-large', 'bytesPerSecond'),
       0.7,

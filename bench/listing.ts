@@ -153,7 +153,21 @@ export async function benchListing(extent: Extent, report: (text: string) => voi
       { id: 'cold-first', subject: cold, path: '/', load: { ...one, ...random(large, 1, 100) } },
       { id: 'cold-deep', subject: cold, path: '/', load: { ...one, ...random(large, deep, deep + 99) } },
     ]
-    return { rows: [...rows, ...(await measureInRounds(coldCases, extent, report))], mixed, uploads }
+    const coldRows = await measureInRounds(coldCases, extent, report)
+
+    await cold.stop()
+    const windowed = await serve('windowed links', { MEDIABUCKET_LINKS: 'window' })
+    const windowedCases: Case[] = [
+      { id: 'windowed-hot', subject: windowed, path: page2, load: { ...c32, headers: [bearer(large)] } },
+      {
+        id: 'windowed-random',
+        subject: windowed,
+        path: '/',
+        load: { ...c32, ...random(large, 1, large.pages) },
+      },
+    ]
+    const windowedRows = await measureInRounds(windowedCases, extent, report)
+    return { rows: [...rows, ...coldRows, ...windowedRows], mixed, uploads }
   } finally {
     for (const stop of stops.reverse()) await stop()
     rmSync(scratch, { recursive: true, force: true })
