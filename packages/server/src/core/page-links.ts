@@ -65,5 +65,8 @@ function windowed(page: number, lastPage: number): readonly (number | typeof gap
   return [...start, gap, ...range(page - onEachSide, page + onEachSide), gap, ...end]
 }
 
-const range = (from: number, to: number): number[] =>
-  Array.from({ length: to - from + 1 }, (_, index) => from + index)
+function range(from: number, to: number): number[] {
+  const numbers: number[] = []
+  for (let number = from; number <= to; number += 1) numbers.push(number)
+  return numbers
+}

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { LRUCache } from 'lru-cache'
 import { defaultShape, type RankShape, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
 import type { RankNode } from './rank-nodes.ts'
@@ -18,21 +17,45 @@ interface BucketState {
  */
 export type LocateItem = (bucket: BucketState, rank: number) => { seq: number; skip: number }
 
-/** Nodes that one connection caches, of 512 bytes: those of a bucket with 16 million items. */
+/** Nodes that one connection caches, of 512 bytes: those of a bucket with 16 million items. Above this number, all are read again. */
 const cachedNodes = 2_048
 
-/** The nodes of a bucket change only with its revision, so a node is cached under the revision that it was read with. */
+/** More than the levels of any tree. */
+const maxLevels = 8
+
+/** The nodes of a bucket, which change only with its revision. The keys are numbers: strings would take as long as all else here. */
+interface CachedNodes {
+  readonly revision: number
+  readonly nodes: Map<number, RankNode>
+}
+
 export function prepareLocateItem(db: DatabaseSync, shape: RankShape = defaultShape): LocateItem {
   const readNode = prepareReadNode(db)
-  const cache = new LRUCache<string, RankNode>({ max: cachedNodes })
+  const buckets = new Map<BucketId, CachedNodes>()
+  let size = 0
 
-  function nodeOf({ id, revision }: BucketState, level: number, slot: number): RankNode {
-    const key = `${id}.${revision}.${level}.${slot}`
-    const cached = cache.get(key)
+  function nodesOf({ id, revision }: BucketState): Map<number, RankNode> {
+    const known = buckets.get(id)
+    if (known?.revision === revision) return known.nodes
+    size -= known?.nodes.size ?? 0
+    const nodes = new Map<number, RankNode>()
+    buckets.set(id, { revision, nodes })
+    return nodes
+  }
+
+  function nodeOf(bucket: BucketState, level: number, slot: number): RankNode {
+    const key = slot * maxLevels + level
+    const cached = nodesOf(bucket).get(key)
     if (cached) return cached
+    const { id } = bucket
     const node = readNode(id, level, slot)
     if (!node) throw new RangeError(`the ranks of bucket ${id} lack node ${slot} of level ${level}`)
-    cache.set(key, node)
+    if (size >= cachedNodes) {
+      buckets.clear()
+      size = 0
+    }
+    nodesOf(bucket).set(key, node)
+    size += 1
     return node
   }
 

@@ -45,8 +45,7 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 
   function send(response: ServerResponse, head: WrittenHead): void {
-    // Node has no public API for a response whose head is already formatted.
-    Object.assign(response, { _header: sentHead, _headerSent: true })
+    markSent(response)
     const { socket } = response
     socket?.write(head.whole)
     if (socket?.writableLength) {
@@ -59,22 +58,25 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 
   return (request, response, head, bytes) => {
-    // Other responses have other connection headers, or wait for their connection.
-    const isUsual =
-      response.shouldKeepAlive &&
-      request.httpVersionMinor === 1 &&
-      response.socket !== null &&
-      !response.destroyed
+    const canReuse = isUsual(request, response)
     const second = Math.floor(now() / 1000)
-    const known = isUsual ? written.get(bytes) : undefined
+    const known = canReuse ? written.get(bytes) : undefined
     if (known?.second === second) return send(response, known)
     response.writeHead(200, head)
     // The memory of a head that is being sent must not change.
-    const stored = isUsual && !known?.unsent ? store(response, bytes, second) : null
+    const stored = canReuse && !known?.unsent ? store(response, bytes, second) : null
     if (stored) send(response, stored)
     else response.end(bytes)
   }
 }
 
-/** The value of `_header` after the head was sent. Node only checks that it is not empty. */
-const sentHead = 'sent'
+/** Whether the response has the usual head. Others have other connection headers, or wait for their connection. */
+export const isUsual = (request: IncomingMessage, response: ServerResponse): boolean =>
+  response.shouldKeepAlive &&
+  request.httpVersionMinor === 1 &&
+  response.socket !== null &&
+  !response.destroyed
+
+/** Tells Node, which has no public API for it, that the head is sent without it. Node only checks that `_header` is not empty. */
+export const markSent = (response: ServerResponse): void =>
+  void Object.assign(response, { _header: 'sent', _headerSent: true })

@@ -1,7 +1,7 @@
 import { requireScope } from '../../access/require-scope.ts'
 import type { Grant, TokenId } from '../../catalog/records.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { CorsPolicy } from '../headers/cors.ts'
+import { type CorsPolicy, noCorsHeaders } from '../headers/cors.ts'
 import type { AuthorizationVerifier } from '../tokens/authorizer.ts'
 import { areIdentical, type FastPathRequest } from './fast-path-request.ts'
 import type { ListingResponder, ListingResponse } from './listing-response.ts'
@@ -63,7 +63,9 @@ export function coalesceRequests(parts: {
     requireScope(grant, 'media:read')
     const response = await respondToListing(grant, request)
     // The Vary of a listing already contains Origin where responses differ by origin.
-    const { vary, ...cors } = corsHeaders({ origin: request.origin })
+    const headers = corsHeaders({ origin: request.origin })
+    if (headers === noCorsHeaders) return { ...response, cors: [] }
+    const { vary, ...cors } = headers
     return { ...response, cors: Object.entries(cors).flat() }
   }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { PageBody } from '../../media/listing/page-body.ts'
+import { createTextWriter } from '../bodies/write-text.ts'
 import { createWholeWriter } from '../bodies/write-whole.ts'
 import type { DirectRoute, DirectServer } from '../problems/serve-directly.ts'
 import type { CoalescedResponse } from './coalesce-requests.ts'
@@ -25,6 +26,7 @@ const routes = listingPaths.map((url) => ({ url, problemHeaders: {} }))
 export function createListingFastPath(parts: Parts, framework: RequestListener): RequestListener {
   const { respondToListing, direct, isStopping } = parts
   const writeWhole = createWholeWriter()
+  const writeText = createTextWriter()
   return (request, response) => {
     const listing = isStopping() ? null : parseFastPathRequest(request)
     const route = listing && listingRoute(listing.url)
@@ -33,10 +35,14 @@ export function createListingFastPath(parts: Parts, framework: RequestListener):
     if (id === null) return
     void direct.run(route, request, response, id, async () => {
       const { status, head, cors, body } = await respondToListing(listing)
-      if (body?.whole && cors.length === 0) return writeWhole(request, response, head, body.whole)
+      const whole = body?.whole ?? null
+      if (whole !== null && cors.length === 0)
+        return typeof whole === 'string'
+          ? writeText(request, response, head, whole)
+          : writeWhole(request, response, head, whole)
       response.writeHead(status, cors.length === 0 ? head : [...cors, ...head])
       if (body === null) response.end()
-      else if (body.whole) response.end(body.whole)
+      else if (whole !== null) response.end(whole)
       else await writeBody(response, body)
     })
   }

@@ -66,17 +66,12 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
     head: [...commonHeaders, 'etag', etag],
     body: null,
   })
-  const ok = (etag: string, { coding, body }: Listing): ListingResponse => ({
-    status: 200,
-    head: [
-      ...commonHeaders,
-      ...['etag', etag],
-      ...['content-type', 'application/json; charset=utf-8'],
-      ...['content-length', `${body.length}`],
-      ...(coding === 'gzip' ? ['content-encoding', coding] : []),
-    ],
-    body,
-  })
+  const ok = (etag: string, { coding, body }: Listing): ListingResponse => {
+    const head = [...commonHeaders, 'etag', etag, 'content-type', 'application/json; charset=utf-8']
+    head.push('content-length', `${body.length}`)
+    if (coding === 'gzip') head.push('content-encoding', coding)
+    return { status: 200, head, body }
+  }
   /** The responses of cached listings, for as long as these are cached: building the headers costs more than a lookup. */
   const responses = new WeakMap<Listing, ListingResponse>()
 
@@ -96,12 +91,12 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
     }
 
     const listing = await listMedia({ bucketId, revision: current }, page, gzip, signer)
-    const cached = responses.get(listing)
+    const cached = listing.isCached ? responses.get(listing) : undefined
     if (cached !== undefined && ifNoneMatch === undefined) return cached
     const etag = entityTag(bucketId, listing.revision, page, links, listing.coding)
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
     const response = ok(etag, listing)
-    responses.set(listing, response)
+    if (listing.isCached) responses.set(listing, response)
     return response
   }
 }

@@ -1,3 +1,5 @@
+import { stringHash } from '../../core/string-hash.ts'
+
 /** The number of counters in each row, a power of two: more than the entries of a cache of the default size. */
 const width = 2 ** 16
 const mask = width - 1
@@ -30,7 +32,7 @@ export function createRequestFrequency(): RequestFrequency {
 
   return {
     count(key) {
-      const hash = hashOf(key)
+      const hash = stringHash(key)
       const next = Math.min(read(hash) + 1, maxCount)
       // Only the lower counters are increased, which makes collisions cost less.
       if ((first[hash & mask] ?? 0) < next) first[hash & mask] = next
@@ -38,15 +40,6 @@ export function createRequestFrequency(): RequestFrequency {
       counted += 1
       if (counted % width === 0) halve()
     },
-    of: (key) => read(hashOf(key)),
+    of: (key) => read(stringHash(key)),
   }
-}
-
-/** FNV-1a with a final mix: 32 bits, of which each row uses one half. */
-function hashOf(key: string): number {
-  let hash = 0x811c9dc5
-  for (let index = 0; index < key.length; index += 1)
-    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  return (hash ^ (hash >>> 13)) >>> 0
 }

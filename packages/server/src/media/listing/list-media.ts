@@ -6,12 +6,15 @@ import type { LinkSigner } from '../../core/signed-url.ts'
 import { gzipBody, type PageBody, plainBody } from './page-body.ts'
 import type { PageLinkCache } from './page-link-cache.ts'
 import { createPageRenderer } from './page-renderer.ts'
+import { createRecentKeys } from './recent-keys.ts'
 
 /** A rendered page, and the revision of the bucket that it shows. */
 export interface Listing {
   readonly revision: number
   readonly coding: 'gzip' | 'identity'
   readonly body: PageBody
+  /** Whether later requests receive the same object. */
+  readonly isCached: boolean
 }
 
 export type ListMedia = (
@@ -31,6 +34,7 @@ const entryOverhead = 500
 /**
  * Lists page `page` (from 1) of a bucket from one snapshot (docs/interface.md L4). `revision` is the revision of the
  * bucket, read for this request: a page that was cached for it is current. `cacheSize` is in bytes; 0 disables the cache.
+ * A page is cached when it is requested again.
  */
 export function listMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'page'>
@@ -48,18 +52,21 @@ export function listMediaOperation(parts: {
           sizeCalculation: ({ body }) => body.own + entryOverhead,
         })
       : null
+  const wasRequested = createRecentKeys()
 
   async function renderPage(
     bucketId: BucketId,
     page: number,
     gzip: boolean,
     signer: LinkSigner | null,
+    isCached: boolean,
   ): Promise<Listing> {
     const { revision, total, rows } = await catalog.page(bucketId, page)
     const renderedParts = render(page, total, rows, signer)
-    const plain = plainBody(pageLinkCache, renderedParts)
-    if (!gzip || plain.length < minimumGzipLength) return { revision, coding: 'identity', body: plain }
-    return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts) }
+    const plain = plainBody(pageLinkCache, renderedParts, isCached)
+    if (!gzip || plain.length < minimumGzipLength)
+      return { revision, coding: 'identity', body: plain, isCached }
+    return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts), isCached }
   }
 
   const cacheKey = (bucketId: BucketId, revision: number, page: number, gzip: boolean, links: string) =>
@@ -67,10 +74,13 @@ export function listMediaOperation(parts: {
 
   return async ({ bucketId, revision }, page, gzip, signer = null) => {
     const links = signer === null ? '' : `.${signer.tag}`
-    const cached = cache?.get(cacheKey(bucketId, revision, page, gzip, links))
+    const key = cacheKey(bucketId, revision, page, gzip, links)
+    const cached = cache?.get(key)
     if (cached) return cached
-    const listing = await renderPage(bucketId, page, gzip, signer)
-    cache?.set(cacheKey(bucketId, listing.revision, page, gzip, links), listing)
+    // Caching every page would cost more than the hits save: clients that read a whole bucket request each page once.
+    const isRepeated = cache !== null && wasRequested(key)
+    const listing = await renderPage(bucketId, page, gzip, signer, isRepeated)
+    if (isRepeated) cache.set(cacheKey(bucketId, listing.revision, page, gzip, links), listing)
     return listing
   }
 }

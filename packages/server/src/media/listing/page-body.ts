@@ -13,14 +13,19 @@ export interface PageBody {
   readonly length: number
   /** Memory that this body does not share with others. Bytes. */
   readonly own: number
-  /** The bytes with `headRoom` in front of them, if the page has one part. */
-  readonly whole: Uint8Array | null
+  /** If the page has one part: its ASCII text, or its bytes with `headRoom` in front of them. */
+  readonly whole: string | Uint8Array | null
   readonly chunks: () => Iterable<Buffer>
 }
 
-export function plainBody(pageLinkCache: PageLinkCache, parts: readonly PagePart[]): PageBody {
+/** The body of a page that is not cached remains text, which needs no memory outside of V8's heap. */
+export function plainBody(
+  pageLinkCache: PageLinkCache,
+  parts: readonly PagePart[],
+  isCached: boolean,
+): PageBody {
   const [only, ...others] = parts
-  if (typeof only === 'string' && others.length === 0) return oneRun(bytesOf(only))
+  if (typeof only === 'string' && others.length === 0) return isCached ? oneRun(bytesOf(only)) : oneText(only)
   return {
     length: sum(
       parts.map((part) =>
@@ -83,6 +88,13 @@ export async function gzipBody(pageLinkCache: PageLinkCache, parts: readonly Pag
 function oneRun(whole: Buffer): PageBody {
   return { length: whole.length, own: headRoom + whole.length, whole, chunks: () => [whole] }
 }
+
+const oneText = (whole: string): PageBody => ({
+  length: whole.length,
+  own: whole.length,
+  whole,
+  chunks: () => [Buffer.from(whole, 'latin1')],
+})
 
 /** Pages have ASCII characters only. */
 function bytesOf(text: string): Buffer {

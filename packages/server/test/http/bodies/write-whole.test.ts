@@ -1,44 +1,12 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
-import { text } from 'node:stream/consumers'
+import type { RequestListener } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { headRoom, withHeadRoom } from '../../../src/core/head-room.ts'
 import { createWholeWriter } from '../../../src/http/bodies/write-whole.ts'
+import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
 /** Bytes as they are cached. */
 const cached = (body: string): Uint8Array => withHeadRoom(Buffer.from(body))
-
-const headOf = (body: string, ...more: string[]): string[] => [
-  ...['etag', '"a"', ...more],
-  ...['content-length', `${body.length}`],
-]
-
-async function serve<T>(listener: RequestListener, use: (port: number) => Promise<T>): Promise<T> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    return await use((server.address() as AddressInfo).port)
-  } finally {
-    server.closeAllConnections()
-    server.close()
-  }
-}
-
-/** Sends the requests on one connection; returns what the server sent, except for `Date`. */
-const exchange = (listener: RequestListener, requests: string[]): Promise<string> =>
-  serve(listener, async (port) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.end(requests.join(''))
-    return (await text(socket)).replaceAll(/Date: .*\r\n/g, '')
-  })
-
-const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n'
-const others = [
-  'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
-  'GET / HTTP/1.0\r\n\r\n',
-  'GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
-]
 
 test.each(['abc', '', 'x'.repeat(1_000_000)])(
   'B2 head and bytes in one write are what Node writes, in every kind of response',
@@ -47,11 +15,7 @@ test.each(['abc', '', 'x'.repeat(1_000_000)])(
     const longName = 'n'.repeat(headRoom)
     for (const more of [[], ['content-disposition', longName]]) {
       const [head, bytes] = [headOf(body, ...more), cached(body)]
-      for (const requests of [
-        [get, get, get],
-        ...others.map((other) => [get, other]),
-        ...others.map((other) => [other, get]),
-      ]) {
+      for (const requests of sequences) {
         const ours = await exchange((request, response) => {
           writeWhole(request, response, head, bytes)
           expect([response.headersSent, response.statusCode]).toEqual([true, 200])

@@ -23,7 +23,8 @@ const defaults: ListingParts & { url: string; acceptEncoding: string; granted: G
   listMedia: async ({ revision }, _page, gzip) => ({
     revision,
     coding: gzip ? 'gzip' : 'identity',
-    body: { length: 1, own: 1, whole: Buffer.from('x'), chunks: () => [] },
+    body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
+    isCached: false,
   }),
   signLinks: async () => ({ tag: 'key.900', expires: 900, sign: ({ id }) => id }),
   pageSettings,
@@ -65,6 +66,7 @@ const cachedListing = {
   revision: 5,
   coding: 'identity',
   body: { length: 1, own: 1, whole: Buffer.from('x'), chunks: () => [] },
+  isCached: true,
 } as const
 
 test('L16 the headers of a cached listing are built once, and a matching tag is still a 304', async () => {

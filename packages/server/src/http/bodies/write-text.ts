@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isUsual, markSent } from './write-whole.ts'
+
+/** Sends a 200 response with a text of ASCII characters to a GET request. `head` has alternating names and valid values. */
+export type TextWriter = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  head: readonly string[],
+  text: string,
+) => void
+
+/**
+ * Node checks and formats each header of every response, which takes a fifth of the time of a page that is not cached. Here Node formats
+ * the lines that it adds itself once a second, because of its `Date`.
+ */
+export function createTextWriter(now: () => number = Date.now): TextWriter {
+  let second = 0
+  /** The lines after those of `head`. */
+  let ownLines: string | null = null
+
+  return (request, response, head, text) => {
+    const { socket } = response
+    if (!isUsual(request, response) || socket === null) {
+      response.writeHead(200, [...head])
+      response.end(text, 'latin1')
+      return
+    }
+    const current = Math.floor(now() / 1000)
+    const lines = linesOf(head)
+    if (ownLines !== null && second === current) {
+      markSent(response)
+      socket.write(lines + ownLines + text, 'latin1')
+      response.end()
+      return
+    }
+    response.writeHead(200, [...head])
+    const whole = '_header' in response ? response._header : null
+    second = current
+    ownLines = typeof whole === 'string' && whole.startsWith(lines) ? whole.slice(lines.length) : null
+    response.end(text, 'latin1')
+  }
+}
+
+function linesOf(head: readonly string[]): string {
+  let lines = 'HTTP/1.1 200 OK\r\n'
+  for (let index = 1; index < head.length; index += 2) lines += `${head[index - 1]}: ${head[index]}\r\n`
+  return lines
+}
