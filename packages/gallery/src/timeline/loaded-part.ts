@@ -34,6 +34,7 @@ export function placeItems(
   total: number | null,
   { passed, jumps }: Pick<LoadedPart, 'passed' | 'jumps'>,
 ): LoadedPart {
+  // Others may have changed the list since the position was known. At the end of the list, the total determines it.
   const start = ends.ends && total !== null ? total - items.length : position
   const before = ends.begins ? 0 : Math.max(start, someItems)
   const rest = (total ?? 0) - before - items.length

@@ -45,6 +45,9 @@ See also:
   mediabucket --version       prints the version`
 }
 
+/** The start of the name of each setting. */
+const prefix = 'MEDIABUCKET_'
+
 /** The text of `mediabucket help settings`, or that of the named settings. Throws UsageError. */
 export function settingsHelp(names: readonly string[]): string {
   const texts = new Map(
@@ -68,8 +71,6 @@ function fullName(name: string): string {
   const upper = name.toUpperCase()
   return upper.startsWith(prefix) ? upper : prefix + upper
 }
-
-const prefix = 'MEDIABUCKET_'
 
 interface Setting {
   readonly description: string
