@@ -28,6 +28,8 @@ const workers = process.env['MEDIABUCKET_WORKERS']
  */
 export const basics = {
   MEDIABUCKET_RENDER_AHEAD: 'off',
+  // Renders have a low priority: beside other tests they can take far longer than by themselves.
+  MEDIABUCKET_VARIANT_TIMEOUT: '120s',
   ...(workers === undefined ? {} : { MEDIABUCKET_WORKERS: workers }),
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),

@@ -8,7 +8,7 @@ import { until } from '../harness/until.ts'
 let server: TestServer
 let request: string
 beforeAll(async () => {
-  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '1s' })
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '3s' })
   const { token } = await seed(server, '--items', '300000', '--bucket', 'large')
   request = `GET /api/media?page=7 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\n\r\n`
 })
@@ -22,12 +22,14 @@ test('O4, L7 clients that stop reading large pages use little memory and are dis
   warm.send(request.replace('Host', 'Connection: close\r\nHost'))
   await warm.closed
   const before = memory()
-  const readers = await Promise.all(Array.from({ length: 60 }, () => openConnection(server.url)))
-  for (const reader of readers) {
+  const open = async () => {
+    // A connection that sends nothing is closed when idle too, so the requests follow at once.
+    const reader = await openConnection(server.url)
     reader.pause()
     // Several requests on one connection: unsent responses must not accumulate.
     reader.send(request.repeat(5))
   }
+  await Promise.all(Array.from({ length: 60 }, open))
   let most = 0
   await until('all are cut off', () => {
     most = Math.max(most, memory())

@@ -11,7 +11,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
 const headerTimeout = 300
-const idleTimeout = 500
+const idleTimeout = 2_000
 let server: TestServer
 beforeAll(async () => {
   server = await startServer({
@@ -96,8 +96,8 @@ describe.concurrent('with short deadlines', () => {
     const bytes = formBytes(filePart('slow.txt', 'x'.repeat(30), 'text/plain'))
     using connection = await openConnection(server.url)
     connection.send(head(`Content-Type: ${formType}\r\nContent-Length: ${bytes.length}`))
-    const chunks = Array.from({ length: 12 }, (_, i) =>
-      bytes.subarray((i * bytes.length) / 12, ((i + 1) * bytes.length) / 12),
+    const chunks = Array.from({ length: 20 }, (_, i) =>
+      bytes.subarray((i * bytes.length) / 20, ((i + 1) * bytes.length) / 20),
     )
     await dribble(connection, chunks, 150)
     expect(parseResponse(await closedSoon(connection)).status).toBe(201)
@@ -149,7 +149,8 @@ test('U12, O4 a client that waits for the service is not idle', async () => {
   const body = 'x'.repeat(70_000)
   const stored = server.request('/api/media', { method: 'POST', body })
   await until('a temporary file', async () => (await countStored(server)).temporary === temporary + 1)
-  await setTimeout(2 * idleTimeout)
+  // The service waits ten seconds for the catalog.
+  await setTimeout(1.5 * idleTimeout)
   catalog.exec('ROLLBACK')
   catalog.close()
   expect((await stored).status).toBe(201)
