@@ -210,6 +210,9 @@ test('U11 curl is refused before it sends the body, or gets 100 Continue', async
       '-v',
       '-w',
       '%{http_code} %{size_upload}',
+      // By default, curl sends the body after one second without a response.
+      '--expect100-timeout',
+      '60',
       '--data-binary',
       `@${path}`,
     ]
