@@ -31,10 +31,13 @@ const minimumGzipLength = 1024
 /** The estimated memory of a cache entry without its page. Bytes. */
 const entryOverhead = 500
 
+/** About the memory of a cached page with ten items. Bytes. */
+const pageMemory = 4_096
+
 /**
  * Lists page `page` (from 1) of a bucket from one snapshot (docs/interface.md L4). `revision` is the revision of the
  * bucket, read for this request: a page that was cached for it is current. `cacheSize` is in bytes; 0 disables the cache.
- * A page is cached when it is requested again.
+ * A page is cached at its third request.
  */
 export function listMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'page'>
@@ -52,7 +55,11 @@ export function listMediaOperation(parts: {
           sizeCalculation: ({ body }) => body.own + entryOverhead,
         })
       : null
-  const wasRequested = createRecentKeys()
+  // Caching costs more than rendering, in garbage collection. So a page is cached at its third request, and reading a large bucket
+  // caches few pages. As many pages are remembered as the cache can hold.
+  const remembered = Math.ceil(cacheSize / pageMemory)
+  const wasRequested = createRecentKeys(remembered)
+  const wasRepeated = createRecentKeys(remembered)
 
   async function renderPage(
     bucketId: BucketId,
@@ -77,10 +84,9 @@ export function listMediaOperation(parts: {
     const key = cacheKey(bucketId, revision, page, gzip, links)
     const cached = cache?.get(key)
     if (cached) return cached
-    // Caching every page would cost more than the hits save: clients that read a whole bucket request each page once.
-    const isRepeated = cache !== null && wasRequested(key)
-    const listing = await renderPage(bucketId, page, gzip, signer, isRepeated)
-    if (isRepeated) cache.set(cacheKey(bucketId, listing.revision, page, gzip, links), listing)
+    const isInDemand = cache !== null && wasRequested(key) && wasRepeated(key)
+    const listing = await renderPage(bucketId, page, gzip, signer, isInDemand)
+    if (isInDemand) cache.set(cacheKey(bucketId, listing.revision, page, gzip, links), listing)
     return listing
   }
 }
