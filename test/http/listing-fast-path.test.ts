@@ -32,6 +32,8 @@ const requests: readonly (readonly [string, ...string[]])[] = [
   ['/api/media?page=2', '*', 'Accept-Encoding: gzip', 'If-None-Match: *'],
   ['/api/media?page=2', '*', 'Origin: https://app.example.org'],
   ['/api/media?page=2', '*', 'Origin: https://evil.example.org'],
+  // A page that is not cached yet.
+  ['/api/media?page=777', '*', 'Origin: https://app.example.org'],
   ['/api/media?page=02', '*'],
   ['/api/media?page=1&page=1', '*'],
   ['/api/media?page=%31', '*'],

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isUsual, markSent } from './write-whole.ts'
+import { canWriteHead, markHeadSent } from './direct-head.ts'
 
 /** Sends a 200 response with a text of ASCII characters to a GET request. `head` has alternating names and valid values. */
 export type TextWriter = (
@@ -20,7 +20,7 @@ export function createTextWriter(now: () => number = Date.now): TextWriter {
 
   return (request, response, head, text) => {
     const { socket } = response
-    if (!isUsual(request, response) || socket === null) {
+    if (!canWriteHead(request, response) || socket === null) {
       response.writeHead(200, [...head])
       response.end(text, 'latin1')
       return
@@ -28,7 +28,7 @@ export function createTextWriter(now: () => number = Date.now): TextWriter {
     const current = Math.floor(now() / 1000)
     const lines = linesOf(head)
     if (ownLines !== null && second === current) {
-      markSent(response)
+      markHeadSent(response)
       socket.write(lines + ownLines + text, 'latin1')
       response.end()
       return

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasHeadRoom, headRoom } from '../../core/head-room.ts'
+import { canWriteHead, markHeadSent } from './direct-head.ts'
 
 /** The head that is in the memory in front of bytes. */
 interface WrittenHead {
@@ -45,7 +46,7 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 
   function send(response: ServerResponse, head: WrittenHead): void {
-    markSent(response)
+    markHeadSent(response)
     const { socket } = response
     socket?.write(head.whole)
     if (socket?.writableLength) {
@@ -58,7 +59,7 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 
   return (request, response, head, bytes) => {
-    const canReuse = isUsual(request, response)
+    const canReuse = canWriteHead(request, response)
     const second = Math.floor(now() / 1000)
     const known = canReuse ? written.get(bytes) : undefined
     if (known?.second === second) return send(response, known)
@@ -69,14 +70,3 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
     else response.end(bytes)
   }
 }
-
-/** Whether the response has the usual head. Others have other connection headers, or wait for their connection. */
-export const isUsual = (request: IncomingMessage, response: ServerResponse): boolean =>
-  response.shouldKeepAlive &&
-  request.httpVersionMinor === 1 &&
-  response.socket !== null &&
-  !response.destroyed
-
-/** Tells Node, which has no public API for it, that the head is sent without it. Node only checks that `_header` is not empty. */
-export const markSent = (response: ServerResponse): void =>
-  void Object.assign(response, { _header: 'sent', _headerSent: true })

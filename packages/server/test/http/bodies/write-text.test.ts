@@ -1,6 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { expect, test, vi } from 'vitest'
+import { withHeadRoom } from '../../../src/core/head-room.ts'
 import { createTextWriter } from '../../../src/http/bodies/write-text.ts'
+import { createWholeWriter } from '../../../src/http/bodies/write-whole.ts'
 import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
 test.each(['abc', '', 'x'.repeat(1_000_000)])(
@@ -35,6 +37,28 @@ test('L15 a response finishes when its text is sent, and its connection serves t
   }
   await exchange(listener, [get, get])
   expect(events).toEqual(['finish true', 'close true', 'finish true', 'close true'])
+})
+
+test('O3 a response whose connection was destroyed does not count as sent', async () => {
+  const [writeText, writeWhole] = [createTextWriter(), createWholeWriter()]
+  const [head, bytes] = [headOf('abc'), withHeadRoom(Buffer.from('abc'))]
+  const writers: ((...parts: Parameters<RequestListener>) => void)[] = [
+    (request, response) => writeText(request, response, head, 'abc'),
+    (request, response) => writeWhole(request, response, head, bytes),
+  ]
+  for (const write of writers) {
+    const isFinished: boolean[] = []
+    const listener =
+      (isDestroyed: boolean): RequestListener =>
+      (request, response) => {
+        response.once('close', () => isFinished.push(response.writableFinished))
+        if (isDestroyed) request.socket.destroy()
+        write(request, response)
+      }
+    await exchange(listener(false), [get])
+    await exchange(listener(true), [get])
+    expect(isFinished).toEqual([true, false])
+  }
 })
 
 test("L15 Node's own lines of the head are reused for a second, so that Date is right", async () => {
