@@ -136,6 +136,41 @@ describe('ranks', () => {
   })
 })
 
+test('L3 pages of two buckets in turn are right, with more nodes than are cached and after a change', () => {
+  // 40,000 items have 2,500 nodes on level 1.
+  const shape = { leaf: 1, fanOut: 16 }
+  const db = new DatabaseSync(':memory:', { returnArrays: true })
+  migrate(db)
+  const media = prepareMediaRows(db, prepareRanks(db, shape))
+  const reads = prepareReads(db, prepareLocateItem(db, shape))
+  const buckets = prepareBucketRows(db)
+  const [large, small] = [40_000, 40].map((count, index) => {
+    const items = newItems(count)
+    const bucketId = buckets.ensure(`b${index}`, 0)
+    media.append(bucketId, inBlobStore(items))
+    return { bucketId, ids: items.map(({ id }) => id) }
+  })
+  if (!large || !small) throw new Error('no buckets')
+  const expectPage = ({ bucketId, ids }: typeof large, page: number) =>
+    expect(reads.page({ bucketId, page }).rows.map(({ id }) => id)).toEqual(
+      ids.slice((page - 1) * 10, page * 10),
+    )
+  for (let page = 1; page <= 4_000; page += 1) {
+    expectPage(large, page)
+    expectPage(small, 1 + (page % 4))
+  }
+  const [first] = small.ids.splice(0, 1)
+  if (first) media.removeByIds(small.bucketId, [first])
+  for (const [bucket, page] of [
+    [small, 1],
+    [large, 1],
+    [small, 4],
+    [large, 4_000],
+  ] as const)
+    expectPage(bucket, page)
+  db.close()
+})
+
 describe('topLevel', () => {
   test('is the lowest level whose first node covers all numbers', () => {
     const { leaf, fanOut } = defaultShape

@@ -20,8 +20,8 @@ export type LocateItem = (bucket: BucketState, rank: number) => { seq: number; s
 /** Nodes that one connection caches, of 512 bytes: those of a bucket with 16 million items. Above this number, all are read again. */
 const cachedNodes = 2_048
 
-/** More than the levels of any tree. */
-const maxLevels = 8
+/** More than the levels of any tree: one for each bit of a safe integer. */
+const maxLevels = 64
 
 /** The nodes of a bucket, which change only with its revision. The keys are numbers: strings would take as long as all else here. */
 interface CachedNodes {
