@@ -1,6 +1,6 @@
 import { headerValue, mutate } from './hostile.ts'
 import type { Random } from './random.ts'
-import { type Target, untilAnswered } from './target.ts'
+import { responseTimeout, type Target } from './target.ts'
 
 const joiners = [' ', '  ', '\t', '', ', ', '\u00a0', ' Bearer ', '='] as const
 const schemes = ['Bearer', 'bearer', 'BEARER', 'Basic', 'Token', 'Bearer:', '', 'Digest'] as const
@@ -39,7 +39,7 @@ export async function fuzzTokens({ random, send, otherToken }: Target): Promise<
       'latin1',
     ),
     undefined,
-    untilAnswered,
+    responseTimeout,
   )
   if (response === null) throw new Error(`no response to ${value}`)
   const isRefused = [400, 401, 431].includes(response.status)
@@ -57,7 +57,7 @@ export async function fuzzKeys({ random, send, otherToken }: Target): Promise<vo
         'latin1',
       ),
       undefined,
-      untilAnswered,
+      responseTimeout,
     )
   const idOf = (body: string | undefined) => /"id":"(\w+)"/.exec(body ?? '')?.[1]
   const first = await store('one')
@@ -136,7 +136,7 @@ export async function fuzzJwts({ random, send, issuer }: Target): Promise<void> 
       'latin1',
     ),
     undefined,
-    untilAnswered,
+    responseTimeout,
   )
   if (response === null) throw new Error(`no response to ${token}`)
   const isAltered = !isSameJwt(token.trim(), signed)

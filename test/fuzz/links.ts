@@ -2,7 +2,7 @@ import { runHere } from '../harness/commands.ts'
 import { makeToken } from '../harness/token.ts'
 import { hostileText, mutate } from './hostile.ts'
 import type { Random } from './random.ts'
-import { type Target, untilAnswered } from './target.ts'
+import { responseTimeout, type Target } from './target.ts'
 
 /** The signed URLs of one item of a private bucket, by server. */
 const signedUrls = new WeakMap<Target['instance'], Promise<readonly [string, ...string[]]>>()
@@ -60,7 +60,7 @@ export async function fuzzLinks({ random, send, instance }: Target): Promise<voi
     send(
       Buffer.from(`GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'latin1'),
       undefined,
-      untilAnswered,
+      responseTimeout,
     )
   if ((await get(signed))?.status !== 200) throw new Error(`${signed} does not return the bytes`)
   const url = alteredUrl(random, signed).replace(/[\r\n]/g, '')

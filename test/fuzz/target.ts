@@ -22,7 +22,10 @@ export interface Target extends AsyncDisposable {
   readonly random: Random
   /** The issuer whose JWTs the server accepts. */
   readonly issuer: TestIssuer
-  /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes, `wait` is the milliseconds of silence after which it gives up. */
+  /**
+   * Sends bytes, reads until the server closes, checks the response. `cut` closes the connection after that many bytes; `wait` is the
+   * milliseconds of silence after which it gives up.
+   */
   send(bytes: string | Uint8Array, cut?: number, wait?: number): Promise<RawResponse | null>
   /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `requestText`. */
   checkResponse(requestText: string, response: RawResponse): void
@@ -41,7 +44,7 @@ const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+| at \w+ \(/
 /** Milliseconds that a client waits for a response to bytes that may not be a complete request. */
 const patience = 2_000
 /** The same for a complete request, which always gets a response. */
-export const untilAnswered = 60_000
+export const responseTimeout = 60_000
 /** Resident bytes that the service may use beyond those after the first round. */
 const growth = 200_000_000
 /** Descriptors that may be open beyond those at the start: idle connections, caches, and about seven for each thread that starts on demand. */

@@ -1,11 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
-
-/**
- * How much higher the niceness of other threads is than that of the main thread. A larger step makes listings beside uploads faster, and
- * uploads beside a flood of listings slower (bench/RESULTS.md).
- */
-const step = 8
+import { nicenessStep } from '../core/niceness-step.ts'
 
 /**
  * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads. Only Linux has priorities of threads; on other systems this does nothing.
@@ -13,10 +8,11 @@ const step = 8
 export function lowerWorkerPriority(): void {
   if (process.platform !== 'linux') return
   try {
-    const niceness = Math.min(getPriority() + step, 19)
+    const niceness = Math.min(getPriority() + nicenessStep, 19)
     for (const thread of readdirSync('/proc/self/task').map(Number))
       if (thread !== process.pid) setPriority(thread, niceness)
   } catch {
-    // The threads cannot be listed, one has just ended, or changes are not allowed. The service also works without lower priorities.
+    // The threads cannot be listed, one has just ended, or changes are not allowed. The service also works without lower
+    // priorities.
   }
 }

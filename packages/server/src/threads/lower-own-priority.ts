@@ -1,7 +1,5 @@
 import { getPriority, setPriority } from 'node:os'
-
-/** The same as `step` in cli/thread-priorities.ts. */
-const nicenessStep = 8
+import { nicenessStep } from '../core/niceness-step.ts'
 
 /**
  * Lowers the CPU priority of the calling thread. For threads that start on demand; cli/thread-priorities.ts does the same for those that
