@@ -78,7 +78,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     }),
   )
   const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
-  const pages = createBatchedReads(db, (key: PageKey) => reading(() => reads.page(key)))
+  const pages = createBatchedReads(db, (key: PageKey, isFirst) => reading(() => reads.page(key, isFirst)))
   const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
   return {

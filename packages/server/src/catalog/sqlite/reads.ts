@@ -44,8 +44,8 @@ export interface PageKey {
 export interface Reads extends UploadReads {
   epoch(): string
   findGrant(tokenHash: Uint8Array): Grant | null
-  /** In the transaction in progress, or in one of its own. */
-  page(key: PageKey): PageRows
+  /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
+  page(key: PageKey, isFirst: boolean): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   media(id: MediaId): Media | null
   trashState(bucketId: BucketId): TrashState
@@ -106,9 +106,20 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
   const inSnapshot = prepareSnapshot(db)
 
-  const readPage = (bucketId: BucketId, page: number): PageRows => {
+  /** The states that the transaction in progress has read for its pages. */
+  const states = new Map<BucketId, Row>()
+
+  function stateOf(bucketId: BucketId): Row {
+    const known = states.get(bucketId)
+    if (known) return known
     const bucket = one(bucketState, bucketId)
     if (!bucket) throw bucketDeleted()
+    states.set(bucketId, bucket)
+    return bucket
+  }
+
+  const readPage = (bucketId: BucketId, page: number): PageRows => {
+    const bucket = stateOf(bucketId)
     const revision = integer(bucket, 0)
     const total = integer(bucket, 1)
     // Above 2⁵³ the product is rounded, but exceeds every total.
@@ -131,7 +142,11 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return row && readGrant(row)
     },
 
-    page: ({ bucketId, page }) => inSnapshot(() => readPage(bucketId, page)),
+    page({ bucketId, page }, isFirst) {
+      // SQLite ends the transaction of a tick on some errors. Pages after the error are read in transactions of their own.
+      if (isFirst || !db.isTransaction) states.clear()
+      return inSnapshot(() => readPage(bucketId, page))
+    },
 
     items: (selection, after, limit) => inSnapshot(() => readItems(selection, after, limit)),
 

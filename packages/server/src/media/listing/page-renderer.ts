@@ -28,9 +28,16 @@ export function createPageRenderer(settings: {
   const path = JSON.stringify(listingUrl(form))
   /** The URL of a page without its number and the closing quote. */
   const url = JSON.stringify(pageUrl(form, 0)).slice(0, -2)
+  /** The URL of an item without its id and the closing quote. */
+  const mediaStart = JSON.stringify(mediaUrl(form, '', null)).slice(0, -1)
 
-  const numberLink = (page: number, isActive: boolean) =>
-    `{"url":${url}${page}","label":"${page}","active":${isActive}},`
+  const linkStart = `{"url":${url}`
+  const activeEnd = '","active":true},'
+  const inactiveEnd = '","active":false},'
+  function numberLink(page: number, isActive: boolean): string {
+    const number = `${page}`
+    return `${linkStart}${number}","label":"${number}${isActive ? activeEnd : inactiveEnd}`
+  }
   const gapLink = '{"url":null,"label":"...","active":false},'
 
   /** The links to page numbers, each with a comma. */
@@ -41,15 +48,22 @@ export function createPageRenderer(settings: {
     return text
   }
 
+  /** The array of URLs. Ids and extensions consist of letters and digits, which JSON does not escape. */
+  function plainUrls(items: Parameters<PageRenderer>[2]): string {
+    if (items.length === 0) return '[]'
+    const names = items.map(({ id, extension }) =>
+      form.extensions && extension !== null ? `${id}.${extension}` : id,
+    )
+    return `[${mediaStart}${names.join(`",${mediaStart}`)}"]`
+  }
+
   return (page, total, items, signer = null) => {
     const lastPage = Math.max(1, Math.ceil(total / pageSize))
     const from = items.length === 0 ? null : (page - 1) * pageSize + 1
     const to = from === null ? null : from + items.length - 1
     const previous = JSON.stringify(previousUrl(form, page))
     const next = JSON.stringify(nextUrl(form, page, lastPage))
-    const data = JSON.stringify(
-      items.map((item) => (signer === null ? mediaUrl(form, item.id, item.extension) : signer.sign(item))),
-    )
+    const data = signer === null ? plainUrls(items) : JSON.stringify(items.map((item) => signer.sign(item)))
     const head =
       `${open}"current_page":${page},"data":${data},"first_page_url":${url}1","from":${from},` +
       `"last_page":${lastPage},"last_page_url":${url}${lastPage}",` +
