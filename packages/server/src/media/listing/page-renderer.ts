@@ -48,7 +48,7 @@ export function createPageRenderer(settings: {
     return text
   }
 
-  /** The array of URLs. Ids and extensions consist of letters and digits, which JSON does not escape. */
+  /** The array of URLs. Ids and the extensions of types have no characters that JSON escapes. */
   function plainUrls(items: Parameters<PageRenderer>[2]): string {
     if (items.length === 0) return '[]'
     const names = items.map(({ id, extension }) =>
