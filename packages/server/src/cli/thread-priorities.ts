@@ -3,7 +3,8 @@ import { getPriority, setPriority } from 'node:os'
 import { nicenessStep } from '../core/niceness-step.ts'
 
 /**
- * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads. Only Linux has priorities of threads; on other systems this does nothing.
+ * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads. Only Linux has priorities
+ * of threads; on other systems this does nothing.
  */
 export function lowerWorkerPriority(): void {
   if (process.platform !== 'linux') return

@@ -23,7 +23,7 @@ const cachedNodes = 2_048
 /** More than the levels of any tree: one for each bit of a safe integer. */
 const maxLevels = 64
 
-/** The nodes of a bucket, which change only with its revision. The keys are numbers: strings would take as long as all else here. */
+/** The nodes of a bucket, which change only with its revision. The keys are numbers, because strings would be built for each lookup. */
 interface CachedNodes {
   readonly revision: number
   readonly nodes: Map<number, RankNode>

@@ -10,8 +10,8 @@ export type TextWriter = (
 ) => void
 
 /**
- * Node checks and formats each header of every response, which takes a fifth of the time of a page that is not cached. Here Node formats
- * the lines that it adds itself once a second, because of its `Date`.
+ * Node checks and formats each header of every response. Here it formats only the lines that it adds itself, once a second, because of
+ * its `Date`.
  */
 export function createTextWriter(now: () => number = Date.now): TextWriter {
   let second = 0

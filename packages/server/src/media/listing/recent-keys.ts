@@ -22,7 +22,7 @@ export function createRecentKeys(count: number): (key: string) => boolean {
   }
 }
 
-/** A set of up to `count` hashes. A `Set` takes several times as long and is garbage when it is replaced. */
+/** A set of up to `count` hashes. A `Set` would allocate memory as it grows, and be garbage when it is replaced. */
 function createHashTable(count: number) {
   const slots = new Uint32Array(2 ** Math.ceil(Math.log2(2 * count + 1)))
   const mask = slots.length - 1
