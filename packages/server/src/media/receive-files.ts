@@ -143,10 +143,11 @@ export function createFileReceivers(parts: {
   }
 }
 
-/** Copies the bytes, which belong to their source. */
+/** Takes over the buffer of the bytes if they fill it, and copies them otherwise, because the commit needs a buffer of its own. */
 export function receivedBytes(bytes: Uint8Array): ReceivedBytes {
-  // A buffer of its own, because the commit takes it over.
-  const copy = Buffer.allocUnsafeSlow(bytes.byteLength)
+  const { buffer, byteLength } = bytes
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) return received(Buffer.from(buffer))
+  const copy = Buffer.allocUnsafeSlow(byteLength)
   copy.set(bytes)
   return received(copy)
 }

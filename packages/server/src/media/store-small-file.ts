@@ -13,7 +13,7 @@ interface WholeFile extends Omit<IncomingFile, 'body'> {
   readonly expiresAt?: number | null
 }
 
-/** Stores one file, durable when it resolves. The bytes can be reused afterwards. */
+/** Stores one file, durable when it resolves. Takes over the memory of the bytes. */
 export type StoreSmallFile = (
   bucket: UploadBucket,
   file: WholeFile,

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { Fault } from '../core/fault.ts'
+import { createSlab } from '../core/slab.ts'
 import { fromRecord } from './error-record.ts'
 import type { FromThread, NumberedRequest, ToThread } from './serve-batches.ts'
 
@@ -40,10 +41,9 @@ export async function startBatchThread<Request, Output, Report>(options: {
   const worker = new Worker(file, { workerData, name, execArgv: [], trackUnmanagedFds: false })
   const ready = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
-  const pending = new Map<number, Pending<Output>>()
+  const pending = createSlab<Pending<Output>>()
   let queue: NumberedRequest<Request>[] = []
   let transferQueue: ArrayBuffer[] = []
-  let lastNumber = 0
   let isReady = false
   let isClosing = false
   let failure: Error | null = null
@@ -65,8 +65,7 @@ export async function startBatchThread<Request, Output, Report>(options: {
     }
     onReport(message.report)
     for (const outcome of message.outcomes) {
-      const request = pending.get(outcome.number)
-      pending.delete(outcome.number)
+      const request = pending.remove(outcome.number)
       if ('error' in outcome) request?.reject(fromRecord(outcome.error))
       else request?.resolve(outcome.output)
     }
@@ -92,13 +91,12 @@ export async function startBatchThread<Request, Output, Report>(options: {
       if (failure) return callbacks.reject(failure)
       // An HTTP request that runs longer than the shutdown timeout can still send requests to the thread.
       if (isClosing) return callbacks.reject(new Fault('shutting-down', 'The service is stopping.'))
-      lastNumber += 1
-      pending.set(lastNumber, callbacks)
+      const number = pending.add(callbacks)
       transferQueue.push(...transfer)
-      if (queue.push({ number: lastNumber, request }) === 1) setImmediate(flush)
+      if (queue.push({ number, request }) === 1) setImmediate(flush)
     },
 
-    pendingCount: () => pending.size,
+    pendingCount: pending.size,
 
     close() {
       if (!isClosing) {

@@ -106,8 +106,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
   const inSnapshot = prepareSnapshot(db)
 
-  /** The states that the transaction in progress has read for its pages. */
-  const states = new Map<BucketId, Row>()
+  /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
+  let states = new Map<BucketId, Row>()
 
   function stateOf(bucketId: BucketId): Row {
     const known = states.get(bucketId)
@@ -144,7 +144,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     page({ bucketId, page }, isFirst) {
       // SQLite ends the transaction of a tick on some errors. Pages after the error are read in transactions of their own.
-      if (isFirst || !db.isTransaction) states.clear()
+      if (isFirst || !db.isTransaction) states = new Map()
       return inSnapshot(() => readPage(bucketId, page))
     },
 

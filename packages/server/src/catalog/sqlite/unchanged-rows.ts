@@ -24,7 +24,8 @@ export function createUnchangedRows<Key, Value>(
   { keyOf, read }: { readonly keyOf: (key: Key) => string; readonly read: (key: Key) => Value | null },
 ): UnchangedRows<Key, Value> {
   const dataVersion = db.prepare('PRAGMA data_version')
-  const rows = new Map<string, Value>()
+  // Replaced, not cleared: V8 keeps the rows of a cleared Map in memory (core/slab.ts).
+  let rows = new Map<string, Value>()
   let version: number | null = null
 
   return {
@@ -33,7 +34,7 @@ export function createUnchangedRows<Key, Value>(
       // If the read fails, no row of an earlier version is used.
       version = null
       version = integer(one(dataVersion) ?? [], 0)
-      if (version !== before || rows.size >= maxRows) rows.clear()
+      if (version !== before || rows.size >= maxRows) rows = new Map()
     },
     has: (key) => version !== null && rows.has(keyOf(key)),
     read(key) {

@@ -2,6 +2,7 @@ import { workerData } from 'node:worker_threads'
 import { hasMuchFreeSpace, releaseInBackground, releasePages } from '../../sqlite/free-pages.ts'
 import { serveBatches } from '../../threads/serve-batches.ts'
 import type { Change, Output } from '../changes.ts'
+import { adaptCheckpoints } from './adapt-checkpoints.ts'
 import { commitBatch } from './batch.ts'
 import { prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
@@ -16,6 +17,7 @@ const db = openConnection(directory)
 // them before new changes depend on them.
 db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
 const functions = prepareChanges(db)
+const observeCommit = adaptCheckpoints(db)
 const stopReleasing = releaseInBackground(() => {
   if (!hasMuchFreeSpace(db)) return false
   runTransaction(db, () => releasePages(db))
@@ -26,7 +28,10 @@ const stopReleasing = releaseInBackground(() => {
 serveBatches<Change, Output, number>(
   (changes, reply) => {
     const start = performance.now()
-    reply(commitBatch(db, functions, changes), (performance.now() - start) / 1000)
+    const outcomes = commitBatch(db, functions, changes)
+    const seconds = (performance.now() - start) / 1000
+    reply(outcomes, seconds)
+    observeCommit(seconds)
     limitLogSize(db)
   },
   () => {

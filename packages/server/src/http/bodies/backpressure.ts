@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTick } from 'node:timers/promises'
+import { createSlab } from '../../core/slab.ts'
 
 /** The share of one body in the backpressure. */
 interface Ticket {
@@ -23,7 +24,7 @@ export interface Backpressure {
  * clients, not in this process.
  */
 export function createBackpressure(room: number): Backpressure {
-  const open = new Set<IncomingMessage>()
+  const open = createSlab<IncomingMessage>()
   let held = 0
   let paused: PromiseWithResolvers<void> | null = null
   let isScheduled = false
@@ -37,7 +38,7 @@ export function createBackpressure(room: number): Backpressure {
     isScheduled = true
     setImmediate(() => {
       isScheduled = false
-      for (const { socket, readableLength, readableHighWaterMark } of open) {
+      for (const { socket, readableLength, readableHighWaterMark } of open.values()) {
         if (paused) socket.pause()
         else if (readableLength < readableHighWaterMark) {
           socket.resume()
@@ -52,7 +53,7 @@ export function createBackpressure(room: number): Backpressure {
     if (paused === null && held > room) {
       paused = Promise.withResolvers()
       // Immediately, because thousands of sockets can be read in one tick; the source may be about to resume, so not it.
-      for (const { socket } of open) if (socket !== source) socket.pause()
+      for (const { socket } of open.values()) if (socket !== source) socket.pause()
       schedule()
     } else if (paused !== null && held <= room / 2) {
       paused.resolve()
@@ -73,15 +74,18 @@ export function createBackpressure(room: number): Backpressure {
   return {
     open(request) {
       const { socket } = request
+      const key = open.add(request)
       let ownBytes = 0
+      let isClosed = false
       const close = (): void => {
         change(-ownBytes, socket)
         ownBytes = 0
-        if (!open.delete(request) || !paused) return
+        if (isClosed) return
+        isClosed = true
+        open.remove(key)
         // The next request of this connection may have no body, and must be read even while bodies are paused.
-        if (![...open].some((other) => other.socket === socket)) socket.resume()
+        if (paused && ![...open.values()].some((other) => other.socket === socket)) socket.resume()
       }
-      open.add(request)
       if (paused) schedule()
       // An abandoned reader does not call close.
       request.once('close', close)

@@ -29,8 +29,12 @@ export function leaveBodiesUnread(scope: FastifyInstance): void {
 /** After the response, discards the unread rest of the body for a few seconds, then closes the connection. */
 export function discardUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   if (!hasBody(request)) return
-  lingerOnClose(request)
-  response.once('finish', () => discardRest(request))
+  // Before Node's own listener, which may close the connection.
+  response.prependOnceListener('finish', () => {
+    if (request.complete || request.destroyed) return
+    lingerOnClose(request)
+    discardRest(request)
+  })
 }
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
@@ -47,7 +51,6 @@ function lingerOnClose(request: IncomingMessage): void {
 }
 
 function discardRest(request: IncomingMessage): void {
-  if (request.complete || request.destroyed) return
   const { socket } = request
   const timer = setTimeout(() => socket.destroy(), discardTimeout)
   request.once('close', () => clearTimeout(timer))
