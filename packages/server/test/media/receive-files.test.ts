@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newMediaId } from '../../src/core/media-id.ts'
-import { bytesOf, createFileReceivers } from '../../src/media/receive-files.ts'
+import { bytesOf, createFileReceivers, receivedBytes } from '../../src/media/receive-files.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { temporaryStore } from '../blobs/temporary-store.ts'
 
@@ -121,4 +121,14 @@ test('memory for small files is reserved until a request ends, and counts with t
   expect(bytesOf(await second.receive(newMediaId(), chunksOf(randomBytes(9)), noLimit, null))).toBeNull()
   first.release()
   expect(second.reserve(1)).toBe(true)
+})
+
+test('bytes that fill their buffer are taken over, and others are copied', () => {
+  const whole = new TextEncoder().encode('whole')
+  expect(receivedBytes(whole)).toMatchObject({ size: 5, bytes: Buffer.from('whole') })
+  expect(receivedBytes(whole).bytes.buffer).toBe(whole.buffer)
+  const part = Buffer.from('a part of it').subarray(2, 6)
+  const copied = receivedBytes(part)
+  expect(copied).toMatchObject({ size: 4, bytes: Buffer.from('part') })
+  expect(copied.bytes.buffer.byteLength).toBe(4)
 })
