@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { settleAll } from '../../core/settle-all.ts'
+import { createSlab } from '../../core/slab.ts'
 import { createDirectories } from '../../files/create-directories.ts'
 import type { BlobStore, IntentLog } from '../blobs.ts'
 import { shared } from '../memory-blob.ts'
@@ -93,7 +94,7 @@ export async function openDiskBlobs(options: {
     return names.length
   }
 
-  const commits = new Set<Promise<void>>()
+  const commits = createSlab<Promise<void>>()
   /** Received files whose commit has begun. */
   const begun = new WeakSet<ReceivedBlob>()
 
@@ -146,8 +147,8 @@ export async function openDiskBlobs(options: {
 
     async commit(blobs) {
       const committed = commit(blobs)
-      commits.add(committed)
-      await committed.finally(() => commits.delete(committed))
+      const key = commits.add(committed)
+      await committed.finally(() => commits.remove(key))
     },
 
     async discard(blobs) {
@@ -181,7 +182,7 @@ export async function openDiskBlobs(options: {
     },
 
     async close() {
-      await Promise.allSettled(commits)
+      await Promise.allSettled(commits.values())
       await readers?.close()
       await variantRows.close()
     },

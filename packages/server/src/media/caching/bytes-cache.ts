@@ -83,7 +83,8 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
           sizeCalculation: memoryOf,
         })
       : null
-  const reads = new Map<string, Promise<Entry | null>>()
+  /** A read that has ended is null, because removed values of the Map stay in memory (core/slab.ts). */
+  const reads = new Map<string, { entry: Promise<Entry | null> | null }>()
   let inUse = 0
   let hits = 0
   let misses = 0
@@ -169,20 +170,24 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
   /** Until the bytes are cached, requests share them. */
   function readOnce(key: string, known: KnownBytes, open: Opener): Promise<Entry | null> {
     misses += 1
-    const read = readWhole(known.size, open)
+    const entry = readWhole(known.size, open)
+    const read: { entry: Promise<Entry | null> | null } = { entry }
     reads.set(key, read)
-    read
-      .then((entry) => admit(key, entry, known))
+    entry
+      .then((opened) => admit(key, opened, known))
       .catch(() => undefined)
-      .finally(() => reads.delete(key))
-    return read
+      .finally(() => {
+        reads.delete(key)
+        read.entry = null
+      })
+    return entry
   }
 
   return {
     async open(key, known, open) {
       if ((known.size ?? 0) > maxWholeLength) return open(0)
       frequency.count(key)
-      const cached = entries?.get(key) ?? reads.get(key)
+      const cached = entries?.get(key) ?? reads.get(key)?.entry
       if (cached) hits += 1
       else if ((known.size ?? 0) > wholeLimit()) {
         misses += 1

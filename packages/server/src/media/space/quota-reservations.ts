@@ -2,6 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
 import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
+import { createSlab, type Slab } from '../../core/slab.ts'
 
 /** The part of a bucket's quota that one upload in progress has reserved. */
 export interface QuotaReservation {
@@ -20,7 +21,7 @@ interface Held {
   items: number
   bytes: number
   /** Commits in progress; each resolves at its release. */
-  readonly settling: Set<Promise<void>>
+  readonly settling: Slab<Promise<void>>
 }
 
 /**
@@ -33,7 +34,7 @@ export function createQuotaReservations(parts: {
   const all = new Map<BucketId, Held>()
 
   return (bucketId) => {
-    const held = all.get(bucketId) ?? { items: 0, bytes: 0, settling: new Set() }
+    const held = all.get(bucketId) ?? { items: 0, bytes: 0, settling: createSlab() }
     all.set(bucketId, held)
     let mine: Amount = { items: 0, bytes: 0 }
     let unlimited = false
@@ -56,8 +57,8 @@ export function createQuotaReservations(parts: {
           return
         } catch (error) {
           // A commit in progress may be counted twice.
-          if (held.settling.size === 0) throw error
-          await Promise.race(held.settling)
+          if (held.settling.size() === 0) throw error
+          await Promise.race(held.settling.values())
         }
       }
     }
@@ -71,9 +72,9 @@ export function createQuotaReservations(parts: {
 
       settle() {
         const { promise, resolve } = Promise.withResolvers<void>()
-        held.settling.add(promise)
+        const key = held.settling.add(promise)
         settled = () => {
-          held.settling.delete(promise)
+          held.settling.remove(key)
           resolve()
         }
       },
