@@ -9,8 +9,12 @@ const longestExtension = 32
 const unseen =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{180E}\u{200B}\u{2060}-\u{206F}\u{FEFF}\u{FFF9}-\u{FFFB}]/gu
 
+/** Printable ASCII without slashes at most, and no space at its ends: nearly all names. */
+const plainName = /^[!-.0-[\]-~](?:[ -.0-[\]-~]{0,253}[!-.0-[\]-~])?$/
+
 /** A name that is safe to display and to send, never a path; null if nothing remains (docs/interface.md U8). */
 export function cleanFilename(raw: string | null | undefined): string | null {
+  if (raw != null && plainName.test(raw)) return raw === '.' || raw === '..' ? null : raw
   const last = (raw ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? ''
   const name = shorten(last.replace(unseen, '').normalize('NFC').trim())
   return name === '' || name === '.' || name === '..' ? null : name

@@ -22,6 +22,8 @@ test.each([
   ['a\uD83D\u200B\uDE00', 'a\uFFFD\uFFFD'],
   ['...', '...'],
   ['a..b', 'a..b'],
+  ['~ !#$%&()+,;=@[]^`{}|."', '~ !#$%&()+,;=@[]^`{}|."'],
+  ['a ', 'a'],
 ])('U8 the file name %j is stored as %j', (raw, name) => {
   expect(cleanFilename(raw)).toBe(name)
 })

@@ -29,12 +29,16 @@ export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, ch
 /** The buffers of the bytes in a change, which are transferred to the writer thread. */
 export function buffersOf({ input }: Change): ArrayBuffer[] {
   if (input === null) return []
-  if ('items' in input) return [...new Set(input.items.flatMap(bufferOf))]
+  if ('items' in input) return buffersOfItems(input.items)
   if ('segment' in input) return [input.segment.bytes.buffer]
-  return 'added' in input ? bufferOf(input.added) : []
+  return 'added' in input ? buffersOfItems([input.added]) : []
 }
 
-const bufferOf = ({ bytes }: NewMediaContent): ArrayBuffer[] => (bytes === null ? [] : [bytes.buffer])
+function buffersOfItems(items: readonly NewMediaContent[]): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>()
+  for (const { bytes } of items) if (bytes !== null) buffers.add(bytes.buffer)
+  return [...buffers]
+}
 
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const ranks = prepareRanks(db)

@@ -1,12 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
-import { essenceOf } from '../../core/media-type.ts'
 import type { IncomingFile, IncomingFiles } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
-import { dispositionFilename } from '../headers/content-disposition.ts'
-import { parseParameters } from '../headers/parameters.ts'
 import { parseBoundary } from './boundary.ts'
-import { malformedForm } from './form-errors.ts'
+import { readFileHeaders } from './part-headers.ts'
 import { type Part, readParts } from './read-parts.ts'
 
 /**
@@ -33,9 +30,9 @@ export async function* readFilesBetween(
   for await (const parts of readParts(bytes, boundary, maxParts, minStreamed)) {
     const files: IncomingFile[] = []
     for (const part of parts) {
-      const file = parseFilePart(part)
+      const file = readFileHeaders(part.headers, boundary)
       if (file === null) await skipField(part.body)
-      else files.push(file)
+      else files.push({ body: part.body, filename: file.filename, declaredType: file.declaredType })
     }
     if (files.length === 0) continue
     hasFile = true
@@ -48,36 +45,6 @@ export async function* readFilesBetween(
     )
 }
 
-/** Returns null where the part is a field. Throws Fault `form-malformed`. */
-function parseFilePart({ headers, body }: Part): IncomingFile | null {
-  const disposition = parseParameters(headers.get('content-disposition') ?? '')
-  if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
-    throw malformedForm(
-      'every part needs a Content-Disposition of form-data with a name that is not empty, and with no parameter twice',
-    )
-  for (const name of disposition.parameters.keys())
-    if (/\*\d/.test(name)) throw malformedForm(`${name} is a continued parameter, which forms cannot have`)
-  const encoding = headers.get('content-transfer-encoding')
-  if (encoding !== undefined && !/^(7bit|8bit|binary)$/i.test(encoding))
-    throw malformedForm('a part has a Content-Transfer-Encoding other than 7bit, 8bit or binary')
-  const filename = dispositionFilename(disposition)
-  if (filename === undefined) throw malformedForm('the filename* of a part is malformed')
-  const declaredType = headers.get('content-type') ?? null
-  if (filename !== null) {
-    const isEscaped = !disposition.parameters.has('filename*')
-    return { body, filename: isEscaped ? unescapeName(filename) : filename, declaredType }
-  }
-  // RFC 7578, section 4.4: text/plain unless another type is given.
-  const type = essenceOf(declaredType ?? 'text/plain')
-  if (type.startsWith('multipart/'))
-    throw malformedForm('a part contains parts; send each file as a part of the form')
-  return isFieldType(type) ? null : { body, filename, declaredType }
-}
-
-/** The types of fields. A part of any other type is a file, even without a filename. */
-const isFieldType = (type: string): boolean =>
-  /^(text\/.*|application\/(json|xml|x-www-form-urlencoded|.*\+(json|xml)))$/.test(type)
-
 /** The largest size of a field. Bytes. */
 const maxFieldSize = 1_000_000
 
@@ -89,6 +56,3 @@ async function skipField(field: Part['body']): Promise<void> {
       throw new Fault('body-too-large', `A field of a form may have at most ${maxFieldSize} bytes.`)
   }
 }
-
-/** Browsers and curl escape quotes in names as `%22` and line breaks as `%0D` and `%0A`; stored names have no line breaks. */
-const unescapeName = (name: string): string => name.replaceAll('%22', '"').replace(/%0[ad]/gi, '')

@@ -105,9 +105,7 @@ export class FormInput {
     const length = (end < 0 ? this.#buffer.length : end) - this.#at
     if (length > maxLength) throw malformedForm('a boundary line is too long')
     if (end < 0) return null
-    const text = this.#take(end).toString('latin1')
-    this.#at += '\r\n'.length
-    return text
+    return this.#takeText(end)
   }
 
   /**
@@ -119,9 +117,7 @@ export class FormInput {
     const length = (end < 0 ? this.#buffer.length - '\r\n\r\n'.length : end) - this.#at
     if (length > maxLength) throw malformedForm('the headers of a part are too long')
     if (end < 0) return null
-    const block = this.#take(end).toString('latin1')
-    this.#at += '\r\n'.length
-    return block
+    return this.#takeText(end)
   }
 
   /** Takes all bytes that have arrived. */
@@ -133,6 +129,13 @@ export class FormInput {
   insertLineBreak(): void {
     this.#buffer = Buffer.concat([Buffer.from('\r\n'), this.takeRest()])
     this.#at = 0
+  }
+
+  /** Takes the text before `end`, and the CRLF there. */
+  #takeText(end: number): string {
+    const text = this.#buffer.toString('latin1', this.#at, end)
+    this.#at = end + '\r\n'.length
+    return text
   }
 
   #take(end: number): Buffer {

@@ -4,8 +4,8 @@ import { FormInput } from './form-input.ts'
 
 /** A part of a multipart body. */
 export interface Part {
-  /** Keyed by names in lower case; the values are decoded as Latin-1. */
-  readonly headers: ReadonlyMap<string, string>
+  /** The header lines, decoded as Latin-1, without the last line break. */
+  readonly headers: string
   /** All bytes if they have arrived already, otherwise their source, which can be left unread. Valid until the next parts are requested. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
 }
@@ -37,7 +37,7 @@ export async function* readParts(
     if (!(await skipToDelimiter(input))) throw malformedForm('the body does not contain its boundary')
     for (;;) {
       const whole: Part[] = []
-      for (let part = takePart(input, boundary); part !== null; part = takePart(input, boundary)) {
+      for (let part = takePart(input); part !== null; part = takePart(input)) {
         countPart()
         whole.push(part)
         hasWaited = false
@@ -50,9 +50,9 @@ export async function* readParts(
       hasWaited = false
       if (isClosing(input.takeLine(maxHeaderSize) ?? (await readLine(input)))) break
       countPart()
-      const headerBlock = input.takeHeaderBlock(maxHeaderSize) ?? (await readHeaderBlock(input))
+      const headers = input.takeHeaderBlock(maxHeaderSize) ?? (await readHeaderBlock(input))
       const state: BodyState = { ended: false, blankLine }
-      yield [{ headers: parsePartHeaders(headerBlock, boundary), body: readBody(input, state) }]
+      yield [{ headers, body: readBody(input, state) }]
       while (!state.ended) for await (const _ of readBody(input, state));
     }
     input.insertLineBreak()
@@ -66,13 +66,12 @@ export async function* readParts(
 const blankLine = '\r\n'.length
 
 /** Takes the next part. Takes nothing if it has not arrived completely, and at the closing delimiter. */
-const takePart = (input: FormInput, boundary: string): Part | null =>
+const takePart = (input: FormInput): Part | null =>
   input.takeIfComplete(() => {
     const line = input.takeLine(maxHeaderSize)
-    const headerBlock = line === null || isClosing(line) ? null : input.takeHeaderBlock(maxHeaderSize)
-    const body = headerBlock === null ? null : input.takeToDelimiter()
-    if (headerBlock === null || body === null) return null
-    return { headers: parsePartHeaders(headerBlock, boundary), body: body.subarray(blankLine) }
+    const headers = line === null || isClosing(line) ? null : input.takeHeaderBlock(maxHeaderSize)
+    const body = headers === null ? null : input.takeToDelimiter()
+    return headers === null || body === null ? null : { headers, body: body.subarray(blankLine) }
   })
 
 interface BodyState {
@@ -142,38 +141,3 @@ async function skipToDelimiter(input: FormInput): Promise<boolean> {
     tail = text.slice(-partHeader.length)
   }
 }
-
-/** Headers that a part can have only once. */
-const singleHeaders = new Set(['content-disposition', 'content-type', 'content-transfer-encoding'])
-
-/**
- * Parses the header fields of a part (RFC 5322, section 2.2) and unfolds their lines. Names are in lower case.
- * Throws Fault `form-malformed`.
- */
-function parsePartHeaders(block: string, boundary: string): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>()
-  for (const line of block.split(/\r\n(?![ \t])/)) {
-    if (line.startsWith(`--${boundary}`))
-      throw malformedForm('there is a boundary among the headers of a part')
-    const unfolded = line.replace(/\r\n(?=[ \t])/g, '')
-    const [, rawName, value] = /^([\w!#$%&'*+.^`|~-]+):([^\r\n]*)$/.exec(unfolded) ?? []
-    if (rawName === undefined || value === undefined) throw malformedForm('a header of a part is malformed')
-    const name = rawName.toLowerCase()
-    // Only a quoted filename can contain any character.
-    if (value.includes('\0') && name !== 'content-disposition')
-      throw malformedForm('a header of a part contains NUL')
-    if (singleHeaders.has(name) && headers.has(name)) throw malformedForm(`a part has two ${name} headers`)
-    headers.set(name, trimBlanks(value))
-  }
-  return headers
-}
-
-/** Without spaces and tabs at both ends. A regular expression would take quadratic time for many of them in the middle. */
-function trimBlanks(text: string): string {
-  let [start, end] = [0, text.length]
-  while (start < end && isBlank(text[start])) start += 1
-  while (end > start && isBlank(text[end - 1])) end -= 1
-  return text.slice(start, end)
-}
-
-const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'

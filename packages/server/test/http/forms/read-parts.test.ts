@@ -86,10 +86,10 @@ test('U1 a partly read part does not change the next one', async () => {
   for await (const parts of readParts(source, boundary, 2, 0))
     for (const { headers, body } of parts)
       for await (const chunk of chunksOf(body)) {
-        found.push(`${headers.get('a')}${Buffer.from(chunk).toString().charAt(0)}`)
+        found.push(`${headers} ${Buffer.from(chunk).toString().charAt(0)}`)
         break
       }
-  expect(found).toEqual(['ba', 'bi'])
+  expect(found).toEqual(['A: b a', 'A: b i'])
 })
 
 test('U10 a form that is truncated anywhere fails, and no truncated part is returned as complete', async () => {
