@@ -39,25 +39,27 @@ const text = fc
   )
   .map((parts) => parts.join(''))
 
+/** Mostly the plain value, so that a block usually has one or two others. */
+const mostly = (plain: string, ...others: fc.Arbitrary<string>[]) =>
+  fc.oneof({ arbitrary: fc.constant(plain), weight: 6 }, ...others)
+const other = (...values: string[]) => fc.constantFrom(...values)
+
 const block = fc
-  .record({
-    disposition: fc.constantFrom('Content-Disposition', 'CONTENT-disposition', 'Content-Dispositio', 'A'),
-    value: fc.constantFrom('form-data', 'FORM-DATA', 'attachment', ''),
-    name: fc.oneof(fc.constant('file'), text),
-    separator: fc.constantFrom('; ', ';', "; filename*=utf-8''x; "),
-    filename: fc.oneof(fc.constant('a.bin'), text),
-    between: fc.constantFrom('\r\n', '\n', '\r\nA: b\r\n', '\r\n '),
-    type: fc.constantFrom('Content-Type', 'content-TYPE', 'Content-Disposition'),
-    declared: fc.oneof(
-      fc.constantFrom('image/png', 'text/plain; charset=utf-8', 'multipart/mixed', ''),
-      text,
+  .tuple(
+    mostly('Content-Disposition', other('CONTENT-disposition', 'Content-Dispositio', 'A')),
+    mostly(': form-data; name="', other(': FORM-DATA; NAME="', ':form-data;name="', ': attachment; name="')),
+    mostly('file', text),
+    mostly(
+      '"; filename="',
+      other('"; filename="x"; filename="', '"; filename*=utf-8\'\'x; filename="', '"; a="'),
     ),
-    after: fc.constantFrom('', ' ', '\r\nContent-Transfer-Encoding: base64', '\r\nContent-Type: a/b'),
-  })
-  .map(
-    ({ disposition, value, name, separator, filename, between, type, declared, after }) =>
-      `${disposition}: ${value}; name="${name}"${separator}filename="${filename}"${between}${type}: ${declared}${after}`,
+    fc.oneof(fc.constant('a.bin'), text),
+    mostly('"\r\n', other('"\n', '"\r\nA: b\r\n', '"\r\n ', '" \r\n', '\r\n')),
+    mostly('Content-Type: ', other('content-TYPE: ', 'Content-Type:', 'Content-Disposition: ', '')),
+    mostly('image/png', other('text/plain; charset=utf-8', 'multipart/mixed', '', 'image', ' a/b'), text),
+    mostly('', other(' ', '\r\nContent-Transfer-Encoding: base64', '\r\nContent-Type: a/b', '\r\n')),
   )
+  .map((parts) => parts.join(''))
 
 test('U1 the short way through the headers of a file returns and refuses what the complete one does', () => {
   fc.assert(
@@ -65,6 +67,6 @@ test('U1 the short way through the headers of a file returns and refuses what th
       const [short, complete] = both(headers)
       expect(short).toEqual(complete)
     }),
-    { numRuns: 3000 },
+    { numRuns: 2000 },
   )
 })
