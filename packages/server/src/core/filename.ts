@@ -9,7 +9,7 @@ const longestExtension = 32
 const unseen =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{180E}\u{200B}\u{2060}-\u{206F}\u{FEFF}\u{FFF9}-\u{FFFB}]/gu
 
-/** Printable ASCII without slashes at most, and no space at its ends: nearly all names. */
+/** 1 to 255 printable ASCII characters without slashes and backslashes, and without a space at either end: nearly all names. */
 const plainName = /^[!-.0-[\]-~](?:[ -.0-[\]-~]{0,253}[!-.0-[\]-~])?$/
 
 /** A name that is safe to display and to send, never a path; null if nothing remains (docs/interface.md U8). */

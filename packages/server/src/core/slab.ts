@@ -1,8 +1,9 @@
 /**
  * Values that are added and removed constantly, each with a small number as its key; a removed key is used again.
  *
- * A Set or a Map would keep removed values in memory. When V8 replaces the table of a Set, the old table refers to the new one. Once a
- * replaced table is in the old generation, it keeps all later tables and their values in memory until the next major collection.
+ * A Set or a Map would keep removed values in memory. When V8 replaces the table of a Set, as `clear` does too, the old table refers to the
+ * new one. Once a replaced table is in the old generation, it keeps all later tables and their values in memory until the next major
+ * collection. The slab itself does not shrink: it keeps a slot for each value of its largest size.
  */
 export interface Slab<Value extends object> {
   /** The number of values. */

@@ -48,7 +48,11 @@ export function serveBatches<Request, Output, Report>(
   async function run(batch: readonly NumberedRequest<Request>[]): Promise<void> {
     batchesInProgress += 1
     const requests = batch.map(({ request }) => request)
+    let hasReplied = false
     await handle(requests, (outcomes, report, transfer) => {
+      // The numbers of these requests may belong to later ones.
+      if (hasReplied) throw new Error('a batch has two replies')
+      hasReplied = true
       post(
         { outcomes: batch.map(({ number }, index) => numbered(number, outcomes[index])), report },
         transfer,

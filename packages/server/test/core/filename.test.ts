@@ -44,6 +44,20 @@ test('U8 a long name is cut before its extension, between two characters', () =>
   expect(cleanFilename(`${'a'.repeat(245)}      ${'b'.repeat(9)}.txt`)).toBe(`${'a'.repeat(245)}.txt`)
 })
 
+test('U8 a name of printable ASCII characters is cleaned like all others', () => {
+  const characters = fc.oneof(
+    fc.constantFrom('.', ' ', '-', '~', '!', '[', ']'),
+    fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
+  )
+  fc.assert(
+    fc.property(fc.string({ unit: characters, maxLength: 270 }), (name) => {
+      const raw = name.replace(/[/\\]/g, '')
+      // An invisible character is removed, and keeps the name from being taken as it is.
+      expect(cleanFilename(raw)).toBe(cleanFilename(`\u200B${raw}`))
+    }),
+  )
+})
+
 const nasty = fc.constantFrom(
   ...['/', '\\', '.', '..', '\0', '\r\n', '\u202E', '\u2067', '\u200B', '\u2028', '\uFEFF', '\u0301', ' '],
 )

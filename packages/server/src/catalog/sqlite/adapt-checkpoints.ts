@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { integer } from '../rows.ts'
+import { one } from './rows.ts'
 
 /** The smallest number of pages in the write-ahead log after which a commit runs a checkpoint. */
 const minInterval = 125
@@ -15,13 +17,19 @@ const observedCommits = 64
  * checkpoints are short. But each one needs two more syncs. So the slower the syncs of the disk are, the rarer are checkpoints: with 5 ms for
  * each sync, an interval of 125 pages would reduce the rate of uploads by two fifths.
  */
-export function adaptCheckpoints(db: Pick<DatabaseSync, 'exec'>): (commitSeconds: number) => void {
+export function adaptCheckpoints(db: DatabaseSync): (commitSeconds: number) => void {
+  const totalChanges = db.prepare('SELECT total_changes()')
+  let changes = 0
   let fastest = Number.POSITIVE_INFINITY
   let observed = 0
   const set = (pages: number) => db.exec(`PRAGMA wal_autocheckpoint = ${pages}`)
 
   set(maxInterval)
   return (commitSeconds) => {
+    const before = changes
+    changes = integer(one(totalChanges) ?? [], 0)
+    // A commit that changes nothing needs no sync.
+    if (changes === before) return
     fastest = Math.min(fastest, commitSeconds)
     observed += 1
     if (observed < observedCommits) return

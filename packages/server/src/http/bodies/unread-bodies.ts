@@ -31,22 +31,25 @@ export function discardUnreadBody(request: IncomingMessage, response: ServerResp
   if (!hasBody(request)) return
   // Before Node's own listener, which may close the connection.
   response.prependOnceListener('finish', () => {
-    if (request.complete || request.destroyed) return
-    lingerOnClose(request)
-    discardRest(request)
+    if (isUnread(request)) lingerOnClose(request)
+  })
+  response.once('finish', () => {
+    if (isUnread(request)) discardRest(request)
   })
 }
+
+const isUnread = ({ complete, destroyed }: IncomingMessage): boolean => !complete && !destroyed
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /**
  * Closes only the sending side of the connection until the body has ended. Node closes both sides; bytes that arrive
- * afterwards reset the connection, and the client loses the response. Not for each request: V8 allocates a function expression that is
- * assigned to a property in the old generation, so it keeps the request in memory until the next major collection.
+ * afterwards reset the connection, and the client loses the response.
  */
 function lingerOnClose(request: IncomingMessage): void {
   const { socket } = request
+  // Assigned only if it is needed. V8 allocates such a function in the old generation, where it keeps the request in memory.
   socket.destroySoon = () =>
     request.complete ? Socket.prototype.destroySoon.call(socket) : void socket.end()
 }
