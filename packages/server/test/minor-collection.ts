@@ -1,4 +1,4 @@
-import { setFlagsFromString } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
@@ -10,11 +10,21 @@ export const collectYoung = () => collect({ type: 'minor' })
 /** Moves all objects in use to the old generation. */
 export const collectAll = () => collect()
 
-/** Counts objects that are in memory, in use or not. A weak reference keeps its object until the current job has ended. */
-export function trackMemory(): { add(object: object): void; count(): number } {
-  const references: WeakRef<object>[] = []
+/** Bytes. */
+const markSize = 100_000
+
+/**
+ * Counts objects in memory, in use or not, by buffers that they refer to: collections of the young generation do not clear weak references
+ * in all versions of Node.js.
+ */
+export function countInMemory(): { mark<T extends object>(object: T): T; count(): number } {
+  const before = getHeapStatistics().external_memory
   return {
-    add: (object) => references.push(new WeakRef(object)),
-    count: () => references.filter((reference) => reference.deref() !== undefined).length,
+    mark: (object) => Object.assign(object, { mark: new ArrayBuffer(markSize) }),
+    count() {
+      // A buffer is freed on another thread, and counted as free by a later collection.
+      for (let i = 0; i < 4; i += 1) collectYoung()
+      return Math.round((getHeapStatistics().external_memory - before) / markSize)
+    },
   }
 }

@@ -50,6 +50,20 @@ test('Q2 reservations do not affect other buckets', async () => {
   await expect(reserve(id).hold(one(0))).rejects.toMatchObject(exceeded)
 })
 
+test('Q2 a second release ends no pending commit of another upload', async () => {
+  const { state, reserve } = open({ maxBytes: 100 })
+  const [ended, pending] = [reserve(id), reserve(id)]
+  ended.settle()
+  ended.release()
+  await pending.hold(one(60))
+  pending.settle()
+  ended.release()
+  state.bucket = { ...state.bucket, items: 1, bytes: 60 }
+  const waiting = reserve(id).hold(one(40))
+  pending.release()
+  await waiting
+})
+
 describe('Q2 a reservation that does not fit waits for pending commits', () => {
   test('bytes that are both committed and reserved count once', async () => {
     const { state, reserve } = open({ maxBytes: 100 })
