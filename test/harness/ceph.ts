@@ -186,7 +186,9 @@ rgw_frontends=beast endpoint=127.0.0.1:${port}
   await ceph('ceph-mon', '-i', 'a')
   await ceph('ceph', 'osd', 'new', osd)
   await ceph('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', osd)
-  await ceph('ceph-osd', '-i', '0')
+  // Without `--no-mon-config`, the store takes the cluster's id from a map that the monitor sends. Its first command fails with "wrong fsid"
+  // if the map comes late, as on a busy machine.
+  await ceph('ceph-osd', '-i', '0', '--no-mon-config')
   const endpoint = `http://127.0.0.1:${port}`
   await startGateway({ endpoint, directory })
   const keys = { accessKey: 'testkey', secretKey: 'testsecret' }
