@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AddedContent, upkeepEvent } from '../audit-log/events.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
-import type { BucketId, NewMediaContent } from '../records.ts'
+import type { BucketId } from '../records.ts'
 import { text } from '../rows.ts'
 import { prepareRecordEvents, prepareRemoveEvents } from './audit-log.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
@@ -25,20 +25,6 @@ export type ChangeFunctions = { readonly [K in ChangeKind]: (input: Changes[K]['
 
 export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, change: Change<K>): Output<K> =>
   functions[change.kind](change.input)
-
-/** The buffers of the bytes in a change, which are transferred to the writer thread. */
-export function buffersOf({ input }: Change): ArrayBuffer[] {
-  if (input === null) return []
-  if ('items' in input) return buffersOfItems(input.items)
-  if ('segment' in input) return [input.segment.bytes.buffer]
-  return 'added' in input ? buffersOfItems([input.added]) : []
-}
-
-function buffersOfItems(items: readonly NewMediaContent[]): ArrayBuffer[] {
-  const buffers = new Set<ArrayBuffer>()
-  for (const { bytes } of items) if (bytes !== null) buffers.add(bytes.buffer)
-  return [...buffers]
-}
 
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const ranks = prepareRanks(db)

@@ -1,12 +1,13 @@
 import { workerData } from 'node:worker_threads'
 import { hasMuchFreeSpace, releaseInBackground, releasePages } from '../../sqlite/free-pages.ts'
 import { serveBatches } from '../../threads/serve-batches.ts'
-import type { Change, Output } from '../changes.ts'
+import type { Output } from '../changes.ts'
 import { adaptCheckpoints } from './adapt-checkpoints.ts'
 import { commitBatch } from './batch.ts'
 import { prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
 import { limitLogSize } from './reclaim-space.ts'
+import { fromSent, type SentChange } from './sent-changes.ts'
 import { runTransaction } from './transaction.ts'
 
 // The worker thread that owns the server's writing connection, so that no sync to disk stalls the requests.
@@ -25,8 +26,9 @@ const stopReleasing = releaseInBackground(() => {
   return true
 })
 
-serveBatches<Change, Output, number>(
-  (changes, reply) => {
+serveBatches<SentChange, Output, number>(
+  (sent, reply) => {
+    const changes = sent.map(fromSent)
     const start = performance.now()
     const outcomes = commitBatch(db, functions, changes)
     const seconds = (performance.now() - start) / 1000

@@ -1,9 +1,10 @@
 import { extname, join } from 'node:path'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
 import type { Change, ChangeKind, Output } from '../changes.ts'
-import { applyChange, buffersOf, prepareChanges } from './changes.ts'
+import { applyChange, prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
 import { explainOpenError } from './open-errors.ts'
+import { type SentChange, toSent } from './sent-changes.ts'
 import { asFault } from './sqlite-errors.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -46,7 +47,7 @@ export async function startWriterThread(
 ): Promise<Writer> {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = await startBatchThread<Change, Output, number>({
+  const thread = await startBatchThread<SentChange, Output, number>({
     file,
     name: 'catalog-writer',
     workerData: { directory },
@@ -57,9 +58,10 @@ export async function startWriterThread(
   })
   return {
     apply: <K extends ChangeKind>(change: Change<K>) =>
-      new Promise<Output<K>>((resolve, reject) =>
-        thread.send(change, { resolve, reject }, buffersOf(change)),
-      ),
+      new Promise<Output<K>>((resolve, reject) => {
+        const { sent, transfer } = toSent(change)
+        thread.send(sent, { resolve, reject }, transfer)
+      }),
     pendingCount: thread.pendingCount,
     close: thread.close,
   }
