@@ -14,3 +14,19 @@ export function parseTimestamp(text: string): number | null {
   const roundedUp = /[1-9]/.test(fraction.slice(3)) ? 1 : 0
   return Date.parse(`${date}T${time}${offset.toUpperCase()}`) + milliseconds + roundedUp
 }
+
+/**
+ * Returns a function that formats times in milliseconds since 1970 as RFC 3339, in UTC. It formats equal times that follow each other once: the
+ * items of a form mostly have the same time, and to format it takes 0.4 µs, more than to describe the rest of an item.
+ */
+export function createTimestampFormat(): (time: number) => string {
+  let last = Number.NaN
+  let text = ''
+  return (time) => {
+    if (time !== last) {
+      text = new Date(time).toISOString()
+      last = time
+    }
+    return text
+  }
+}

@@ -32,11 +32,14 @@ export interface MediaObject {
 
 const noTools: ReadonlySet<never> = new Set()
 
+const toIso = (time: number): string => new Date(time).toISOString()
+
 /** A new item has no texts except its name. With `signer`, the URLs are signed. */
 export function describeMedia(
   settings: UrlSettings,
   media: NewMedia & Partial<Preview & ItemTexts>,
   signer: LinkSigner | null = null,
+  formatTime = toIso,
 ): MediaObject {
   const url = signer === null ? mediaUrl(settings, media.id, media.extension) : signer.sign(media)
   return {
@@ -46,8 +49,8 @@ export function describeMedia(
     content_type: media.contentType,
     size: media.size,
     sha256: media.sha256 === null ? null : Buffer.from(media.sha256).toString('hex'),
-    created_at: new Date(media.createdAt).toISOString(),
-    expires_at: media.expiresAt == null ? null : new Date(media.expiresAt).toISOString(),
+    created_at: formatTime(media.createdAt),
+    expires_at: media.expiresAt == null ? null : toIso(media.expiresAt),
     width: media.width,
     height: media.height,
     thumbhash: media.thumbhash ? Buffer.from(media.thumbhash).toString('base64') : null,

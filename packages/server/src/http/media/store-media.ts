@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import type { Grant } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
+import { createTimestampFormat } from '../../core/timestamp.ts'
 import type { RequestKey } from '../../media/commit-files.ts'
 import { describeMedia, type MediaObject } from '../../media/describe-media.ts'
 import type { StoreMedia } from '../../media/store-media.ts'
@@ -76,7 +77,8 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         metrics.uploadedBytes.inc(stored.media.reduce((sum, { size }) => sum + size, 0))
       }
 
-      const media = stored.media.map((item) => describeMedia(urlSettings, item))
+      const formatTime = createTimestampFormat()
+      const media = stored.media.map((item) => describeMedia(urlSettings, item, null, formatTime))
       const [first, ...others] = media
       reply.code(201).headers(storedHeaders)
       if (!first || others.length > 0) return { data: media }
