@@ -19,9 +19,15 @@ export interface FreeSpace {
   claim(declared: number): SpaceClaim
 }
 
-/** A reading is reused for 100 ms and 1 MiB of received bytes. */
+/** A reading is reused for at most 100 ms, in which other processes write too. */
 const readingLifetime = 100
-const readingBytes = 1024 * 1024
+
+/**
+ * Within that time, a reading is also reused for at most a hundredth of the space that is not claimed, or 1 MiB if that is more. The bytes of
+ * streamed uploads count. This process subtracts them from the reading, but not what they add to the log and the rows.
+ */
+const readingShare = 100
+const minReadingBytes = 1024 * 1024
 
 /** Received bytes of an upload that may not be on the disk yet: small files are held in memory. */
 const unwritten = 65_536
@@ -42,6 +48,8 @@ export function createFreeSpace(parts: {
   let spaces: readonly FileSystemSpace[] = []
   let readAt = Number.NEGATIVE_INFINITY
   let arrivedSince = 0
+  /** The received bytes for which the reading is reused. */
+  let reusedFor = 0
   /** Bytes that uploads in progress will still write, in all processes. */
   let outstanding = 0
   const key = ''
@@ -57,11 +65,14 @@ export function createFreeSpace(parts: {
     spaces = parts.readSpaces()
     readAt = parts.now()
     arrivedSince = 0
+    // Infinite if no file system is this machine's, and then nothing is refused.
+    const room = Math.min(...spaces.map(({ free, reserve }) => free - reserve)) - outstanding
+    reusedFor = Math.max(minReadingBytes, room / readingShare)
     return spaces
   }
 
   const fits = (): boolean => {
-    const isStale = parts.now() - readAt >= readingLifetime || arrivedSince >= readingBytes
+    const isStale = parts.now() - readAt >= readingLifetime || arrivedSince >= reusedFor
     if (isStale) read()
     if (fitsReading()) return true
     // Space may have been freed since.
