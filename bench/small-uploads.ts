@@ -4,11 +4,15 @@ import { yardstickThreads } from './yardsticks/threads.ts'
 
 const local = (path: string) => resolve(import.meta.dirname, path)
 
-/** The sizes of small uploads. Bytes. */
+/** Size of small uploads. Bytes. */
 export const small = 10_000
 const tiny = 2_000
-/** Files of a form. */
-const formFiles = 100
+
+/** The sizes whose uploads are measured. Files of the second one are also sent in forms. */
+export const smallSizes = [
+  { name: '10 kB', size: small, formFiles: 0 },
+  { name: '2 kB', size: tiny, formFiles: 100 },
+] as const
 
 /** Uploads of one raw file after the other on each connection. */
 export const uploading = (connections: number, size: number, token: string): Omit<Load, 'seconds'> => ({
@@ -16,16 +20,17 @@ export const uploading = (connections: number, size: number, token: string): Omi
   script: [local('lua/post-file.lua'), token, String(size)],
 })
 
-/** The cases of durable small uploads: raw files against the bare loop of files, and forms. `scratch` is a directory. */
+/** The cases of durable uploads of a size: raw files against the bare loop of files, and forms. `scratch` is a directory. */
 export function smallUploads(
   subject: Subject,
+  { name, size, formFiles }: (typeof smallSizes)[number],
   { token, scratch, seconds }: { readonly token: string; readonly scratch: string; readonly seconds: number },
 ) {
   let loops = 0
-  const rawFiles = (name: string, size: number) => [
+  const rawFiles = [
     {
       id: `${name} in the loop`,
-      run: () => durableLoop(join(scratch, `loop-${loops++}`), size, seconds),
+      run: () => durableLoop(join(scratch, `loop-${size}-${loops++}`), size, seconds),
     },
     {
       id: `${name} uploads`,
@@ -35,20 +40,18 @@ export function smallUploads(
       },
     },
   ]
-  const script = [local('lua/post-form.lua'), token, String(formFiles), String(tiny)]
-  return [
-    ...rawFiles('10 kB', small),
-    ...rawFiles('2 kB', tiny),
-    {
-      id: `2 kB, ${formFiles} files in a form`,
-      run: async () => {
-        const form = await measure(subject, '/', { connections: 8, script, seconds })
-        const perSecond = form.perSecond * formFiles
-        const cpuPerRequest = form.cpuPerRequest / formFiles
-        return { ...form, perSecond, cpuPerRequest, bytesPerSecond: perSecond * tiny }
-      },
+  if (formFiles === 0) return rawFiles
+  const script = [local('lua/post-form.lua'), token, String(formFiles), String(size)]
+  const forms = {
+    id: `${name}, ${formFiles} files in a form`,
+    run: async () => {
+      const form = await measure(subject, '/', { connections: 8, script, seconds })
+      const perSecond = form.perSecond * formFiles
+      const cpuPerRequest = form.cpuPerRequest / formFiles
+      return { ...form, perSecond, cpuPerRequest, bytesPerSecond: perSecond * size }
     },
-  ]
+  }
+  return [...rawFiles, forms]
 }
 
 async function durableLoop(directory: string, size: number, seconds: number): Promise<Measure> {

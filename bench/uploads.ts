@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { type Bucket, fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
-import { small, smallUploads, uploading } from './small-uploads.ts'
+import { small, smallSizes, smallUploads, uploading } from './small-uploads.ts'
 import { type Measure, measure, runPinned, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
 import { yardstickThreads } from './yardsticks/threads.ts'
@@ -65,23 +65,21 @@ export async function benchUploads(
     }
 
     report('durable small uploads')
-    let ours = await started(startMediabucket(data))
-    const durable = await runInTurn(
-      smallUploads(ours, { token: bucket.token, scratch, seconds: extent.seconds }).map(({ id, run }) => ({
-        id,
-        run: afterSync(run),
-      })),
-      extent.rounds,
-      report,
-    )
-    await stop(ours)
+    const durable: Row[] = []
+    // Each size in an empty directory, and in rounds of its own: the sizes are not compared, and the names of one are indexed during the other.
+    for (const size of smallSizes) {
+      const directory = join(scratch, `data-${size.size}`)
+      const [filled] = await fillBuckets(directory, [{ bucket: 'uploads', items: 1 }])
+      if (!filled) throw new Error('no bucket')
+      const storing = await started(startMediabucket(directory))
+      const cases = smallUploads(storing, size, { token: filled.token, scratch, seconds: extent.seconds })
+      const synced = cases.map(({ id, run }) => ({ id, run: afterSync(run) }))
+      durable.push(...(await runInTurn(synced, extent.rounds, report)))
+      await stop(storing)
+    }
 
     report('large uploads')
-    // In an empty directory, because the names of the small files are still being indexed, which uses memory.
-    const empty = join(scratch, 'empty')
-    const [receiving] = await fillBuckets(empty, [{ bucket: 'uploads', items: 1 }])
-    if (!receiving) throw new Error('no bucket')
-    ours = await started(startMediabucket(empty))
+    let ours = await started(startMediabucket(data))
     const receiver = await started(
       startSubject(
         'receiver',
@@ -94,12 +92,12 @@ export async function benchUploads(
     const rssGrowth = { raw: 0, multipart: 0, tus: 0 }
     const large = await runInTurn(
       [
-        { id: 'receiver', run: afterSync(() => sendFile('bare', receiver, receiving, extent.large)) },
+        { id: 'receiver', run: afterSync(() => sendFile('bare', receiver, bucket, extent.large)) },
         ...(['raw', 'multipart', 'tus'] as const).map((form) => ({
           id: form,
           run: afterSync(async () => {
             ours.resetPeak()
-            const measured = await sendFile(form, ours, receiving, extent.large)
+            const measured = await sendFile(form, ours, bucket, extent.large)
             rssGrowth[form] = Math.max(rssGrowth[form], ours.peakRss() - fresh)
             return measured
           }),
