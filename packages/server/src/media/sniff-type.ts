@@ -16,19 +16,26 @@ export interface SniffedType {
 /** Milliseconds. Each scan of the library is bounded; this limits the time on a slow disk or store. */
 const sniffTimeout = 2_000
 
-const signatureTest = createSignatureTest()
+const hasSignature = await createSignatureTest()
 
 /**
- * The type of the bytes; null if no signature matches. Reads the whole file only where its head may not be enough. If the
- * parser fails, the type is unknown. If the bytes cannot be read in time, returns the type of the head, or with `isRequired` throws Fault
- * `overloaded`.
+ * The type of the bytes; null if no signature matches, at once for most small files of such types. Reads the whole file only where its head
+ * may not be enough. If the parser fails, the type is unknown. If the bytes cannot be read in time, resolves with the type of the head, or
+ * with `isRequired` rejects with Fault `overloaded`.
  */
-export async function sniffType(
+export function sniffType(
   blobs: Pick<BlobStore, 'peek'>,
   file: ReceivedFile,
-  { isRequired = false } = {},
+  options: { readonly isRequired?: boolean } = {},
+): Promise<SniffedType | null> | null {
+  return 'bytes' in file && !hasSignature(file.bytes) ? null : sniffSigned(blobs, file, options)
+}
+
+async function sniffSigned(
+  blobs: Pick<BlobStore, 'peek'>,
+  file: ReceivedFile,
+  { isRequired = false },
 ): Promise<SniffedType | null> {
-  if ('bytes' in file && !(await signatureTest)(file.bytes)) return null
   const byHead = await orNull(new SignatureParser().fromBuffer(file.head))
   if (byHead !== null && isTextWithSignature(byHead.mime, file.head)) return null
   if ('bytes' in file || file.size === file.head.byteLength) return byHead

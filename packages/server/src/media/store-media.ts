@@ -83,7 +83,6 @@ export function storeMediaOperation(
     }
     async function receiveOne({ body, filename, declaredType }: IncomingFile): Promise<void> {
       const [whole, source] = body instanceof Uint8Array ? [body, [body]] : [null, body]
-      await reservation.hold({ items: arrivals.length + 1, bytes: bytes + (whole?.byteLength ?? 0) })
       const id = newId()
       const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
       if (inMemory) bytes += inMemory.size
@@ -100,7 +99,10 @@ export function storeMediaOperation(
     }
     try {
       await reservation.hold({ items: 1, bytes: declaredBytes })
-      for await (const group of files) for (const file of group) await receiveOne(file)
+      for await (const group of files) {
+        await reservation.hold({ items: arrivals.length + group.length, bytes: bytes + arrivedBytes(group) })
+        for (const file of group) await receiveOne(file)
+      }
     } catch (error) {
       await blobs.discard(blobsOf(received))
       throw error
@@ -124,3 +126,7 @@ export function storeMediaOperation(
     }
   }
 }
+
+/** The bytes of the files that have arrived completely. */
+const arrivedBytes = (files: readonly IncomingFile[]): number =>
+  files.reduce((sum, { body }) => sum + (body instanceof Uint8Array ? body.byteLength : 0), 0)

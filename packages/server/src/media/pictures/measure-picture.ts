@@ -4,8 +4,8 @@ import type { ReceivedFile } from '../receive-files.ts'
 import { type PictureSize, type PictureSource, sourceOf } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
 
-/** The displayed width and height of a received picture; null if unknown. Never throws. */
-export type MeasurePicture = (file: ReceivedFile, contentType: string) => Promise<PictureSize | null>
+/** The displayed width and height of a received picture; null if unknown, at once if it is no picture. Never throws. */
+export type MeasurePicture = (file: ReceivedFile, contentType: string) => Promise<PictureSize | null> | null
 
 /** Bytes from the start of a picture that usually have its header. */
 const headerLength = 262_144
@@ -20,8 +20,7 @@ export function measurePictureOperation(parts: {
     return result.outcome === 'measured' ? result.size : null
   }
 
-  return async (file, contentType) => {
-    if (!isDecoded(contentType)) return null
+  async function measureFile(file: ReceivedFile): Promise<PictureSize | null> {
     try {
       if ('bytes' in file) return await measure(file.bytes)
       for (const length of [headerLength, Number.POSITIVE_INFINITY]) {
@@ -39,4 +38,6 @@ export function measurePictureOperation(parts: {
       return null
     }
   }
+
+  return (file, contentType) => (isDecoded(contentType) ? measureFile(file) : null)
 }
