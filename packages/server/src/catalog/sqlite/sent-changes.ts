@@ -5,9 +5,8 @@ import type { Change } from '../changes.ts'
 import type { NewMedia } from '../records.ts'
 
 /** A change as the writer thread receives it. */
-export interface SentChange {
-  /** Without items if `items` is not null. */
-  readonly change: Change
+export interface SentChange extends Change {
+  /** The items of its input, which are left out there; null if the input has no list of items. */
   readonly items: SentItems | null
 }
 
@@ -50,15 +49,14 @@ export function toSent(change: Change): {
 } {
   const { kind, input } = change
   if (input === null || !('items' in input))
-    return { sent: { change, items: null }, transfer: buffersOf(input) }
+    return { sent: { kind, input, items: null }, transfer: buffersOf(input) }
   const items = toRows(input.items)
-  return { sent: { change: { kind, input: { ...input, items: [] } }, items }, transfer: items.contents }
+  return { sent: { kind, input: { ...input, items: [] }, items }, transfer: items.contents }
 }
 
 /** The change that was sent. */
-export function fromSent({ change, items }: SentChange): Change {
-  const { kind, input } = change
-  if (items === null || input === null || !('items' in input)) return change
+export function fromSent({ kind, input, items }: SentChange): Change {
+  if (items === null || input === null || !('items' in input)) return { kind, input }
   return { kind, input: { ...input, items: items.rows.map((row) => fromRow(row, items)) } }
 }
 
