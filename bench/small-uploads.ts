@@ -10,8 +10,8 @@ const tiny = 2_000
 
 /** The sizes whose uploads are measured. Files of the second one are also sent in forms. */
 export const smallSizes = [
-  { name: '10 kB', size: small, formFiles: 0 },
-  { name: '2 kB', size: tiny, formFiles: 100 },
+  { name: '10 kB', bytes: small, formFiles: 0 },
+  { name: '2 kB', bytes: tiny, formFiles: 100 },
 ] as const
 
 /** Uploads of one raw file after the other on each connection. */
@@ -23,32 +23,32 @@ export const uploading = (connections: number, size: number, token: string): Omi
 /** The cases of durable uploads of a size: raw files against the bare loop of files, and forms. `scratch` is a directory. */
 export function smallUploads(
   subject: Subject,
-  { name, size, formFiles }: (typeof smallSizes)[number],
+  { name, bytes, formFiles }: (typeof smallSizes)[number],
   { token, scratch, seconds }: { readonly token: string; readonly scratch: string; readonly seconds: number },
 ) {
   let loops = 0
   const rawFiles = [
     {
       id: `${name} in the loop`,
-      run: () => durableLoop(join(scratch, `loop-${size}-${loops++}`), size, seconds),
+      run: () => durableLoop(join(scratch, `loop-${bytes}-${loops++}`), bytes, seconds),
     },
     {
       id: `${name} uploads`,
       run: async () => {
-        const measured = await measure(subject, '/', { ...uploading(32, size, token), seconds })
-        return { ...measured, bytesPerSecond: measured.perSecond * size }
+        const measured = await measure(subject, '/', { ...uploading(32, bytes, token), seconds })
+        return { ...measured, bytesPerSecond: measured.perSecond * bytes }
       },
     },
   ]
   if (formFiles === 0) return rawFiles
-  const script = [local('lua/post-form.lua'), token, String(formFiles), String(size)]
+  const script = [local('lua/post-form.lua'), token, String(formFiles), String(bytes)]
   const forms = {
     id: `${name}, ${formFiles} files in a form`,
     run: async () => {
       const form = await measure(subject, '/', { connections: 8, script, seconds })
       const perSecond = form.perSecond * formFiles
       const cpuPerRequest = form.cpuPerRequest / formFiles
-      return { ...form, perSecond, cpuPerRequest, bytesPerSecond: perSecond * size }
+      return { ...form, perSecond, cpuPerRequest, bytesPerSecond: perSecond * bytes }
     },
   }
   return [...rawFiles, forms]

@@ -68,7 +68,7 @@ export async function benchUploads(
     const durable: Row[] = []
     // Each size in an empty directory, and in rounds of its own: the sizes are not compared, and the names of one are indexed during the other.
     for (const size of smallSizes) {
-      const directory = join(scratch, `data-${size.size}`)
+      const directory = join(scratch, `data-${size.bytes}`)
       const [filled] = await fillBuckets(directory, [{ bucket: 'uploads', items: 1 }])
       if (!filled) throw new Error('no bucket')
       const storing = await started(startMediabucket(directory))

@@ -41,9 +41,9 @@ export async function newItem(
   },
 ): Promise<{ readonly item: NewMedia; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(given.filename)
-  // The results of most small files are here at once. To await them would take 3 % of the time of such a file in a form.
-  // With another type, the file would be stored with its metadata.
+  // Required where metadata are removed: with another type, the file would be stored with its metadata.
   const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })
+  // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
   const sniffed = sniffing && (await sniffing)
   const type = storedType({ sniffed, declared: given.declaredType, filename })
   // A RAW file that is detected as TIFF is stored as it is sent.

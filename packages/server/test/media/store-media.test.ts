@@ -248,4 +248,24 @@ describe('U2: all or none', () => {
     expect(rows).toHaveLength(1)
     for (const { id } of rows) expect(await readBytes(media.blobs, id)).toEqual(bytes)
   })
+
+  test.each([{ maxItems: 2 }, { maxBytes: 5 }])(
+    'Q2 files that arrive together and exceed a quota of %o are refused before more are read',
+    async (quota) => {
+      await using media = await temporaryMedia(undefined, 100)
+      const bucketId = await media.bucket('default')
+      await media.catalog.setBucket('default', quota)
+      const whole = () => ({ body: Buffer.from('ab'), filename: null, declaredType: null })
+      let requested = 0
+      async function* groups() {
+        for (const group of [[whole(), whole(), whole()], [whole()]]) {
+          requested += 1
+          yield group
+        }
+      }
+      await expect(storing(media)(bucketId, groups())).rejects.toMatchObject({ code: 'quota-exceeded' })
+      expect(requested).toBe(1)
+      await expectNothing(media)
+    },
+  )
 })
