@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { globSync } from 'node:fs'
+import { copyFile, mkdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { read, root } from '../architecture/sources.ts'
@@ -55,6 +56,23 @@ test('npm install prints no warnings about the engines of packages, and records 
   await copyFile(join(root, '.npmrc'), join(directory.path, '.npmrc'))
   expect(await install()).toBe('')
   expect(read('package-lock.json')).not.toContain('"resolved": "http')
+})
+
+// npm 10 and npm 11 compute a lock file differently; a clone that either changes cannot be updated with git pull.
+test.each([
+  ['npm of this machine', ['npm']],
+  ['npm 10', ['npm', 'exec', '--yes', '--package=npm@10', '--', 'npm']],
+])('%s leaves the lock file as it is committed', async (_, [npm = '', ...start]) => {
+  await using directory = await temporaryDirectory()
+  const manifests = ['package.json', ...globSync('packages/*/package.json', { cwd: root })]
+  for (const file of [...manifests, '.npmrc', 'package-lock.json']) {
+    await mkdir(dirname(join(directory.path, file)), { recursive: true })
+    await copyFile(join(root, file), join(directory.path, file))
+  }
+  // A complete lock file needs no registry.
+  const install = ['install', '--package-lock-only', '--offline', '--ignore-scripts', '--no-audit']
+  await run(npm, [...start, ...install], { cwd: directory.path })
+  expect(await readFile(join(directory.path, 'package-lock.json'), 'utf8')).toBe(read('package-lock.json'))
 })
 
 test('every platform gets the same Node.js, which the container uses too; the API of the oldest one is type-checked', async () => {
