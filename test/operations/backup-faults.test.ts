@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
-import { listAll, outcome } from '../harness/upkeep.ts'
+import { fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 /** Loaded before a command: every read of these files fails with EIO, as on a disk with a bad block. */
@@ -123,3 +125,83 @@ async function expectRestored(
     await expectProblem(response, 500, 'bytes-missing')
   }
 }
+
+/** Changes the rows of a backup, as somebody who can write to its disk. */
+async function tamper(backup: string, sql: string): Promise<void> {
+  const marker = join(backup, 'backup.json')
+  const content = JSON.parse(await readFile(marker, 'utf8'))
+  const rows = join(backup, content.finished.snapshot, 'catalog.db')
+  const db = new DatabaseSync(rows)
+  db.exec(sql)
+  db.close()
+  const sha256 = createHash('sha256')
+    .update(await readFile(rows))
+    .digest('hex')
+  await writeFile(marker, JSON.stringify({ ...content, finished: { ...content.finished, sha256 } }))
+}
+
+test('F8, B8 rows of a tampered backup whose ids are paths: nothing outside is written or removed, and all commands report them', async () => {
+  await using directory = await temporaryDirectory()
+  const at = (...names: string[]) => join(directory.path, ...names)
+  // From `from/backup/blobs/..`, the id leads to `outside`, and from `to/data/restoring/blobs/..` to `to/outside`.
+  const id = '../../outside'
+  await mkdir(at('from'))
+  await using server = await startServer(onDisk)
+  const [tampered, sound] = [await upload(server, 'tampered'), await upload(server, 'sound')]
+  await server.command('backup', at('from', 'backup'))
+  await server.stop()
+  await rename(blobPath({ ...server, data: at('from', 'backup') }, tampered.id), at('outside'))
+  await tamper(at('from', 'backup'), `UPDATE media SET id = '${id}' WHERE id = '${tampered.id}'`)
+  await mkdir(at('to'))
+  await writeFile(at('to', 'outside'), 'precious')
+  const unharmed = async () => {
+    expect(await readFile(at('outside'), 'utf8')).toBe('tampered')
+    expect(await readFile(at('to', 'outside'), 'utf8')).toBe('precious')
+  }
+
+  const data = at('to', 'data')
+  const report = `  ${id} malformed: the row has an id that the service did not create\n`
+  expect(await outcome(['restore', at('from', 'backup')], data)).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining(report),
+  })
+  await unharmed()
+  // What a restore removes, and a copied data directory has.
+  const db = new DatabaseSync(join(data, 'catalog.db'))
+  db.exec(`INSERT INTO tombstones VALUES ('${id}');
+    INSERT INTO intents VALUES ('../${id}', 0);
+    INSERT INTO uploads (id, bucket_id, length, received, media_id, expires_at) VALUES ('${id}', 1, 3, 3, '${sound.id}', 1);
+    INSERT INTO uploads (id, bucket_id, length, received, media_id, expires_at) VALUES ('up', 1, 3, 3, '../../to/outside', 1);
+    UPDATE buckets SET reserved_items = 2, reserved_bytes = 6`)
+  db.close()
+  expect(await fsck(data)).toMatchObject({ code: 1, found: { 'id-malformed': [5, 0] } })
+  {
+    await using later = await startServer(onDisk, data)
+    expect(await listAll(later, `Bearer ${server.token}`)).toHaveLength(2)
+    expect(await (await fetch(`${later.url}/media/${sound.id}`)).text()).toBe('sound')
+  }
+  await unharmed()
+  expect((await outcome(['migrate', '--to', at('to', 'other')], data)).stdout).toContain(report)
+  expect((await outcome(['backup', at('to', 'again')], data)).stdout).toContain(report)
+  expect(await fsck(data, '--repair')).toMatchObject({
+    code: 1,
+    found: { 'id-malformed': [expect.any(Number), expect.any(Number)] },
+  })
+  expect(await outcome(['bucket', 'delete', 'default', '--yes'], data)).toMatchObject({ code: 0 })
+  expect(await fsck(data, '--repair')).toMatchObject({ code: 0 })
+  await unharmed()
+})
+
+test('F7 a link at the temporary name of backup.json is not followed', async () => {
+  await using directory = await temporaryDirectory()
+  const [to, target] = [join(directory.path, 'backup'), join(directory.path, 'precious')]
+  await writeFile(target, 'precious')
+  await using server = await startServer()
+  await server.command('backup', to)
+  await symlink(target, join(to, 'backup.json.new'))
+  await server.command('backup', to)
+  expect([await readFile(target, 'utf8'), (await readdir(to)).includes('backup.json.new')]).toEqual([
+    'precious',
+    false,
+  ])
+})

@@ -14,7 +14,7 @@ import { type Finding, findingKinds } from '../upkeep/findings.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
-import { formatSize } from './client/terminal-text.ts'
+import { formatSize, printableText } from './client/terminal-text.ts'
 import { type Command, UsageError } from './command.ts'
 import { requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
@@ -140,7 +140,7 @@ function* findingLines({ code, isFault, count, repaired, subjects }: Finding): G
   yield ''
   yield `${title}: ${count}${repaired > 0 ? `, ${repaired} of them repaired` : ''} [${code}]`
   if (!isFault) return
-  for (const subject of subjects.slice(0, listed)) yield `  ${subject}`
+  for (const subject of subjects.slice(0, listed)) yield `  ${printableText(subject)}`
   if (count > listed) yield `  and ${count - listed} more; --json lists them`
   if (repaired < count) yield `  → ${cure}`
 }

@@ -16,8 +16,23 @@ export const maxIds = 500
 
 export const newMediaId = (): MediaId => randomBase32(shardLength + secretLength) as MediaId
 
-/** The part of an id that names the directory of its bytes. */
-export const shardOf = (id: MediaId): string => id.slice(0, shardLength)
+/** A row has an id that no service created: something else has changed the catalog. It must not become a path or a key. */
+export class MalformedId extends Error {
+  override readonly name = 'MalformedId'
+
+  constructor(id: string) {
+    super(`${JSON.stringify(id)} is not an id that the service creates`)
+  }
+}
+
+/** Call it wherever an id becomes a path or a key: ids of rows are not validated when they are read. Throws MalformedId. */
+export function requireMediaId(id: MediaId): MediaId {
+  if (!isMediaId(id)) throw new MalformedId(id)
+  return id
+}
+
+/** The part of an id that names the directory of its bytes. Throws MalformedId. */
+export const shardOf = (id: MediaId): string => requireMediaId(id).slice(0, shardLength)
 
 /** Milliseconds for which new ids share a shard. */
 const shardTime = 20

@@ -1,4 +1,5 @@
 import { base32Alphabet, randomBase32 } from './base32.ts'
+import { MalformedId } from './media-id.ts'
 
 declare const brand: unique symbol
 /** The id of a resumable upload: 26 characters of lower-case base32, 130 random bits. */
@@ -11,3 +12,9 @@ export const newUploadId = (): UploadId => randomBase32(length) as UploadId
 
 /** Validates every upload id that a user sends. A valid id is safe as a file name and in a URL. */
 export const isUploadId = (text: string): text is UploadId => shape.test(text)
+
+/** As requireMediaId. */
+export function requireUploadId(id: UploadId): UploadId {
+  if (!isUploadId(id)) throw new MalformedId(id)
+  return id
+}

@@ -1,5 +1,8 @@
-import { open, readFile, rename } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
 /** Syncs a file or a directory. */
 export async function syncPath(path: string): Promise<void> {
@@ -11,9 +14,14 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
+/** Creates a file that must not exist. Never writes through a link, whose target may be any file of this user. */
+export const createFile = (path: string) => open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+
 /** Replaces the whole file atomically: readers, and a start after a power failure, find the old text or the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w', 0o600)
+  // What an interrupted call has left, or a link that somebody else has put there.
+  await rm(`${path}.new`, { force: true })
+  const file = await createFile(`${path}.new`)
   try {
     await file.writeFile(text)
     await file.sync()

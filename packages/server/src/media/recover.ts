@@ -1,6 +1,7 @@
 import type { BlobRecovery, BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { MediaId } from '../core/media-id.ts'
+import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { isUploadId } from '../core/upload-id.ts'
 import { deleteBlobs } from './deletion/delete-blobs.ts'
 
 interface Leftover {
@@ -75,7 +76,10 @@ async function rewindUploads(
   { catalog }: Parameters<typeof recover>[0],
   recovery: BlobRecovery,
 ): Promise<number> {
-  const uploads = await catalog.unfinishedUploads()
+  // Rows that the service did not write have no bytes. They expire.
+  const uploads = (await catalog.unfinishedUploads()).filter(
+    ({ id, mediaId }) => isUploadId(id) && isMediaId(mediaId),
+  )
   const short = await recovery.matchUploads(uploads)
   for (const { id, offset, expiresAt } of uploads) {
     const size = short.get(id)

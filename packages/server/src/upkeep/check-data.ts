@@ -2,10 +2,24 @@ import type { BlobAudit } from '../blobs/audit.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { isUploadId } from '../core/upload-id.ts'
 import { checkContents } from './check-contents.ts'
 import { checkItems } from './check-items.ts'
 import { checkOrphans, type Quiescence } from './check-orphans.ts'
-import { createFindings, type Finding } from './findings.ts'
+import { createFindings, type Finding, type Findings } from './findings.ts'
+
+type CheckedCatalog = Pick<
+  Catalog,
+  | 'media'
+  | 'tombstones'
+  | 'clearTombstones'
+  | 'intents'
+  | 'clearIntents'
+  | 'upload'
+  | 'unfinishedUploads'
+  | 'removeUpload'
+>
 
 export interface DataReport {
   readonly items: number
@@ -22,7 +36,7 @@ export interface DataReport {
  * only in a transaction that has checked them again, and moves unknown files instead of removing them.
  */
 export async function checkData(parts: {
-  readonly catalog: Pick<Catalog, 'media' | 'tombstones' | 'clearTombstones' | 'intents' | 'upload'>
+  readonly catalog: CheckedCatalog
   readonly audit: CatalogAudit
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
@@ -45,6 +59,7 @@ export async function checkData(parts: {
     findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
     if (repair) findings.repaired(`bucket-${what}-wrong`)
   }
+  await checkIds(parts.catalog, findings, repair)
   await checkContents({ ...parts, findings })
   const { items } = await audit.count()
   let done = 0
@@ -54,4 +69,25 @@ export async function checkData(parts: {
   const all = findings.all()
   const isClean = all.every(({ isFault, count, repaired }) => !isFault || count === repaired)
   return { ...checked, findings: all, serverRuns, isClean }
+}
+
+/** Reports deletions and uploads whose ids the service did not create. They have no bytes, so a repair only removes their rows. */
+async function checkIds(catalog: CheckedCatalog, findings: Findings, repair: boolean): Promise<void> {
+  async function check<Id extends string>(
+    what: string,
+    ids: readonly Id[],
+    remove: (ids: readonly Id[]) => Promise<unknown>,
+  ): Promise<void> {
+    for (const id of ids) findings.add('id-malformed', `${what} ${JSON.stringify(id)}`)
+    if (!repair || ids.length === 0) return
+    await remove(ids)
+    findings.repaired('id-malformed', ids.length)
+  }
+  const malformed = (ids: readonly MediaId[]) => ids.filter((id) => !isMediaId(id))
+  await check('deletion', malformed(await catalog.tombstones()), (ids) => catalog.clearTombstones(ids))
+  await check('intent', malformed(await catalog.intents()), (ids) => catalog.clearIntents(ids))
+  const uploads = (await catalog.unfinishedUploads())
+    .filter(({ id, mediaId }) => !isUploadId(id) || !isMediaId(mediaId))
+    .map(({ id }) => id)
+  await check('upload', uploads, (ids) => Promise.all(ids.map((id) => catalog.removeUpload(id))))
 }

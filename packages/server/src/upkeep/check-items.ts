@@ -3,6 +3,7 @@ import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/aud
 import type { Catalog } from '../catalog/catalog.ts'
 import { errorCode } from '../core/error-code.ts'
 import { Fault } from '../core/fault.ts'
+import { isMediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { FindingCode, Findings } from './findings.ts'
 import { hashBlob } from './hashes.ts'
@@ -43,7 +44,15 @@ export async function checkItems(parts: {
     return Buffer.compare(await hashBlob(blob), item.sha256) === 0 ? 'intact' : 'hash-wrong'
   }
 
+  /** Such an id must not become a path. */
+  function reportMalformed(item: AuditedItem): void {
+    items += 1
+    findings.add('id-malformed', `item ${JSON.stringify(item.id)}`)
+    onItem()
+  }
+
   async function checkItem(item: AuditedItem): Promise<void> {
+    if (!isMediaId(item.id)) return reportMalformed(item)
     const verdict = await checkBytes(item).catch((error: unknown) => {
       // Other errors, such as those of the catalog, are not findings about this item.
       if (isUnreadable(error)) return 'bytes-unreadable' as const

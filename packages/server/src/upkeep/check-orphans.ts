@@ -2,7 +2,7 @@ import type { BlobAudit, BlobEntry } from '../blobs/audit.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { MediaId } from '../core/media-id.ts'
+import { isMediaId, type MediaId } from '../core/media-id.ts'
 import { deleteBlobs } from '../media/deletion/delete-blobs.ts'
 import type { FindingCode, Findings } from './findings.ts'
 
@@ -43,7 +43,7 @@ export async function checkOrphans(parts: Parts): Promise<boolean | null> {
   const { catalog, blobAudit, quiescence } = parts
   const candidates: BlobEntry[] = []
   for await (const batch of batches(blobAudit.entries())) candidates.push(...(await orphansOf(parts, batch)))
-  const tombstones = new Set(await catalog.tombstones())
+  const tombstones = new Set((await catalog.tombstones()).filter(isMediaId))
   if (candidates.length === 0 && tombstones.size === 0) return null
 
   const lock = quiescence.lock()

@@ -2,7 +2,7 @@ import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/audit.ts'
 import { Fault } from '../core/fault.ts'
-import type { MediaId } from '../core/media-id.ts'
+import { isMediaId, type MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { CopyFault } from './copy-faults.ts'
 import type { FaultyItem } from './faulty-items.ts'
@@ -87,10 +87,12 @@ export async function copyBlobs(parts: {
   }
 
   async function copyItem(item: AuditedItem): Promise<void> {
+    const { id, sha256 } = item
+    let what: CopyFault | null = null
+    if (!isMediaId(id)) what = 'malformed'
     // Seeded items have no bytes.
-    const { sha256 } = item
-    const what = sha256 === null ? null : await copy({ ...item, sha256 })
-    if (what !== null) faulty.push({ id: item.id, what })
+    else if (sha256 !== null) what = await copy({ ...item, sha256 })
+    if (what !== null) faulty.push({ id, what })
     items += 1
     onItem(item)
   }

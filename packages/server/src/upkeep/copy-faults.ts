@@ -4,6 +4,7 @@ export const copyFaults = {
   changed: 'the bytes are not those that were uploaded',
   unreadable: 'the bytes cannot be read',
   foreign: 'the path of the bytes is a link, a directory or a special file',
+  malformed: 'the row has an id that the service did not create',
   blocked: 'the path of the copy is in use by a file that no backup wrote',
 } as const
 

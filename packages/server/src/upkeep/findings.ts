@@ -19,6 +19,10 @@ export const findingKinds = {
     cure: 'Run fsck --repair.',
   },
   'bucket-ranks-wrong': { title: 'Buckets with wrong ranks', cure: 'Run fsck --repair.' },
+  'id-malformed': {
+    title: 'Rows with ids that the service did not create: something else has changed the catalog',
+    cure: 'Restore a backup that you trust. fsck --repair removes such rows of uploads and deletions, but not those of items.',
+  },
   'bytes-missing': {
     title: 'Items whose bytes are missing',
     cure: 'Copy the files back from a backup (its blobs/ has the same names), restore a backup if there is no such file, or delete the items.',

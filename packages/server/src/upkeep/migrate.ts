@@ -41,11 +41,10 @@ export async function migrate(parts: {
   if (target === null) return { bytes, items: null, faulty: bytes?.faulty ?? [] }
 
   const damaged = new Set<MediaId>(bytes?.faulty.map(({ id }) => id))
-  const { changed } = await transferRows({ source, target, damaged, onItems: onRows })
+  const found = await transferRows({ source, target, damaged, onItems: onRows })
   await requireUnchanged(source, state)
   await target.finish()
-  const known = changed.filter((id) => !damaged.has(id))
-  const faulty = [...(bytes?.faulty ?? []), ...known.map((id) => ({ id, what: 'changed' as const }))]
+  const faulty = [...(bytes?.faulty ?? []), ...found.filter(({ id }) => !damaged.has(id))]
   return { bytes, items: all, faulty }
 }
 

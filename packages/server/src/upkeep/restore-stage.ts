@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { existsSync, lstatSync } from 'node:fs'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { errorCode } from '../core/error-code.ts'
 import { createDirectories } from '../files/create-directories.ts'
-import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
+import { createFile, readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { BackupError } from './backup-error.ts'
 import type { CopyResult } from './copy-blobs.ts'
 import { FaultyItems } from './faulty-items.ts'
@@ -47,12 +48,12 @@ export async function markDirectory(data: string): Promise<void> {
   createDirectories(resolve(data))
   if (existsSync(restoreRecord(data)) || existsSync(join(data, 'catalog.db'))) return
   await requireEmpty(data, false)
-  // Opens an existing file too: another restore may have created it since the check.
-  const file = await open(restoreRecord(data), 'a', 0o600)
   try {
+    await using file = await createFile(restoreRecord(data))
     await file.sync()
-  } finally {
-    await file.close()
+  } catch (error) {
+    // Another restore may have created it since the check. A link without a target is replaced by the next record.
+    if (errorCode(error) !== 'EEXIST') throw error
   }
   await syncPath(data)
 }
@@ -70,6 +71,8 @@ export async function beginRestore(data: string, backup: string): Promise<CopyRe
     return { inCatalog: 0, ...record.result }
   }
   await requireEmpty(data, record !== null)
+  // A link: the data would be written to its target.
+  if (lstatSync(stage, { throwIfNoEntry: false })?.isSymbolicLink()) await rm(stage)
   // The interrupted restore had moved the bytes and not the rows.
   if (record !== null && !existsSync(join(stage, 'blobs')) && existsSync(join(data, 'blobs')))
     await rename(join(data, 'blobs'), join(stage, 'blobs'))

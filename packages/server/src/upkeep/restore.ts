@@ -49,7 +49,7 @@ async function restoreRows(
   const stage = stagingDirectory(data)
   const catalog = join(stage, 'catalog.db')
   for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(`${catalog}${suffix}`, { force: true })
-  await copyFile(rows, catalog, constants.COPYFILE_FICLONE)
+  await copyFile(rows, catalog, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
   const result = await fill(parts, stage, backup.items)
   await syncPath(catalog)
   await syncPath(stage)

@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto'
 import type { CatalogSource, CatalogTarget, ItemPosition, TransferredItem } from '../catalog/transfer.ts'
-import type { MediaId } from '../core/media-id.ts'
+import { isMediaId, type MediaId } from '../core/media-id.ts'
+import type { CopyFault } from './copy-faults.ts'
+import type { FaultyItem } from './faulty-items.ts'
 
 /** Items in one transaction of the target: a few megabytes at most, because each may have its bytes with it. */
 const batchLength = 64
 
 /**
  * Copies all rows of one catalog into another, empty one, which the caller finishes. Continues an interrupted copy. Marks
- * items as damaged whose ids are given, and those whose bytes in the catalog have another hash; returns the latter.
+ * items as damaged whose ids are given, those whose bytes in the catalog have another hash, and those with malformed ids; returns the latter two.
  * `onItems` receives how many items the target has. Throws TransferError if the target has other data.
  */
 export async function transferRows(parts: {
@@ -15,14 +17,15 @@ export async function transferRows(parts: {
   readonly target: CatalogTarget
   readonly damaged: ReadonlySet<MediaId>
   readonly onItems: (done: number, of: number) => void
-}): Promise<{ changed: readonly MediaId[] }> {
+}): Promise<readonly FaultyItem[]> {
   const { source, target, damaged, onItems } = parts
-  const changed: MediaId[] = []
+  const faulty: FaultyItem[] = []
 
   /** With the result of the check of its bytes. */
   function checked(item: TransferredItem): TransferredItem {
     const { id } = item.item
-    if (hasChanged(item)) changed.push(id)
+    const what = faultOf(item)
+    if (what !== null) faulty.push({ id, what })
     else if (!damaged.has(id)) return item
     return { ...item, isDamaged: true }
   }
@@ -47,8 +50,11 @@ export async function transferRows(parts: {
   await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
   await target.setKeys(await source.keys())
-  return { changed }
+  return faulty
 }
 
-const hasChanged = ({ bytes, item: { sha256 } }: TransferredItem): boolean =>
-  bytes !== null && sha256 !== null && !hash('sha256', bytes, 'buffer').equals(sha256)
+function faultOf({ bytes, item: { id, sha256 } }: TransferredItem): CopyFault | null {
+  if (!isMediaId(id)) return 'malformed'
+  const isIntact = bytes === null || sha256 === null || hash('sha256', bytes, 'buffer').equals(sha256)
+  return isIntact ? null : 'changed'
+}

@@ -6,7 +6,8 @@ import type { BlobStore, LocalBytes } from '../../src/blobs/blobs.ts'
 import type { PartialUpload } from '../../src/blobs/partial-uploads.ts'
 import { headLength, type ReceivedBlob } from '../../src/blobs/received-blob.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { MalformedId, type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import type { VariantKey } from '../../src/core/variant.ts'
 
 export interface OpenedStore extends AsyncDisposable {
   readonly store: BlobStore
@@ -207,6 +208,28 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await opened.store.discard(others)
       expect(await opened.count()).toBe(1)
     })
+
+    // The paths lead to `outside`, beside the directory of the store.
+    test.each(['../../outside', '../outside', '..', '', `${newMediaId()}/../../../outside`, 'A'.repeat(28)])(
+      'B8 the id %j of a row never becomes a path or a key',
+      async (text) => {
+        await using opened = await openStore()
+        const { store } = opened
+        const [id, key] = [text as MediaId, 'thumb-1' as VariantKey]
+        const bytes = Buffer.from('tampered')
+        const operations: readonly (() => Promise<unknown>)[] = [
+          async () => store.commit([await receiveBytes(store, bytes, id)]),
+          async () => store.open(id),
+          async () => store.remove(id),
+          async () => store.removeInterrupted(id),
+          async () => store.variants.store(id, key, bytes),
+          async () => store.variants.store(id, key, Buffer.alloc(100_000)),
+          async () => store.variants.open(id, key),
+          async () => store.variants.remove(id),
+        ]
+        for (const operation of operations) await expect(operation()).rejects.toThrow(MalformedId)
+      },
+    )
 
     test('V8 received bytes can be shared with other processes', async () => {
       await using opened = await openStore()

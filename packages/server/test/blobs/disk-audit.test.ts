@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { BlobEntry } from '../../src/blobs/audit.ts'
 import { openDiskAudit } from '../../src/blobs/disk/disk-audit.ts'
+import { openVariantRows } from '../../src/blobs/disk/variant-rows.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { describeBlobAudit } from './audit-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -75,4 +76,18 @@ test('F1 a link at the path of lost+found is not followed', async () => {
   await mkdir(join(directory, 'outside'))
   await symlink(join(directory, 'outside'), join(directory, 'lost+found'))
   await expect(audit.quarantine({ kind: 'foreign', path: 'blobs/x' })).rejects.toThrow('must be a directory')
+})
+
+test('F1 a row of variants.db whose name is a path: the database is foreign, and no file outside is moved', async () => {
+  await using opened = await openAudited()
+  const { directory, audit } = opened
+  await writeFile(join(directory, 'outside'), 'secret')
+  const rows = openVariantRows(directory)
+  rows.store(`${newMediaId()}.thumb-1/../../outside`, Buffer.from('x'))
+  rows.close()
+  const found: BlobEntry[] = []
+  for await (const one of audit.entries()) found.push(one)
+  for (const one of found) await audit.quarantine(one)
+  expect(found).toEqual([{ kind: 'foreign', path: 'variants.db' }])
+  expect(await readFile(join(directory, 'outside'), 'utf8')).toBe('secret')
 })

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { BlobStore } from '../../src/blobs/blobs.ts'
 import { PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { MalformedId, type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId, type UploadId } from '../../src/core/upload-id.ts'
 import { chunksOf, readBytes } from './blob-contract.ts'
 import { describePartialUploads, plainChunk } from './partial-upload-contract.ts'
@@ -89,4 +89,19 @@ test('R6 recovery truncates longer files, reports shorter ones, reclaims committ
   expect(await opened.store.open(committed.mediaId)).toBeNull()
   expect((await partialUploads.complete(committed.id, 1_000, committed.mediaId)).size).toBe(1_000)
   await expect(partialUploads.complete(stray.id, 1, stray.mediaId)).rejects.toThrow(PartialUploadLost)
+})
+
+test.each(['../../outside', '..', ''])('B8 the upload id %j of a row never becomes a path', async (text) => {
+  await using opened = await temporaryStore()
+  const { partialUploads } = opened.store
+  const [id, mediaId] = [text as UploadId, text as MediaId]
+  const operations: readonly (() => Promise<unknown>)[] = [
+    () => append(opened.store, id, { offset: 0, source: chunksOf(randomBytes(1)) }),
+    () => partialUploads.complete(id, 0, newMediaId()),
+    () => partialUploads.read(id, 0),
+    () => partialUploads.remove(id),
+    () => partialUploads.reclaim(id, newMediaId()),
+    () => partialUploads.reclaim(newUploadId(), mediaId),
+  ]
+  for (const operation of operations) await expect(operation()).rejects.toThrow(MalformedId)
 })

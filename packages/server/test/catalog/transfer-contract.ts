@@ -102,7 +102,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
         onItems: (done) => progress.push(done),
       })
       await target.finish()
-      changed = result.changed
+      changed = result.map(({ id }) => id)
     } finally {
       await source.close()
       await target.close()

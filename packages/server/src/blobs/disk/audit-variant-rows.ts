@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isMediaId } from '../../core/media-id.ts'
+import { isVariantKey } from '../../core/variant.ts'
 import type { BlobEntry } from '../audit.ts'
 import { createSyncedFile } from './create-synced-file.ts'
 import type { Files } from './files.ts'
@@ -12,7 +13,7 @@ const batchLength = 500
 /** The rows of `variants.db` as entries of an audit, with the paths `variants.db/<name>`. A server may be running. */
 export interface VariantRowsAudit {
   owns(path: string): boolean
-  /** A damaged database is one foreign entry. */
+  /** A database that is damaged, or has a row that the service did not write, is one foreign entry. */
   entries(): Generator<BlobEntry>
   exists(path: string): boolean
   /** Moves a row into a new file and syncs it; false if the row was removed in the meantime. */
@@ -51,8 +52,10 @@ export function auditVariantRows(directory: string, files: Files): VariantRowsAu
           const after: string = last
           const found = withRows((rows) => rows.list(after, batchLength), [])
           for (const { name, size } of found) {
-            const [id = ''] = name.split('.', 1)
-            if (isMediaId(id)) yield { kind: 'variant', id, size, path: join(variantDatabase, name) }
+            const [id = '', key = '', ...more] = name.split('.')
+            if (!isMediaId(id) || !isVariantKey(key) || more.length > 0)
+              return yield { kind: 'foreign', path: variantDatabase }
+            yield { kind: 'variant', id, size, path: join(variantDatabase, name) }
           }
           last = found.at(-1)?.name
         }

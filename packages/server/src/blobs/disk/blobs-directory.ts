@@ -5,6 +5,7 @@ import { shardOf } from '../../core/media-id.ts'
 import { createDirectories } from '../../files/create-directories.ts'
 import { replaceFile, syncPath } from '../../files/durable-files.ts'
 import type { BlobsDirectory } from '../blobs.ts'
+import { requireOwnDirectory } from './stored-file.ts'
 
 /** The file in `blobs/` that identifies the store. It is missing where the disk is not mounted, and differs on another disk. */
 export const identityName = '.identity'
@@ -26,6 +27,7 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
     readIdentity: async () => unlessMissing(() => readFileSync(file, 'utf8').trim() || null, null),
     async writeIdentity(identity) {
       createDirectories(path)
+      requireOwnDirectory(path)
       await replaceFile(file, `${identity}\n`)
       await syncPath(dirname(path))
     },

@@ -15,12 +15,13 @@ import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
 import { createEarlierIntents } from './earlier-intents.ts'
-import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { ForeignEntry } from './entry-type.ts'
 import { createFileReaders } from './file-readers.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
+import { requireOwnDirectory } from './stored-file.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 import { createVariantThread, openDirectVariants } from './variant-requests.ts'
 
@@ -206,9 +207,6 @@ async function ensureOwnDirectory(directory: string, name: string, files: Files)
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error
   }
-  if (entryTypeAt(files, path) !== 'directory')
-    throw new ForeignEntry(
-      `${path} must be a directory, not a link or a file. The service cannot protect ${name} in another place.`,
-    )
+  requireOwnDirectory(path, files)
   return path
 }

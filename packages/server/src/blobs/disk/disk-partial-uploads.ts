@@ -4,7 +4,7 @@ import { type FileHandle, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { isUploadId, type UploadId } from '../../core/upload-id.ts'
+import { isUploadId, requireUploadId, type UploadId } from '../../core/upload-id.ts'
 import type { BlobRecovery } from '../blobs.ts'
 import { createPartialUploadHashes } from '../partial-upload-hashes.ts'
 import { type PartialChunk, PartialUploadLost, type PartialUploadStore } from '../partial-uploads.ts'
@@ -32,7 +32,7 @@ export function createDiskPartialUploads(options: {
 }): PartialUploadStore & Pick<BlobRecovery, 'matchUploads'> {
   const { directory, shards, files, sync } = options
   const hashes = createPartialUploadHashes()
-  const pathOf = (id: UploadId) => join(directory, id)
+  const pathOf = (id: UploadId) => join(directory, requireUploadId(id))
 
   /** Removes the file. Returns the error to throw. */
   async function discard(id: UploadId, why: string, cause?: unknown): Promise<PartialUploadLost> {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
-import { type MediaId, shardOf } from '../../core/media-id.ts'
+import { type MediaId, requireMediaId, shardOf } from '../../core/media-id.ts'
 import type { VariantKey } from '../../core/variant.ts'
 import { isFull, isIoError, isShortage } from '../../sqlite/result-codes.ts'
 import type { VariantStore } from '../blobs.ts'
@@ -35,7 +35,7 @@ export function createDiskVariants(parts: {
   readonly inlineSize: number
 }): VariantStore {
   const { root, pictures, newTemporaryPath, files, database, readers, inlineSize } = parts
-  const nameOf = (id: MediaId, key: VariantKey) => `${id}.${key}`
+  const nameOf = (id: MediaId, key: VariantKey) => `${requireMediaId(id)}.${key}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
   const pathOf = (id: MediaId, key: VariantKey) => join(directoryOf(id), nameOf(id, key))
 
@@ -91,10 +91,11 @@ export function createDiskVariants(parts: {
     },
 
     async remove(id) {
+      const directory = directoryOf(id)
       await database.run({ kind: 'remove', id })
-      if (!(await exists(directoryOf(id)))) return
-      for (const name of await readdir(directoryOf(id)))
-        if (name.startsWith(`${id}.`)) await unlinkIfThere(files, join(directoryOf(id), name))
+      if (!(await exists(directory))) return
+      for (const name of await readdir(directory))
+        if (name.startsWith(`${id}.`)) await unlinkIfThere(files, join(directory, name))
     },
   }
 }

@@ -1,12 +1,20 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
-import { nodeFiles } from './files.ts'
+import { type Files, nodeFiles } from './files.ts'
 
 /** Where a file of the store is: at `root`/`shard`/`name`. */
 export interface StoredFile {
   readonly root: string
   readonly shard: string
   readonly name: string
+}
+
+/** Throws ForeignEntry if it is not a directory: for a directory whose content the service protects. */
+export function requireOwnDirectory(path: string, files: Pick<Files, 'lstat'> = nodeFiles): void {
+  if (entryTypeAt(files, path) !== 'directory')
+    throw new ForeignEntry(
+      `${path} must be a directory, not a link or a file. The service cannot protect ${basename(path)} in another place.`,
+    )
 }
 
 /** False if there is nothing. Throws ForeignEntry if it is not a directory. */

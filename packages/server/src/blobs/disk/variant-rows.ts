@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
@@ -47,6 +47,8 @@ const busyTimeout = 5_000
  */
 export function openVariantRows(directory: string): VariantRows {
   const path = join(directory, variantDatabase)
+  // SQLite would create the target, or change it.
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) throw new VariantsDamaged('it is a link')
   const db = new DatabaseSync(path, { returnArrays: true, timeout: busyTimeout })
   try {
     return guarded(() => prepare(db, path))

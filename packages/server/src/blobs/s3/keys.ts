@@ -1,14 +1,17 @@
-import { isMediaId, type MediaId } from '../../core/media-id.ts'
+import { isMediaId, type MediaId, requireMediaId } from '../../core/media-id.ts'
 import { isVariantKey, type VariantKey } from '../../core/variant.ts'
+
+// The functions that make keys of ids throw MalformedId.
 
 /** The object that identifies the catalog to which the bytes belong. */
 export const identityKey = (prefix: string): string => `${prefix}identity`
 
-export const blobKey = (prefix: string, id: MediaId): string => `${prefix}${id}`
+export const blobKey = (prefix: string, id: MediaId): string => `${prefix}${requireMediaId(id)}`
 
 const variantsFolder = 'variants/'
 
-export const variantFolder = (prefix: string, id: MediaId): string => `${prefix}${variantsFolder}${id}/`
+export const variantFolder = (prefix: string, id: MediaId): string =>
+  `${prefix}${variantsFolder}${requireMediaId(id)}/`
 
 export const variantObjectKey = (prefix: string, id: MediaId, key: VariantKey): string =>
   `${variantFolder(prefix, id)}${key}`

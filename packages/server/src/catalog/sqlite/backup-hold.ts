@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ExplainedError } from '../../core/explained-error.ts'
 import { isBusy, isCorrupt } from '../../sqlite/result-codes.ts'
 import { makeDirectory } from './make-directory.ts'
+import { refuseLink } from './open-errors.ts'
 
 // A backup holds an exclusive lock on `hold.db`. While it is held, the bytes of deleted items stay on the disk.
 
@@ -24,7 +25,9 @@ const holds = new Set<DatabaseSync>()
 
 const open = (directory: string, timeout: number): DatabaseSync => {
   makeDirectory(directory)
-  return new DatabaseSync(join(directory, 'hold.db'), { timeout })
+  const path = join(directory, 'hold.db')
+  refuseLink(path)
+  return new DatabaseSync(path, { timeout })
 }
 
 /**

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ExplainedError } from '../../core/explained-error.ts'
 import { isBusy } from '../../sqlite/result-codes.ts'
 import { makeDirectory } from './make-directory.ts'
-import { explainOpenError } from './open-errors.ts'
+import { explainOpenError, refuseLink } from './open-errors.ts'
 
 /** Milliseconds to wait for another process that is ending, or that fails to start at the same time. */
 const busyTimeout = 1_000
@@ -32,6 +32,7 @@ export interface DataLock {
 }
 
 function open(path: string, timeout = busyTimeout): DatabaseSync {
+  refuseLink(path)
   try {
     return new DatabaseSync(path, { timeout })
   } catch (error) {

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, lstatSync, openSync } from 'node:fs'
 import { errorCode } from '../../core/error-code.ts'
 import { ExplainedError } from '../../core/explained-error.ts'
 import { isBusy, isCorrupt, isFull, isIoError, resultCode } from '../../sqlite/result-codes.ts'
@@ -6,6 +6,12 @@ import { isBusy, isCorrupt, isFull, isIoError, resultCode } from '../../sqlite/r
 /** The data directory cannot be used; the message is one line with the path and what to do. */
 export class DataDirectoryError extends ExplainedError {
   override readonly name = 'DataDirectoryError'
+}
+
+/** SQLite would create the target of a link, or change it. For files that hold no data. Throws DataDirectoryError. */
+export function refuseLink(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw new DataDirectoryError(`${path} is a link, and its target would be changed. Remove the link.`)
 }
 
 /** Turns an error of opening a database into a DataDirectoryError; any other error is returned unchanged. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Small files that persist, one for each key, readable by the user only. */
@@ -30,7 +30,10 @@ export function stateFiles(directoryOf: () => string, report: (message: string) 
     async use(key, operation) {
       try {
         prepared ??= prepare()
-        return await operation(join(await prepared, createHash('sha256').update(key).digest('hex')))
+        const path = join(await prepared, createHash('sha256').update(key).digest('hex'))
+        // Its target would be overwritten.
+        if ((await lstat(path).catch(nullIfMissing))?.isSymbolicLink()) await rm(path)
+        return await operation(path)
       } catch (error) {
         if (!reported)
           report(

@@ -4,7 +4,8 @@ import type { BucketId } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/upload-records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
-import type { UploadId } from '../../core/upload-id.ts'
+import { isMediaId } from '../../core/media-id.ts'
+import { isUploadId, type UploadId } from '../../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'
 import type { UploadLocks } from './upload-locks.ts'
 
@@ -46,10 +47,12 @@ export async function dropUpload(
   { catalog, blobs }: Omit<RemoveUploadParts, 'locks'>,
   upload: Upload,
 ): Promise<void> {
+  // A row that the service did not write has no bytes.
+  const hasBytes = isUploadId(upload.id) && isMediaId(upload.mediaId)
   // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes.
-  if (!upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.mediaId)
+  if (hasBytes && !upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.mediaId)
   await catalog.removeUpload(upload.id)
-  await blobs.partialUploads.remove(upload.id)
+  if (hasBytes) await blobs.partialUploads.remove(upload.id)
 }
 
 /** Returns false if the item was deleted before. */
