@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
+import { root } from '../architecture/sources.ts'
 import { newToken, urlsOf } from '../client/buckets.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -64,6 +65,7 @@ async function scene(name: string) {
     proxy,
     token,
     file,
+    home,
     client: createClient({ url: server.url, token }),
     states: join(home, 'mediabucket/uploads'),
     start,
@@ -80,8 +82,10 @@ test('R6 kill -9 during a large file: the same command sends only the rest and s
   await using at = await scene('killed')
   expect(await at.stopped('SIGKILL', at.file)).toMatchObject({ signal: 'SIGKILL', stdout: '' })
 
-  const [name = '', ...others] = await readdir(at.states)
-  expect(others).toEqual([])
+  const isLock = (name: string) => name.endsWith('.lock')
+  const [name = '', ...others] = (await readdir(at.states)).toSorted((one) => (isLock(one) ? 1 : -1))
+  expect(others.map(isLock)).toEqual([true])
+  expect(await readFile(join(at.states, others[0] ?? ''), 'utf8')).not.toContain(at.token)
   const state = await stat(join(at.states, name))
   expect([state.mode & 0o777, (await stat(at.states)).mode & 0o777]).toEqual([0o600, 0o700])
   const kept = `${name} ${await readFile(join(at.states, name), 'utf8')}`
@@ -170,6 +174,48 @@ test('I2 small files of a killed run are stored once, and those deleted since ar
   // The run was complete, so the same command stores the files once more.
   expect((await at.run(...paths)).code).toBe(0)
   expect((await at.client.listPage(1)).total).toBe(9)
+})
+
+test('a second upload of the same files, or of some of them, is refused while the first is running', async () => {
+  await using at = await scene('at-once')
+  const small = join(at.directory.path, 'small.txt')
+  await writeFile(small, 'small')
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * chunkSize && bytes > 1_000_000)
+  const first = at.start(small, at.file)
+  await reached
+  const refused = {
+    code: 1,
+    stdout: '',
+    stderr: `mediabucket: another upload of these files is in progress: process ${first.child.pid}. Wait until it ends, or stop it and run the command again to continue.\n`,
+  }
+  expect(await at.run(small, at.file)).toMatchObject(refused)
+  expect(await at.run(small)).toMatchObject(refused)
+  at.proxy.cut()
+  expect((await first.exited).code).toBe(0)
+  expect((await at.client.listPage(1)).total).toBe(2)
+  expect(await readdir(at.states)).toEqual([])
+})
+
+test('kill -9 of npx ends the upload that it has started, and the same command continues it', async () => {
+  await using at = await scene('npx')
+  const small = join(at.directory.path, 'small.txt')
+  await writeFile(small, 'small')
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * chunkSize && bytes > 1_000_000)
+  const { env } = commandLine({ url: at.proxy.url, token: at.token })
+  const npx = spawn('npx', ['--no-install', 'mediabucket', 'upload', small, at.file], {
+    cwd: root,
+    env: { ...process.env, ...env, XDG_STATE_HOME: at.home },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  await reached
+  npx.kill('SIGKILL')
+  // Standard error is closed when the last process that has it ends.
+  expect(await text(npx.stderr)).toMatch(/Run the same command again to continue\.\n$/)
+  expect(await at.run(small, at.file)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('resumed at 69 %'),
+  })
+  expect((await at.client.listPage(1)).total).toBe(2)
 })
 
 test('the same file given twice becomes two items', async () => {

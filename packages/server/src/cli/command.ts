@@ -2,7 +2,13 @@ import type { Config } from '../config/config.ts'
 import { ExplainedError } from '../core/explained-error.ts'
 
 /** Exit codes that scripts can distinguish, in addition to 1 for all other failures and 2 for an invalid argument or setting. */
-export const exitCodes = { accessDenied: 3, notFound: 4, incomplete: 5, interrupted: 130 } as const
+export const exitCodes = {
+  accessDenied: 3,
+  notFound: 4,
+  incomplete: 5,
+  interrupted: 130,
+  terminated: 143,
+} as const
 
 /** Where a command writes. */
 export interface CommandOutput {

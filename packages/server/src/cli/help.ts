@@ -16,6 +16,7 @@ const exitCodeRows: readonly (readonly [string, string])[] = [
     'the backup, restore or migration is complete except for the bytes of the reported items',
   ],
   [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
+  [`${exitCodes.terminated}`, 'ended by SIGTERM, or with the npm or npx that runs the command'],
 ]
 
 /** The text of `mediabucket help`. */

@@ -2,8 +2,8 @@ import { extname } from 'node:path'
 import { banner } from './banner.ts'
 import { type Command, UsageError } from './command.ts'
 import { handleSignals, skippedSignals } from './handle-signals.ts'
+import { watchNpm } from './processes.ts'
 import { lowerWorkerPriority } from './thread-priorities.ts'
-import { watchNpm } from './watch-npm.ts'
 
 /** The reason why the service stops, for the log. */
 type Cause = Readonly<{ signal?: string; cause?: string }>

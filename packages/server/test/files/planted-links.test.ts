@@ -6,8 +6,7 @@ import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
 import { openServerVariants } from '../../src/blobs/disk/variant-database.ts'
 import { acquireBackupHold, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { acquireDataLock, acquireWorkerLock } from '../../src/catalog/sqlite/data-lock.ts'
-import { stateFiles } from '../../src/cli/client/state-files.ts'
-import { uploadStates } from '../../src/cli/client/upload-states.ts'
+import { stateFiles, uploadStates } from '../../src/cli/client/upload-state.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { openBackupDirectory } from '../../src/upkeep/backup-directory.ts'
 import { beginRestore, markDirectory } from '../../src/upkeep/restore-stage.ts'
@@ -38,10 +37,7 @@ async function continueRestore(directory: string): Promise<void> {
 }
 
 async function storeState(directory: string): Promise<void> {
-  const files = stateFiles(
-    () => directory,
-    () => undefined,
-  )
+  const files = stateFiles(directory, () => undefined)
   await uploadStates(files).set('key', 'upload')
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
 import { type ClientCommand, type CommandOutput, exitCodes, UsageError } from '../command.ts'
+import { watchNpm } from '../processes.ts'
 import { clientSettings, readClientSettings } from './client-settings.ts'
 import { explainClientError } from './explain-client-error.ts'
 import { type Output, standardOutput } from './output.ts'
@@ -14,7 +15,7 @@ export interface ClientContext {
   readonly output: Output
   /** For messages, which people read. */
   readonly report: CommandOutput['report']
-  /** Aborted by Ctrl-C. */
+  /** Aborted by Ctrl-C, SIGTERM, and the end of the npm or npx that runs the command. */
   readonly interrupted: AbortSignal
   /** Null for an unexpected error. */
   readonly explain: (error: unknown) => ReturnType<typeof explainClientError>
@@ -39,10 +40,7 @@ export function clientCommand<Arguments>(command: {
       const parsed = read(args)
       const settings = readClientSettings()
       const explain = (error: unknown) => explainClientError(error, settings.url, target?.(parsed) ?? null)
-      const interrupt = new AbortController()
-      const stop = () => interrupt.abort()
-      // Once: a second Ctrl-C ends the process at once.
-      process.once('SIGINT', stop)
+      const interrupt = interruption()
       const output = standardOutput()
       try {
         const client = await connect(settings, report)
@@ -56,11 +54,34 @@ export function clientCommand<Arguments>(command: {
         }
         await run(parsed, context)
       } catch (error) {
-        if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted
+        if (interrupt.signal.aborted) process.exitCode = interrupt.exitCode()
         else if (!output.closed.aborted) throw explain(error) ?? error
       } finally {
-        process.removeListener('SIGINT', stop)
+        interrupt.end()
       }
+    },
+  }
+}
+
+function interruption() {
+  const controller = new AbortController()
+  let exitCode: number = exitCodes.interrupted
+  const stop = (code: number) => {
+    exitCode = code
+    controller.abort()
+  }
+  const onInterrupt = () => stop(exitCodes.interrupted)
+  const onTerminate = () => stop(exitCodes.terminated)
+  // Once: a second signal ends the process at once.
+  process.once('SIGINT', onInterrupt)
+  process.once('SIGTERM', onTerminate)
+  watchNpm(onTerminate)
+  return {
+    signal: controller.signal,
+    exitCode: () => exitCode,
+    end() {
+      process.removeListener('SIGINT', onInterrupt)
+      process.removeListener('SIGTERM', onTerminate)
     },
   }
 }

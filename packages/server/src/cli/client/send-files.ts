@@ -8,8 +8,7 @@ import type { LocalFault } from './local-files.ts'
 import { createProgressBars, type Progress } from './progress-bars.ts'
 import { type Result, smallUploads } from './small-uploads.ts'
 import { printableText } from './terminal-text.ts'
-import type { UploadJournal } from './upload-journal.ts'
-import type { UploadStates } from './upload-states.ts'
+import type { UploadJournal, UploadStates } from './upload-state.ts'
 import { type PlannedFile, planUnits, resumableAbove, type UploadUnit } from './upload-units.ts'
 
 /** Units in progress at a time. */

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import type { AnswerError, CallOptions, Client, ProblemError, UploadProgress } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import { DiskFile } from './disk-file.ts'
-import type { Batch, StoredItem, UploadJournal } from './upload-journal.ts'
+import type { Batch, StoredItem, UploadJournal } from './upload-state.ts'
 import { formBytes, type PlannedFile, type UploadUnit } from './upload-units.ts'
 
 /** The result of a file; `lost` if the service stored it, but the response with its item was lost. */

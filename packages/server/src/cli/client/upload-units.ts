@@ -1,5 +1,5 @@
 import type { LocalFile } from './local-files.ts'
-import type { Batch } from './upload-journal.ts'
+import type { Batch } from './upload-state.ts'
 
 /** A file to upload, with its position in the order of the command. */
 export interface PlannedFile extends LocalFile {

@@ -3,18 +3,23 @@ import { basename, join, resolve } from 'node:path'
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
 import { formatCount } from '../table.ts'
-import { clientCommand } from './client-command.ts'
+import { type ClientContext, clientCommand } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { isRefusal, sendFiles } from './send-files.ts'
-import { stateFiles } from './state-files.ts'
 import { formatSize, printableText } from './terminal-text.ts'
 import { type ExpiryOption, readExpiry } from './time-options.ts'
-import { openJournal } from './upload-journal.ts'
-import { uploadStates } from './upload-states.ts'
+import { lockUploads, openJournal, type StateFiles, stateFiles, uploadStates } from './upload-state.ts'
 import type { PlannedFile } from './upload-units.ts'
 
-export const upload = clientCommand({
+interface Arguments {
+  readonly paths: readonly string[]
+  /** The option as it was given. */
+  readonly expires: string | null
+  readonly expiry: ExpiryOption | null
+}
+
+export const upload = clientCommand<Arguments>({
   help: `Usage: mediabucket upload FILE|DIR … [--expires TIME]
 
 Uploads each file, and all files below each directory, including hidden files. Prints the URL, a tab and the path of each
@@ -47,51 +52,64 @@ Options:
     return { paths: positionals, expires, expiry: expires === null ? null : readExpiry('--expires', expires) }
   },
 
-  async run({ paths, expires, expiry }, context) {
-    const { report, tokenHash } = context
-    const start = performance.now()
-    const { files, faults, systemFiles } = await findFiles(paths)
-    const state = stateFiles(() => join(stateDirectory(), 'uploads'), report)
-    const states = uploadStates(state)
-    const options = expires === null ? [] : [{ expires }]
-    const command = JSON.stringify([tokenHash, ...paths.map((path) => resolve(path)), ...options])
-    const journal = await openJournal(state, command)
-    // A run that continues another one sends the same time, so that resumable uploads go on.
-    if (expiry !== null) await journal.begin()
-    const expiresAt = expiry && expiryOf(expiry, journal.startedAt)
-    const { stored, lost, failed, untried, end } = await sendFiles(
-      planFiles(files),
-      { states, journal, expiresAt },
-      context,
-    )
-    const seconds = ((performance.now() - start) / 1000).toFixed(1)
-    const bytes = stored.reduce((sum, size) => sum + size, 0)
-    const all = files.length + faults.length
-    report(`Uploaded ${stored.length} of ${formatCount(all, 'file')}, ${formatSize(bytes)} in ${seconds} s.`)
-    if (systemFiles.length > 0)
-      report(
-        `Skipped ${formatCount(systemFiles.length, 'file')} of the operating system: ${namesOf(systemFiles)}.`,
-      )
-    if (lost > 0)
-      report(
-        `${formatCount(lost, 'file')} of these ${lost === 1 ? 'was' : 'were'} stored by an earlier run that received no response. mediabucket ls lists the URLs.`,
-      )
-    const failures = [...faults, ...failed]
-    if (failures.length > 0) report(['Not uploaded:', ...failureLines(failures)].join('\n'))
-    if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
-    if (end === null) {
-      await journal.remove()
-      await states.settle()
-    } else if ((journal.begun() || states.begun()) && !isRefusal(context.explain(end))) {
-      report('Run the same command again to continue.')
+  async run(args, context) {
+    const state = stateFiles(join(stateDirectory(), 'uploads'), context.report)
+    const release = await lockUploads(state, { tokenHash: context.tokenHash, paths: args.paths })
+    try {
+      await uploadPaths(args, state, context)
+    } finally {
+      await release()
     }
-    if (end !== null) throw end
-    if (failures.length > 0)
-      throw new CommandError(
-        `${failures.length} of ${formatCount(all, 'file')} ${failures.length === 1 ? 'was' : 'were'} not uploaded`,
-      )
   },
 })
+
+async function uploadPaths(
+  { paths, expires, expiry }: Arguments,
+  state: StateFiles,
+  context: ClientContext,
+): Promise<void> {
+  const { report, tokenHash } = context
+  const start = performance.now()
+  const { files, faults, systemFiles } = await findFiles(paths)
+  const states = uploadStates(state)
+  const options = expires === null ? [] : [{ expires }]
+  const command = JSON.stringify([tokenHash, ...paths.map((path) => resolve(path)), ...options])
+  const journal = await openJournal(state, command)
+  // A run that continues another one sends the same time, so that resumable uploads go on.
+  if (expiry !== null) await journal.begin()
+  const expiresAt = expiry && expiryOf(expiry, journal.startedAt)
+  const { stored, lost, failed, untried, end } = await sendFiles(
+    planFiles(files),
+    { states, journal, expiresAt },
+    context,
+  )
+  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  const bytes = stored.reduce((sum, size) => sum + size, 0)
+  const all = files.length + faults.length
+  report(`Uploaded ${stored.length} of ${formatCount(all, 'file')}, ${formatSize(bytes)} in ${seconds} s.`)
+  if (systemFiles.length > 0)
+    report(
+      `Skipped ${formatCount(systemFiles.length, 'file')} of the operating system: ${namesOf(systemFiles)}.`,
+    )
+  if (lost > 0)
+    report(
+      `${formatCount(lost, 'file')} of these ${lost === 1 ? 'was' : 'were'} stored by an earlier run that received no response. mediabucket ls lists the URLs.`,
+    )
+  const failures = [...faults, ...failed]
+  if (failures.length > 0) report(['Not uploaded:', ...failureLines(failures)].join('\n'))
+  if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
+  if (end === null) {
+    await journal.remove()
+    await states.settle()
+  } else if ((journal.begun() || states.begun()) && !isRefusal(context.explain(end))) {
+    report('Run the same command again to continue.')
+  }
+  if (end !== null) throw end
+  if (failures.length > 0)
+    throw new CommandError(
+      `${failures.length} of ${formatCount(all, 'file')} ${failures.length === 1 ? 'was' : 'were'} not uploaded`,
+    )
+}
 
 /** If the time after the first run has passed, it is a time after this one. */
 function expiryOf(expiry: ExpiryOption, startedAt: number): Date {

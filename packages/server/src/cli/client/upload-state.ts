@@ -1,0 +1,342 @@
+import { createHash, randomUUID } from 'node:crypto'
+import {
+  appendFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { ResumeStore } from '@mediabucket/client'
+import { CommandError } from '../command.ts'
+import { isRunning, type ProcessIdentity, thisProcess } from '../processes.ts'
+
+/** Small files that persist, one for each key, readable by the user only. */
+export interface StateFiles {
+  /**
+   * Runs an operation on the path of a key's file, which may not exist. Returns null if the directory cannot be used; that is
+   * reported once, and uploads continue.
+   */
+  use<T>(key: string, operation: (path: string, directory: string) => Promise<T>): Promise<T | null>
+}
+
+/** Milliseconds; longer than services keep uploads. */
+const maxAge = 30 * 24 * 3_600_000
+
+/** Files are named by the hashes of their keys. The first use creates the directory and removes old files. */
+export function stateFiles(directory: string, report: (message: string) => void): StateFiles {
+  let prepared: Promise<void> | undefined
+  let reported = false
+
+  async function prepare(): Promise<void> {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await removeOld(directory)
+  }
+
+  return {
+    async use(key, operation) {
+      try {
+        prepared ??= prepare()
+        await prepared
+        const path = join(directory, createHash('sha256').update(key).digest('hex'))
+        // Its target would be overwritten.
+        if ((await lstat(path).catch(nullIfMissing))?.isSymbolicLink()) await rm(path)
+        return await operation(path, directory)
+      } catch (error) {
+        if (!reported)
+          report(
+            `mediabucket: the state of uploads cannot be stored, so an interrupted upload cannot be continued: ${error}`,
+          )
+        reported = true
+        return null
+      }
+    },
+  }
+}
+
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+async function removeOld(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name)
+    // Another process may have removed it.
+    const changed = await stat(path).then(({ mtimeMs }) => mtimeMs, nullIfMissing)
+    if (changed !== null && Date.now() - changed > maxAge) await rm(path, { force: true })
+  }
+}
+
+/** A run that uploads the files at or below the paths, with one token. */
+interface Lock {
+  readonly process: ProcessIdentity
+  readonly token: string
+  readonly paths: readonly string[]
+  /** False until the run has found no other one. */
+  readonly isHeld: boolean
+}
+
+/** Milliseconds in which a process that starts at the same time gives way. */
+const lockTimeout = 2_000
+
+/**
+ * Locks the files for uploads with this token, and returns the function that releases them. Throws CommandError if another process
+ * uploads any of them. Each run writes its own file before it lists those of the others, so of two runs at least one detects the
+ * other; of runs that start at the same time, the one with the smallest random name stays.
+ */
+export async function lockUploads(
+  files: StateFiles,
+  { tokenHash, paths }: { readonly tokenHash: string; readonly paths: readonly string[] },
+): Promise<() => Promise<void>> {
+  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => resolve(path))))
+  const lock: Lock = { process: thisProcess(), token: tokenHash, paths: real, isHeld: false }
+  const name = `${randomUUID()}.lock`
+  const write = async (directory: string, isHeld: boolean) => {
+    await writeFile(join(directory, `${name}.new`), JSON.stringify({ ...lock, isHeld }), {
+      mode: 0o600,
+      flag: 'wx',
+    })
+    await rename(join(directory, `${name}.new`), join(directory, name))
+  }
+  const release = async () => {
+    await files.use(name, (_path, directory) => rm(join(directory, name), { force: true }))
+  }
+  const others = () => files.use(name, (_path, directory) => otherLocks(directory, name, lock))
+
+  await files.use(name, (_path, directory) => write(directory, false))
+  for (const start = performance.now(); ; await setTimeout(20)) {
+    const found = (await others()) ?? []
+    const [first] = found
+    if (first === undefined) break
+    const isLate = performance.now() - start > lockTimeout
+    if (!isLate && !found.some((other) => other.isHeld || other.name < name)) continue
+    await release()
+    throw inProgress(found.find(({ isHeld }) => isHeld) ?? first)
+  }
+  await files.use(name, (_path, directory) => write(directory, true))
+  return release
+}
+
+interface OtherLock extends Lock {
+  readonly name: string
+  readonly path: string
+}
+
+/** The locks of running processes on the same files. Removes those of processes that have ended. */
+async function otherLocks(directory: string, own: string, lock: Lock): Promise<OtherLock[]> {
+  const found: OtherLock[] = []
+  for (const name of await readdir(directory)) {
+    if (!name.endsWith('.lock') || name === own) continue
+    const path = join(directory, name)
+    const other = readLock((await readFile(path, 'utf8').catch(nullIfMissing)) ?? '')
+    if (other === null) continue
+    if (isRunning(other.process) === false) await rm(path, { force: true })
+    else if (overlap(other, lock)) found.push({ ...other, name, path })
+  }
+  return found
+}
+
+const overlap = (one: Lock, other: Lock): boolean =>
+  one.token === other.token &&
+  one.paths.some((path) =>
+    other.paths.some((second) => isAtOrBelow(path, second) || isAtOrBelow(second, path)),
+  )
+
+function isAtOrBelow(path: string, directory: string): boolean {
+  const way = relative(directory, path)
+  return !isAbsolute(way) && way.split(sep, 1)[0] !== '..'
+}
+
+function inProgress({ process: { pid, host }, path }: OtherLock): CommandError {
+  const other = 'another upload of these files is in progress'
+  return new CommandError(
+    host === thisProcess().host
+      ? `${other}: process ${pid}. Wait until it ends, or stop it and run the command again to continue.`
+      : `${other}: process ${pid} on ${JSON.stringify(host)}. Wait until it ends. If it was killed, remove ${path} and run the command again to continue.`,
+  )
+}
+
+/** Null for a file of another kind. */
+function readLock(text: string): Lock | null {
+  const lock: unknown = parseJson(text)
+  if (!isObject(lock) || !isObject(lock['process']) || !Array.isArray(lock['paths'])) return null
+  const { process, token, paths, isHeld } = lock
+  const { host, pid, started } = process
+  if (typeof host !== 'string' || typeof pid !== 'number' || typeof token !== 'string') return null
+  return {
+    process: { host, pid, started: typeof started === 'string' ? started : null },
+    token,
+    paths: paths.filter((path) => typeof path === 'string'),
+    isHeld: isHeld === true,
+  }
+}
+
+/** Persistent state of resumable uploads: the upload's id for each key. */
+export interface UploadStates extends ResumeStore {
+  /** True if a later run can continue this one. */
+  readonly begun: () => boolean
+  /** To be called at the end of the run: removes the finished uploads, so that the same files can be uploaded again. */
+  readonly settle: () => Promise<void>
+}
+
+export function uploadStates(files: StateFiles): UploadStates {
+  const stored = new Set<string>()
+  const finished = new Set<string>()
+  return {
+    begun: () => stored.size > 0,
+
+    async get(key) {
+      if (finished.has(key)) return null
+      const id = await files.use(key, (path) => readFile(path, 'utf8').catch(nullIfMissing))
+      if (id) stored.add(key)
+      return id?.trim() || null
+    },
+
+    async set(key, upload) {
+      await files.use(key, (path) => writeFile(path, `${upload}\n`, { mode: 0o600 }))
+      stored.add(key)
+      finished.delete(key)
+    },
+
+    remove(key) {
+      finished.add(key)
+    },
+
+    async settle() {
+      for (const key of finished) await files.use(key, (path) => rm(path, { force: true }))
+    },
+  }
+}
+
+/** The properties of an item that are printed, or needed to find it again. */
+export interface StoredItem {
+  readonly id: string
+  readonly url: string
+  /** Bytes. */
+  readonly size: number
+}
+
+/** A request that stores files, by their fingerprints in the order sent, and its Idempotency-Key. */
+export interface Batch {
+  readonly key: string
+  readonly files: readonly string[]
+}
+
+/**
+ * The requests of a run and their responses, recorded before and after each request. A repeated run reads it, so that no file is
+ * stored twice.
+ */
+export interface UploadJournal {
+  /** Random for each first run; keys are derived from it. */
+  readonly run: string
+  /** When the first run began, in milliseconds since 1970. */
+  readonly startedAt: number
+  /** Records the run before its first request. */
+  readonly begin: () => Promise<void>
+  /** True if a later run can continue this one. */
+  readonly begun: () => boolean
+  /** The item that an earlier run stored for a file; `lost` if the response was lost. */
+  readonly stored: (file: string) => StoredItem | 'lost' | null
+  /** The batches that an earlier run sent without receiving a response. */
+  readonly unanswered: readonly Batch[]
+  readonly sending: (batch: Batch) => Promise<void>
+  /** `items` are in the order of the files; null if the service stored them and the response was lost. */
+  readonly answered: (batch: Batch, items: readonly StoredItem[] | null) => Promise<void>
+  /** The service refused the batch and stored nothing. */
+  readonly refused: (batch: Batch) => Promise<void>
+  readonly remove: () => Promise<void>
+}
+
+type Entry =
+  | { readonly run: string; readonly at?: number }
+  | { readonly sending: Batch }
+  | { readonly answered: string; readonly items: readonly StoredItem[] | null }
+  | { readonly refused: string }
+
+/** One line of JSON for each entry, appended. */
+export async function openJournal(files: StateFiles, command: string): Promise<UploadJournal> {
+  const found = await files.use(command, (path) => readFile(path, 'utf8').catch(nullIfMissing))
+  const entries = (found ?? '').split('\n').flatMap(readEntry)
+  const earlier = entries.find((entry) => 'run' in entry)
+  const { run, at: startedAt = Date.now() } = earlier ?? { run: randomUUID() }
+  const open = new Map<string, Batch>()
+  const items = new Map<string, StoredItem | 'lost'>()
+  for (const entry of entries) {
+    if ('sending' in entry) open.set(entry.sending.key, entry.sending)
+    else if ('answered' in entry) {
+      const batch = open.get(entry.answered)
+      for (const [index, file] of batch?.files.entries() ?? [])
+        items.set(file, entry.items === null ? 'lost' : (entry.items[index] ?? 'lost'))
+      open.delete(entry.answered)
+    } else if ('refused' in entry) open.delete(entry.refused)
+  }
+  let begun = earlier !== undefined
+  let isNew = !begun
+
+  async function append(...added: readonly Entry[]): Promise<void> {
+    const lines = isNew ? [{ run, at: startedAt }, ...added] : added
+    isNew = false
+    begun = true
+    // The file may end with an incomplete line of a killed process.
+    const text = lines.map((line) => `\n${JSON.stringify(line)}`).join('')
+    await files.use(command, (path) => appendFile(path, text, { mode: 0o600, flush: true }))
+  }
+
+  return {
+    run,
+    startedAt,
+    async begin() {
+      if (isNew) await append()
+    },
+    begun: () => begun,
+    stored: (file) => items.get(file) ?? null,
+    unanswered: [...open.values()],
+    sending: (batch) => append({ sending: batch }),
+    answered: (batch, items) => append({ answered: batch.key, items }),
+    refused: (batch) => append({ refused: batch.key }),
+    async remove() {
+      if (begun) await files.use(command, (path) => rm(path, { force: true }))
+    },
+  }
+}
+
+function readEntry(line: string): Entry[] {
+  const entry: unknown = parseJson(line)
+  if (!isObject(entry)) return []
+  const { run, at, sending, answered, items, refused } = entry
+  if (typeof run === 'string') return [typeof at === 'number' ? { run, at } : { run }]
+  if (typeof refused === 'string') return [{ refused }]
+  if (isBatch(sending)) return [{ sending }]
+  if (typeof answered !== 'string') return []
+  return Array.isArray(items) && items.every(isItem) ? [{ answered, items }] : [{ answered, items: null }]
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+const isBatch = (value: unknown): value is Batch =>
+  isObject(value) &&
+  typeof value['key'] === 'string' &&
+  Array.isArray(value['files']) &&
+  value['files'].every((file) => typeof file === 'string')
+
+const isItem = (value: unknown): value is StoredItem =>
+  isObject(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['url'] === 'string' &&
+  typeof value['size'] === 'number'
