@@ -1,21 +1,58 @@
-import { Client } from 'pg'
+import { Client, DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { canUsePostgres } from '../../../../test/harness/postgres.ts'
+import { canUsePostgres, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
+import { until } from '../../../../test/harness/until.ts'
 import type { Change } from '../../src/catalog/changes.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { commitBatch } from '../../src/catalog/postgres/batch.ts'
 import { openConnections } from '../../src/catalog/postgres/connections.ts'
 import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
+import { initial } from '../../src/catalog/postgres/migrations/0001-initial.ts'
+import { explainOpenError } from '../../src/catalog/postgres/open-database.ts'
 import type { BucketId } from '../../src/catalog/records.ts'
+import { ExplainedError } from '../../src/core/explained-error.ts'
+import type { MediaId } from '../../src/core/media-id.ts'
 import { freshDatabase, openCatalog } from './postgres-database.ts'
 import { allPages, inBlobStore, newBucket, newItem, newUpload } from './samples.ts'
 
-/** Executes the statements in a transaction that stays open until the test ends. */
-async function holdOpen(url: string, statements: string): Promise<void> {
+async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url })
   await client.connect()
   onTestFinished(() => client.end())
+  return client
+}
+
+/** Executes the statements in a transaction that stays open until the test ends. */
+async function holdOpen(url: string, statements: string): Promise<Client> {
+  const client = await connect(url)
   await client.query(`BEGIN; ${statements}`)
+  return client
+}
+
+/** A database as the first version left it, with one bucket and one item. */
+async function databaseOfFirstVersion(): Promise<string> {
+  const url = await freshDatabase()
+  await onServer(
+    url,
+    `${initial};
+    INSERT INTO meta (key, value) VALUES ('version', '1');
+    INSERT INTO buckets (name, created_at) VALUES ('b', 1);
+    INSERT INTO media (bucket_id, seq, id, content_type, size, created_at) VALUES (1, 0, 'first', 'text/plain', 1, 1)`,
+  )
+  return url
+}
+
+/** The two halves of a transaction of a server of the first version. */
+const oldLock =
+  'INSERT INTO batches (id) VALUES (gen_random_uuid()); SELECT FROM buckets WHERE id = 1 FOR UPDATE'
+const oldChange = `UPDATE media SET size = size + 1 WHERE id = 'first';
+  UPDATE buckets SET bytes = bytes + 1 WHERE id = 1; COMMIT`
+
+/** Whether a process waits for the lock of a table, or between two attempts to lock it. */
+async function isWaiting(url: string): Promise<boolean> {
+  const waiting = `SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event IN ('relation', 'PgSleep')`
+  return (await rowsOf(url, waiting)).length > 0
 }
 
 describe.skipIf(!canUsePostgres)('PostgreSQL: locks', () => {
@@ -67,5 +104,58 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: locks', () => {
     // Two locks that are waited for like any other take 20 seconds.
     expect(performance.now() - start).toBeLessThan(19_000)
     expect(await allPages(catalog, bucketId)).toEqual([other.id])
+  })
+
+  test('O8 an upgrade gives way to a transaction of an earlier version that has locked a bucket, and then succeeds', async () => {
+    const url = await databaseOfFirstVersion()
+    const old = await holdOpen(url, oldLock)
+    const upgrade = openCatalog(url)
+    await until('the upgrade waits', () => isWaiting(url))
+    await old.query(oldChange)
+    expect((await (await upgrade).media('first' as MediaId))?.size).toBe(2)
+  })
+
+  test('O8 an upgrade gives way to a reader that locks the tables in the other order', async () => {
+    const url = await databaseOfFirstVersion()
+    const old = await holdOpen(url, 'SELECT count(*) FROM media')
+    const upgrade = openCatalog(url)
+    await until('the upgrade waits', () => isWaiting(url))
+    await old.query('SELECT count(*) FROM buckets')
+    await old.query('COMMIT')
+    await (await upgrade).checkWrites()
+  })
+
+  test('O8 two servers upgrade a database under the load of servers of an earlier version, which see no error', async () => {
+    const url = await databaseOfFirstVersion()
+    let [isUpgraded, changes] = [false, 0]
+    const writers = Array.from({ length: 4 }, async () => {
+      const client = await connect(url)
+      while (!isUpgraded) {
+        await client.query(`BEGIN; ${oldLock}`)
+        await client.query(oldChange)
+        changes += 1
+      }
+    })
+    const readers = Array.from({ length: 2 }, async () => {
+      const client = await connect(url)
+      while (!isUpgraded)
+        await client.query(
+          'SELECT media.size, buckets.bytes FROM media JOIN buckets ON buckets.id = bucket_id',
+        )
+    })
+    await until('the load', () => changes > 20)
+    const [catalog] = await Promise.all([openCatalog(url), openCatalog(url)])
+    const before = changes
+    await until('changes after the upgrade', () => changes > before + 20)
+    isUpgraded = true
+    await Promise.all([...writers, ...readers])
+    expect((await catalog.media('first' as MediaId))?.size).toBe(changes + 1)
+  })
+
+  test('O8 an upgrade that cannot get its locks is reported in one line', () => {
+    for (const state of ['40P01', '57014', 'XX000']) {
+      const error = Object.assign(new ServerError('deadlock detected', 0, 'error'), { code: state })
+      expect(explainOpenError(error, 'media')).toBeInstanceOf(ExplainedError)
+    }
   })
 })

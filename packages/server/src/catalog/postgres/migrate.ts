@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CatalogVersionError, DatabaseError } from '../catalog-errors.ts'
 import { integer, text } from '../rows.ts'
 import type { Connections } from './connections.ts'
@@ -12,7 +13,7 @@ import { auditLog } from './migrations/0008-audit-log.ts'
 import { privateBuckets } from './migrations/0009-private-buckets.ts'
 import { removeMetadata } from './migrations/0010-remove-metadata.ts'
 import { itemExpiry } from './migrations/0011-item-expiry.ts'
-import { sqlState } from './postgres-errors.ts'
+import { isConflict, sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
 
@@ -33,14 +34,45 @@ const migrations: readonly string[] = [
 
 /** Any fixed number that other programs do not use. */
 const lockKey = 7_815_112_036_441
-/** Milliseconds that a process waits for another one that is migrating the database. */
+/** Milliseconds that a process waits for another one that is migrating the database, and for servers that use its tables. */
 const lockTimeout = 60_000
 /** None: a migration of a large database can take hours. */
 const migrationTimeout = 0
+/** Milliseconds for each lock of a table, and to get all locks. Shorter than `deadlock_timeout` (1 s), so that no transaction of a server fails. */
+const tableTimeout = 500
+/** Milliseconds at most between two attempts, in which the transactions that waited for the migration continue. */
+const retryPause = 250
+
+/**
+ * Locks the tables that migrations change, while servers of earlier versions use them. Each transaction of a server writes to `batches`
+ * first, so no other one holds a lock once this is locked. Reads lock the other tables in any order: a migration that waited for one of
+ * them, with another one locked, would be in a deadlock with them.
+ */
+const lockTables = `SET LOCAL lock_timeout = ${tableTimeout};
+LOCK TABLE batches IN ACCESS EXCLUSIVE MODE;
+DO $$
+DECLARE
+  _end timestamptz := clock_timestamp() + interval '${tableTimeout} ms';
+BEGIN
+  LOOP
+    BEGIN
+      LOCK TABLE buckets, uploads, media IN ACCESS EXCLUSIVE MODE NOWAIT;
+      RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+      IF clock_timestamp() > _end THEN
+        RAISE;
+      END IF;
+    END;
+    PERFORM pg_sleep(0.001);
+  END LOOP;
+END $$`
 
 const oldestServer = 150_000
 
-/** Migrates the database to this program's version; several processes may call it at the same time. */
+/**
+ * Migrates the database to this program's version; several processes may call it at the same time, while servers of earlier versions
+ * are running. Throws DatabaseError and CatalogVersionError.
+ */
 export async function migrate(connections: Connections, label: string): Promise<void> {
   try {
     const isCurrent = await connections.read(async (session) => {
@@ -48,6 +80,27 @@ export async function migrate(connections: Connections, label: string): Promise<
       return (await readVersion(session, label)) === migrations.length
     })
     if (isCurrent) return
+    const deadline = performance.now() + lockTimeout
+    while (!(await tryMigration(connections, label))) {
+      if (performance.now() >= deadline)
+        throw new DatabaseError(
+          `The database ${label} cannot be upgraded, because its tables are in use. Wait for a backup or a long query to end, or stop the other servers, then start again.`,
+        )
+      await sleep(Math.random() * retryPause)
+    }
+  } catch (error) {
+    if (sqlState(error) !== '42501') throw error
+    throw new DatabaseError(
+      `The database ${label} does not allow this user to create tables. Make the user its owner.`,
+      { cause: error },
+    )
+  }
+}
+
+/** False if transactions of other processes prevented it; then nothing was changed. */
+async function tryMigration(connections: Connections, label: string): Promise<boolean> {
+  let isAlone = false
+  try {
     await connections.write(async (session) => {
       await beginTransaction(
         session,
@@ -56,6 +109,8 @@ export async function migrate(connections: Connections, label: string): Promise<
       )
       // Read again under the lock: another process may have migrated it.
       const present = await readVersion(session, label)
+      isAlone = true
+      if (present > 0) await session.execute(lockTables)
       for (const migration of migrations.slice(present)) await session.execute(migration)
       await session.execute(
         `INSERT INTO meta (key, value) VALUES ('version', '${migrations.length}')
@@ -63,12 +118,10 @@ export async function migrate(connections: Connections, label: string): Promise<
       )
       await commitTransaction(session)
     }, migrationTimeout)
+    return true
   } catch (error) {
-    if (sqlState(error) !== '42501') throw error
-    throw new DatabaseError(
-      `The database ${label} does not allow this user to create tables. Make the user its owner.`,
-      { cause: error },
-    )
+    if (isConflict(error) || (isAlone && sqlState(error) === '55P03')) return false
+    throw error
   }
 }
 

@@ -34,8 +34,8 @@ export function explainOpenError(error: unknown, label: string): unknown {
   if (state === '3F000') return explained(`${error.message}. Create the schema, or correct search_path.`)
   if (state === '55P03')
     return explained('another process is migrating it. Wait for it to end, then start again.')
-  if (/^(08|53|57P|25006)/.test(state)) return explained(`${error.message}. Wait for it, then start again.`)
+  if (/^(08|25006|40|53|57)/.test(state)) return explained(`${error.message}. Wait for it, then start again.`)
   if (error instanceof ConnectionLost)
     return explained(`${error.message}. Check MEDIABUCKET_DATABASE_URL, and whether the server is running.`)
-  return error
+  return state === '' ? error : explained(`${error.message} (SQLSTATE ${state}). See the log of its server.`)
 }
