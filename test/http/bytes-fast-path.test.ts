@@ -50,7 +50,7 @@ const plain: readonly string[] = [
   'LONG',
   'STREAMED',
 ]
-const variants = ['PICTURE?variant=thumb', 'PICTURE?variant=medium']
+const variants = ['PICTURE?variant=thumb', 'PICTURE?variant=medium', 'PICTURE?variant=thumb&wait=9']
 
 /** Paths and headers of requests; words in capitals are replaced, `TAG` and `DATE` by the validators of the path. */
 const requests: readonly (readonly [string, ...string[]])[] = [
@@ -66,6 +66,9 @@ const requests: readonly (readonly [string, ...string[]])[] = [
     (path) => [path] as const,
   ),
   ...['PICTURE?variant=', 'PICTURE?variant=thumb&variant=thumb', 'EMPTY?variant=thumb', unknown].map(
+    (path) => [path] as const,
+  ),
+  ...['PICTURE?variant=thumb&wait=61', 'PICTURE?variant=thumb&wait=01', 'TEXT?wait=0'].map(
     (path) => [path] as const,
   ),
   ...['TEXT?download', 'TEXT?x=y', '/media/x.txt', '/media/%74', `${unknown}?variant=thumb`].map(

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import {
+  hollowPng,
   noise,
   quarters,
   renderCount,
@@ -59,6 +60,38 @@ test('V5 a client that disconnects does not abort the rendering for others', asy
   leaving[Symbol.dispose]()
   await bytesOf(await waiting)
   expect(await renderCount(server)).toBe(1)
+})
+
+test('V17 a request that does not wait gets a 202 while the variant is rendered, and the variant later', async () => {
+  await using server = await startServer()
+  const { id } = await uploadPicture(server, quarters(3000, 2000).png().toBuffer(), 'image/png')
+  const url = `${variantUrl(server, id)}&wait=0`
+  for (const method of ['GET', 'HEAD']) {
+    const response = await fetch(url, { method })
+    expect([response.status, await response.text()]).toEqual([202, ''])
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'retry-after': '1',
+      'cache-control': 'no-store',
+      'content-length': '0',
+      'x-content-type-options': 'nosniff',
+    })
+  }
+  const waiting = fetch(variantUrl(server, id))
+  expect((await fetch(url)).status).toBe(202)
+  const rendered = await bytesOf(await waiting)
+  expect(await bytesOf(await fetch(url))).toEqual(rendered)
+  expect(await renderCount(server)).toBe(1)
+  const [damaged, text] = [hollowPng(40, 40), Buffer.from('text')]
+  for (const [bytes, type] of [
+    [damaged, 'image/png'],
+    [text, 'text/plain'],
+  ] as const) {
+    const item = await uploadPicture(server, bytes, type)
+    await expectProblem(await fetch(`${variantUrl(server, item.id)}&wait=20`), 404, 'variant-unavailable')
+    await expectProblem(await fetch(`${variantUrl(server, item.id)}&wait=0`), 404, 'variant-unavailable')
+  }
+  for (const wait of ['-1', '61', '01', '1.5', '', 'x', '0&wait=0'])
+    await expectProblem(await fetch(`${variantUrl(server, id)}&wait=${wait}`), 400, 'parameter-malformed')
 })
 
 test('V7 deleting an item removes its variants at once, also from the disk', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
+import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -357,6 +358,17 @@ test('D1 responses to restores and deletes of the trash are as described', async
     await meet(method, path, await send('{}', { 'content-type': 'text/plain' }), 415)
     if (method === 'DELETE') await meet(method, path, await send('{"all":true}'), 204)
   }
+})
+
+test('D1, V17 responses to requests for a variant that is not rendered yet are as described', async () => {
+  const { id } = await uploadPicture(server, quarters(3000, 2000).webp().toBuffer(), 'image/webp')
+  for (const method of ['GET', 'HEAD'])
+    await meet(
+      method,
+      '/media/{name}',
+      await fetch(`${variantUrl(server, id, 'medium')}&wait=0`, { method }),
+      202,
+    )
 })
 
 test('D1 responses to edits are as described', async () => {

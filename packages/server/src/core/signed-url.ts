@@ -17,6 +17,11 @@ export interface SignedUrl extends SignedTarget {
   readonly signature: string
 }
 
+/** A signed URL as a client sends it. The client may add how long it waits for a variant, which the signature does not cover. */
+export interface SentSignedUrl extends SignedUrl {
+  readonly wait: string | undefined
+}
+
 /** The parts of a key that sign. */
 export interface SigningSecret {
   readonly id: string
@@ -70,16 +75,17 @@ interface SignedOptions {
 }
 
 const shape =
-  /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)\?(download=1&)?expires=([1-9][0-9]{0,11})&key=([a-z0-9]{1,32})&signature=([\w-]{43})(?:&variant=([a-z0-9-]{1,32}))?$/
+  /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)\?(download=1&)?expires=([1-9][0-9]{0,11})&key=([a-z0-9]{1,32})&signature=([\w-]{43})(?:&variant=([a-z0-9-]{1,32})(?:&wait=([1-5]?[0-9]|60))?)?$/
 
 /** Whether a request target has a signature, well-formed or not. */
 export const hasSignature = (url: string): boolean => /[?&]signature=/.test(url)
 
 /** Parses the target of a request as `signUrl` writes it; null for any other spelling. The signature is not verified. */
-export function parseSignedUrl(url: string): SignedUrl | null {
-  const [, name, download, expires, keyId, signature, variant = null] = shape.exec(url) ?? []
+export function parseSignedUrl(url: string): SentSignedUrl | null {
+  const [, name, download, expires, keyId, signature, variant = null, wait] = shape.exec(url) ?? []
   if (name === undefined || keyId === undefined || signature === undefined) return null
-  return { name, variant, isDownload: download !== undefined, expires: Number(expires), keyId, signature }
+  const isDownload = download !== undefined
+  return { name, variant, isDownload, expires: Number(expires), keyId, signature, wait }
 }
 
 /** Compares in constant time. Compares texts: several texts of base64url can encode the same bytes. */

@@ -1,5 +1,6 @@
 import { Fault } from './fault.ts'
 import { type PictureTool, toolFor } from './picture-tools.ts'
+import { createParameterReader } from './query-parameters.ts'
 
 /** A size of variants. A variant is never larger than its picture. */
 export interface VariantSize {
@@ -75,6 +76,21 @@ export function createVariantList(sizes: readonly VariantSize[]): VariantList {
       throw new Fault('variant-unknown', accepts, { parameters: [{ parameter: 'variant', detail: accepts }] })
     },
   }
+}
+
+/** The seconds for which a request waits for a variant that is not rendered yet; null without a limit (docs/interface.md V17). */
+export type VariantWait = number | null
+
+const waitShape = /^(?:[1-5]?[0-9]|60)$/
+
+/** Throws Fault `parameter-malformed`. */
+export function parseVariantWait(value: unknown): VariantWait {
+  const reader = createParameterReader({ wait: value })
+  const wait = reader.read<VariantWait>('wait', null, 'one integer from 0 to 60', (text) =>
+    waitShape.test(text) ? Number(text) : null,
+  )
+  reader.finish()
+  return wait
 }
 
 /** The stored types that the service decodes itself. SVG is not included, because rendering it would run untrusted code. */

@@ -16,7 +16,7 @@ import type { DownloadLog } from '../media/download-log.ts'
 import type { EditMedia } from '../media/edit-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
-import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
+import type { OpenVariant } from '../media/pictures/open-variant.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import type { StoreSmallFile } from '../media/store-small-file.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
@@ -49,7 +49,7 @@ export interface Operations extends TrashOperations {
   readonly verifyLink: VerifyLink
   readonly signLinks: SignLinks
   readonly openBytes: (media: Media) => Promise<OpenVariant>
-  readonly openVariant: Variants['open']
+  readonly openVariant: CachedBytesOperations['openVariant']
   readonly cachedBytes: CachedBytesOperations['cachedBytes']
   readonly readiness: () => Promise<Readiness>
 }

@@ -108,6 +108,20 @@ test('H5 no part of one signed URL is accepted in another one', () => {
   )
 })
 
+test('H5, V17 the time that a client waits for a variant may follow a signed URL, and only at its end', () => {
+  const url = (variant: string | null) =>
+    targetOf(signUrl(form, key('second'), { id: newMediaId(), extension: 'jpg' }, { expires: 9, variant }))
+  const target = url('thumb')
+  expect([isAccepted(`${target}&wait=0`), parseSignedUrl(`${target}&wait=12`)?.wait]).toEqual([true, '12'])
+  for (const wrong of [
+    ...['&wait=', '&wait=100', '&wait=0&wait=0', '&wait=x'].map((suffix) => `${target}${suffix}`),
+    target.replace('?', '?wait=0&'),
+    target.replace('&variant', '&wait=0&variant'),
+    `${url(null)}&wait=0`,
+  ])
+    expect([wrong, isAccepted(wrong)]).toEqual([wrong, false])
+})
+
 test('H8 a signature of another key, and of no key, is refused', () => {
   const item = { id: newMediaId(), extension: null }
   const foreign = { id: 'second', secret: randomBytes(32) }

@@ -140,19 +140,23 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
 interface Target {
   readonly name: string
   readonly variant: string | undefined
+  readonly wait: string | undefined
   readonly isDownload: boolean
   readonly link: SentLink
 }
 
 /** Matches the paths of items, and of their variants. The framework serves other queries and percent-encoded paths. */
-const plainTarget = /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)(?:\?variant=([a-z0-9-]+))?$/
+const plainTarget =
+  /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)(?:\?variant=([a-z0-9-]+)(?:&wait=([1-5]?[0-9]|60))?)?$/
 
 /** The target of a plain or a signed URL; null for all others. */
 function targetOf(url: string): Target | null {
-  const [, name, variant] = plainTarget.exec(url) ?? []
-  if (name !== undefined) return { name, variant, isDownload: false, link: null }
+  const [, name, variant, wait] = plainTarget.exec(url) ?? []
+  if (name !== undefined) return { name, variant, wait, isDownload: false, link: null }
   const link = parseSignedUrl(url)
-  return link && { name: link.name, variant: link.variant ?? undefined, isDownload: link.isDownload, link }
+  if (link === null) return null
+  const { variant: signed, isDownload } = link
+  return { name: link.name, variant: signed ?? undefined, wait: link.wait, isDownload, link }
 }
 
 /** Returns null for requests that need the framework, such as those with a body or with `Expect`. */

@@ -3,8 +3,16 @@ import { signatureInvalid } from '../../access/verify-link.ts'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { SendFile } from '../../core/send-file.ts'
-import type { Variant, VariantFormat, VariantList } from '../../core/variant.ts'
-import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts'
+import {
+  parseVariantWait,
+  type Variant,
+  type VariantFormat,
+  type VariantList,
+  type VariantWait,
+} from '../../core/variant.ts'
+import type { CachedBytesOperations } from '../../media/caching/cached-bytes.ts'
+import type { OpenVariant } from '../../media/pictures/open-variant.ts'
+import { VariantPending } from '../../media/pictures/picture-errors.ts'
 import { parseByteRange } from '../headers/byte-range.ts'
 import type { CorsPolicy } from '../headers/cors.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
@@ -15,7 +23,7 @@ import type { DownloadRecorder, Sender } from './download-recorder.ts'
 import { handOver } from './hand-over.ts'
 import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
 import type { AccessCheck, PrivateAccess, SentLink } from './private-access.ts'
-import { describeRepresentation, type Representation } from './representation.ts'
+import { describeRepresentation, problemHeaders, type Representation } from './representation.ts'
 
 export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   /** Finds the item for a name (`id` or `id.ext`); null if there is none. */
@@ -23,7 +31,7 @@ export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   /** For items that are not public, and requests with a signature. */
   readonly checkAccess: AccessCheck
   readonly openBytes: (media: Media) => Promise<OpenVariant>
-  readonly openVariant: Variants['open']
+  readonly openVariant: CachedBytesOperations['openVariant']
   readonly variants: Pick<VariantList, 'parse'>
   readonly formatFor: (accept: string | undefined) => VariantFormat
   readonly prepareBody: BodyPreparer
@@ -43,6 +51,7 @@ interface BytesRequest {
   readonly isHead: boolean
   readonly name: string
   readonly variant: unknown
+  readonly wait: unknown
   readonly isDownload: boolean
   readonly link: SentLink
   readonly raw: IncomingMessage
@@ -50,7 +59,7 @@ interface BytesRequest {
 
 /** A response that can begin: its first bytes have been read. */
 export interface BytesResponse {
-  readonly status: 200 | 206 | 302 | 304
+  readonly status: 200 | 202 | 206 | 302 | 304
   /** The headers as alternating names and values, the form that Node writes fastest. */
   readonly head: string[]
   /** Null where no bytes are sent. Must be called once. */
@@ -65,11 +74,18 @@ export interface BytesResponse {
 interface Target {
   readonly media: Media
   readonly variant: Variant | null
+  readonly wait: VariantWait
   readonly access: PrivateAccess | null
 }
 
 /** Throws Fault. */
 export type BytesResponder = (request: BytesRequest) => Promise<BytesResponse>
+
+/** The client may ask again after a second. An empty picture is an error for an `<img>`, which a placeholder would not be (V17). */
+const pendingHead = [
+  ...Object.entries(problemHeaders).flat(),
+  ...['cache-control', 'no-store', 'retry-after', '1', 'content-length', '0'],
+]
 
 const acceptRanges = ['accept-ranges', 'bytes']
 
@@ -105,8 +121,8 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
   async function respond(request: BytesRequest, target: Target): Promise<BytesResponse> {
     const { id, isHead, isDownload, link, raw } = request
     const { headers } = raw
-    const { media, variant, access } = target
-    const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
+    const { media, variant, wait, access } = target
+    const open = () => (variant === null ? openBytes(media) : openVariant(media, variant, wait))
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
       const blob = await open()
@@ -156,15 +172,21 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const { id, isHead, name, link, raw } = request
     if (link === 'malformed') throw signatureInvalid()
     const variant = variants.parse(request.variant, formatFor(raw.headers.accept))
+    const wait = parseVariantWait(request.wait)
     const found = await findByName(name)
     const isPublic = found !== null && !found.isPrivate && link === null
     const { media, access } = isPublic
       ? { media: found, access: null }
       : await checkAccess(found, { id, raw, link })
-    const response = await respond(request, { media, variant, access })
-    if (recordDownload !== null && !isHead && response.status !== 304)
-      recordDownload(request, media, { ...response, variant, access })
-    return response
+    try {
+      const response = await respond(request, { media, variant, wait, access })
+      if (recordDownload !== null && !isHead && response.status !== 304)
+        recordDownload(request, media, { ...response, variant, access })
+      return response
+    } catch (error) {
+      if (!(error instanceof VariantPending)) throw error
+      return { status: 202, head: pendingHead, write: null }
+    }
   }
 }
 

@@ -22,7 +22,7 @@ export function serveBytesRoute(
   { respondToBytes, corsHeaders }: { respondToBytes: BytesResponder; corsHeaders: CorsPolicy },
 ): void {
   const { schema, config } = routeOptions(description)
-  app.route<{ Params: BytesParams; Querystring: { variant?: unknown; download?: unknown } }>({
+  app.route<{ Params: BytesParams; Querystring: { variant?: unknown; wait?: unknown; download?: unknown } }>({
     method: ['GET', 'HEAD'],
     url: bytesPath,
     schema,
@@ -33,6 +33,7 @@ export function serveBytesRoute(
         isHead: method === 'HEAD',
         name: params.name,
         variant: query.variant,
+        wait: query.wait,
         isDownload: query.download !== undefined,
         link: linkOf(raw.url ?? '', params.name),
         raw,
@@ -71,11 +72,13 @@ Pictures, audio, video, PDF and plain text are served \`inline\`, all other type
 item is optional in the URL; any other extension returns 404.
 
 With \`variant\` the response is a smaller picture of the file without metadata, rendered at the first request: AVIF if \`Accept\` names
-\`image/avif\`, otherwise WebP. Items
-without variants return 404.
+\`image/avif\`, otherwise WebP. Items without variants return 404.
+
+The response waits until the variant is rendered, so that an \`<img>\` of any page shows it. With \`wait\`, it waits for that many seconds at
+most; if the variant is not rendered then, the response is 202 without a body. Ask again after \`Retry-After\`; the render continues.
 
 With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
-  rules: 'B1 to B12, V1 to V7, H1 to H6',
+  rules: 'B1 to B12, V1 to V7, V17, H1 to H6',
   needs: readIfPrivate,
   path: BytesParams,
   query: BytesQuery,
@@ -91,6 +94,10 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
   ],
   responses: {
     200: { description: 'The whole file.', headers: fullHeaders, content: { '*/*': {} } },
+    202: {
+      description: 'The variant is not rendered yet (`wait`).',
+      headers: ['Retry-After', 'Cache-Control', ...securityHeaders],
+    },
     206: {
       description: 'The requested range.',
       headers: ['Content-Range', ...fullHeaders],
@@ -114,6 +121,7 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
     'signature-invalid',
     'link-expired',
     'variant-unknown',
+    'parameter-malformed',
     'media-unknown',
     'variant-unavailable',
     'precondition-failed',

@@ -178,6 +178,15 @@ export const BytesQuery = Type.Object({
         'A smaller picture instead of the bytes, by the name of its size: `thumb` (400 × 400 pixels), `medium` (1600 × 1600 pixels), or another size of MEDIABUCKET_VARIANTS. AVIF for clients that accept `image/avif`, WebP for others.',
     }),
   ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 60,
+      examples: [0],
+      description:
+        'With `variant`: the seconds that the response waits for a variant that is not rendered yet, before it is 202. Without it, the response waits until the variant is rendered. It may follow a signed URL, as its last parameter.',
+    }),
+  ),
   download: Type.Optional(Type.String({ description: 'With any value: send the file as an `attachment`.' })),
   expires: Type.Optional(
     Type.String({

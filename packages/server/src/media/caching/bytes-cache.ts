@@ -35,6 +35,8 @@ interface KnownBytes {
   readonly sha256: Uint8Array | null
   /** True if only this cache refers to the memory of the bytes that are read. If they are not cached, the last close frees it. */
   readonly isOwn?: boolean
+  /** Concurrent calls share a read only if this is the same; the key by default. */
+  readonly readKey?: string
 }
 
 /** Opens bytes; up to `wholeUpTo` may be returned in memory. */
@@ -44,7 +46,7 @@ type Opener = (wholeUpTo: number) => Promise<OpenVariant>
 export interface BytesCache {
   /**
    * The cached bytes, or those that `open` opens. Bytes up to `maxWholeLength` are returned in memory (`content`).
-   * Concurrent calls for a key share one read, which may have begun before its item was deleted. So the caller checks first
+   * Concurrent calls for a key (`readKey`) share one read, which may have begun before its item was deleted. So the caller checks first
    * that the item exists.
    */
   open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
@@ -172,12 +174,13 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
     misses += 1
     const entry = readWhole(known.size, open)
     const read: { entry: Promise<Entry | null> | null } = { entry }
-    reads.set(key, read)
+    const { readKey = key } = known
+    reads.set(readKey, read)
     entry
       .then((opened) => admit(key, opened, known))
       .catch(() => undefined)
       .finally(() => {
-        reads.delete(key)
+        reads.delete(readKey)
         read.entry = null
       })
     return entry
@@ -187,7 +190,7 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
     async open(key, known, open) {
       if ((known.size ?? 0) > maxWholeLength) return open(0)
       frequency.count(key)
-      const cached = entries?.get(key) ?? reads.get(key)?.entry
+      const cached = entries?.get(key) ?? reads.get(known.readKey ?? key)?.entry
       if (cached) hits += 1
       else if ((known.size ?? 0) > wholeLimit()) {
         misses += 1

@@ -1,13 +1,14 @@
 import type { Media } from '../../catalog/records.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import type { Variant, VariantKey } from '../../core/variant.ts'
+import type { Variant, VariantKey, VariantWait } from '../../core/variant.ts'
 import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
 import type { BytesCache } from './bytes-cache.ts'
 
 export interface CachedBytesOperations {
   readonly openBytes: (media: Media) => Promise<OpenVariant>
-  readonly openVariant: Variants['open']
+  /** Throws as Variants.open. */
+  readonly openVariant: (media: Media, variant: Variant, wait: VariantWait) => Promise<OpenVariant>
   readonly cachedBytes: CachedBytes
 }
 
@@ -50,11 +51,18 @@ export function cachedBytesOperations(parts: {
         : cache.open(keyOf(media.id, null), { ...media, isOwn: true }, (wholeUpTo) =>
             openBytes(media, wholeUpTo),
           ),
-    openVariant: async (media, variant) =>
+    openVariant: async (media, variant, wait) =>
       media.isDamaged
         ? openVariant(media, variant)
-        : cache.open(keyOf(media.id, variant), { size: null, sha256: null }, (wholeUpTo) =>
-            openVariant(media, variant, wholeUpTo),
+        : cache.open(
+            keyOf(media.id, variant),
+            // Requests that wait for different times do not share a read.
+            {
+              size: null,
+              sha256: null,
+              ...(wait !== null && { readKey: `${keyOf(media.id, variant)}.${wait}` }),
+            },
+            (wholeUpTo) => openVariant(media, variant, { wholeUpTo, wait }),
           ),
   }
 }

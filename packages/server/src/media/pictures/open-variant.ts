@@ -4,9 +4,9 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { Media } from '../../catalog/records.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
-import { isDecoded, type Variant } from '../../core/variant.ts'
+import { isDecoded, type Variant, type VariantWait } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
-import { PictureTaskPreempted } from './picture-errors.ts'
+import { PictureTaskPreempted, VariantPending } from './picture-errors.ts'
 import {
   createVariantRenderer,
   keyOf,
@@ -17,13 +17,21 @@ import {
 
 export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'>
 
+interface OpenOptions {
+  readonly wholeUpTo?: number
+  readonly wait?: VariantWait
+}
+
+/** A request that waits for nothing has this time, in milliseconds, so that it is refused if the queue is full. */
+const leastWait = 25
+
 export interface Variants {
   /**
    * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws
    * Fault `variant-unavailable`, `variants-busy`, and the faults of opening the bytes (docs/interface.md, Variants).
-   * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory.
+   * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory. Throws VariantPending if it is not rendered after `wait` seconds.
    */
-  open(media: Media, variant: Variant, wholeUpTo?: number): Promise<OpenVariant>
+  open(media: Media, variant: Variant, options?: OpenOptions): Promise<OpenVariant>
   /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`, and PictureTaskPreempted. */
   renderAhead(media: Media, variant: Variant): Promise<void>
   /** Resolves when every variant whose worker has replied is stored. */
@@ -135,13 +143,13 @@ export function createVariants(
   }
 
   return {
-    async open(media, variant, wholeUpTo = 0) {
+    async open(media, variant, { wholeUpTo = 0, wait = null } = {}) {
       requireTypeWithVariants(media.contentType)
       const stored = await openStored(media, variant, wholeUpTo)
       if (stored !== null) return stored
       const picture = await openAndClose(media)
       renderer.requireRenderable(media, variant)
-      const { bytes } = await renderOnce(media, variant, picture)
+      const { bytes } = await within(wait, renderOnce(media, variant, picture))
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       return openMemoryBlob(bytes)
     },
@@ -164,5 +172,20 @@ export function createVariants(
       const finishing = () => [...renders.values()].filter(({ hasResult }) => hasResult)
       while (finishing().length > 0) await Promise.all(finishing().map(({ stored }) => stored))
     },
+  }
+}
+
+/** Throws VariantPending after the time; a later error is that of the next request. */
+async function within(wait: VariantWait, rendering: Promise<Rendered>): Promise<Rendered> {
+  if (wait === null) return rendering
+  const { promise: expired, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new VariantPending('the variant is not rendered yet')),
+    Math.max(wait * 1000, leastWait),
+  )
+  try {
+    return await Promise.race([rendering, expired])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -14,6 +14,11 @@ export class PictureWorkersBusy extends Error {
   override readonly name: string = 'PictureWorkersBusy'
 }
 
+/** A variant is not rendered yet, and the request waits no longer. The render continues. */
+export class VariantPending extends Error {
+  override readonly name = 'VariantPending'
+}
+
 /** A task of `runAhead` has given way to tasks of `run`, or found no free process. */
 export class PictureTaskPreempted extends PictureWorkersBusy {
   override readonly name = 'PictureTaskPreempted'

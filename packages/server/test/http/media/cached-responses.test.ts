@@ -68,6 +68,7 @@ async function fill(capacity: number, size: number) {
       isHead: false,
       name: id,
       variant: undefined,
+      wait: undefined,
       isDownload: false,
       link: null,
       raw: new IncomingMessage(new Socket()),

@@ -7,7 +7,11 @@ import { service } from '../../../src/core/actor.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
-import { PictureOverLimits, PictureTaskPreempted } from '../../../src/media/pictures/picture-errors.ts'
+import {
+  PictureOverLimits,
+  PictureTaskPreempted,
+  VariantPending,
+} from '../../../src/media/pictures/picture-errors.ts'
 import type { PictureResult } from '../../../src/media/pictures/picture-task.ts'
 import { readVariant } from '../../blobs/variant-contract.ts'
 import { medium, thumb } from '../../variant-samples.ts'
@@ -139,6 +143,20 @@ test('V5 concurrent requests share one render, and succeed even if the variant c
   }
   await variants.settled()
   expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
+})
+
+test('V17 requests for one variant that wait for different times share its render', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const waiting = [variants.open(item, thumb), variants.open(item, thumb, { wait: 60 })]
+  for (let times = 0; times < 2; times += 1)
+    await expect(variants.open(item, thumb, { wait: 0 })).rejects.toBeInstanceOf(VariantPending)
+  await variants.finish()
+  for (const { size } of await Promise.all(waiting)) expect(size).toBe(rendered.length)
+  await variants.settled()
+  expect((await variants.open(item, thumb, { wait: 0 })).size).toBe(rendered.length)
+  expect(variants.outcomes).toEqual(['made'])
 })
 
 test('V6 a variant that exceeded the limits is not rendered again before the retry delay; the other variant is', async () => {
