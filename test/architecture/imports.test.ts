@@ -105,6 +105,16 @@ test('the environment is read in config/config.ts, and in one file for the comma
   ])
 })
 
+test('texts of a service or of a row are written to standard output where control characters are replaced', () => {
+  const writers = /\bconsole\.|\bprocess\.std(?:out|err)\.write\b|\bprocess\.stdout(?!\.isTTY| })/
+  expect(files.filter((path) => /\/cli\//.test(path) && writers.test(read(path)))).toEqual([
+    'packages/server/src/cli/client/output.ts',
+    'packages/server/src/cli/main.ts',
+    // The banner, which has colours.
+    'packages/server/src/cli/serve.ts',
+  ])
+})
+
 test('commands that call a service import the client and nothing of the server; no other file imports the client', () => {
   const clientCommand = /^packages\/server\/src\/cli\/client\//
   const allowedImport =

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import { foreignPage, sendJson, startForeign } from '../client/foreign-service.ts'
 import { freePort } from '../harness/free-port.ts'
 import { seed } from '../harness/seed.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
@@ -117,4 +118,62 @@ test('W5 a command that waits for the rate limit says so, and completes', async 
   const result = await runClient({ url: limited.url, token }, 'ls', '--all')
   expect([result.code, lines(result.stdout).length]).toEqual([0, 21])
   expect(result.stderr).toMatch(/^The service limits the rate of requests; retrying in [1-4] s\.\n$/)
+})
+
+test('texts of a hostile service print no control character and no line of their own', async () => {
+  // A title and a colour, also as C1 controls, a bidi override, and line breaks.
+  const evil = 'a\x1b]0;t\x07\x1b[31m\x9b31m\u202e\u2028\r\nforged'
+  const file = { size: 1, content_type: evil, filename: evil, sha256: evil, width: null, height: null }
+  await using hostile = await startForeign(({ method, path, body }, response) => {
+    const base = `http://${response.req.headers.host}`
+    const id = '0'.repeat(26)
+    const url = `${base}/media/${id}#${evil}`
+    const texts = { alt_text: evil, caption: evil, thumbhash: null, created_at: evil, url }
+    const item = {
+      ...file,
+      ...texts,
+      id,
+      deleted_at: evil,
+      expires_at: evil,
+      variants: { thumb: url, medium: url },
+    }
+    const page = foreignPage([url], 1, { base, path: `/api/media`, wrapped: false, linkPages: false })
+    if (path.startsWith('/api/token')) {
+      const times = { created_at: evil, expires_at: evil }
+      return sendJson(response, { id: evil, name: evil, bucket: evil, scopes: [evil], ...times })
+    }
+    if (path.startsWith('/api/links'))
+      return sendJson(response, { links: [{ id, url }], missing: [], expires_at: evil })
+    if (/^\/api\/(items|trash)\b/.test(path) && method === 'GET')
+      return sendJson(response, { data: [item], next_cursor: null })
+    if (path.startsWith(`/api/media/${id}`)) return sendJson(response, item)
+    if (path === '/api/media' && method === 'POST' && body !== '') return sendJson(response, item, 201)
+    if (path.startsWith('/api/media') && method === 'GET') return sendJson(response, page)
+    const problem = { type: evil, title: evil, status: 400, detail: evil, instance: evil, code: evil }
+    sendJson(response, problem, 400, { 'content-type': 'application/problem+json' })
+  })
+  const commands = [
+    ['whoami'],
+    ['whoami', '--json'],
+    ['ls'],
+    ['ls', '-l'],
+    ['ls', '--json'],
+    ['ls', '--newest', '--json'],
+    ['trash', 'list'],
+    ['trash', 'list', '--json'],
+    ['trash', 'restore', '0'.repeat(26)],
+    ['link', '0'.repeat(26)],
+    ['rm', '0'.repeat(26)],
+    ['get', '0'.repeat(26)],
+    ['upload', 'package.json'],
+  ]
+  const results = await Promise.all(
+    commands.map((args) => runClient({ ...server, url: hostile.url }, ...args)),
+  )
+  const shown = results.map(
+    ({ stdout, stderr }, index) => `${commands[index]?.join(' ')}: ${stdout}${stderr}`,
+  )
+  expect(shown.filter((text) => !text.includes('forged'))).toEqual([])
+  const unsafe = /[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\p{Bidi_Control}]|^forged/mu
+  expect(shown.filter((text) => unsafe.test(text)).map((text) => text.split(':', 1).join())).toEqual([])
 })

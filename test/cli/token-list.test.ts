@@ -20,6 +20,8 @@ describe('tokens of every state', () => {
         server,
         '--bucket',
         'films',
+        '--name',
+        'a\u202e\u2028',
         '--scope',
         'media:delete',
         '--scope',
@@ -50,12 +52,15 @@ describe('tokens of every state', () => {
       ),
     )
     expect(lines[2]).toMatch(new RegExp(`^${made.expired.id} +photos +- +expired +media:read `))
-    expect(lines[3]).toMatch(new RegExp(`^${made.revoked.id} +films +- +revoked +media:read,media:delete `))
+    expect(lines[3]).toMatch(
+      new RegExp(`^${made.revoked.id} +films +a\ufffd\ufffd +revoked +media:read,media:delete `),
+    )
     for (const { token } of Object.values(made)) expect(text).not.toContain(token.slice(5, 15))
     expect(text).not.toContain('mbkt_')
   })
 
   test('A8 token list --json prints one object per line, without secrets', async () => {
+    expect(await list('--json')).not.toMatch(/[\u2028\u202e]/)
     const tokens = await parsed()
     expect(tokens[1]).toEqual({
       id: made.active.id,

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../catalog/audit-log/audit-log.ts'
 import { toOcsf } from '../catalog/audit-log/ocsf.ts'
 import type { Actor } from '../core/actor.ts'
-import { formatSize, printableText, textWidth } from './client/terminal-text.ts'
+import { formatSize, jsonLine, printableText, textWidth } from './client/terminal-text.ts'
 
 /** How events are printed. `bucket` is the name of the bucket of an event. */
 export interface EventFormat {
@@ -9,14 +9,10 @@ export interface EventFormat {
   readonly line: (event: RecordedEvent, bucket: string | null) => string
 }
 
-/** One OCSF object in each line. Characters that a terminal could interpret are escaped, which changes no value. */
+/** One OCSF object in each line. */
 export const jsonLines: EventFormat = {
   header: null,
-  line: (event, bucket) =>
-    JSON.stringify(toOcsf(event, bucket)).replace(
-      /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
-      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    ),
+  line: (event, bucket) => jsonLine(toOcsf(event, bucket)),
 }
 
 const csvColumns: Readonly<

@@ -72,7 +72,10 @@ Options:
   },
 }
 
-/** Writes the next batch only when the output has taken this one, so that the memory does not grow. Returns the number of events. */
+/**
+ * Formats replace control characters, except in CSV that no terminal reads. Writes the next batch only when the output has taken
+ * this one, so that the memory does not grow. Returns the number of events.
+ */
 async function print(
   log: AuditLog,
   filter: EventFilter,
@@ -83,11 +86,11 @@ async function print(
   let count = 0
   let names = await log.bucketNames()
   const nameOf = (id: BucketId | null) => (id === null ? null : (names.get(id) ?? null))
-  if (header !== null) await output.write(`${header}\n`)
+  if (header !== null) await output.bytes(`${header}\n`)
   for await (const events of follows ? log.follow(filter, output.closed) : log.events(filter)) {
     if (events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId)))
       names = await log.bucketNames()
-    await output.write(events.map((event) => `${line(event, nameOf(event.bucketId))}\n`).join(''))
+    await output.bytes(events.map((event) => `${line(event, nameOf(event.bucketId))}\n`).join(''))
     count += events.length
   }
   return count

@@ -1,6 +1,6 @@
 import type { Bucket, TrashState } from '../catalog/records.ts'
 import { parse } from './arguments.ts'
-import { formatSize } from './client/terminal-text.ts'
+import { formatSize, jsonLine } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
@@ -25,7 +25,7 @@ Options:
       return listed
     })
     if (values.json) {
-      for (const bucket of buckets) print(JSON.stringify(toJson(bucket)))
+      for (const bucket of buckets) print(jsonLine(toJson(bucket)))
       return
     }
     if (buckets.length === 0)

@@ -10,12 +10,12 @@ export const exitCodes = {
   terminated: 143,
 } as const
 
-/** Where a command writes. */
+/** Where a command writes. Each argument becomes one line; control characters in it are replaced. */
 export interface CommandOutput {
   /** Writes a result to standard output, for scripts. */
-  readonly print: (text: string) => void
+  readonly print: (...lines: readonly string[]) => void
   /** Writes a message to standard error, for people. */
-  readonly report: (text: string) => void
+  readonly report: (...lines: readonly string[]) => void
 }
 
 export interface CommandContext extends CommandOutput {

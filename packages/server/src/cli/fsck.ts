@@ -14,7 +14,7 @@ import { type Finding, findingKinds } from '../upkeep/findings.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
-import { formatSize, printableText } from './client/terminal-text.ts'
+import { formatSize, jsonLine } from './client/terminal-text.ts'
 import { type Command, UsageError } from './command.ts'
 import { requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
@@ -73,7 +73,7 @@ Options:
       })
       progress.end()
       const options = { repaired: values.repair, verified: values['verify-bytes'] }
-      if (values.json) print(JSON.stringify(toJson(report, options)))
+      if (values.json) print(jsonLine(toJson(report, options)))
       else for (const line of reportLines(report, options)) print(line)
       if (!report.isClean) process.exitCode = 1
     } finally {
@@ -140,7 +140,7 @@ function* findingLines({ code, isFault, count, repaired, subjects }: Finding): G
   yield ''
   yield `${title}: ${count}${repaired > 0 ? `, ${repaired} of them repaired` : ''} [${code}]`
   if (!isFault) return
-  for (const subject of subjects.slice(0, listed)) yield `  ${printableText(subject)}`
+  for (const subject of subjects.slice(0, listed)) yield `  ${subject}`
   if (count > listed) yield `  and ${count - listed} more; --json lists them`
   if (repaired < count) yield `  → ${cure}`
 }

@@ -1,5 +1,6 @@
 import type { SigningKey } from '../catalog/key-catalog.ts'
 import { parse } from './arguments.ts'
+import { jsonLine } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
@@ -19,8 +20,7 @@ Options:
     const newest = keys.at(-1)
     const stateOf = (key: SigningKey) => (key === newest ? 'signs' : 'verifies')
     if (values.json) {
-      for (const key of keys)
-        print(JSON.stringify({ id: key.id, state: stateOf(key), created_at: timeOf(key) }))
+      for (const key of keys) print(jsonLine({ id: key.id, state: stateOf(key), created_at: timeOf(key) }))
       return
     }
     if (keys.length === 0) return report('There are no keys. The first link creates one.')

@@ -1,7 +1,6 @@
 import { newSigningKey } from '../access/new-signing-key.ts'
 import type { KeyCatalog } from '../catalog/key-catalog.ts'
 import { parse } from './arguments.ts'
-import { printableText } from './client/terminal-text.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
@@ -18,10 +17,7 @@ the service is running.`,
     if (id === undefined || more.length > 0)
       throw new UsageError('keys remove takes one ID. See: mediabucket keys list')
     if (!(await withCatalog(config, (catalog) => removeKey(catalog, id))))
-      throw new CommandError(
-        `there is no key "${printableText(id)}". See: mediabucket keys list`,
-        exitCodes.notFound,
-      )
+      throw new CommandError(`there is no key "${id}". See: mediabucket keys list`, exitCodes.notFound)
     report(`Removed the key ${id}. The links that it has signed are no longer valid.`)
   },
 }

@@ -1,5 +1,7 @@
+import { inspect } from 'node:util'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
+import { printableLines, printableText } from './client/terminal-text.ts'
 import { UsageError } from './command.ts'
 import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
@@ -9,7 +11,7 @@ export async function main(args: readonly string[]): Promise<void> {
     await dispatch(args)
   } catch (error) {
     const explained = explainFailure(error)
-    console.error(explained === null ? error : `mediabucket: ${explained}`)
+    console.error(printableLines(explained === null ? inspect(error) : `mediabucket: ${explained}`))
     process.exitCode = exitCodeOf(error)
   }
 }
@@ -44,8 +46,8 @@ async function helpOf(listed: ListedCommand): Promise<string> {
 
 async function run(listed: ListedCommand, args: readonly string[]): Promise<void> {
   const output = {
-    print: (text: string) => console.log(text),
-    report: (text: string) => console.error(text),
+    print: (...lines: readonly string[]) => console.log(lines.map(printableText).join('\n')),
+    report: (...lines: readonly string[]) => console.error(lines.map(printableText).join('\n')),
   }
   if ('loadClient' in listed) {
     const command = await listed.loadClient()

@@ -31,7 +31,7 @@ Exit codes:
 The log is written to standard error: as JSON, one object per line, or as readable text on a terminal
 (MEDIABUCKET_LOG_FORMAT). \`mediabucket help settings\` lists the settings.`,
 
-  async run(args, { config, warnings, print }) {
+  async run(args, { config, warnings }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)
     // Loaded here, so that other commands start faster.
     const [start, { openServiceLog }, { default: closeWithGrace }] = await Promise.all([
@@ -80,7 +80,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
     // On a terminal, the banner contains this.
     if (!isReadable)
       log.info({ url: server.baseUrl, host, port: server.port, data, pid: process.pid }, 'listening')
-    print(banner(server, config.data))
+    console.log(banner(server, config.data))
   },
 }
 

@@ -1,4 +1,4 @@
-import { textWidth } from './client/terminal-text.ts'
+import { printableText, textWidth } from './client/terminal-text.ts'
 
 /** One column of a table. */
 export interface Column<Row> {
@@ -21,9 +21,10 @@ export function table<Row>(
 
 /** Pads each cell to the widest of its column. `right` contains the columns that are aligned right. */
 export function alignColumns(
-  rows: readonly (readonly string[])[],
+  cells: readonly (readonly string[])[],
   right: ReadonlySet<number> = new Set(),
 ): string[] {
+  const rows = cells.map((row) => row.map(printableText))
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => textWidth(row[column] ?? ''))),
   )

@@ -1,6 +1,6 @@
 import type { TokenRecord } from '../catalog/token-records.ts'
 import { parse } from './arguments.ts'
-import { printableText } from './client/terminal-text.ts'
+import { jsonLine } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
@@ -26,7 +26,7 @@ Options:
     })
     const now = Date.now()
     if (values.json) {
-      for (const token of tokens) print(JSON.stringify(toJson(token, now)))
+      for (const token of tokens) print(jsonLine(toJson(token, now)))
       return
     }
     if (tokens.length === 0)
@@ -34,7 +34,7 @@ Options:
     const columns = [
       { header: 'ID', cell: ({ id }: TokenRecord) => id },
       { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
-      { header: 'NAME', cell: ({ name }: TokenRecord) => printableText(name) || '-' },
+      { header: 'NAME', cell: ({ name }: TokenRecord) => name || '-' },
       { header: 'STATE', cell: (token: TokenRecord) => state(token, now) },
       { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
       { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },

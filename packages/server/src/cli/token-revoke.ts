@@ -1,7 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { TokenRecord } from '../catalog/token-records.ts'
 import { parse } from './arguments.ts'
-import { printableText } from './client/terminal-text.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 
@@ -28,7 +27,7 @@ Options:
       await catalog.revokeToken(found.id, Date.now())
       return found
     })
-    const name = token.name === '' ? '' : ` "${printableText(token.name)}"`
+    const name = token.name === '' ? '' : ` "${token.name}"`
     report(`Revoked the token ${token.id}${name} of the bucket "${token.bucket}".`)
   },
 }
@@ -47,7 +46,7 @@ async function findToken(
   const [found] = matches ?? []
   if (matches === undefined || found === undefined)
     throw new CommandError(
-      `there is no token "${printableText(idOrName)}"${bucket === undefined ? '' : ` in the bucket "${bucket}"`}. See: mediabucket token list`,
+      `there is no token "${idOrName}"${bucket === undefined ? '' : ` in the bucket "${bucket}"`}. See: mediabucket token list`,
       exitCodes.notFound,
     )
   if (matches.length > 1) throw ambiguousName(idOrName, matches)
@@ -59,7 +58,5 @@ function ambiguousName(name: string, tokens: readonly TokenRecord[]): CommandErr
   const remedy =
     buckets.size === tokens.length ? 'Pass --bucket NAME or one of the ids' : 'Pass one of the ids'
   const rows = tokens.map(({ id, bucket }) => `  ${id} of the bucket "${bucket}"`)
-  return new CommandError(
-    `${tokens.length} tokens have the name "${printableText(name)}". ${remedy}:\n${rows.join('\n')}`,
-  )
+  return new CommandError(`${tokens.length} tokens have the name "${name}". ${remedy}:\n${rows.join('\n')}`)
 }

@@ -1,5 +1,6 @@
 import type { ProblemError } from '@mediabucket/client'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
+import { printableText } from './terminal-text.ts'
 
 /**
  * Turns an error of the client into a CommandError with the reason and what to do; returns null for an unexpected error. Errors are
@@ -12,7 +13,12 @@ export function explainClientError(
   target: string | null = null,
 ): CommandError | UsageError | null {
   if (error instanceof CommandError || error instanceof UsageError) return error
-  if (!(error instanceof Error)) return null
+  const explained = error instanceof Error ? explainForeign(error, url, target) : null
+  // On one line, so that texts of a service cannot look like lines of the command.
+  return explained && new CommandError(printableText(explained.message), explained.exitCode)
+}
+
+function explainForeign(error: Error, url: string, target: string | null): CommandError | null {
   // The service itself may refuse a link to what another server has.
   const isOwn = isResponseError(error) && originElsewhere(error.url, url) === null
   const elsewhere = isOwn ? null : originElsewhere(target, url)

@@ -34,6 +34,6 @@ Options:
     const { body } = await client.get(reference, { signal })
     const bytes = body ?? []
     if (write !== null) return await write(bytes, signal)
-    for await (const chunk of bytes) await output.write(chunk)
+    for await (const chunk of bytes) await output.bytes(chunk)
   },
 })

@@ -45,10 +45,7 @@ Options:
       .catch((error: unknown) => {
         throw explainOption(error, options.variant) ?? error
       })
-    for (const reference of references) {
-      const url = urls.get(reference)
-      if (url !== undefined) await output.write(`${url}\n`)
-    }
+    await output.lines(references.map((reference) => urls.get(reference)).filter((url) => url !== undefined))
     if (urls.size > 0) report(`Valid until ${expires_at}`)
     for (const reference of missing) report(`mediabucket: ${reference}: There is no such item.`)
     if (missing.length > 0)

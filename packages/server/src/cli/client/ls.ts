@@ -4,7 +4,7 @@ import { UsageError } from '../command.ts'
 import { type Column, formatCount, table } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 import { faultIn } from './explain-client-error.ts'
-import { formatSize, printableText } from './terminal-text.ts'
+import { formatSize } from './terminal-text.ts'
 
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
@@ -54,24 +54,23 @@ Options:
   async run({ number, long, all, json, list }, { client, output, report, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
     let isFirst = true
-    function linesOf(items: readonly Media[]): string[] {
-      if (json) return items.map((item) => JSON.stringify(item))
-      if (!long) return items.map(({ url }) => url)
-      if (!output.isTerminal) return items.map(scriptLine)
+    async function printItems(items: readonly Media[]): Promise<void> {
+      if (json) return await output.json(items)
+      if (!long) return await output.lines(items.map(({ url }) => url))
+      if (!output.isTerminal) return await output.lines(items.map(cellsOf))
       const header = isFirst && items.length > 0
       isFirst = false
-      return table(columns, items, { header })
+      await output.lines(table(columns, items, { header }))
     }
-    const write = (lines: readonly string[]) => output.write(lines.map((line) => `${line}\n`).join(''))
     const print = async (page: Page) => {
-      if (long) return write(linesOf(await itemsOf(client, page, signal)))
-      return write(json ? [JSON.stringify(page)] : page.data)
+      if (long) return await printItems(await itemsOf(client, page, signal))
+      await (json ? output.json([page]) : output.lines(page.data))
     }
     if (list !== null) {
       const items = client.items({ ...list, signal, batchSize: all ? batchSize : defaultCount })
       try {
         for await (const batch of batchesOf(items, all ? Number.POSITIVE_INFINITY : defaultCount))
-          await write(linesOf(batch))
+          await printItems(batch)
       } catch (error) {
         throw explainName(error, list.name) ?? error
       }
@@ -130,12 +129,16 @@ const columns: readonly Column<Media>[] = [
   { header: '    SIZE', cell: ({ size }) => formatSize(size).padStart(8), alignRight: true },
   { header: 'CREATED', cell: ({ created_at }) => localTime(new Date(created_at)) },
   { header: 'TYPE', cell: ({ content_type }) => content_type.padEnd(24) },
-  { header: 'NAME', cell: ({ filename }) => (filename === null ? '-' : printableText(filename)) },
+  { header: 'NAME', cell: ({ filename }) => filename ?? '-' },
 ]
 
-/** Names contain no tabs and line ends: the service stores none, and printableText replaces them. */
-const scriptLine = ({ id, size, created_at, content_type, filename }: Media): string =>
-  [id, size, created_at, content_type, printableText(filename ?? '')].join('\t')
+const cellsOf = ({ id, size, created_at, content_type, filename }: Media): string[] => [
+  id,
+  `${size}`,
+  created_at,
+  content_type,
+  filename ?? '',
+]
 
 /** `2026-11-22 14:05`. */
 function localTime(date: Date): string {

@@ -7,7 +7,6 @@ import { DiskFile } from './disk-file.ts'
 import type { LocalFault } from './local-files.ts'
 import { createProgressBars, type Progress } from './progress-bars.ts'
 import { type Result, smallUploads } from './small-uploads.ts'
-import { printableText } from './terminal-text.ts'
 import type { UploadJournal, UploadStates } from './upload-state.ts'
 import { type PlannedFile, planUnits, resumableAbove, type UploadUnit } from './upload-units.ts'
 
@@ -87,7 +86,7 @@ export async function sendFiles(
       onProgress({ sent }) {
         if (!isInProgress && sent > 0) {
           bars.clear()
-          report(`${printableText(path)}: resumed at ${Math.floor((sent / size) * 100)} %`)
+          report(`${path}: resumed at ${Math.floor((sent / size) * 100)} %`)
         }
         isInProgress = true
         follow(unit, sent)
@@ -127,8 +126,7 @@ export async function sendFiles(
       if (!file || !result || result === 'lost' || 'error' in result) continue
       bars.clear()
       // If the output is closed, the files are still uploaded.
-      if (!output.closed.aborted)
-        await output.write(`${result.url}\t${printableText(file.path)}\n`).catch(() => {})
+      if (!output.closed.aborted) await output.lines([[result.url, file.path]]).catch(() => {})
     }
   }
 

@@ -8,9 +8,18 @@ export function formatSize(bytes: number): string {
   return `${at === 0 ? bytes : (bytes / 1000 ** at).toFixed(1)} ${units[at]}`
 }
 
-/** Replaces characters that move the cursor of a terminal, change the text direction or break a line. */
-export const printableText = (name: string): string =>
-  name.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\ufffd')
+/** Characters that move the cursor of a terminal, change the text direction or break a line. */
+const controls = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
+
+/** Replaces control characters, so that the text is one line and cannot control the terminal. */
+export const printableText = (text: string): string => text.replace(controls, '\ufffd')
+
+/** The same for a text of several lines. */
+export const printableLines = (text: string): string => text.split('\n').map(printableText).join('\n')
+
+/** JSON on one line. Control characters are escaped, which changes no value. */
+export const jsonLine = (value: unknown): string =>
+  JSON.stringify(value).replace(controls, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const isWide = (char: string): boolean =>
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u.test(

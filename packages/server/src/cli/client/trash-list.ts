@@ -17,9 +17,7 @@ Options:
   async run({ json }, { client, output, interrupted }) {
     for await (const item of client.trash({ signal: interrupted })) {
       const row = { ...item, filename: JSON.stringify(item.filename ?? '') }
-      await output.write(
-        json ? `${JSON.stringify(item)}\n` : `${table(columns, [row], { header: false })[0]}\n`,
-      )
+      await (json ? output.json([item]) : output.lines(table(columns, [row], { header: false })))
     }
   },
 })

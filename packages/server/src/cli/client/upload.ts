@@ -7,7 +7,7 @@ import { type ClientContext, clientCommand } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { isRefusal, sendFiles } from './send-files.ts'
-import { formatSize, printableText } from './terminal-text.ts'
+import { formatSize } from './terminal-text.ts'
 import { type ExpiryOption, readExpiry } from './time-options.ts'
 import { lockUploads, openJournal, type StateFiles, stateFiles, uploadStates } from './upload-state.ts'
 import type { PlannedFile } from './upload-units.ts'
@@ -96,7 +96,7 @@ async function uploadPaths(
       `${formatCount(lost, 'file')} of these ${lost === 1 ? 'was' : 'were'} stored by an earlier run that received no response. mediabucket ls lists the URLs.`,
     )
   const failures = [...faults, ...failed]
-  if (failures.length > 0) report(['Not uploaded:', ...failureLines(failures)].join('\n'))
+  if (failures.length > 0) report('Not uploaded:', ...failureLines(failures))
   if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
   if (end === null) {
     await journal.remove()
@@ -122,7 +122,7 @@ function expiryOf(expiry: ExpiryOption, startedAt: number): Date {
 function failureLines(failures: readonly LocalFault[]): string[] {
   const byReason = Map.groupBy(failures, ({ reason }) => reason)
   return [...byReason].flatMap(([reason, faults]) => {
-    const paths = faults.map(({ path }) => printableText(path))
+    const paths = faults.map(({ path }) => path)
     return paths.length === 1
       ? [`  ${paths[0]}: ${reason}`]
       : [`  ${reason}`, ...paths.map((path) => `    ${path}`)]
@@ -131,7 +131,7 @@ function failureLines(failures: readonly LocalFault[]): string[] {
 
 /** Up to three different names. */
 function namesOf(paths: readonly string[]): string {
-  const names = [...new Set(paths.map((path) => basename(path)))].map(printableText)
+  const names = [...new Set(paths.map((path) => basename(path)))]
   return names.length > 3 ? `${names.slice(0, 3).join(', ')} and others` : names.join(', ')
 }
 

@@ -14,7 +14,7 @@ Options:
 
   async run({ json }, { client, output, interrupted }) {
     const token = await client.whoami({ signal: interrupted })
-    if (json) return await output.write(`${JSON.stringify(token)}\n`)
+    if (json) return await output.json([token])
     const rows = [
       ['token', token.id],
       ['name', token.name || '(none)'],
@@ -23,6 +23,6 @@ Options:
       ['created', token.created_at],
       ['expires', token.expires_at ?? 'never'],
     ]
-    await output.write(`${alignColumns(rows).join('\n')}\n`)
+    await output.lines(alignColumns(rows))
   },
 })
