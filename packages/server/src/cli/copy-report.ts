@@ -1,7 +1,7 @@
 import { Fault } from '../core/fault.ts'
 import type { CopyResult } from '../upkeep/copy-blobs.ts'
 import { copyFaults } from '../upkeep/copy-faults.ts'
-import { formatSize, printableText } from './client/terminal-text.ts'
+import { formatSize } from './client/terminal-text.ts'
 import { CommandError, exitCodes } from './command.ts'
 import { formatCount } from './table.ts'
 
@@ -22,7 +22,7 @@ export function* faultyItemLines(faulty: CopyResult['faulty']): Generator<string
   process.exitCode = exitCodes.incomplete
   yield `${formatCount(faulty.length, 'item')} without bytes:`
   for (const { id, what } of faulty.slice(0, listed))
-    yield `  ${printableText(id)} ${what}: ${copyFaults[what]}`
+    yield `  ${id} ${what}: ${copyFaults[what]}`
   if (faulty.length > listed) yield `  and ${faulty.length - listed} more`
 }
 
