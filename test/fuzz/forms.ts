@@ -93,7 +93,7 @@ const forms = boundaries.chain((boundary) =>
         .map(({ head, content: bytes }) => `--${boundary}${padding}\r\n${head}\r\n${bytes}\r\n`)
         .join('')}--${boundary}--${epilogue}`,
       files: written
-        .filter(({ filename }) => filename !== null)
+        .filter(({ filename, content: bytes }) => filename !== null && filename + bytes !== '')
         .map(({ filename, content: bytes }) => ({ filename, bytes })),
     })),
 )

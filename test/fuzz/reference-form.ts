@@ -85,6 +85,7 @@ function readPart(lines: readonly string[]): ReferenceFile[] {
     (type.startsWith('application/') && /\b(json|xml|x-www-form-urlencoded)$/.test(type))
   if (!named && isField) return []
   const bytes = lines.slice(blank + 1).join('\r\n')
+  if (parameters.get('filename') === '' && bytes === '') return []
   return [{ filename: parameters.get('filename') ?? null, bytes }]
 }
 

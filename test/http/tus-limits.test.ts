@@ -163,7 +163,7 @@ describe('R11 metadata', () => {
     const head = `POST /api/uploads HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${server.token}\r\n`
     const more = `Tus-Resumable: 1.0.0\r\nUpload-Length: 5\r\nUpload-Metadata: ${metadata}\r\nContent-Length: 0\r\n\r\n`
     const response = responseOf(await sendRaw(server.url, head + more))
-    if (metadata === 'filename') expect(response.status).toBe(201)
+    if (metadata === 'filename' || metadata === ',') expect(response.status).toBe(201)
     else await expectProblem(response, 400, 'upload-malformed')
     expect(({} as Record<string, unknown>)['a']).toBeUndefined()
   })

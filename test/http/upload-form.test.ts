@@ -57,6 +57,22 @@ test('U5 empty files are stored, alone and among others', async () => {
   expect((await readManyMedia(several)).map(({ size }) => size)).toEqual([0, 1, 0])
 })
 
+test('U1 an input of a browser in which no file is chosen is no file', async () => {
+  const before = await readPage(await server.request('/api/media'))
+  const input = filePart('', '', 'application/octet-stream')
+  const beside = await readMedia(await sendForm(server, formBytes(input, filePart('a.txt', 'a'), input)))
+  expect(beside).toMatchObject({ filename: 'a.txt', size: 1 })
+  const field = fieldPart('note', 'x')
+  for (const parts of [[input], [input, input, field]]) {
+    const problem = await expectProblem(await sendForm(server, formBytes(...parts)), 400, 'form-without-file')
+    expect(problem.detail).toContain('No file was chosen')
+  }
+  const nameless = await readMedia(await sendForm(server, formBytes(filePart('', 'with bytes'), input)))
+  expect(nameless).toMatchObject({ filename: null, size: 10 })
+  const { total } = await readPage(await server.request('/api/media'))
+  expect(total).toBe(before.total + 2)
+})
+
 test('U1 bytes that resemble a boundary are stored in their file', async () => {
   const bytes = Buffer.from('\r\n--frontie\r\n-\r\n--\r\n--front\r\r\n--frontie--\r\n\r\n')
   const { url } = await readMedia(await sendForm(server, formBytes(filePart('a.txt', bytes))))

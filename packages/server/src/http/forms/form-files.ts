@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
+import { resumed } from '../../media/receive-files.ts'
 import type { IncomingFile, IncomingFiles } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { parseBoundary } from './boundary.ts'
@@ -26,13 +27,18 @@ export async function* readFilesBetween(
   maxParts: number,
   minStreamed?: number,
 ): AsyncGenerator<readonly IncomingFile[]> {
-  let hasFile = false
+  let [hasFile, hasEmptyInput] = [false, false]
   for await (const parts of readParts(bytes, boundary, maxParts, minStreamed)) {
     const files: IncomingFile[] = []
     for (const part of parts) {
       const file = readFileHeaders(part.headers, boundary)
-      if (file === null) await skipField(part.body)
-      else files.push({ body: part.body, filename: file.filename, declaredType: file.declaredType })
+      if (file === null) {
+        await skipField(part.body)
+        continue
+      }
+      const body = file.filename === '' ? await bodyUnlessEmpty(part.body) : part.body
+      if (body === null) hasEmptyInput = true
+      else files.push({ body, filename: file.filename, declaredType: file.declaredType })
     }
     if (files.length === 0) continue
     hasFile = true
@@ -41,8 +47,21 @@ export async function* readFilesBetween(
   if (!hasFile)
     throw new Fault(
       'form-without-file',
-      'The form has no file; give a part a filename, as `curl -F file=@photo.png` does.',
+      hasEmptyInput
+        ? 'No file was chosen: the only file of the form has no name and no bytes.'
+        : 'The form has no file; give a part a filename, as `curl -F file=@photo.png` does.',
     )
+}
+
+/**
+ * Null if the body has no bytes. Browsers send an input in which no file is chosen as an empty file with an empty name (HTML, "constructing the
+ * entry list").
+ */
+async function bodyUnlessEmpty(body: Part['body']): Promise<Part['body'] | null> {
+  if (body instanceof Uint8Array) return body.byteLength === 0 ? null : body
+  const chunks = body[Symbol.asyncIterator]()
+  const { done, value } = await chunks.next()
+  return done ? null : resumed([value], chunks)
 }
 
 /** The largest size of a field. Bytes. */

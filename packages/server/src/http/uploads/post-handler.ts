@@ -40,7 +40,7 @@ export function createPostHandler(parts: {
     if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
     const created = await createUpload(bucketId, {
       length,
-      metadata: metadata?.header ?? null,
+      metadata: metadata?.header || null,
       filename: firstOf(metadata, 'filename', 'name'),
       declaredType: firstOf(metadata, 'filetype', 'type'),
     })

@@ -14,12 +14,15 @@ const keyShape = /^[^ ,\P{ASCII}]+$/u
 /** tus 1.0.0, Creation: "the value MUST be Base64 encoded". */
 const valueShape = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/
 
-/** Parses `Upload-Metadata`. Throws Fault `upload-malformed`. */
+/** Parses `Upload-Metadata`, which may be empty. Throws Fault `upload-malformed`. */
 export function parseMetadata(header: string): UploadMetadata {
   const values = new Map<string, string>()
   // tus 1.0.0, Creation: "The Upload-Metadata request and response header MUST consist of one or more comma-separated
   // key-value pairs."
-  for (const pair of header.split(',')) {
+  for (const element of header.split(',')) {
+    // RFC 9110, section 5.6.1: a recipient must accept white space around the elements of a list, and ignore empty ones.
+    const pair = element.trim()
+    if (pair === '') continue
     // tus 1.0.0, Creation: "The key and value MUST be separated by a space. […] The value MAY be empty. In these cases, the
     // space, which would normally separate the key and the value, MAY be left out."
     const [key = '', value = '', ...more] = pair.split(' ')

@@ -48,6 +48,17 @@ describe('R11 Upload-Metadata', () => {
       ],
     ],
     ['name ', [['name', '']]],
+    ['', []],
+    [' ,\t, ', []],
+    ['a YQ==,', [['a', 'a']]],
+    [
+      'a YQ==, b YQ== ,, \tc,',
+      [
+        ['a', 'a'],
+        ['b', 'a'],
+        ['c', ''],
+      ],
+    ],
     ['n w4Q=', [['n', 'Ä']]],
     [`b ${Buffer.from([0xff, 0xfe]).toString('base64')}`, [['b', '\ufffd\ufffd']]],
     [
@@ -63,10 +74,6 @@ describe('R11 Upload-Metadata', () => {
   })
 
   test.each([
-    ['is empty', ''],
-    ['has an empty pair', 'a YQ==,'],
-    ['has a space after a comma', 'a YQ==, b YQ=='],
-    ['has an empty key', ' YQ=='],
     ['has a key that is not ASCII', 'é YQ=='],
     ['repeats a key', 'a YQ==,a Yg=='],
     ['repeats a key without a value', 'a,a'],
@@ -149,7 +156,7 @@ describe('the headers of a request', () => {
   test.each(['upload-offset', 'upload-length', 'upload-defer-length', 'upload-metadata', 'upload-concat'])(
     'are refused where %s is malformed',
     (name) => {
-      expect(() => parseUploadHeaders({ [name]: ',' })).toThrow(malformed)
+      expect(() => parseUploadHeaders({ [name]: 'a !' })).toThrow(malformed)
     },
   )
 })
