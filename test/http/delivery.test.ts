@@ -40,6 +40,23 @@ const kinds = [
   ['a sound', bytes('RIFF\x24\x00\x00\x00WAVEfmt ', 30), 'a.wav', 'audio/wav', 'audio/wav', 'inline'],
   ['a FLAC', bytes('fLaC\x00\x00\x00\x22', 40), 'a.flac', 'audio/flac', 'audio/flac', 'inline'],
   ['plain text', bytes('hello'), 'a.txt', 'text/plain', 'text/plain; charset=utf-8', 'inline'],
+  [
+    'text in Latin-1',
+    bytes('caf\xe9'),
+    'a.txt',
+    'text/plain; charset=ISO-8859-1',
+    'text/plain; charset=iso-8859-1',
+    'inline',
+  ],
+  ['text in an unknown charset', bytes('caf\xe9'), 'a.txt', 'text/plain', 'text/plain', 'inline'],
+  [
+    'text in UTF-16',
+    Buffer.from('\ufeffa', 'utf16le'),
+    'a.txt',
+    'text/plain',
+    'text/plain; charset=utf-16',
+    'inline',
+  ],
   ['HTML', bytes(html), 'a.html', 'text/html', 'text/html; charset=utf-8', 'attachment'],
   [
     'HTML that claims to be a picture',
@@ -82,7 +99,7 @@ const kinds = [
   ['an archive', bytes('PK\x05\x06', 18), 'a.zip', 'application/zip', 'application/zip', 'attachment'],
   [
     'a GIF that is also a script',
-    bytes(`GIF89a/*${script}*/=1;`),
+    bytes(`GIF89a/*\x01\x00${script}*/=1;`),
     'a.js',
     'text/javascript',
     'image/gif',

@@ -148,7 +148,27 @@ const cases: Record<string, Case> = {
     kept: binary,
     extension: null,
   },
-  'a CSV without a name': { bytes: 'a,b\n', name: '', declared: 'text/csv', kept: binary, extension: null },
+  'a CSV without a name': {
+    bytes: 'a,b\n',
+    name: '',
+    declared: 'text/csv',
+    kept: 'text/csv',
+    extension: 'csv',
+  },
+  'a CSV that begins with letters of QuickTime': {
+    bytes: 'id, free,used\n',
+    name: 'a.csv',
+    declared: 'text/csv',
+    kept: 'text/csv',
+    extension: 'csv',
+  },
+  'a PDF after a blank line': {
+    bytes: '\r\n\r\n%PDF-1.4\n',
+    name: 'a.pdf',
+    declared: 'application/pdf',
+    kept: 'application/pdf',
+    extension: 'pdf',
+  },
   'JSON with a charset': {
     bytes: '{}',
     name: 'a.json',
@@ -239,6 +259,20 @@ describe('U7, L14 the stored type, and the extension of the URL, of', () => {
         expect(served.headers.get('content-disposition')).toMatch(/^attachment\b/)
     }
   })
+})
+
+test('U7 a raw body without a name keeps the declared type, if no signature can show it', async () => {
+  for (const [declared, stored, extension] of [
+    ['application/json', 'application/json', '.json'],
+    ['text/csv; charset=utf-8', 'text/csv', '.csv'],
+    ['text/plain', 'text/plain', '.txt'],
+    ['image/png', binary, ''],
+    ['multipart/x-mixed-replace; boundary=a', binary, ''],
+  ]) {
+    const headers = { 'content-type': declared }
+    const item = await readMedia(await server.request('/api/media', { method: 'POST', body: '{}', headers }))
+    expect([item.content_type, item.url]).toEqual([stored, `${server.url}/media/${item.id}${extension}`])
+  }
 })
 
 test('U7 the default type of curl counts as undeclared', async () => {

@@ -45,7 +45,7 @@ export async function newItem(
   const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })
   // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
   const sniffed = sniffing && (await sniffing)
-  const type = storedType({ sniffed, declared: given.declaredType, filename })
+  const type = storedType({ sniffed, declared: given.declaredType, filename, start: file })
   // A RAW file that is detected as TIFF is stored as it is sent.
   const isRaw = type.contentType === 'image/tiff' && isRawExtension(extensionOf(filename ?? ''))
   const stored =

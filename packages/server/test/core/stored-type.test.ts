@@ -55,6 +55,9 @@ const docx = zip({
   'word/document.xml': '<w:document/>',
 })
 
+const startOf = (head: Uint8Array) => ({ head, size: head.byteLength })
+const nothing = startOf(Buffer.alloc(0))
+
 const octets = ['application/octet-stream', null]
 
 test.each<[string, Buffer | string, string | null, string | null, (string | null)[]]>([
@@ -96,7 +99,23 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   ['binary STL', Buffer.alloc(84), 'model/stl', 'a.stl', ['model/stl', 'stl']],
   ['an empty text', '', 'text/plain', 'a.txt', ['text/plain', 'txt']],
   ['text with another extension', 'hello', 'text/plain', 'a.csv', octets],
-  ['text without a name', 'hello', 'text/plain', null, octets],
+  ['text without a name', 'hello', 'text/plain', null, ['text/plain', 'txt']],
+  ['JSON without a name', '{}', 'application/json; charset=utf-8', null, ['application/json', 'json']],
+  ['CSV without a name', 'a,b', 'text/csv', null, ['text/csv', 'csv']],
+  ['HTML without a name', '<p>', 'text/html', null, ['text/html', 'html']],
+  ['nothing that is known', 'hello', null, null, octets],
+  ['a picture that is none, without a name', 'hello', 'image/png', null, octets],
+  ['parts without a name', 'hello', 'multipart/x-mixed-replace; boundary=a', null, octets],
+  ['a type without a name that is none', 'hello', 'nonsense', null, octets],
+  ['a type of an object’s name without a name', 'hello', '__proto__', null, octets],
+  ['a raw body of curl without a name', 'a=b', 'application/x-www-form-urlencoded', null, octets],
+  [
+    'a ZIP that is declared as PDF, without a name',
+    plainZip,
+    'application/pdf',
+    null,
+    ['application/zip', 'zip'],
+  ],
   ['text without an extension', 'hello', 'text/plain', 'txt', octets],
   ['text that hides its extension', 'hello', 'text/plain', '.txt', octets],
   ['text without a type', 'hello', null, 'a.txt', ['text/plain', 'txt']],
@@ -114,13 +133,32 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   ['a PNG without its signature', 'hello', 'image/png', 'a.png', octets],
   ['a bitmap by another name of its type', 'hello', 'image/x-ms-bmp', 'a.bmp', octets],
   ['Matroska by another name of its type', 'hello', 'video/x-matroska', 'a.mkv', octets],
+  ['a PDF after a blank line', '\r\n\r\n%PDF-1.4\n', 'application/pdf', 'a.pdf', ['application/pdf', 'pdf']],
+  [
+    'a PDF in a print job',
+    `${'\x1b%-12345X'.repeat(100)}%PDF-1.4`,
+    null,
+    'a.pdf',
+    ['application/pdf', 'pdf'],
+  ],
+  ['a PDF after 1,024 bytes', `${' '.repeat(1_024)}%PDF-1.4\n`, null, 'a.pdf', ['application/pdf', 'pdf']],
+  ['a PDF after 1,025 bytes', `${' '.repeat(1_025)}%PDF-1.4\n`, null, 'a.pdf', octets],
+  [
+    'a PDF after a blank line, without a name',
+    '\n%PDF-1.4\n',
+    'application/pdf',
+    null,
+    ['application/pdf', 'pdf'],
+  ],
+  ['a text about PDF', 'It begins with %PDF-1.4', 'text/plain', 'a.txt', ['text/plain', 'txt']],
   ['a PDF without its signature', '<script>', 'application/pdf', 'a.pdf', octets],
   ['a calendar that is none', 'hello', 'text/calendar', 'a.ics', octets],
   ['a type that is none', 'hello', 'nonsense', 'a.txt', octets],
   ['a type of an object’s name', 'hello', '__proto__', 'a.constructor', octets],
 ])('U7 %s', async (_, bytes, declared, filename, expected) => {
-  const sniffed = (await fileTypeFromBuffer(Buffer.from(bytes))) ?? null
-  const { contentType, extension } = storedType({ sniffed, declared, filename })
+  const head = Buffer.from(bytes)
+  const sniffed = (await fileTypeFromBuffer(head)) ?? null
+  const { contentType, extension } = storedType({ sniffed, declared, filename, start: startOf(head) })
   expect([contentType, extension]).toEqual(expected)
 })
 
@@ -129,7 +167,12 @@ test('U7 every type that the sniffer detects has an extension that is safe in a 
   const names = [...readFileSync(source, 'utf8').matchAll(/'([\w.]{1,10})',/g)].flatMap(([, ext = '']) => ext)
   expect(names.length).toBeGreaterThan(150)
   for (const ext of names) {
-    const { extension } = storedType({ sniffed: { mime: 'a/b', ext }, declared: null, filename: null })
+    const { extension } = storedType({
+      sniffed: { mime: 'a/b', ext },
+      declared: null,
+      filename: null,
+      start: nothing,
+    })
     expect(extension).toBe(ext === 'tar.gz' ? 'gz' : ext.toLowerCase())
   }
 })
@@ -146,7 +189,7 @@ const sniffed = fc.option(
 test('U7 L14 an extension is safe in a URL for any declared type', () => {
   fc.assert(
     fc.property(sniffed, declared, filename, (shown, type, name) => {
-      const { extension } = storedType({ sniffed: shown, declared: type, filename: name })
+      const { extension } = storedType({ sniffed: shown, declared: type, filename: name, start: nothing })
       if (extension !== null) expect(extension).toMatch(/^[a-z0-9]{1,16}$/)
     }),
   )
@@ -163,9 +206,12 @@ test('U7 B6 except plain text, no type is served inline because the client decla
     for (const extension of mime.getAllExtensions(type) ?? []) {
       for (const shown of [null, ...wrappings]) {
         for (const said of [type, null]) {
-          const { contentType } = storedType({ sniffed: shown, declared: said, filename: `a.${extension}` })
-          if (contentType === 'text/plain') expect(mime.getType(extension)).toBe('text/plain')
-          else expect(isInlineType(contentType), `${type} ${extension}`).toBe(false)
+          for (const filename of [`a.${extension}`, null]) {
+            const evidence = { sniffed: shown, declared: said, filename, start: nothing }
+            const { contentType } = storedType(evidence)
+            if (contentType === 'text/plain') expect(mime.getType(extension)).toBe('text/plain')
+            else expect(isInlineType(contentType), `${type} ${extension}`).toBe(false)
+          }
         }
       }
     }
@@ -174,6 +220,6 @@ test('U7 B6 except plain text, no type is served inline because the client decla
 
 test('U7 B6 a container that is declared as plain text is not served inline', () => {
   const shown = { mime: 'application/zip', ext: 'zip' }
-  const expected = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt' })
+  const expected = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt', start: nothing })
   expect(expected).toEqual({ contentType: 'application/zip', extension: 'zip' })
 })

@@ -1,3 +1,4 @@
+import { sentTextType } from '../../core/charset.ts'
 import { essenceOf, isInlineType } from '../../core/media-type.ts'
 
 /** How bytes of a stored type are sent. */
@@ -8,11 +9,11 @@ export interface Delivery {
   readonly isSandboxed: boolean
 }
 
-/** docs/interface.md B5, B6. PDF has no sandbox, which breaks its viewer. Text is sent as UTF-8. */
+/** docs/interface.md B5, B6. PDF has no sandbox, which breaks its viewer. */
 export function deliveryOf(contentType: string): Delivery {
   const type = essenceOf(contentType)
   return {
-    contentType: type.startsWith('text/') ? `${type}; charset=utf-8` : contentType,
+    contentType: type.startsWith('text/') ? sentTextType(contentType) : contentType,
     disposition: isInlineType(type) ? 'inline' : 'attachment',
     isSandboxed: type !== 'application/pdf',
   }

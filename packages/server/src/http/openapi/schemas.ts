@@ -51,7 +51,8 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   url: url('The URL of the bytes. In a public bucket it grants access without a token.'),
   filename: nullable(Type.String({ description: 'The sanitized filename; null where none was sent.' })),
   content_type: Type.String({
-    description: 'The stored type: detected from the bytes, else declared, else that of the extension (U7).',
+    description:
+      'The stored type: detected from the bytes, else declared, else that of the extension (U7). Texts that are not in UTF-8 have a `charset` (U13).',
   }),
   size: count('The size in bytes.'),
   sha256: nullable(

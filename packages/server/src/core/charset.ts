@@ -1,0 +1,64 @@
+import { isAscii, isUtf8 } from 'node:buffer'
+
+/** The charset of texts that are in none of those that are known (RFC 1428). It is stored and not sent, so that browsers detect it. */
+const unknownCharset = 'unknown-8bit'
+
+/** The start of a file: its first bytes, or all of them. */
+export interface FileStart {
+  readonly head: Uint8Array
+  /** Of the file. Bytes. */
+  readonly size: number
+}
+
+/** Bytes of text in any encoding that contains ASCII: all but NUL, DEL and the control characters that no text has. */
+export const isTextByte = (byte: number): boolean =>
+  byte >= 0x20 ? byte !== 0x7f : (byte >= 0x07 && byte <= 0x0d) || byte === 0x1b
+
+/** The encoding of a text that begins with the byte order mark of UTF-16. */
+export function wideEncodingOf(head: Uint8Array): 'utf-16le' | 'utf-16be' | null {
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
+  // SketchUp models begin with the mark and a length.
+  if (head[0] === 0xff && head[1] === 0xfe && !(head[2] === 0xff && head[3] === 0x0e)) return 'utf-16le'
+  return null
+}
+
+/**
+ * A type of text with the charset of the file (docs/interface.md U13): from its bytes, otherwise as declared. UTF-8 is not stated. All other
+ * types are returned unchanged.
+ */
+export function withCharset(type: string, start: FileStart, declared: string | null): string {
+  if (!type.startsWith('text/')) return type
+  const charset = charsetOf(start, declared)
+  return charset === null ? type : `${type}; charset=${charset}`
+}
+
+/** Null for UTF-8, and for bytes that are no text. */
+function charsetOf({ head, size }: FileStart, declared: string | null): string | null {
+  // RFC 2781: `utf-16` has a byte order mark, `utf-16le` and `utf-16be` have none.
+  if (wideEncodingOf(head) !== null) return 'utf-16'
+  const label = declaredCharset(declared)
+  // The head may end within a character of up to four bytes.
+  const cuts = size > head.byteLength ? [0, 1, 2, 3] : [0]
+  if (!cuts.some((cut) => isUtf8(head.subarray(0, head.byteLength - cut))))
+    return label ?? (head.every(isTextByte) ? unknownCharset : null)
+  // Only UTF-8 has valid sequences of several bytes, apart from accidents. ASCII is valid in nearly all charsets.
+  return isAscii(head) ? label : null
+}
+
+/** The charset parameter, if browsers know it; null for UTF-8. */
+function declaredCharset(declared: string | null): string | null {
+  const label = /;\s*charset\s*=\s*"?([\w.:+-]{1,40})"?\s*(?:;|$)/i.exec(declared ?? '')?.[1]?.toLowerCase()
+  if (label === undefined) return null
+  try {
+    return new TextDecoder(label).encoding === 'utf-8' ? null : label
+  } catch {
+    return null
+  }
+}
+
+/** The `Content-Type` in which a stored type of text is sent. */
+export function sentTextType(contentType: string): string {
+  const [type = '', charset] = contentType.split('; charset=')
+  if (charset === undefined) return `${type}; charset=utf-8`
+  return charset === unknownCharset ? type : contentType
+}
