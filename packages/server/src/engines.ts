@@ -62,7 +62,6 @@ export async function openBlobs(
   thread?: {
     /** A name for the temporary files of this process, if the server has several. */
     readonly owner?: string | undefined
-    readonly onFailure: (error: Error) => void
     readonly onSync: (seconds: number) => void
     readonly onVariantDamage: (reason: string) => void
   },

@@ -26,10 +26,18 @@ export interface BucketFault {
   readonly detail: string
 }
 
+/** What the engine's own check of its files finds; all lists are empty if they are intact. */
+export interface CatalogDamage {
+  readonly details: readonly string[]
+  /** Items whose rows cannot be read. */
+  readonly rows: readonly MediaId[]
+  /** Items whose rows can be read, but not their bytes in the catalog. */
+  readonly bytes: readonly MediaId[]
+}
+
 /** Operations of checks; all of them are safe while a server is running. */
 export interface CatalogAudit {
-  /** The result of the engine's own integrity check; empty if its files are intact. */
-  damages(): Promise<string[]>
+  damage(): Promise<CatalogDamage>
 
   count(): Promise<{ items: number; bytes: number }>
 
@@ -69,8 +77,11 @@ export interface CatalogAudit {
 
 /** A catalog in a directory, which backups and restores copy. */
 export interface CopyableAudit extends CatalogAudit {
-  /** Writes a snapshot of all rows into an existing directory without a catalog. Not synced. */
-  snapshot(directory: string): Promise<void>
+  /**
+   * Writes a snapshot of all rows into an existing directory without a catalog. Not synced. Rows and bytes of items on damaged pages are
+   * taken from an earlier snapshot, or left out. Resolves with the ids of the items whose rows are missing.
+   */
+  snapshot(directory: string, earlier: string | null): Promise<readonly MediaId[]>
 
   /** Makes a restored copy independent: a new epoch, no unfinished uploads, tombstones and intents. */
   renew(): Promise<void>

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { MediaId } from '../core/media-id.ts'
 import {
   acquireBackupHold,
   openBlobs,
@@ -51,7 +52,7 @@ delete the old DIR.`,
     const progress = createItemProgress('Copied')
     try {
       const result = await backUp({
-        snapshot: (into) => writeSnapshot(config, into),
+        snapshot: (into, earlier) => writeSnapshot(config, into, earlier),
         blobs: await openBlobs(config),
         directory,
         openAudit: (data) => openCopyableAudit({ data }),
@@ -75,12 +76,16 @@ delete the old DIR.`,
   },
 }
 
-/** Writes the rows as of one moment. Every backup has the form of a SQLite catalog. */
-async function writeSnapshot(config: Config, directory: string): Promise<void> {
+/** Writes the rows as of one moment, as CopyableAudit.snapshot. Every backup has the form of a SQLite catalog. */
+async function writeSnapshot(
+  config: Config,
+  directory: string,
+  earlier: string | null,
+): Promise<readonly MediaId[]> {
   const { databaseUrl } = config
   if (databaseUrl === null) {
     const audit = await openCopyableAudit(config)
-    return audit.snapshot(directory).finally(audit.close)
+    return audit.snapshot(directory, earlier).finally(audit.close)
   }
   const { transferRows } = await import('../upkeep/transfer-rows.ts')
   await readDatabaseSnapshot(databaseUrl, async (source) => {
@@ -93,4 +98,5 @@ async function writeSnapshot(config: Config, directory: string): Promise<void> {
       await target.close()
     }
   })
+  return []
 }

@@ -20,9 +20,9 @@ export function* copyReportLines(done: string, result: CopyResult, path: string)
 export function* faultyItemLines(faulty: CopyResult['faulty']): Generator<string> {
   if (faulty.length === 0) return
   process.exitCode = exitCodes.incomplete
-  yield `${formatCount(faulty.length, 'item')} without bytes:`
-  for (const { id, what } of faulty.slice(0, listed))
-    yield `  ${id} ${what}: ${copyFaults[what]}`
+  const hasLost = faulty.some(({ what }) => what === 'lost')
+  yield `${formatCount(faulty.length, 'item')} without ${hasLost ? 'rows or bytes' : 'bytes'}:`
+  for (const { id, what } of faulty.slice(0, listed)) yield `  ${id} ${what}: ${copyFaults[what]}`
   if (faulty.length > listed) yield `  and ${faulty.length - listed} more`
 }
 

@@ -61,7 +61,6 @@ export async function openData(
     { intents: intentLog(catalog), parts: partLog(catalog) },
     {
       owner,
-      onFailure,
       onSync: metrics.storage.observeSync,
       onVariantDamage: (reason) =>
         log.warn({ reason }, 'variants.db was damaged and is created again; its variants are rendered again'),

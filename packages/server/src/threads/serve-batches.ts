@@ -16,14 +16,15 @@ type NumberedOutcome<Output> =
   | { readonly number: number; readonly output: Output }
   | { readonly number: number; readonly error: ErrorRecord }
 
-/** The first message is `ready`; each later one holds the outcomes of one batch and a report about it. */
+/** The first message is `ready`; each later one holds the outcomes of one batch, and a report about it unless the batch failed. */
 export type FromThread<Output, Report> =
   | 'ready'
-  | { readonly outcomes: readonly NumberedOutcome<Output>[]; readonly report: Report }
+  | { readonly outcomes: readonly NumberedOutcome<Output>[]; readonly report?: Report }
 
 /**
  * The worker's side of startBatchThread. Calls `handle` with all requests that have arrived; it calls `reply` once, with the
- * outcomes in the order of the requests. Batches may overlap where `handle` is asynchronous. An error that `handle` throws ends the thread.
+ * outcomes in the order of the requests. Batches may overlap where `handle` is asynchronous. If `handle` throws before it has replied, all
+ * requests of the batch fail with this error and the thread continues. An error after the reply ends the thread.
  * `onClose` runs after the last batch.
  */
 export function serveBatches<Request, Output, Report>(
@@ -49,15 +50,20 @@ export function serveBatches<Request, Output, Report>(
     batchesInProgress += 1
     const requests = batch.map(({ request }) => request)
     let hasReplied = false
-    await handle(requests, (outcomes, report, transfer) => {
-      // The numbers of these requests may belong to later ones.
-      if (hasReplied) throw new Error('a batch has two replies')
-      hasReplied = true
-      post(
-        { outcomes: batch.map(({ number }, index) => numbered(number, outcomes[index])), report },
-        transfer,
-      )
-    })
+    try {
+      await handle(requests, (outcomes, report, transfer) => {
+        // The numbers of these requests may belong to later ones.
+        if (hasReplied) throw new Error('a batch has two replies')
+        hasReplied = true
+        post(
+          { outcomes: batch.map(({ number }, index) => numbered(number, outcomes[index])), report },
+          transfer,
+        )
+      })
+    } catch (error) {
+      if (hasReplied) throw error
+      post({ outcomes: batch.map(({ number }) => numbered(number, { error })) })
+    }
     batchesInProgress -= 1
     closeIfDone()
   }

@@ -32,7 +32,7 @@ export async function startBatchThread<Request, Output, Report>(options: {
   readonly workerData: unknown
   /** Called with the report of each batch. */
   readonly onReport: (report: Report) => void
-  /** Called once if the thread ends after it was ready and before `close`. All pending requests are rejected first. */
+  /** Called once if the thread ends after it was ready and before `close`. Then all pending requests are rejected. */
   readonly onFailure: (error: Error) => void
 }): Promise<BatchThread<Request, Output>> {
   const { file, name, workerData, onReport, onFailure } = options
@@ -63,7 +63,7 @@ export async function startBatchThread<Request, Output, Report>(options: {
       isReady = true
       return ready.resolve()
     }
-    onReport(message.report)
+    if (message.report !== undefined) onReport(message.report)
     for (const outcome of message.outcomes) {
       const request = pending.remove(outcome.number)
       if ('error' in outcome) request?.reject(fromRecord(outcome.error))
@@ -79,10 +79,10 @@ export async function startBatchThread<Request, Output, Report>(options: {
         thrown ?? new Error(`the thread ${name} exited with code ${code} before it was ready`),
       )
     failure = new Error(`the thread ${name} has ended (exit code ${code})`, { cause: thrown })
+    if (!isClosing) onFailure(failure)
     for (const request of pending.values()) request.reject(failure)
     pending.clear()
     exited.resolve()
-    if (!isClosing) onFailure(failure)
   })
   await ready.promise
 

@@ -3,10 +3,11 @@ import type { BatchThread } from './start-batch-thread.ts'
 
 /**
  * A thread that starts with its first request, which waits for it: a thread takes a tenth of the time to start the service,
- * and memory. Where it cannot start, that request fails and the next one tries again.
+ * and memory. Where it cannot start, that request fails and the next one tries again. After a thread that has ended unexpectedly,
+ * the next request starts another one; `start` receives the callback that reports the end.
  */
 export function startOnDemand<Request, Output>(
-  start: () => Promise<BatchThread<Request, Output>>,
+  start: (onEnd: () => void) => Promise<BatchThread<Request, Output>>,
 ): Pick<BatchThread<Request, Output>, 'send' | 'close'> {
   let thread: BatchThread<Request, Output> | null = null
   let starting: Promise<BatchThread<Request, Output>> | null = null
@@ -14,7 +15,9 @@ export function startOnDemand<Request, Output>(
 
   async function startOnce(): Promise<BatchThread<Request, Output>> {
     try {
-      thread = await start()
+      thread = await start(() => {
+        thread = null
+      })
       return thread
     } finally {
       starting = null

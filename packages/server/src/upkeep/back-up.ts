@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CopyableAudit } from '../catalog/audit.ts'
-import { finishBackup, newSnapshot } from './backup-directory.ts'
+import { earlierSnapshot, finishBackup, newSnapshot } from './backup-directory.ts'
 import { type CopyResult, copyBlobs } from './copy-blobs.ts'
 
 /**
@@ -23,18 +23,22 @@ export async function backUp(parts: {
   await target.recovery?.removeTemporary()
   const snapshot = await newSnapshot(directory)
   const path = join(directory, snapshot)
-  await parts.snapshot(path)
+  const lost = (await parts.snapshot(path, await earlierSnapshot(directory))).map((id) => ({
+    id,
+    what: 'lost' as const,
+  }))
   const rows = await parts.openAudit(path)
   let result: CopyResult
   try {
     const { items } = await rows.count()
     let done = 0
-    result = await copyBlobs({
+    const copied = await copyBlobs({
       audit: rows,
       from: blobs,
       to: target,
       onItem: () => onItem(++done, items),
     })
+    result = { ...copied, faulty: [...lost, ...copied.faulty] }
   } finally {
     await rows.close()
   }

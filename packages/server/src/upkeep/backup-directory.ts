@@ -100,6 +100,12 @@ export async function readBackup(path: string): Promise<FinishedBackup> {
   return finished
 }
 
+/** The directory with the rows of the last complete backup; null if there is none. */
+export async function earlierSnapshot(directory: string): Promise<string | null> {
+  const finished = await readMarker(directory)
+  return finished && join(directory, finished.snapshot)
+}
+
 export async function newSnapshot(directory: string): Promise<string> {
   const snapshot = `snapshot-${randomBytes(8).toString('hex')}`
   await mkdir(join(directory, snapshot), { mode: 0o700 })

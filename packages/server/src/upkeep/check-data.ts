@@ -50,10 +50,12 @@ export async function checkData(parts: {
   const { audit, repair } = parts
   const findings = createFindings()
 
-  const damages = await audit.damages()
-  for (const damage of damages) findings.add('catalog-damaged', damage)
+  const { details, rows, bytes } = await audit.damage()
+  for (const detail of details) findings.add('catalog-damaged', detail)
+  for (const id of rows) findings.add('row-unreadable', id)
+  for (const id of bytes) findings.add('bytes-unreadable', id)
   // Damaged rows cannot be compared with anything.
-  if (damages.length > 0)
+  if (details.length > 0)
     return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
   for (const { bucket, what, detail } of await (repair ? audit.recount() : audit.bucketFaults())) {
     findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)

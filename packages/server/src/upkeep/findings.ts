@@ -2,7 +2,11 @@
 export const findingKinds = {
   'catalog-damaged': {
     title: 'The catalog is damaged',
-    cure: 'Stop the service and restore a backup: mediabucket restore DIR',
+    cure: 'Copy what can be read with mediabucket backup DIR, to another place than the earlier backups. Then stop the service and restore this or an earlier backup with mediabucket restore DIR.',
+  },
+  'row-unreadable': {
+    title: 'Items whose rows cannot be read; requests for them receive 500',
+    cure: 'Restore a backup from before the damage: a new backup does not have these items.',
   },
   'bucket-total-wrong': { title: 'Buckets with a wrong number of items', cure: 'Run fsck --repair.' },
   'bucket-bytes-wrong': { title: 'Buckets with a wrong number of bytes', cure: 'Run fsck --repair.' },
@@ -29,7 +33,7 @@ export const findingKinds = {
   },
   'bytes-unreadable': {
     title: 'Items whose bytes cannot be read or are not a regular file',
-    cure: 'Check the disk and the permissions, then copy the files back from a backup.',
+    cure: 'Check the disk and the permissions, then copy the files back from a backup. Bytes in the catalog have no file: restore a backup.',
   },
   'size-wrong': {
     title: 'Items whose bytes have the wrong size',

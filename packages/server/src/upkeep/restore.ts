@@ -70,7 +70,9 @@ async function fill(
 ): Promise<CopyResult> {
   const audit = await openAudit(stage)
   try {
-    const [damage] = await audit.damages()
+    const {
+      details: [damage],
+    } = await audit.damage()
     if (damage !== undefined) throw new BackupError(`The rows of the backup are damaged: ${damage}`)
     await audit.renew()
     const to = await openBlobs(stage)

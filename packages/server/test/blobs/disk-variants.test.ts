@@ -14,10 +14,6 @@ import { medium, thumb } from '../variant-samples.ts'
 import { temporaryStore } from './temporary-store.ts'
 import { describeVariants, readVariant } from './variant-contract.ts'
 
-const unexpected = (error: Error): never => {
-  throw error
-}
-
 const inlineSize = 64 * 1024
 /** As the store of a server. */
 const inlineStore = (options: Parameters<typeof temporaryStore>[0] = {}) =>
@@ -25,7 +21,7 @@ const inlineStore = (options: Parameters<typeof temporaryStore>[0] = {}) =>
 
 describeVariants('disk', temporaryStore)
 describeVariants('disk and database', inlineStore)
-describeVariants('disk and database with a thread', () => inlineStore({ thread: { onFailure: unexpected } }))
+describeVariants('disk and database with a thread', () => inlineStore({ thread: {} }))
 
 /** Too large for `variants.db`. */
 const large = () => randomBytes(inlineSize + 1)
@@ -63,7 +59,7 @@ test('O8 small variants that an earlier version stored as files are read, and re
 })
 
 test('V5 after an operator has removed variants.db beside a running server, variants are stored again', async () => {
-  await using opened = await inlineStore({ thread: { onFailure: unexpected } })
+  await using opened = await inlineStore({ thread: {} })
   const { directory, store } = opened
   const id = newMediaId()
   await store.variants.store(id, thumb.key, Buffer.from('first'))
@@ -116,7 +112,7 @@ test.each(Object.entries(damages))(
 
     await openDiskBlobsDirectory(directory).writeIdentity('test')
     const reasons: string[] = []
-    const thread = { onFailure: unexpected, onVariantDamage: (reason: string) => void reasons.push(reason) }
+    const thread = { onVariantDamage: (reason: string) => void reasons.push(reason) }
     const store = await openDiskBlobs({ directory, inlineSize, thread })
     try {
       for (let round = 0; round < 2; round += 1)

@@ -53,7 +53,7 @@ test('F9 the writer thread returns free space until less than 64 MB of the catal
   await catalog.close()
   expect(statSync(join(directory, 'catalog.db')).size).toBeLessThan(67 * megabyte)
   const audit = await openSqliteAudit(directory)
-  expect([await audit.damages(), await audit.bucketFaults(), (await audit.count()).items]).toEqual([
+  expect([(await audit.damage()).details, await audit.bucketFaults(), (await audit.count()).items]).toEqual([
     [],
     [],
     1_000,

@@ -165,7 +165,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     }
     const changes = change()
     const into = tempDirectory()
-    await audit.snapshot(into)
+    await audit.snapshot(into, null)
     isCopying = false
     await changes
     return { into, states, rounds, largestLog }
@@ -179,7 +179,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
       await audit.close()
       await catalog.close()
     })
-    expect(await audit.damages()).toEqual([])
+    expect(await audit.damage()).toEqual({ details: [], rows: [], bytes: [] })
     expect(await audit.bucketFaults()).toEqual([])
     expect(await audit.orphanedContents()).toEqual([])
     for (const [bucket, known] of states) {
@@ -232,7 +232,7 @@ describe('F10 a snapshot of a catalog with a long write-ahead log', () => {
 
   async function copyOfIds(audit: Awaited<ReturnType<typeof openLong>>['audit'], bucketId: BucketId) {
     const into = tempDirectory()
-    await audit.snapshot(into)
+    await audit.snapshot(into, null)
     const copied = await openBoth(into)
     const ids = await allPages(copied.catalog, bucketId)
     await copied.audit.close()

@@ -37,4 +37,5 @@ serveBatches<string, string, { batch: number; size: number }>(async (requests, r
   if (requests.includes('release')) released.resolve()
   if (requests.includes('wait')) await released.promise
   reply(requests.map(outcomeOf), report)
+  if (requests.includes('twice')) reply([], report)
 })

@@ -68,22 +68,37 @@ test('a worker that exits before it is ready rejects the start', async () => {
   await expect(start('exit')).rejects.toThrow('the thread sample exited with code 7 before it was ready')
 })
 
+test('a batch whose handler throws fails as a whole, and the thread continues', async () => {
+  const { send, failures, reports } = await start()
+  const pending = await Promise.allSettled(['a', 'throw', 'b'].map(send))
+  const reason = expect.objectContaining({ message: 'the handler failed' })
+  expect(pending).toEqual(Array(3).fill({ status: 'rejected', reason }))
+  expect(await send('c')).toBe('C')
+  expect([failures, reports]).toEqual([[], [{ batch: 2, size: 1 }]])
+})
+
 test.each([
   ['die', undefined],
-  ['throw', expect.objectContaining({ message: 'the handler failed' })],
+  ['twice', expect.objectContaining({ message: 'a batch has two replies' })],
 ])(
   'a worker that ends at "%s" rejects all pending requests and reports one failure',
   async (request, cause) => {
     const { thread, send, failures, failed } = await start()
-    const pending = Promise.allSettled([send('a'), send(request), send('b')])
+    const first = Promise.allSettled([send(request)])
     const error = await failed
     expect(error).toMatchObject({ message: expect.stringContaining('the thread sample has ended'), cause })
-    expect(await pending).toEqual(Array(3).fill({ status: 'rejected', reason: error }))
+    await first
     await expect(send('late')).rejects.toBe(error)
     await thread.close()
     expect(failures).toEqual([error])
   },
 )
+
+test('a worker that ends rejects all pending requests', async () => {
+  const { send, failed } = await start()
+  const pending = Promise.allSettled([send('a'), send('die'), send('b')])
+  expect(await pending).toEqual(Array(3).fill({ status: 'rejected', reason: await failed }))
+})
 
 test('close finishes the pending requests, rejects later ones, and does not report a failure', async () => {
   const { thread, send, failures } = await start()

@@ -4,7 +4,7 @@ import { startOnDemand } from '../../src/threads/start-on-demand.ts'
 
 function create(failures: Error[] = []) {
   let starts = 0
-  const thread = startOnDemand<string, string>(async () => {
+  const thread = startOnDemand<string, string>(async (onFailure) => {
     starts += 1
     const failure = failures.shift()
     if (failure) throw failure
@@ -13,7 +13,7 @@ function create(failures: Error[] = []) {
       name: 'sample',
       workerData: null,
       onReport: () => undefined,
-      onFailure: () => undefined,
+      onFailure,
     })
   })
   onTestFinished(() => thread.close())
@@ -38,6 +38,13 @@ test('a failed start fails the requests that wait for it, and the next one start
     'no memory',
   ])
   expect(await send('c')).toBe('C')
+  expect(starts()).toBe(2)
+})
+
+test('after a thread that has ended, the next request starts another one', async () => {
+  const { send, starts } = create()
+  await expect(send('die')).rejects.toThrow('the thread sample has ended')
+  expect(await send('a')).toBe('A')
   expect(starts()).toBe(2)
 })
 

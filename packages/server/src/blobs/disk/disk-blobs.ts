@@ -44,7 +44,6 @@ export async function openDiskBlobs(options: {
   readonly thread?: {
     /** The names of temporary files begin with it. */
     readonly owner?: string | undefined
-    readonly onFailure: (error: Error) => void
     readonly onSync?: OnSync
     /** Receives the reason why all small variants were lost. */
     readonly onVariantDamage?: (reason: string) => void
@@ -68,13 +67,9 @@ export async function openDiskBlobs(options: {
 
   const received = ({ handle }: { handle: string }) => join(directory, handle)
   const variantRows = options.thread
-    ? createVariantThread(
-        directory,
-        options.thread.onFailure,
-        options.thread.onVariantDamage ?? (() => undefined),
-      )
+    ? createVariantThread(directory, options.thread.onVariantDamage ?? (() => undefined))
     : openDirectVariants(directory)
-  const readers = options.thread ? createFileReaders(options.thread.onFailure) : null
+  const readers = options.thread ? createFileReaders() : null
   const variants = createDiskVariants({
     root: join(directory, 'variants'),
     pictures: root,

@@ -33,10 +33,10 @@ interface Reader {
 
 /**
  * Threads that read stored files, so that a slow disk delays no other request. An idle thread takes an equal share of the
- * waiting reads; while all threads are busy, another one is started. `onFailure` is called when a thread ends before `close`.
+ * waiting reads; while all threads are busy, another one is started. A thread that has ended unexpectedly gets no further reads.
  */
-export function createFileReaders(onFailure: (error: Error) => void): FileReaders {
-  const readers: Reader[] = []
+export function createFileReaders(): FileReaders {
+  let readers: readonly Reader[] = []
   const waiting: Pending[] = []
   let starting: Promise<void> | null = null
   let isClosing = false
@@ -76,9 +76,11 @@ export function createFileReaders(onFailure: (error: Error) => void): FileReader
         name: 'file-reader',
         workerData: null,
         onReport: () => undefined,
-        onFailure,
+        onFailure() {
+          readers = readers.filter((reader) => reader.thread !== thread)
+        },
       })
-      readers.push({ thread, pending: 0 })
+      readers = [...readers, { thread, pending: 0 }]
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error))
       // If other threads run, they take the waiting reads.

@@ -26,17 +26,13 @@ export function openDirectVariants(directory: string): VariantRequests {
 }
 
 /**
- * For the server: a worker thread runs all requests that have arrived together. `onFailure` is called once when the thread
- * ends before `close`; `onDamage` receives the reason why all variants were lost.
+ * For the server: a worker thread runs all requests that have arrived together. `onDamage` receives the reason why all variants
+ * were lost.
  */
-export function createVariantThread(
-  directory: string,
-  onFailure: (error: Error) => void,
-  onDamage: (reason: string) => void,
-): VariantRequests {
+export function createVariantThread(directory: string, onDamage: (reason: string) => void): VariantRequests {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./variant-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = startOnDemand(() =>
+  const thread = startOnDemand((onFailure) =>
     startBatchThread<VariantRequest, VariantOutput, string | null>({
       file,
       name: 'variants',

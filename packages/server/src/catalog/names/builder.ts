@@ -18,24 +18,20 @@ interface NameBuilder {
   close(): Promise<void>
 }
 
-/** Builds segments on a thread of its own. After a failure of the thread, the next segment starts another one. */
+/** Builds segments on a thread of its own. */
 export function createNameBuilder(): NameBuilder {
-  const start = () =>
-    startOnDemand(() =>
-      startBatchThread<BuilderInput, NewSegment, null>({
-        // The extension is .ts in the sources and .js in the published build.
-        file: new URL(`./builder-thread${extname(import.meta.url)}`, import.meta.url),
-        name: 'name-builder',
-        workerData: null,
-        onReport: () => undefined,
-        onFailure: () => {
-          thread = start()
-        },
-      }),
-    )
-  let thread = start()
+  const thread = startOnDemand((onFailure) =>
+    startBatchThread<BuilderInput, NewSegment, null>({
+      // The extension is .ts in the sources and .js in the published build.
+      file: new URL(`./builder-thread${extname(import.meta.url)}`, import.meta.url),
+      name: 'name-builder',
+      workerData: null,
+      onReport: () => undefined,
+      onFailure,
+    }),
+  )
   return {
     build: (input) => new Promise((resolve, reject) => thread.send(input, { resolve, reject })),
-    close: () => thread.close(),
+    close: thread.close,
   }
 }

@@ -53,7 +53,7 @@ export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
 
   return {
     // PostgreSQL has tools of its own for its files: checksums, pg_amcheck.
-    damages: async () => [],
+    damage: async () => ({ details: [], rows: [], bytes: [] }),
 
     async count() {
       const [row = []] = await run('SELECT count(*), coalesce(sum(size), 0)::int8 FROM media')

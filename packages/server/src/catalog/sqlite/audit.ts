@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
-import { isCorrupt } from '../../sqlite/result-codes.ts'
 import { type CopyableAudit, readAuditedItem } from '../audit.ts'
 import type { BucketId, ContentId } from '../records.ts'
-import { integer, text } from '../rows.ts'
+import { integer } from '../rows.ts'
 import { readTimeout } from './connection.ts'
 import { prepareContentRows, prepareReadContent } from './content-rows.ts'
 import { copySnapshot } from './copy-snapshot.ts'
+import { findDamage } from './damage.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareRecount } from './recount.ts'
 import { all, one } from './rows.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { asFault } from './sqlite-errors.ts'
 import { runTransaction } from './transaction.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
@@ -32,10 +32,11 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
   const recount = prepareRecount(db)
   const readContent = prepareReadContent(db)
   const contents = prepareContentRows(db)
+  const snapshots = prepareSnapshots(db)
   const orphanedContents = db.prepare(`SELECT id FROM contents
     WHERE id NOT IN (SELECT content_id FROM media WHERE content_id IS NOT NULL)`)
 
-  const faultsOf = (id: BucketId) => inSnapshot(db, () => recount.faults(id))
+  const faultsOf = (id: BucketId) => snapshots.run(() => recount.faults(id))
   async function inChunks<Id, T>(ids: readonly Id[], work: (ids: readonly Id[]) => T): Promise<T[]> {
     const results: T[] = []
     for (let done = 0; done < ids.length; done += chunk)
@@ -44,15 +45,7 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
   }
 
   return {
-    async damages() {
-      try {
-        const rows = all(db.prepare('PRAGMA quick_check(20)')).map((row) => text(row, 0))
-        return rows.filter((row) => row !== 'ok')
-      } catch (error) {
-        if (!isCorrupt(error)) throw error
-        return [String(error)]
-      }
-    },
+    damage: async () => findDamage(db),
 
     async count() {
       const row = one(count) ?? []
@@ -104,9 +97,10 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
           .flatMap((id) => runTransaction(db, () => recount.correct(id))),
       ),
 
-    async snapshot(into) {
+    async snapshot(into, earlier) {
       try {
-        await copySnapshot(join(directory, 'catalog.db'), join(into, 'catalog.db'))
+        const catalogOf = (place: string) => join(place, 'catalog.db')
+        return await copySnapshot(catalogOf(directory), catalogOf(into), earlier && catalogOf(earlier))
       } catch (error) {
         throw asFault(error)
       }
@@ -137,14 +131,5 @@ async function writing<T>(write: () => T): Promise<T> {
     return write()
   } catch (error) {
     throw asFault(error)
-  }
-}
-
-function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
-  db.exec('BEGIN')
-  try {
-    return read()
-  } finally {
-    if (db.isTransaction) db.exec('COMMIT')
   }
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { endsTransaction, isFull } from '../../sqlite/result-codes.ts'
+import { endsTransaction, isCorrupt, isFull, isIoError } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
 import { addsMedia, type Change, groupAddedMedia, type Output } from '../changes.ts'
 import { applyChange, type ChangeFunctions } from './changes.ts'
@@ -9,7 +9,8 @@ import { begin, commit, rollback } from './transaction.ts'
 
 /**
  * Applies the changes in one transaction. A change that fails is rolled back alone; when the transaction fails, all its
- * changes fail. On a full disk it frees space and retries once. Never throws.
+ * changes fail. If a change meets a damaged or unreadable page, each is applied in a transaction of its own. On a full disk it frees
+ * space and retries once. Never throws.
  */
 export function commitBatch(
   db: DatabaseSync,
@@ -17,12 +18,14 @@ export function commitBatch(
   changes: readonly Change[],
 ): Outcome<Output>[] {
   const groups = groupAddedMedia(changes)
+  let isCommitting = false
   const apply = () => {
     begin(db)
     const [only, ...others] = groups
     const outcomes =
       (only && others.length === 0 ? applyAlone(db, functions, only) : null) ??
       groups.flatMap((group) => applyGroup(db, functions, group))
+    isCommitting = true
     commit(db)
     return outcomes
   }
@@ -36,6 +39,8 @@ export function commitBatch(
     }
   } catch (error) {
     rollback(db)
+    if (changes.length > 1 && !isCommitting && (isCorrupt(error) || isIoError(error)))
+      return changes.flatMap((change) => commitBatch(db, functions, [change]))
     const failed = { error: asFault(error) }
     return changes.map(() => failed)
   }
@@ -55,7 +60,6 @@ function applyAlone(
     return group.map(() => ({ output }))
   } catch (error) {
     if (endsTransaction(error) || !db.isTransaction) throw error
-    rollback(db)
     begin(db)
     return null
   }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { prepareSnapshots } from './snapshot.ts'
 
 interface Pending<Key, Value> {
   readonly key: Key
@@ -8,22 +9,21 @@ interface Pending<Key, Value> {
 
 /**
  * Runs the reads of one tick in one transaction, because SQLite's locks cost three times as much as finding a row.
- * The transaction begins after the last of them was requested and ends before any other code runs.
+ * The transaction begins after the last of them was requested and ends before any other code runs. If it cannot begin, each read is
+ * one of its own.
  */
 export function createBatchedReads<Key, Value>(
   db: DatabaseSync,
   /** `isFirst` is true for the first read of a tick. */
   read: (key: Key, isFirst: boolean) => Value,
 ) {
-  const begin = db.prepare('BEGIN')
-  const end = db.prepare('COMMIT')
+  const snapshots = prepareSnapshots(db)
   let pending: Pending<Key, Value>[] = []
 
   function flush() {
     const batch = pending
     pending = []
-    const needsTransaction = batch.length > 1 && db.isOpen
-    if (needsTransaction) begin.run()
+    if (batch.length > 1 && db.isOpen) beginIfPossible()
     for (const [index, { key, resolve, reject }] of batch.entries()) {
       try {
         resolve(read(key, index === 0))
@@ -31,8 +31,15 @@ export function createBatchedReads<Key, Value>(
         reject(error)
       }
     }
-    // SQLite itself ends the transaction on some errors, such as a damaged catalog.
-    if (needsTransaction && db.isTransaction) end.run()
+    if (db.isOpen) snapshots.end()
+  }
+
+  function beginIfPossible() {
+    try {
+      snapshots.begin()
+    } catch {
+      // The reads report what is wrong. An error here would end the process.
+    }
   }
 
   return {

@@ -24,7 +24,7 @@ export interface SqliteCatalogOptions {
   readonly writer: 'thread' | 'direct'
   /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
   readonly actor?: Actor | null
-  /** Called when a thread of the catalog has ended unexpectedly: all later changes, or reads of bytes, fail. */
+  /** Called when the writing thread has ended unexpectedly: all later changes fail. */
   readonly onWriterFailure?: (error: Error) => void
   /** Receives the seconds of each transaction of the writer thread. */
   readonly onCommit?: (seconds: number) => void
@@ -53,12 +53,9 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     },
   )
   const contents: ContentReader =
-    options.writer === 'thread'
-      ? createContentReaderThread(directory, onWriterFailure)
-      : openDirectContentReader(db)
+    options.writer === 'thread' ? createContentReaderThread(directory) : openDirectContentReader(db)
 
-  const names =
-    options.writer === 'thread' ? createNameThreads(directory, onWriterFailure) : openDirectNameSearches(db)
+  const names = options.writer === 'thread' ? createNameThreads(directory) : openDirectNameSearches(db)
   const indexer = createNameIndexer({
     pending: async () => reading(readUnindexed),
     claim: (bucketId) => writer.apply({ kind: 'claim-names', input: { bucketId, now: Date.now() } }),

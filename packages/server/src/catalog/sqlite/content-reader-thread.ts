@@ -4,6 +4,7 @@ import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import type { ContentId } from '../records.ts'
 import { openConnection, readTimeout } from './connection.ts'
 import { prepareReadContent } from './content-rows.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { asFault } from './sqlite-errors.ts'
 
 // The worker thread that reads the bytes of items for the server.
@@ -16,8 +17,7 @@ const db = openConnection(directory, readTimeout)
 // A larger page cache would have few hits, because each read needs different pages. The operating system caches them.
 db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -4096')
 const read = prepareReadContent(db)
-const begin = db.prepare('BEGIN')
-const end = db.prepare('COMMIT')
+const snapshots = prepareSnapshots(db)
 
 function readOne(id: ContentId): Outcome<Content> {
   try {
@@ -29,10 +29,9 @@ function readOne(id: ContentId): Outcome<Content> {
 
 serveBatches<ContentId, Content, null>(
   (ids, reply) => {
-    begin.run()
+    snapshots.begin()
     const outcomes = ids.map(readOne)
-    // SQLite itself ends the transaction on some errors, such as a damaged catalog.
-    if (db.isTransaction) end.run()
+    snapshots.end()
     const buffers = outcomes.flatMap((outcome) =>
       'output' in outcome && outcome.output ? [outcome.output.buffer] : [],
     )

@@ -30,15 +30,12 @@ export function openDirectContentReader(db: DatabaseSync): ContentReader {
 
 /**
  * For the server: a thread reads all bytes that were requested in one tick in one transaction, so that a slow disk does not
- * delay other requests. `onFailure` is called once when the thread ends before `close`.
+ * delay other requests.
  */
-export function createContentReaderThread(
-  directory: string,
-  onFailure: (error: Error) => void,
-): ContentReader {
+export function createContentReaderThread(directory: string): ContentReader {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./content-reader-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = startOnDemand(() =>
+  const thread = startOnDemand((onFailure) =>
     startBatchThread<ContentId, Uint8Array<ArrayBuffer> | null, null>({
       file,
       name: 'content-reader',

@@ -1,9 +1,13 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ExplainedError } from '../../core/explained-error.ts'
+import type { MediaId } from '../../core/media-id.ts'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import { integer, text } from '../rows.ts'
 import { readTimeout } from './connection.ts'
+import { isUnreadable, itemIds, unlessUnreadable } from './damage.ts'
+import { prepareRecount } from './recount.ts'
 import { all, one } from './rows.ts'
 
 /** Rows of `media` that one transaction reads. Each transaction takes some milliseconds. */
@@ -35,8 +39,15 @@ const pause = 2
  *
  * SQLite's `backup` would start again whenever another connection writes. `VACUUM INTO` would read everything in one
  * transaction.
+ *
+ * Rows of items, and their bytes, on pages that cannot be read are taken from `earlier`, the file of an earlier copy, or left out. Resolves
+ * with the ids of the items whose rows are missing; the bytes of others may be missing.
  */
-export async function copySnapshot(source: string, target: string): Promise<void> {
+export async function copySnapshot(
+  source: string,
+  target: string,
+  earlier: string | null = null,
+): Promise<readonly MediaId[]> {
   const db = new DatabaseSync(target, {
     returnArrays: true,
     timeout: readTimeout,
@@ -61,51 +72,147 @@ export async function copySnapshot(source: string, target: string): Promise<void
       if (copied <= lastChunk) break
     }
     limitLog()
-    db.exec('BEGIN')
-    items.copyAdded()
-    items.copyEdited()
-    items.removeDeleted()
-    contents.copyAdded()
-    events.copyAdded()
-    for (const table of namesOf(db, 'table'))
-      if (!copiedInChunks.has(table)) db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`)
-    // The last ids that AUTOINCREMENT used, so that the ids of deleted rows are not reused.
-    db.exec('DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence SELECT * FROM source.sqlite_sequence')
-    db.exec('COMMIT')
+    // If a page cannot be read, the last transaction is rolled back and repeated without what can be counted or built again.
+    db.exec('PRAGMA main.journal_mode = MEMORY')
+    const omitted = new Set<string>()
+    const copyRest = () => {
+      db.exec('BEGIN')
+      // First, because a repetition must not pass by items that it has rolled back.
+      for (const table of namesOf(db, 'table'))
+        if (!copiedInChunks.has(table) && !omitted.has(table)) copyTable(db, table)
+      items.copyAdded()
+      items.copyEdited()
+      items.removeDeleted()
+      contents.copyAdded()
+      events.copyAdded()
+      // The last ids that AUTOINCREMENT used, so that the ids of deleted rows are not reused.
+      db.exec('DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence SELECT * FROM source.sqlite_sequence')
+      const lost = items.lost()
+      db.exec('COMMIT')
+      return lost
+    }
+    let lost: readonly MediaId[] | null = null
+    while (lost === null) {
+      try {
+        lost = copyRest()
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK')
+        if (!(error instanceof UnreadableTable) || omitted.has(error.table)) throw error
+        const group = derived.find((tables) => tables.includes(error.table))
+        if (group === undefined) throw error
+        for (const table of group) omitted.add(table)
+      }
+    }
+    const unread = items.copyById(lost)
+    const missing = unlessUnreadable(
+      () => completeFrom(db, earlier, unread),
+      () => unread,
+    )
     contents.removeDeleted()
     createAll(db, 'index')
+    if (unread.length > 0 || omitted.has('ranks')) recountAll(db)
     for (const name of ['user_version', 'application_id'])
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
+    return missing
+  } catch (error) {
+    throw isUnreadable(error) ? new UnreadableTable('media, contents or audit_events', error) : error
   } finally {
     db.close()
   }
 }
 
-/**
- * Returns a function that copies the rows of one table through a table in memory, and returns their number. Its arguments are
- * the parameters of `condition` and the maximum number of rows.
- */
-function prepareCopy(db: DatabaseSync, table: string, condition: string): (...values: number[]) => number {
-  db.exec(`CREATE TABLE chunk."${table}" AS SELECT * FROM source."${table}" WHERE 0`)
-  const read = db.prepare(
-    `INSERT INTO chunk."${table}" SELECT * FROM source."${table}" WHERE ${condition} LIMIT ?`,
+/** A table whose rows name each other, or that has no other copy of its rows. The whole backup fails. */
+class UnreadableTable extends ExplainedError {
+  override readonly name = 'UnreadableTable'
+  readonly table: string
+  constructor(table: string, cause: unknown) {
+    super(
+      `the table ${table} of the catalog cannot be read (${String(cause)}). Restore an earlier backup with mediabucket restore.`,
+      { cause },
+    )
+    this.table = table
+  }
+}
+
+/** Tables that are left out together if one of them cannot be read: ranks are counted again, and names are indexed again. */
+const derived: readonly (readonly string[])[] = [
+  ['ranks'],
+  ['name_segments', 'name_chunks', 'name_marks', 'name_claims'],
+]
+
+function copyTable(db: DatabaseSync, table: string): void {
+  unlessUnreadable<unknown>(
+    () => db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`),
+    (error) => {
+      throw new UnreadableTable(table, error)
+    },
   )
+}
+
+/** Corrects the counters of all buckets. */
+function recountAll(db: DatabaseSync): void {
+  const recount = prepareRecount(db)
+  db.exec('BEGIN')
+  for (const bucket of recount.buckets()) recount.correct(bucket)
+  db.exec('COMMIT')
+}
+
+/** Takes the lost items, and bytes that could not be read, from an earlier copy of the same version. Returns what it does not have. */
+function completeFrom(
+  db: DatabaseSync,
+  earlier: string | null,
+  lost: readonly MediaId[],
+): readonly MediaId[] {
+  const missing = `SELECT content_id FROM main.media WHERE content_id IS NOT NULL
+    AND content_id NOT IN (SELECT id FROM main.contents)`
+  if (earlier === null || (lost.length === 0 && !one(db.prepare(`${missing} LIMIT 1`)))) return lost
+  db.prepare('ATTACH ? AS earlier').run(earlier)
+  const versionOf = (schema: string) => integer(one(db.prepare(`PRAGMA ${schema}.user_version`)) ?? [], 0)
+  if (versionOf('earlier') !== versionOf('source')) return lost
+  const copyItem = db.prepare('INSERT OR IGNORE INTO main.media SELECT * FROM earlier.media WHERE id = ?')
+  const rest = lost.filter((id) => Number(copyItem.run(id).changes) === 0)
+  db.exec(`INSERT INTO main.contents SELECT contents.* FROM earlier.contents
+    JOIN earlier.media AS was ON was.content_id = contents.id
+    JOIN main.media AS now ON now.id = was.id AND now.sha256 = was.sha256 AND now.content_id = was.content_id
+    WHERE contents.id IN (${missing})`)
+  return rest
+}
+
+type Copy = (...values: readonly (number | string)[]) => number
+
+/**
+ * Returns a function that prepares a copy of rows of one table through a table in memory: the copy returns their number. Its arguments are
+ * the parameters of `condition`.
+ */
+function prepareCopy(db: DatabaseSync, table: string): (condition: string) => Copy {
+  db.exec(`CREATE TABLE chunk."${table}" AS SELECT * FROM source."${table}" WHERE 0`)
   // An item that was deleted to the trash, or restored, replaces its earlier row.
   const write = db.prepare(`INSERT OR REPLACE INTO main."${table}" SELECT * FROM chunk."${table}"`)
   const clear = db.prepare(`DELETE FROM chunk."${table}"`)
-  return (...values) => {
-    const { changes } = read.run(...values)
-    write.run()
-    clear.run()
-    return Number(changes)
+  return (condition) => {
+    const read = db.prepare(`INSERT INTO chunk."${table}" SELECT * FROM source."${table}" WHERE ${condition}`)
+    return (...values) => {
+      // Rows that were read before an unreadable page may still be there.
+      clear.run()
+      const { changes } = read.run(...values)
+      write.run()
+      return Number(changes)
+    }
   }
 }
 
 function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const buckets = db.prepare('SELECT id FROM source.buckets ORDER BY id')
   const last = db.prepare('SELECT coalesce(max(seq), -1) FROM main.media WHERE bucket_id = ?')
+  const prepare = prepareCopy(db, 'media')
   // New rows have higher sequence numbers than all earlier rows, because numbers are never reused.
-  const copy = prepareCopy(db, 'media', 'bucket_id = ? AND seq > ? ORDER BY seq')
+  const copy = prepare('bucket_id = ? AND seq > ? ORDER BY seq LIMIT ?')
+  const copyOne = prepare('bucket_id = ? AND seq = ?')
+  const copyById = prepare('id = ?')
+  // From an index, which has other pages than the rows.
+  const seqs = db.prepare(`SELECT seq FROM source.media INDEXED BY media_by_kind
+    WHERE bucket_id = ? AND seq > ? ORDER BY seq LIMIT ?`)
+  const lostIds = db.prepare(`${itemIds('source')} WHERE id NOT IN (SELECT id FROM main.media)`)
   const total = db.prepare('SELECT total FROM source.buckets WHERE id = ?')
   const removeDeleted = db.prepare(`DELETE FROM main.media WHERE bucket_id = ?
     AND NOT EXISTS (SELECT 1 FROM source.media AS now WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
@@ -121,13 +228,48 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const copyEdited = db.prepare(`INSERT OR REPLACE INTO main.media SELECT now.* ${edited}`)
   /** How many items of each bucket were copied. */
   const counts = new Map<number, number>()
+  /** The last number of each bucket that was reached, also by a row that cannot be read. */
+  const reached = new Map<number, number>()
+  let hasLost = false
+
+  /** Copies the items one by one, and passes by those that cannot be read. Returns how many it has reached. */
+  function copySingly(bucket: number, after: number, limit: number): number {
+    const found = all(seqs, bucket, after, limit)
+    for (const row of found) {
+      const seq = integer(row, 0)
+      unlessUnreadable(
+        () => copyOne(bucket, seq),
+        () => {
+          hasLost = true
+          return 0
+        },
+      )
+      reached.set(bucket, seq)
+    }
+    return found.length
+  }
+
   function copyFrom(bucket: number, limit: number): number {
-    const copied = copy(bucket, integer(one(last, bucket) ?? [], 0), limit)
+    const after = Math.max(integer(one(last, bucket) ?? [], 0), reached.get(bucket) ?? -1)
+    const copied = unlessUnreadable(
+      () => copy(bucket, after, limit),
+      () => copySingly(bucket, after, limit),
+    )
     counts.set(bucket, copied + (counts.get(bucket) ?? 0))
     return copied
   }
   const bucketIds = () => all(buckets).map((row) => integer(row, 0))
   return {
+    /** A row in an inner page of the table is found by its id only. Returns the ids of rows that cannot be read. */
+    copyById: (ids: readonly MediaId[]): readonly MediaId[] =>
+      ids.filter((id) =>
+        unlessUnreadable(
+          () => copyById(id) < 0,
+          () => true,
+        ),
+      ),
+    /** Items whose rows were not found by their numbers. To be called in the last transaction. */
+    lost: (): readonly MediaId[] => (hasLost ? all(lostIds).map((row) => text(row, 0) as MediaId) : []),
     /** Copies the items that were added since the last call, and returns how many. */
     async copyInChunks(): Promise<number> {
       let total = 0
@@ -163,7 +305,7 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
 /** Copies the audit log in the order of its numbers. Old events that the service removes during the copy stay in the copy. */
 function prepareEvents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.audit_events')
-  const copy = prepareCopy(db, 'audit_events', 'id > ? ORDER BY id')
+  const copy = prepareCopy(db, 'audit_events')('id > ? ORDER BY id LIMIT ?')
   const copyChunk = (): number => copy(integer(one(last) ?? [], 0), chunk)
   return {
     async copyInChunks(): Promise<number> {
@@ -183,10 +325,38 @@ function prepareEvents(db: DatabaseSync, afterChunk: () => Promise<void>) {
 /** The same for the table `contents` as `prepareItems` for the table `media`. */
 function prepareContents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.contents')
-  const copy = prepareCopy(db, 'contents', 'id > ? ORDER BY id')
+  const prepare = prepareCopy(db, 'contents')
+  const copy = prepare('id > ? ORDER BY id LIMIT ?')
+  const copyOne = prepare('id = ?')
+  const wanted = db.prepare(
+    `SELECT content_id FROM main.media WHERE content_id > ? ORDER BY content_id LIMIT ${contentsChunk}`,
+  )
   const removeDeleted = db.prepare(`DELETE FROM main.contents
     WHERE id NOT IN (SELECT content_id FROM main.media WHERE content_id IS NOT NULL)`)
-  const copyChunk = (): number => copy(integer(one(last) ?? [], 0), contentsChunk)
+  /** The last id that was reached, also by bytes that cannot be read. */
+  let reached = 0
+
+  /** Copies the bytes of the copied items one by one, and passes by those that cannot be read. Returns how many it has reached. */
+  function copySingly(after: number): number {
+    const found = all(wanted, after)
+    for (const row of found) {
+      reached = integer(row, 0)
+      unlessUnreadable(
+        () => copyOne(reached),
+        () => 0,
+      )
+    }
+    return found.length
+  }
+
+  function copyChunk(): number {
+    const after = Math.max(reached, integer(one(last) ?? [], 0))
+    return unlessUnreadable(
+      () => copy(after, contentsChunk),
+      () => copySingly(after),
+    )
+  }
+
   return {
     async copyInChunks(): Promise<number> {
       let total = 0

@@ -19,7 +19,7 @@ import { removeMetadata } from './migrations/0015-remove-metadata.ts'
 import { itemExpiry } from './migrations/0016-item-expiry.ts'
 import { retiredByCode } from './migrations/0017-retired-by-code.ts'
 import { one } from './rows.ts'
-import { prepareSnapshot } from './snapshot.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { runTransaction } from './transaction.ts'
 
 /** A migration at index n leads to version n + 1, which is stored in PRAGMA user_version. */
@@ -49,7 +49,7 @@ const applicationId = 0x6d626b74
 /** Migrates the database to this program's version; several processes may call it at the same time. */
 export function migrate(db: DatabaseSync): void {
   // One snapshot, because another process may migrate it between two reads.
-  if (prepareSnapshot(db)(() => version(db)) === migrations.length) return
+  if (prepareSnapshots(db).run(() => version(db)) === migrations.length) return
   runTransaction(db, () => {
     // Read again under the lock: another process may have migrated it.
     const current = version(db)

@@ -5,6 +5,7 @@ import type { FoundItems } from '../records.ts'
 import { openConnection, readTimeout } from './connection.ts'
 import { prepareSearchNames } from './name-search.ts'
 import type { NameSearch } from './name-searches.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { asFault } from './sqlite-errors.ts'
 
 // The worker thread that searches names for the server.
@@ -17,16 +18,13 @@ const { directory }: { directory: string } = workerData
 const db = openConnection(directory, readTimeout)
 db.exec(`PRAGMA query_only = ON; PRAGMA cache_size = -${cacheSize}`)
 const search = prepareSearchNames(db)
+const snapshots = prepareSnapshots(db)
 
 function searchOne({ selection, terms, after, limit }: NameSearch): Outcome<FoundItems> {
   try {
-    db.exec('BEGIN')
-    return { output: search(selection, terms, after, limit) }
+    return { output: snapshots.run(() => search(selection, terms, after, limit)) }
   } catch (error) {
     return { error: asFault(error) }
-  } finally {
-    // SQLite itself ends the transaction on some errors, such as a damaged catalog.
-    if (db.isTransaction) db.exec('COMMIT')
   }
 }
 

@@ -8,6 +8,7 @@ import type { NewSegment } from '../names/segments.ts'
 import type { FoundItems, ItemPlace, ItemSelection } from '../records.ts'
 import { prepareBuildNames } from './name-builder.ts'
 import { prepareSearchNames } from './name-search.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { asFault } from './sqlite-errors.ts'
 
 /** Searches that are sent to the thread together. */
@@ -32,25 +33,29 @@ export interface NameSearches {
 export function openDirectNameSearches(db: DatabaseSync): NameSearches {
   const search = prepareSearchNames(db)
   const build = prepareBuildNames(db)
+  const snapshots = prepareSnapshots(db)
+  const reading = <T>(read: () => T): T => {
+    try {
+      return snapshots.run(read)
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
   return {
-    async search({ selection, terms, after, limit }) {
-      return inSnapshot(db, () => search(selection, terms, after, limit))
-    },
-    build: async (task) => inSnapshot(db, () => build(task)),
+    search: async ({ selection, terms, after, limit }) =>
+      reading(() => search(selection, terms, after, limit)),
+    build: async (task) => reading(() => build(task)),
     close: async () => undefined,
   }
 }
 
-/**
- * For the server: one thread searches, so that a search delays no other request, and one builds the index, so that it delays no search.
- * `onFailure` is called once when a thread ends before `close`.
- */
-export function createNameThreads(directory: string, onFailure: (error: Error) => void): NameSearches {
+/** For the server: one thread searches, so that a search delays no other request, and one builds the index, so that it delays no search. */
+export function createNameThreads(directory: string): NameSearches {
   // The extension is .ts in the sources and .js in the published build.
   const searching = new URL(`./name-search-thread${extname(import.meta.url)}`, import.meta.url)
   const building = new URL(`./name-builder-thread${extname(import.meta.url)}`, import.meta.url)
   const start = <Request, Output>(name: string, file: URL) =>
-    startOnDemand(() =>
+    startOnDemand((onFailure) =>
       startBatchThread<Request, Output, null>({
         file,
         name,
@@ -71,18 +76,5 @@ export function createNameThreads(directory: string, onFailure: (error: Error) =
       await searcher.close()
       await builder.close()
     },
-  }
-}
-
-/** Reads in a snapshot. None leaves a transaction open that it has begun. */
-function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
-  try {
-    db.exec('BEGIN')
-    return read()
-  } catch (error) {
-    throw asFault(error)
-  } finally {
-    // SQLite itself ends the transaction on some errors, such as a damaged catalog.
-    if (db.isTransaction) db.exec('COMMIT')
   }
 }

@@ -30,7 +30,7 @@ import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareReadItems } from './item-lists.ts'
 import type { LocateItem } from './item-locations.ts'
 import { all, one } from './rows.ts'
-import { prepareSnapshot } from './snapshot.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 import { prepareUploadReads, type UploadReads } from './upload-reads.ts'
 
@@ -104,7 +104,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const idempotency = prepareIdempotencyRecords(db)
   const readItems = prepareReadItems(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
-  const inSnapshot = prepareSnapshot(db)
+  const inSnapshot = prepareSnapshots(db).run
 
   /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
   let states = new Map<BucketId, Row>()

@@ -4,7 +4,7 @@ import { isPrivateColumn } from '../item-columns.ts'
 import type { Servability } from '../records.ts'
 import { integer, integerOrNull } from '../rows.ts'
 import { one } from './rows.ts'
-import { prepareSnapshot } from './snapshot.ts'
+import { prepareSnapshots } from './snapshot.ts'
 import { createUnchangedRows } from './unchanged-rows.ts'
 
 const states = ['not', 'renamed', 'servable', 'private'] as const
@@ -23,7 +23,7 @@ export function prepareServability(db: DatabaseSync): (ids: readonly MediaId[]) 
     WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
     (SELECT item_expires_at FROM media INDEXED BY media_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
     FROM media WHERE id = ?1 AND bucket_id > 0`)
-  const inSnapshot = prepareSnapshot(db)
+  const inSnapshot = prepareSnapshots(db).run
   const rows = createUnchangedRows<MediaId, State>(db, {
     keyOf: (id) => id,
     read(id) {

@@ -5,6 +5,7 @@ import { reclaimSpace } from './reclaim-space.ts'
 
 /** Begins a transaction that holds the write lock from its start, so that no statement in it fails as busy. */
 export function begin(db: DatabaseSync): void {
+  rollback(db)
   waitWhileBusy(() => db.exec('BEGIN IMMEDIATE'))
 }
 
@@ -19,9 +20,13 @@ export function commit(db: DatabaseSync): void {
   }
 }
 
-/** Rolls back the open transaction, if SQLite has not done so itself. */
+/** Rolls back the open transaction, if SQLite has not done so itself. Never throws: `begin` repeats a rollback that failed. */
 export function rollback(db: DatabaseSync): void {
-  if (db.isTransaction) db.exec('ROLLBACK')
+  try {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  } catch {
+    // The error that led to the rollback is the one to report.
+  }
 }
 
 /**

@@ -26,6 +26,15 @@ const stopReleasing = releaseInBackground(() => {
   return true
 })
 
+function tendLog(commitSeconds: number): void {
+  try {
+    observeCommit(commitSeconds)
+  } catch {
+    // The interval between checkpoints stays as it is. The next change reports what is wrong with the disk.
+  }
+  limitLogSize(db)
+}
+
 serveBatches<SentChange, Output, number>(
   (sent, reply) => {
     const changes = sent.map(fromSent)
@@ -33,8 +42,7 @@ serveBatches<SentChange, Output, number>(
     const outcomes = commitBatch(db, functions, changes)
     const seconds = (performance.now() - start) / 1000
     reply(outcomes, seconds)
-    observeCommit(seconds)
-    limitLogSize(db)
+    tendLog(seconds)
   },
   () => {
     stopReleasing()
