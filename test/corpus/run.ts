@@ -40,7 +40,7 @@ const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 async function shown(path: string, isVideo: boolean): Promise<string | null> {
   try {
     if (isVideo) {
-      const map = ['-map', '0:v?', '-map', '0:a?']
+      const map = ['-map', '0:V?', '-map', '0:a?']
       const { stdout } = await run(
         'ffmpeg',
         ['-v', 'quiet', '-i', path, ...map, '-c', 'copy', '-f', 'framehash', '-'],
@@ -76,6 +76,13 @@ async function shownByLibheif(path: string, scratch: string): Promise<string | n
   }
 }
 
+/** Whether a strict decoder accepts the first page; the service shows no damaged picture. */
+const isSound = (path: string) =>
+  sharp(path, { failOn: 'warning', limitInputPixels: 1e8 })
+    .stats()
+    .then(() => true)
+    .catch(() => false)
+
 async function privateTags(path: string): Promise<string[]> {
   const { stdout } = await run('exiftool', ['-j', '-G', '-a', '-ee', path], { maxBuffer: 2 ** 26 }).catch(
     (error: { stdout?: string }) => ({ stdout: error.stdout || '[{}]' }),
@@ -86,6 +93,8 @@ async function privateTags(path: string): Promise<string[]> {
 
 const removable =
   /^(image\/(jpeg|png|webp|avif|heic|heif|tiff)|video\/(mp4|quicktime|3gpp2?|x-m4v)|audio\/(mp4|x-m4a))/
+/** Names of raw files of cameras, which are stored with their metadata whatever their type. */
+const raw = /\.(nef|cr2|dng|arw|orf|rw2)$/i
 const renderable = /^image\/(jpeg|png|webp|avif|tiff|gif)/
 
 await using server = await startServer({ MEDIABUCKET_VARIANT_TIMEOUT: '20s' })
@@ -113,7 +122,7 @@ async function check(path: string, scratch: string): Promise<Result> {
   const type: string = body.content_type
   const stored = Buffer.from(await (await fetch(body.url)).arrayBuffer())
   if (digest(stored) !== body.sha256) failures.push('the bytes do not have their SHA-256')
-  if (!removable.test(type)) {
+  if (!removable.test(type) || raw.test(path)) {
     if (!stored.equals(bytes)) failures.push(`${type} was changed`)
     // A decoder of a removable type must not accept a file that was stored as another type and keeps metadata.
     const kept = (await privateTags(path)).filter((tag) =>
@@ -138,7 +147,8 @@ async function check(path: string, scratch: string): Promise<Result> {
   const thumbnail = await fetch(`${body.url}?variant=thumb`)
   await thumbnail.arrayBuffer()
   if (thumbnail.status >= 500) failures.push(`thumbnail ${thumbnail.status}`)
-  if (thumbnail.status === 404 && before !== null && renderable.test(type)) failures.push('no thumbnail')
+  if (thumbnail.status === 404 && renderable.test(type) && (await isSound(target)))
+    failures.push('no thumbnail')
   return { outcome: stored.equals(bytes) ? 'nothing to remove' : 'metadata removed', failures }
 }
 
