@@ -7,16 +7,23 @@ const marks =
   /[[\p{M}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]]--[\u{3099}\u{309A}]]/gv
 
 /**
- * The text in which names and searches are compared: in lower case, without diacritics, with compatible characters replaced. The index
- * of names stores parts of it, so a change needs a migration that deletes the index.
+ * The text of which the index of names stores parts: in lower case, without diacritics, with compatible characters replaced, and decomposed. A
+ * change needs a migration that deletes the index.
  */
-export function foldName(text: string): string {
+export function indexedName(text: string): string {
   // Most names are ASCII, which the other steps do not change.
   if (isAscii.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(marks, '')
-  // `ß` has only an upper case of two letters. A sigma at the end of a word has a lower case of its own.
-  return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKD').replace(marks, '')
+  // `ß` has only an upper case of two letters, and `ẞ` has the lower case `ß`. A sigma at the end of a word has a lower case of its own.
+  const cased = bare.replaceAll('ẞ', 'ß').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
+  return cased.normalize('NFKD').replace(marks, '')
 }
+
+/**
+ * The text in which names and searches are compared: composed, because the marks that remain make other letters (`が`), and the letters of a
+ * Korean syllable are not found in longer ones (`가` in `각`).
+ */
+export const foldName = (text: string): string => indexedName(text).normalize('NFC')
 
 const isAscii = /^[\0-\x7f]*$/
 

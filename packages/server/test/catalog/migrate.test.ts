@@ -8,6 +8,7 @@ import { openConnection } from '../../src/catalog/sqlite/connection.ts'
 import { migrate } from '../../src/catalog/sqlite/migrate.ts'
 import { initial } from '../../src/catalog/sqlite/migrations/0001-initial.ts'
 import { outputOf, startProcess } from './child-process.ts'
+import { checkNewIndex } from './name-search-contract.ts'
 import { hashOf, inBlobStore, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -75,6 +76,15 @@ describe('migrations', () => {
     expect((await catalog.items(images, null, 2)).rows).toMatchObject([{ seq: 0, item: { id: item.id } }])
     await catalog.addMedia(grant.bucketId, inBlobStore([newItem()]))
     expect(await catalog.unfinishedUploads()).toEqual([])
+  })
+
+  test('K11 names that an earlier version indexed are indexed again', async () => {
+    const directory = tempDirectory()
+    const reopen = async () => {
+      change(directory, 'PRAGMA user_version = 17')
+      return await open(directory)
+    }
+    await checkNewIndex(await open(directory), (sql) => change(directory, sql), reopen)
   })
 
   test('a database of another program is refused', async () => {

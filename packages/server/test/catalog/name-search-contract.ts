@@ -41,7 +41,22 @@ async function addNamed(catalog: Catalog, bucketId: BucketId, items: readonly Ne
     await catalog.addMedia(bucketId, inBlobStore(items.slice(done, done + 1024)))
 }
 
-const words = ['Beach', 'Straße', 'été', '写真', 'img_', 'report', 'a', '%', '"', 'x-y', '한국', 'Ω']
+const words = [
+  'Beach',
+  'Straße',
+  'STRAẞE',
+  'été',
+  '写真',
+  'img_',
+  'report',
+  'a',
+  '%',
+  '"',
+  'x-y',
+  '한국',
+  'Ω',
+  'がく',
+]
 
 /** Items with generated names, of which some have none. */
 function namedItems(count: number, random: (below: number) => number): NewMedia[] {
@@ -59,6 +74,32 @@ function namedItems(count: number, random: (below: number) => number): NewMedia[
 /** Two blocks and a half. */
 const manyItems = 10_240
 
+/**
+ * Checks that the names of a block are indexed again after an upgrade. `change` executes SQL, and `reopen` opens the catalog as one of the
+ * version before the index of that version was deleted.
+ */
+export async function checkNewIndex(
+  catalog: Catalog,
+  change: (sql: string) => Promise<void> | void,
+  reopen: () => Promise<Catalog>,
+): Promise<void> {
+  const bucketId = await newBucket(catalog, 'a')
+  await addNamed(
+    catalog,
+    bucketId,
+    Array.from({ length: 4_100 }, (_, index) => newItem({ filename: `${index}.txt` })),
+  )
+  await catalog.indexNames()
+  // The index has no grams of this name, as that of the earlier version.
+  await change("UPDATE media SET filename = 'Straẞe.txt' WHERE seq = 3")
+  const found = async (from: Catalog) => await allItems(from, searchFor(bucketId, 'strasse'))
+  expect(await found(catalog)).toEqual([])
+  const upgraded = await reopen()
+  expect(await found(upgraded)).toMatchObject([{ filename: 'Straẞe.txt' }])
+  await upgraded.indexNames()
+  expect(await found(upgraded)).toMatchObject([{ filename: 'Straẞe.txt' }])
+}
+
 /** The behaviour of every catalog engine with searches by name. */
 export function describeNameSearch(engine: string, fresh: Fresh): void {
   describe(`${engine}: search by name`, () => {
@@ -72,6 +113,9 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
         '東京の写真.jpg',
         'Hauptstraße "1".pdf',
         'ΟΔΟΣ.md',
+        'STRAẞE.txt',
+        '각.txt',
+        'がく.txt',
       ]
       const items = [...names, null].map((filename) => newItem({ filename }))
       await addNamed(catalog, bucketId, items)
@@ -93,10 +137,22 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       expect(await found('0_')).toEqual([])
       expect(await found('写真')).toEqual([3])
       expect(await found('京')).toEqual([3])
-      expect(await found('strasse')).toEqual([4])
+      expect(await found('strasse')).toEqual([4, 6])
+      expect(await found('aßE aẞe')).toEqual([4, 6])
+      expect([await found('각'), await found('\u1100\u1161\u11a8'), await found('가')]).toEqual([
+        [7],
+        [7],
+        [],
+      ])
+      expect([await found('がく'), await found('ｶﾞｸ'), await found('か'), await found('かく')]).toEqual([
+        [8],
+        [],
+        [],
+        [],
+      ])
       expect(await found('"1"')).toEqual([4])
       expect(await found('οδός')).toEqual([5])
-      expect(await found('.')).toEqual([0, 1, 2, 3, 4, 5])
+      expect(await found('.')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
     })
 
     test('K11, K2, K4, K8 a search of indexed and other items returns what a comparison of all names does', async () => {
@@ -121,6 +177,9 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
         '%%',
         'zebra',
         '한',
+        '하',
+        'か',
+        'がく',
         'été stra',
         '299.',
       ]

@@ -1,7 +1,7 @@
 import type { ItemKind } from '../../core/items-query.ts'
 import { kindNumber } from '../item-kinds.ts'
 
-// A gram is a sequence of one, two or three UTF-16 code units of a folded name. Its key has 32 bits. Keys of ASCII grams are unique;
+// A gram is a sequence of one, two or three UTF-16 code units of a name in its indexed form. Its key has 32 bits. Keys of ASCII grams are unique;
 // others may collide, so a posting list may have items that a search must exclude by their names.
 
 /** The most posting lists that a search intersects. */
@@ -29,7 +29,7 @@ const three = (a: number, b: number, c: number) =>
 /** The key of the items of a kind. */
 export const kindKey = (kind: ItemKind): number => scatter(kindNumber(kind))
 
-/** Calls `add` with the key of every gram of a folded name, several times if the name repeats it. */
+/** Calls `add` with the key of every gram of a name in its indexed form, several times if the name repeats it. */
 export function eachGram(name: string, add: (key: number) => void): void {
   let [b, a] = [-1, -1]
   for (let index = 0; index < name.length; index += 1) {
@@ -42,10 +42,10 @@ export function eachGram(name: string, add: (key: number) => void): void {
   }
 }
 
-/** The keys whose posting lists have every item with these terms: those of the longest grams, evenly distributed if there are many. */
+/** The keys whose posting lists have every item with these terms, which are folded: those of the longest grams, evenly distributed if there are many. */
 export function searchKeys(terms: readonly string[]): readonly number[] {
   const perTerm = Math.max(1, Math.floor(maxKeys / terms.length))
-  return [...new Set(terms.flatMap((term) => pick(longestGrams(term), perTerm)))]
+  return [...new Set(terms.flatMap((term) => pick(longestGrams(term.normalize('NFD')), perTerm)))]
 }
 
 function longestGrams(term: string): number[] {

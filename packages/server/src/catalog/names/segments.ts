@@ -1,4 +1,4 @@
-import { foldName } from '../../core/name-search.ts'
+import { indexedName } from '../../core/name-search.ts'
 import { kindOf } from '../item-kinds.ts'
 import { hasBit } from './bitmap.ts'
 import { beginChunk, chunkOf, readChunk, sealChunk } from './chunks.ts'
@@ -64,7 +64,7 @@ export function buildSegment(first: number, rows: readonly NamedRow[]): NewSegme
     times = [Math.min(times[0], createdAt), Math.max(times[1], createdAt)]
     if (filename === null) continue
     add(kindKey(kindOf(contentType)))
-    eachGram(foldName(filename), add)
+    eachGram(indexedName(filename), add)
   }
   return sealSegment(first, blockSize, writeTimes([times]), lists.sorted())
 }

@@ -13,6 +13,7 @@ import { auditLog } from './migrations/0008-audit-log.ts'
 import { privateBuckets } from './migrations/0009-private-buckets.ts'
 import { removeMetadata } from './migrations/0010-remove-metadata.ts'
 import { itemExpiry } from './migrations/0011-item-expiry.ts'
+import { nameFolding } from './migrations/0012-name-folding.ts'
 import { isConflict, sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
@@ -30,6 +31,7 @@ const migrations: readonly string[] = [
   privateBuckets,
   removeMetadata,
   itemExpiry,
+  nameFolding,
 ]
 
 /** Any fixed number that other programs do not use. */

@@ -18,6 +18,7 @@ import { privateBuckets } from './migrations/0014-private-buckets.ts'
 import { removeMetadata } from './migrations/0015-remove-metadata.ts'
 import { itemExpiry } from './migrations/0016-item-expiry.ts'
 import { retiredByCode } from './migrations/0017-retired-by-code.ts'
+import { nameFolding } from './migrations/0018-name-folding.ts'
 import { one } from './rows.ts'
 import { prepareSnapshots } from './snapshot.ts'
 import { runTransaction } from './transaction.ts'
@@ -41,6 +42,7 @@ const migrations: readonly string[] = [
   removeMetadata,
   itemExpiry,
   retiredByCode,
+  nameFolding,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */
