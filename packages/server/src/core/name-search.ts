@@ -23,7 +23,7 @@ export function indexedName(text: string): string {
  * The text in which names and searches are compared: composed, because the marks that remain make other letters (`が`), and the letters of a
  * Korean syllable are not found in longer ones (`가` in `각`).
  */
-export const foldName = (text: string): string => indexedName(text).normalize('NFC')
+const foldName = (text: string): string => indexedName(text).normalize('NFC')
 
 const isAscii = /^[\0-\x7f]*$/
 
