@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
+import { canFilm, film } from '../harness/films.ts'
+import { noise } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -162,6 +164,56 @@ test('X1 the setting applies from the next upload on, and stored items stay as t
   const after = await readMedia(await bucket.post(sent))
   expect([before.size, after.size < sent.length]).toEqual([sent.length, true])
   expect((await bytesOf(before)).bytes.equals(sent)).toBe(true)
+})
+
+test('X2 a TIFF picture with a wrong length of its pixels keeps them', async () => {
+  const bucket = await bucketWith()
+  const sent = await noise(16).tiff({ compression: 'none' }).toBuffer()
+  const entry = sent.indexOf(Buffer.from([0x17, 0x01, 4, 0, 1, 0, 0, 0]))
+  sent.writeUInt32LE(0, entry + 8)
+  const { bytes, media } = await bucket.read(await bucket.post(Buffer.concat([sent, Buffer.from('Secret')])))
+  expect([media.content_type, bytes.includes('Secret')]).toEqual(['image/tiff', false])
+  // The decoder warns of the length.
+  const decoded = (picture: Buffer) => sharp(picture, { failOn: 'error' }).raw().toBuffer()
+  expect((await decoded(bytes)).equals(await decoded(sent))).toBe(true)
+})
+
+describe('X2 files that decoders read are cleaned or refused, whatever their stored types are:', () => {
+  test.skipIf(!canFilm)('QuickTime with any first box', async () => {
+    const bucket = await bucketWith()
+    const place = '+48.1234+011.5678/'
+    const sent = await film('mov', '16x16', ['-metadata', `location=${place}`, '-frames:v', '2'])
+    expect(sent.includes(place)).toBe(true)
+    for (const type of ['ftyp', 'pnot', 'skip', 'udta', 'junk', 'wide', 'free', 'abcd', '\0\0\0\0', 'uuid']) {
+      const file = Buffer.from(sent)
+      file.write(type, 4, 'latin1')
+      // The identifier of such a box, which decoders require, takes the place of a box that they do not need.
+      if (type === 'uuid') file.writeUInt32BE(file.readUInt32BE(0) + 8)
+      const { url } = await readMedia(await bucket.post(file))
+      const stored = Buffer.from(await (await fetch(url)).arrayBuffer())
+      expect([type, stored.length, stored.includes(place)]).toEqual([type, sent.length, false])
+    }
+    // Players find what follows a tag, and a movie whose type was changed.
+    const tag = Buffer.from('ID3\x04\0\0\0\0\0\x05hello', 'latin1')
+    await expectProblem(await bucket.post(Buffer.concat([tag, sent])), 422, 'file-unreadable')
+    const renamed = Buffer.from(sent)
+    renamed.write('hoov', sent.indexOf('moov'))
+    renamed.write('skip', 4)
+    await expectProblem(await bucket.post(renamed), 422, 'file-unreadable')
+  })
+
+  test('JPEG-LS, and JPEG with bytes before its first marker', async () => {
+    const bucket = await bucketWith()
+    const sent = await photo(small)
+    const lossless = Buffer.concat([
+      Buffer.from('ffd8fff7000b08001000100101110000', 'hex').subarray(0, 15),
+      sent.subarray(2),
+    ])
+    const shifted = Buffer.concat([sent.subarray(0, 2), Buffer.from('ab'), sent.subarray(2)])
+    for (const file of [lossless, shifted])
+      await expectProblem(await bucket.post(file), 422, 'file-unreadable')
+    expect(await bucket.total()).toBe(0)
+  })
 })
 
 test('X3 files of other types are stored as they are sent', async () => {

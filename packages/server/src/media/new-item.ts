@@ -4,6 +4,7 @@ import { cleanFilename, extensionOf } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
+import { hasTiffStructure } from './pictures/metadata/plan-removal.ts'
 import { isRawExtension } from './pictures/metadata/raw-tiff.ts'
 import type { RemoveMetadata } from './pictures/remove-metadata.ts'
 import type { ReceivedFile } from './receive-files.ts'
@@ -46,8 +47,8 @@ export async function newItem(
   // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
   const sniffed = sniffing && (await sniffing)
   const type = storedType({ sniffed, declared: given.declaredType, filename, start: file })
-  // A RAW file that is detected as TIFF is stored as it is sent.
-  const isRaw = type.contentType === 'image/tiff' && isRawExtension(extensionOf(filename ?? ''))
+  // A RAW file with the structure of TIFF is stored as it is sent.
+  const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const stored =
     removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
   const measuring = parts.measurePicture(stored, type.contentType)

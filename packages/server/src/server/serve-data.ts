@@ -36,8 +36,8 @@ export async function serveData(
   const { locks, space, writeLine } = parts
   const remover = startRemovals(context, data)
   const measurePicture = startDimensionWorkers(context, data)
-  const removeMetadata = startMetadataWorkers(context, data)
   const tools = findTools(context.config.searchPath)
+  const removeMetadata = startMetadataWorkers(context, { ...data, tools })
   const variants = startThumbnailWorkers(context, { ...data, space, tools })
   const uploads = startUploads(context, {
     ...data,

@@ -1,3 +1,4 @@
+import type { InstalledTools } from '../media/pictures/find-tools.ts'
 import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
 import { type RemoveMetadata, removeMetadataOperation } from '../media/pictures/remove-metadata.ts'
 import type { OpenData } from './open-data.ts'
@@ -16,12 +17,19 @@ const limits = {
   niceness: 0,
 }
 
-/** Starts the processes that find the metadata of uploaded files. */
+/** Comparison workers decode all pixels of a picture twice, and read all bytes of a video twice. */
+const comparisonLimits = { ...limits, timeout: 120_000, startPrograms: true }
+
+/** Starts the processes that find the metadata of uploaded files, and those that compare the files before and after its removal. */
 export function startMetadataWorkers(
   { closers }: StartContext,
-  { blobs }: Pick<OpenData, 'blobs'>,
+  { blobs, tools }: Pick<OpenData, 'blobs'> & { readonly tools: InstalledTools },
 ): RemoveMetadata {
   const workers = createPictureWorkers(limits)
-  closers.add('the metadata workers', () => workers.close())
-  return removeMetadataOperation({ blobs, workers, now: Date.now })
+  const comparisonWorkers = createPictureWorkers(comparisonLimits)
+  closers.add('the metadata workers', () => {
+    workers.close()
+    comparisonWorkers.close()
+  })
+  return removeMetadataOperation({ blobs, workers, comparisonWorkers, tools, now: Date.now })
 }

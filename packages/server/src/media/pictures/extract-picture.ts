@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import type { Extraction, ResizeTask } from './picture-task.ts'
 
 /** The picture of a file of another type. */
@@ -50,14 +51,17 @@ export async function extractPicture(
       return bytes && { bytes, duration: null, hasOwnSize: false }
     }
     case 'heif-convert': {
-      const bytes = await run('/bin/sh', [
-        ...['-c', throughPipe, 'sh', extraction.program],
-        ...['-q', '95', path, extraction.output],
-      ])
+      const bytes = await run(...heifDecoding(extraction.program, '-q', '95', path, extraction.output))
       return bytes && { bytes, duration: null, hasOwnSize: true }
     }
   }
 }
+
+/** The program and the arguments that run heif-convert, which writes to a link to the descriptor 3. */
+export const heifDecoding = (program: string, ...args: readonly string[]): [string, readonly string[]] => [
+  '/bin/sh',
+  ['-c', throughPipe, 'sh', program, ...args],
+]
 
 type Run = (program: string, args: readonly string[]) => Promise<Uint8Array | null>
 
@@ -102,14 +106,12 @@ function parseDuration(text: string): number | null {
 }
 
 /** What a program writes to its standard output; null if that is nothing, or too much. */
-function runProgram(program: string, args: readonly string[], memory: number): Promise<Uint8Array | null> {
-  const limits = ['--fsize=0', '--core=0', `--as=${memory}`, `--cpu=${maxCpu}`, '--']
-  const privileges = ['--no-new-privs', ...endWithParent]
-  const child = spawn('/usr/bin/prlimit', [...limits, setpriv, ...privileges, program, ...args], {
-    cwd: '/',
-    env: {},
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+async function runProgram(
+  program: string,
+  args: readonly string[],
+  memory: number,
+): Promise<Uint8Array | null> {
+  const child = startProgram(program, args, memory)
   const chunks: Buffer[] = []
   let size = 0
   child.stdout.on('data', (chunk: Buffer) => {
@@ -117,8 +119,41 @@ function runProgram(program: string, args: readonly string[], memory: number): P
     if (size > maxOutput) child.kill('SIGKILL')
     else chunks.push(chunk)
   })
-  return new Promise((resolve) => {
-    child.once('error', () => resolve(null))
-    child.once('close', () => resolve(size === 0 || size > maxOutput ? null : Buffer.concat(chunks)))
+  await ended(child)
+  return size === 0 || size > maxOutput ? null : Buffer.concat(chunks)
+}
+
+/** The hash of what a program writes to its standard output; null if that is nothing, or the program fails. */
+export async function digestOutput(
+  program: string,
+  args: readonly string[],
+  memory: number,
+): Promise<string | null> {
+  const child = startProgram(program, args, memory)
+  const hash = createHash('sha256')
+  let size = 0
+  child.stdout.on('data', (chunk: Buffer) => {
+    size += chunk.byteLength
+    hash.update(chunk)
+  })
+  const code = await ended(child)
+  return size === 0 || code !== 0 ? null : hash.digest('hex')
+}
+
+/** Starts a program that cannot write files, gain privileges or use more memory than this. */
+function startProgram(program: string, args: readonly string[], memory: number) {
+  const limits = ['--fsize=0', '--core=0', `--as=${memory}`, `--cpu=${maxCpu}`, '--']
+  const privileges = ['--no-new-privs', ...endWithParent]
+  return spawn('/usr/bin/prlimit', [...limits, setpriv, ...privileges, program, ...args], {
+    cwd: '/',
+    env: {},
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
 }
+
+/** The exit code; null if the program could not be started, or a signal has ended it. */
+const ended = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => {
+    child.once('error', () => resolve(null))
+    child.once('close', resolve)
+  })

@@ -1,7 +1,7 @@
 import type { LocalBytes } from '../../blobs/blobs.ts'
 import type { NewPreview } from '../../catalog/records.ts'
 import type { VariantFormat, VariantSize } from '../../core/variant.ts'
-import type { Piece } from './metadata/pieces.ts'
+import type { RemovalPlan } from './metadata/plan-removal.ts'
 
 // The messages between the service and the picture workers.
 
@@ -31,6 +31,7 @@ type PictureForm = Pick<VariantSize, 'width' | 'height' | 'fit'> & { readonly fo
 export type PictureTask =
   | { readonly type: 'measure'; readonly picture: PictureSource }
   | RemovalTask
+  | ComparisonTask
   | {
       readonly type: 'resize'
       readonly picture: PictureSource
@@ -49,6 +50,24 @@ export interface RemovalTask {
   readonly size: number
   readonly bytes: Uint8Array | null
 }
+
+/** Compares a file with its copy without metadata. */
+export interface ComparisonTask {
+  readonly type: 'compare'
+  readonly before: PictureSource
+  readonly after: PictureSource
+  /** The installed programs that read the files, by their paths; null if no program is needed. `output` is a link to the descriptor 3. */
+  readonly programs: {
+    readonly ffmpeg: string | null
+    readonly heif: { readonly program: string; readonly output: string } | null
+  } | null
+}
+
+/**
+ * `undecodable`: no decoder reads the file as it was sent. `unchecked`: the decoder that could read it is not installed.
+ * `too-large`: it has too many pixels.
+ */
+export type Verdict = 'same' | 'different' | 'undecodable' | 'unchecked' | 'too-large'
 
 /** The bytes of a file, which a worker has requested. */
 export interface ReadReply {
@@ -77,7 +96,8 @@ export type PictureResult =
   | { readonly outcome: 'measured'; readonly size: PictureSize }
   | { readonly outcome: 'resized'; readonly bytes: Uint8Array; readonly preview: NewPreview | null }
   /** The file without its metadata. */
-  | { readonly outcome: 'planned'; readonly pieces: readonly Piece[] }
+  | ({ readonly outcome: 'planned' } & RemovalPlan)
+  | { readonly outcome: 'compared'; readonly verdict: Verdict }
   /** The picture cannot be decoded, or has too many pixels; or the file is not what its type says. */
   | { readonly outcome: 'unreadable' }
   /** The library cannot be loaded on this machine. */

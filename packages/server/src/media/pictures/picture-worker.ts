@@ -1,6 +1,7 @@
 import { setPriority } from 'node:os'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { NewPreview } from '../../catalog/records.ts'
+import { compareFiles } from './compare-files.ts'
 import { extractPicture } from './extract-picture.ts'
 import { createByteSource } from './metadata/byte-source.ts'
 import { UnreadableFile } from './metadata/pieces.ts'
@@ -69,10 +70,7 @@ async function plan({ contentType, size, bytes }: RemovalTask): Promise<PictureR
       ? readFromService
       : async (position: number, length: number) => bytes.subarray(position, position + length)
   try {
-    return {
-      outcome: 'planned',
-      pieces: await planRemoval(createByteSource(size, read, maxRead), contentType),
-    }
+    return { outcome: 'planned', ...(await planRemoval(createByteSource(size, read, maxRead), contentType)) }
   } catch (error) {
     // A position beyond the end of a buffer, too.
     if (error instanceof UnreadableFile || error instanceof RangeError) return { outcome: 'unreadable' }
@@ -97,9 +95,13 @@ async function perform(task: PictureTask): Promise<PictureResult> {
     loading ??= load()
     sharp = await loading
   } catch (error) {
+    if (task.type === 'compare')
+      return { outcome: 'compared', verdict: await compareFiles(null, task, Number(memoryLimit)) }
     return { outcome: 'unsupported', reason: error instanceof Error ? error.message : String(error) }
   }
   try {
+    if (task.type === 'compare')
+      return { outcome: 'compared', verdict: await compareFiles(sharp, task, Number(memoryLimit)) }
     if (task.type === 'measure') {
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }

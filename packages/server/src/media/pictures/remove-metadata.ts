@@ -1,16 +1,21 @@
-import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
+import type { BlobStore, LocalBytes, OpenBlob } from '../../blobs/blobs.ts'
+import { shared } from '../../blobs/memory-blob.ts'
 import type { BucketId } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { createMediaIds } from '../../core/media-id.ts'
 import { type ReceivedFile, received } from '../receive-files.ts'
-import { lengthOf, type Piece, requireBounded, UnreadableFile } from './metadata/pieces.ts'
-import { hasRemovableMetadata } from './metadata/plan-removal.ts'
+import type { InstalledTools } from './find-tools.ts'
+import { lengthOf, type Piece, requireBounded } from './metadata/pieces.ts'
+import { mayHaveRemovableMetadata, type RemovableFormat, type RemovalPlan } from './metadata/plan-removal.ts'
 import { PictureOverLimits, PictureWorkersBusy } from './picture-errors.ts'
+import { type PictureResult, sourceOf } from './picture-task.ts'
 import type { PictureWorkers, ReadBytes } from './picture-workers.ts'
+import { sourceFileOf } from './source-file.ts'
 
 /**
  * Returns the file without its metadata (docs/interface.md X2): a new one with an id of its own if its bytes are in the blob store, or the
- * same one if it has none. The caller discards the other one. Throws Fault `file-unreadable`, `overloaded` and `storage-full`.
+ * same one if it has none, or no decoder of the formats of X2 reads it. The caller discards the other one. Throws Fault `file-unreadable`,
+ * `overloaded` and `storage-full`.
  */
 export type RemoveMetadata = (
   file: ReceivedFile,
@@ -21,13 +26,33 @@ export type RemoveMetadata = (
 /** Bytes that are copied at a time. */
 const copyLength = 1024 * 1024
 
-/** A worker finds the metadata, and this process copies the rest, so that no worker can read or write other files. */
+/** Larger files are not compared. The store limits how many bytes it downloads for other processes. Bytes. */
+const maxCompared = { local: 4 * 1024 ** 3, remote: 256 * 1024 ** 2 }
+
+interface Comparison {
+  readonly format: RemovableFormat
+  readonly contentType: string
+  readonly bucketId: BucketId
+  /** Bytes of a file that is compared. */
+  readonly maxSize: number
+}
+
+/** The format without compression. */
+const heifOutput = 'picture.y4m'
+
+/**
+ * A worker finds the metadata, and this process copies the rest, so that no worker can read or write other files. Then another worker
+ * compares both files by decoders that do not know the plan.
+ */
 export function removeMetadataOperation(parts: {
-  readonly blobs: Pick<BlobStore, 'openReceived' | 'receive'>
+  readonly blobs: Pick<BlobStore, 'openReceived' | 'receive' | 'share' | 'discard'>
   readonly workers: Pick<PictureWorkers, 'run'>
+  /** Those that start programs, and the programs. */
+  readonly comparisonWorkers: Pick<PictureWorkers, 'run'>
+  readonly tools: InstalledTools
   readonly now: () => number
 }): RemoveMetadata {
-  const { blobs, workers } = parts
+  const { blobs, workers, comparisonWorkers, tools } = parts
   const newId = createMediaIds(parts.now)
 
   async function plan(
@@ -35,40 +60,77 @@ export function removeMetadataOperation(parts: {
     contentType: string,
     bucketId: BucketId,
     read?: ReadBytes,
-  ): Promise<readonly Piece[]> {
+  ): Promise<RemovalPlan> {
     const bytes = 'bytes' in file ? file.bytes : null
+    const task = { type: 'plan-removal', contentType, size: file.size, bytes } as const
+    const result = await orFault(contentType, workers.run(task, `${bucketId}`, read))
+    if (result.outcome !== 'planned') throw unreadable(contentType)
     try {
-      const task = { type: 'plan-removal', contentType, size: file.size, bytes } as const
-      const result = await workers.run(task, `${bucketId}`, read)
-      if (result.outcome === 'planned') {
-        requireBounded(result.pieces, file.size)
-        return result.pieces
-      }
-      throw unreadable(contentType)
+      requireBounded(result.pieces, file.size)
     } catch (error) {
-      if (error instanceof PictureWorkersBusy || (error instanceof PictureOverLimits && error.isTimeout))
-        throw new Fault('overloaded', 'Removing the metadata of the file takes too long at the moment.', {
-          cause: error,
-        })
-      if (error instanceof PictureOverLimits || error instanceof UnreadableFile)
-        throw unreadable(contentType, error)
-      throw error
+      throw unreadable(contentType, error)
     }
+    return result
+  }
+
+  const share = async (file: ReceivedFile): Promise<LocalBytes> =>
+    'bytes' in file
+      ? shared({ type: 'bytes', bytes: file.bytes })
+      : blobs.share(file, Number.POSITIVE_INFINITY)
+
+  /** Throws Fault `file-unreadable` unless both files show the same, `overloaded` if that cannot be found out in time. */
+  async function requireSame(
+    sent: ReceivedFile,
+    stored: ReceivedFile,
+    { format, contentType, bucketId, maxSize }: Comparison,
+  ): Promise<void> {
+    const hasBoxes = format === 'boxes'
+    if (sent.size > maxSize) {
+      // Nothing moves in a file of boxes, and a video of this size is large because of its frames.
+      if (hasBoxes) return
+      throw new Fault('file-unreadable', `${mustShowSame} This file is too large to check that.`)
+    }
+    await using stack = new AsyncDisposableStack()
+    const open = async (file: ReceivedFile) => {
+      const local = await share(file)
+      const source = hasBoxes ? await sourceFileOf(local, heifOutput) : null
+      stack.defer(() => (source ?? local).release())
+      return { picture: source?.path ?? sourceOf(local), output: source?.output ?? '' }
+    }
+    const [{ picture: before, output }, { picture: after }] = [await open(sent), await open(stored)]
+    const [ffmpeg = null, heifConvert] = [tools.get('ffmpeg'), tools.get('heif-convert')]
+    const heif = heifConvert === undefined ? null : { program: heifConvert, output }
+    const task = { type: 'compare', before, after, programs: hasBoxes ? { ffmpeg, heif } : null } as const
+    const result = await orFault(contentType, comparisonWorkers.run(task, `${bucketId}`))
+    const verdict = result.outcome === 'compared' ? result.verdict : 'undecodable'
+    if (verdict === 'same' || verdict === 'unchecked') return
+    throw new Fault('file-unreadable', `${mustShowSame} ${reasons[verdict]}`)
   }
 
   return async (file, contentType, bucketId) => {
-    if (!hasRemovableMetadata(contentType)) return file
+    if (!mayHaveRemovableMetadata(file.head, file.size, contentType)) return file
     if ('bytes' in file) {
-      const pieces = await plan(file, contentType, bucketId)
-      return isWhole(pieces, file) ? file : received(joined(pieces, file.bytes))
+      const { pieces, format } = await plan(file, contentType, bucketId)
+      if (format === null || isWhole(pieces, file)) return file
+      const stored = received(joined(pieces, file.bytes))
+      await requireSame(file, stored, { format, contentType, bucketId, maxSize: maxCompared.local })
+      return stored
     }
     const opened = await blobs.openReceived(file)
     try {
-      const pieces = await plan(file, contentType, bucketId, (position, length) =>
+      const { pieces, format } = await plan(file, contentType, bucketId, (position, length) =>
         readPart(opened, position, length),
       )
-      if (isWhole(pieces, file)) return file
-      return await blobs.receive(newId(), copied(pieces, opened), Number.POSITIVE_INFINITY)
+      if (format === null || isWhole(pieces, file)) return file
+      const stored = await blobs.receive(newId(), copied(pieces, opened), Number.POSITIVE_INFINITY)
+      try {
+        const maxSize = opened.content.type === 'object' ? maxCompared.remote : maxCompared.local
+        await requireSame(file, stored, { format, contentType, bucketId, maxSize })
+        return stored
+      } catch (error) {
+        await blobs.discard([stored])
+        throw error
+      }
     } finally {
       await opened.close()
     }
@@ -109,6 +171,28 @@ async function* copied(pieces: readonly Piece[], opened: OpenBlob): AsyncGenerat
       }
   }
 }
+
+/** The result of a worker. Throws Fault `overloaded` if it has no time, `file-unreadable` if the file exceeds its memory or ends it. */
+async function orFault(contentType: string, running: Promise<PictureResult>): Promise<PictureResult> {
+  try {
+    return await running
+  } catch (error) {
+    if (error instanceof PictureWorkersBusy || (error instanceof PictureOverLimits && error.isTimeout))
+      throw new Fault('overloaded', 'Removing the metadata of the file takes too long at the moment.', {
+        cause: error,
+      })
+    if (error instanceof PictureOverLimits) throw unreadable(contentType, error)
+    throw error
+  }
+}
+
+const mustShowSame =
+  'This bucket removes metadata from pictures and videos, and stores a file only if it shows the same afterwards.'
+const reasons = {
+  different: 'This file would not: it is damaged or of an unknown form.',
+  undecodable: 'This file cannot be decoded, so that cannot be checked.',
+  'too-large': 'This file has too many pixels to check that.',
+} as const
 
 const unreadable = (contentType: string, cause?: unknown) =>
   new Fault(

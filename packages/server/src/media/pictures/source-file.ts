@@ -12,8 +12,14 @@ export interface SourceFile {
   release(): Promise<void>
 }
 
-/** The file of local bytes; bytes in memory are written to a temporary file. Throws Fault `overloaded` if that fails. */
-export async function sourceFileOf({ content, release }: LocalBytes): Promise<SourceFile> {
+/**
+ * The file of local bytes; bytes in memory are written to a temporary file. The name of the output has the extension of the format that a
+ * program writes. Throws Fault `overloaded` if that fails.
+ */
+export async function sourceFileOf(
+  { content, release }: LocalBytes,
+  outputName = 'picture.jpg',
+): Promise<SourceFile> {
   let directory: string | null = null
   const remove = async () => {
     try {
@@ -24,7 +30,7 @@ export async function sourceFileOf({ content, release }: LocalBytes): Promise<So
   }
   try {
     directory = await createTemporaryDirectory()
-    const output = join(directory, 'picture.jpg')
+    const output = join(directory, outputName)
     await symlink('/proc/self/fd/3', output)
     if (content.type === 'file') return { path: content.path, output, release: remove }
     const path = join(directory, 'source')

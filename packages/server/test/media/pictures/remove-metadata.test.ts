@@ -1,29 +1,115 @@
 import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
-import { expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { hasCeph } from '../../../../../test/harness/ceph.ts'
+import { canFilm, canReadHeic, film, heicOf } from '../../../../../test/harness/films.ts'
+import { animation, noise } from '../../../../../test/harness/pictures.ts'
+import type { BucketId } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
+import { Fault } from '../../../src/core/fault.ts'
+import { findTools } from '../../../src/media/pictures/find-tools.ts'
+import type { Piece } from '../../../src/media/pictures/metadata/pieces.ts'
+import type { RemovableFormat } from '../../../src/media/pictures/metadata/plan-removal.ts'
 import { createPictureWorkers } from '../../../src/media/pictures/picture-workers.ts'
 import { removeMetadataOperation } from '../../../src/media/pictures/remove-metadata.ts'
-import { createFileReceivers } from '../../../src/media/receive-files.ts'
+import { createFileReceivers, received } from '../../../src/media/receive-files.ts'
 import { appendUploadOperation } from '../../../src/media/uploads/append-upload.ts'
 import { createUploadLocks } from '../../../src/media/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../../blobs/blob-contract.ts'
 import { temporaryS3Store } from '../../blobs/temporary-s3-store.ts'
+
+const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 6e8, niceness: 0 }
+
+describe('X6 whatever the plan is, a file is refused unless it shows the same afterwards', () => {
+  const tools = findTools(process.env['PATH'] ?? '')
+  const comparisonWorkers = createPictureWorkers({ ...limits, startPrograms: true })
+  afterAll(() => comparisonWorkers.close())
+  const unused = () => Promise.reject(new Error('the bytes are in memory'))
+
+  /** The outcome of a removal by this plan. */
+  async function removedBy(bytes: Buffer, pieces: readonly Piece[], format: RemovableFormat) {
+    const remove = removeMetadataOperation({
+      blobs: { openReceived: unused, receive: unused, share: unused, discard: unused },
+      workers: { run: async () => ({ outcome: 'planned', format, pieces }) },
+      ...{ comparisonWorkers, tools, now: Date.now },
+    })
+    const file = received(Uint8Array.from(bytes))
+    return remove(file, 'image/jpeg', 1 as BucketId).then(
+      ({ size }) => size,
+      (error: unknown) => (error instanceof Fault ? error.code : error),
+    )
+  }
+
+  const picture = () => noise(64)
+  const video = (extension: string, ...options: readonly string[]) =>
+    film(extension, '64x64', [...options, '-g', '50'], 'noise=alls=20')
+  test.each<[what: string, format: RemovableFormat, isPossible: boolean, make: () => Promise<Buffer>]>([
+    ['JPEG', 'jpeg', true, () => picture().jpeg({ quality: 95 }).toBuffer()],
+    ['CMYK', 'jpeg', true, () => picture().toColourspace('cmyk').jpeg().toBuffer()],
+    ['PNG', 'png', true, () => picture().png().toBuffer()],
+    ['16-bit PNG', 'png', true, () => picture().toColourspace('rgb16').png().toBuffer()],
+    ['WebP', 'webp', true, () => picture().webp({ quality: 95 }).toBuffer()],
+    [
+      'animation',
+      'webp',
+      true,
+      async () => (await animation(9)).webp({ lossless: true, effort: 0 }).toBuffer(),
+    ],
+    ['TIFF', 'tiff', true, () => picture().tiff({ compression: 'none' }).toBuffer()],
+    [
+      'pyramid',
+      'tiff',
+      true,
+      () => picture().tiff({ tile: true, tileWidth: 16, tileHeight: 16, pyramid: true }).toBuffer(),
+    ],
+    ['AVIF', 'boxes', true, () => picture().avif({ effort: 0, quality: 80 }).toBuffer()],
+    ['HEIC', 'boxes', canReadHeic, async () => heicOf(await picture().png().toBuffer())],
+    ['MP4', 'boxes', canFilm, () => video('mp4')],
+    ['QuickTime', 'boxes', canFilm, () => video('mov', '-c:v', 'mjpeg')],
+  ])('%s', async (_what, format, isPossible, make) => {
+    if (!isPossible) return
+    const bytes = await make()
+    const [third, half] = [Math.floor(bytes.length / 3), Math.floor(bytes.length / 2)]
+    const whole = [{ from: 0, to: half }, { bytes: bytes.subarray(half) }]
+    expect(await removedBy(bytes, whole, format)).toBe(bytes.length)
+    const damaging = [{ from: 0, to: third }, { zeros: half - third }, { from: half, to: bytes.length }]
+    expect(await removedBy(bytes, damaging, format)).toBe('file-unreadable')
+  })
+
+  test('which includes its colours and its orientation', async () => {
+    const sent = await picture().withMetadata({ orientation: 6, icc: 'p3' }).jpeg().toBuffer()
+    for (const name of ['Exif', 'ICC_PROFILE']) {
+      const start = sent.indexOf(name) - 4
+      const end = start + 2 + sent.readUInt16BE(start + 2)
+      const pieces = [
+        { from: 0, to: start },
+        { from: end, to: sent.length },
+      ]
+      expect(await removedBy(sent, pieces, 'jpeg')).toBe('file-unreadable')
+    }
+  })
+
+  test('and one that no decoder reads is refused', async () => {
+    const broken = Buffer.from('ffd8ffe000104a464946', 'hex')
+    expect(await removedBy(broken, [{ from: 0, to: 2 }], 'jpeg')).toBe('file-unreadable')
+  })
+})
 
 test.skipIf(!hasCeph)(
   'X2, X4 a resumable upload to an S3 store leaves only the object without metadata, and none if it is refused',
   async () => {
     await using opened = await temporaryS3Store()
     const { catalog, store: blobs } = opened
-    const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 6e8, niceness: 0 }
     const workers = createPictureWorkers(limits)
+    const comparisonWorkers = createPictureWorkers({ ...limits, startPrograms: true })
     try {
       const append = appendUploadOperation({
         ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
         ...{ measurePicture: async () => null, locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
         onStored: () => undefined,
-        removeMetadata: removeMetadataOperation({ blobs, workers, now: Date.now }),
+        removeMetadata: removeMetadataOperation({
+          ...{ blobs, workers, comparisonWorkers, tools: new Map(), now: Date.now },
+        }),
       })
       const side = 1_000
       const sent = await sharp(randomBytes(side * side * 3), {
@@ -53,6 +139,7 @@ test.skipIf(!hasCeph)(
       expect(await opened.count()).toBe(1)
     } finally {
       workers.close()
+      comparisonWorkers.close()
     }
   },
 )

@@ -18,6 +18,16 @@ import {
 /** Boxes of the file that have no metadata. */
 const kept: ReadonlySet<string> = new Set(['ftyp', 'styp', 'sidx', 'ssix', 'mfra', 'pdin'])
 
+/** Boxes without which no decoder shows or plays anything: of movies, their fragments, pictures, and pictures in the short form. */
+const essential: ReadonlySet<string> = new Set(['moov', 'moof', 'meta', 'mini'])
+
+/** Types of a box that may be a movie whose type was changed. */
+const renamed: ReadonlySet<string> = new Set(['free', 'hoov'])
+const movieChildren: ReadonlySet<string> = new Set(['mvhd', 'cmov'])
+
+/** The brand of the RAW files of Canon (CR3). */
+const rawBrand = 'crx '
+
 /** Bytes of a box in memory. An hour of video has about 5 MB. */
 const maxLoaded = 128 * 1024 * 1024
 
@@ -31,7 +41,7 @@ const maxBoxes = 200_000
  * sound uses become zeros. So all positions in the file stay right. What follows the last box that is needed is left out.
  */
 export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
-  const boxes = await topBoxes(source)
+  const { boxes } = await topBoxes(source)
   const isFragmented = boxes.some(({ type }) => type === 'moof')
   const edits: Edit[] = []
   const needed: NeededRange[] = []
@@ -71,14 +81,36 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
   return applyEdits(edits, boxes.findLast((box) => used.has(box))?.end ?? 0)
 }
 
+/** Whether a box of this type can be the first one that matters, also if it does not end in the file. */
+export const isEssentialBox = (type: string): boolean => essential.has(type) || renamed.has(type)
+
+/** Whether decoders read the file, from `position` on, as a movie or pictures, whatever its first boxes are. RAW files are none of these. */
+export async function isBoxedFile(source: ByteSource, position: number): Promise<boolean> {
+  const { boxes, rest } = await topBoxes(source, position)
+  if ((await brandsOf(source, boxes)).includes(rawBrand)) return false
+  // Decoders read a last box that is cut off.
+  if (rest !== null && isEssentialBox(rest)) return true
+  if (boxes.some(({ type }) => essential.has(type))) return true
+  for (const { type, data, end } of boxes)
+    if (renamed.has(type) && end - data >= 8) {
+      const child = (await source.read(data, 8)).toString('latin1', 4)
+      if (movieChildren.has(child)) return true
+    }
+  return false
+}
+
 /** Files without brands are older than those of ISO 14496-12. */
 async function hasQuickTimeBrand(source: ByteSource, boxes: readonly Box[]): Promise<boolean> {
-  const brands = boxes.find(({ type }) => type === 'ftyp')
-  if (!brands) return true
-  const { bytes } = await loadBox(source, brands, maxBrands)
-  for (let at = brands.data - brands.start; at < bytes.byteLength; at += 4)
-    if (bytes.toString('latin1', at, at + 4) === 'qt  ') return true
-  return false
+  const brands = await brandsOf(source, boxes)
+  return brands.length === 0 || brands.includes('qt  ')
+}
+
+async function brandsOf(source: ByteSource, boxes: readonly Box[]): Promise<string[]> {
+  const box = boxes.find(({ type }) => type === 'ftyp')
+  if (!box) return []
+  const { bytes } = await loadBox(source, box, maxBrands)
+  const text = bytes.toString('latin1', box.data - box.start)
+  return text.match(/.{1,4}/gs) ?? []
 }
 
 function freed({ type, start, data, end }: Box): Edit[] {
@@ -86,18 +118,21 @@ function freed({ type, start, data, end }: Box): Edit[] {
   return type === 'free' ? content : [{ start: start + 4, end: start + 8, bytes: freeType }, ...content]
 }
 
-async function topBoxes(source: ByteSource): Promise<Box[]> {
+/** The boxes of a file, and the type of what follows them if it is no whole box. Some cameras append a trailer that is no box. */
+async function topBoxes(
+  source: ByteSource,
+  from = 0,
+): Promise<{ readonly boxes: Box[]; readonly rest: string | null }> {
   const boxes: Box[] = []
-  for (let position = 0; position < source.size; ) {
+  for (let position = from; position < source.size; ) {
     if (boxes.length >= maxBoxes) throw damaged('it has too many boxes')
     const header = await source.read(position, Math.min(16, source.size - position))
     const box = boxAt(header, position, source.size)
-    // Some cameras append a trailer that is no box.
-    if (box === null) break
+    if (box === null) return { boxes, rest: header.toString('latin1', 4, 8) }
     boxes.push(box)
     position = box.end
   }
-  return boxes
+  return { boxes, rest: null }
 }
 
 /** Requires that each range is in one of the boxes, unless it is empty. Open ranges are cut off at its end. Returns them in order. */

@@ -54,8 +54,12 @@ export const childrenOf = (loaded: LoadedBoxes, { data, end }: Box, skipped = 0)
   return boxesIn(loaded, { start: data + skipped, end })
 }
 
-export const childOf = (loaded: LoadedBoxes, parent: Box, type: string): Box | null =>
-  childrenOf(loaded, parent).find((box) => box.type === type) ?? null
+/** The only box of this type; null if there is none. Decoders differ on which of two they use, so two throw UnreadableFile. */
+export function childOf(loaded: LoadedBoxes, parent: Box, type: string): Box | null {
+  const [box = null, ...more] = childrenOf(loaded, parent).filter((child) => child.type === type)
+  if (more.length > 0) throw new UnreadableFile(`the box ${type} is there twice`)
+  return box
+}
 
 /** Loads a box. Throws UnreadableFile if it is larger than `limit` bytes. */
 export async function loadBox(source: ByteSource, box: Box, limit: number): Promise<LoadedBoxes> {

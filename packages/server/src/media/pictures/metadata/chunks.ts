@@ -13,9 +13,10 @@ export function chunksOf(loaded: LoadedBoxes, table: Box, isExact: boolean): Tra
   const starts = readStarts(data('stco'), data('co64'))
   if (starts.length === 0) return []
   const runs = readRuns(data('stsc'))
-  const sizes = data('stsz')
+  const [sizes, compactSizes] = [data('stsz'), data('stz2')]
+  if (sizes && compactSizes) throw damaged()
   const commonSize = readCommonSize(sizes)
-  const sizeOf = commonSize === 0 ? readSizes(sizes, data('stz2')) : null
+  const sizeOf = commonSize === 0 ? readSizes(sizes, compactSizes) : null
   let [run, sample] = [0, 0]
   return starts.map((start, index) => {
     while (run + 1 < runs.length && (runs[run + 1]?.firstChunk ?? 0) <= index + 1) run += 1
@@ -28,6 +29,7 @@ export function chunksOf(loaded: LoadedBoxes, table: Box, isExact: boolean): Tra
 }
 
 function readStarts(short: Buffer | null, long: Buffer | null): number[] {
+  if (short && long) throw damaged()
   if (short) {
     const count = requireShort(countIn(short, 4, 8, 4))
     return Array.from({ length: count }, (_, at) => short.readUInt32BE(8 + at * 4))
@@ -44,10 +46,17 @@ function readStarts(short: Buffer | null, long: Buffer | null): number[] {
 function readRuns(table: Buffer | null): { readonly firstChunk: number; readonly samples: number }[] {
   if (!table) throw damaged()
   const count = requireShort(countIn(table, 4, 8, 12))
-  return Array.from({ length: count }, (_, at) => ({
-    firstChunk: table.readUInt32BE(8 + at * 12),
-    samples: table.readUInt32BE(12 + at * 12),
-  }))
+  let last = 0
+  const runs = Array.from({ length: count }, (_, at) => {
+    const [firstChunk, samples] = [table.readUInt32BE(8 + at * 12), table.readUInt32BE(12 + at * 12)]
+    // Decoders repair other tables, each in its own way.
+    if (at === 0 ? firstChunk !== 1 : firstChunk <= last) throw damaged()
+    if (samples === 0) throw damaged()
+    last = firstChunk
+    return { firstChunk, samples }
+  })
+  if (runs.length === 0) throw damaged()
+  return runs
 }
 
 /** The size of all samples; 0 if each has its own. */

@@ -1,8 +1,8 @@
 import { type ByteSource, UnreadableFile } from './pieces.ts'
 import { directoriesOf, readNumbers, type TiffFormat } from './tiff-directory.ts'
 
-/** What follows the header of files of Phase One. */
-const markers: ReadonlySet<string> = new Set(['IIII', 'MMMM'])
+/** What follows the header of files of Phase One and Canon. */
+const markers: ReadonlySet<string> = new Set(['IIII', 'MMMM', 'CR\x02\x00'])
 
 /** Tags, and those of their values that only RAW files have; null for all values. */
 const rawValues: ReadonlyMap<number, ReadonlySet<number> | null> = new Map([

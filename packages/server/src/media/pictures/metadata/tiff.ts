@@ -43,8 +43,9 @@ const maxDescription = 1_000
 const dataTags = [
   [273, 279],
   [324, 325],
-  [513, 514],
 ] as const
+/** The position and the length of a thumbnail, which is a JPEG file. */
+const thumbnailTags = [513, 514] as const
 
 /** Tables of an obsolete form of JPEG, of unknown length, which decoders find by their positions. */
 const unsupported: ReadonlySet<number> = new Set([519, 520, 521])
@@ -115,20 +116,88 @@ async function dataRanges(
   format: TiffFormat,
   entries: readonly TiffEntry[],
 ): Promise<Range[]> {
+  const find = (tag: number) => entries.find((entry) => entry.tag === tag)
+  const layout = await readLayout(source, format, entries)
   const ranges: Range[] = []
-  for (const [positions, lengths] of dataTags) {
-    const [at, of] = [positions, lengths].map((tag) => entries.find((entry) => entry.tag === tag))
+  for (const [positions, lengths] of [...dataTags, thumbnailTags]) {
+    const [at, of] = [find(positions), find(lengths)]
     if (!at) continue
-    if (!of) throw damaged('pixels of unknown length')
     const starts = await readNumbers(source, format, at)
-    const sizes = await readNumbers(source, format, of, starts.length)
+    const stated = of ? await readNumbers(source, format, of, starts.length) : []
     for (const [index, start] of starts.entries()) {
-      const length = sizes[index]
-      if (length === undefined || start + length > source.size) throw damaged('pixels end after the file')
-      ranges.push({ start, end: start + length })
+      const length = stated[index] ?? 0
+      if (start + length > source.size) throw damaged('pixels end after the file')
+      // Writers leave a position out for pixels that are all zero.
+      if (start === 0 && length === 0) continue
+      const isThumbnail = positions === thumbnailTags[0]
+      const computed = isThumbnail || layout === null ? null : partLength(layout, index)
+      if (length === 0 && computed === null) throw damaged('pixels of unknown length')
+      const end = Math.min(start + Math.max(length, computed ?? 0), source.size)
+      ranges.push({ start, end })
     }
   }
   return ranges
+}
+
+/** How the bytes of uncompressed pixels are arranged in strips or tiles. */
+interface Layout {
+  readonly width: number
+  readonly height: number
+  readonly bits: number
+  /** Samples of a pixel that are stored together. */
+  readonly samples: number
+  /** Rows of a strip or tile. */
+  readonly rows: number
+  /** Null for strips, which are as wide as the picture and end with it. */
+  readonly tileWidth: number | null
+  /** Pixels that share their colours, in both directions (YCbCr). */
+  readonly subsampling: readonly [number, number] | null
+}
+
+/**
+ * Null if the pixels are compressed: then their length cannot be computed. Decoders compute the length of uncompressed pixels from these tags,
+ * because many scanners and cameras state a wrong one.
+ */
+async function readLayout(
+  source: ByteSource,
+  format: TiffFormat,
+  entries: readonly TiffEntry[],
+): Promise<Layout | null> {
+  const numbers = async (tag: number, count: number): Promise<number[]> => {
+    const entry = entries.find((each) => each.tag === tag)
+    return entry ? readNumbers(source, format, entry, count) : []
+  }
+  const number = async (tag: number, otherwise: number) => (await numbers(tag, 1))[0] ?? otherwise
+  const compression = await number(259, 1)
+  // Decoders of this compression read up to the end of the file, whatever the lengths are.
+  if (compression === 6 && entries.some(({ tag }) => tag === 273)) throw damaged('an obsolete form of JPEG')
+  if (compression !== 1) return null
+  const [width, height] = [await number(256, 0), await number(257, 0)]
+  const samples = await number(277, 1)
+  const isPlanar = (await number(284, 1)) === 2
+  const tileWidth = await number(322, 0)
+  const [horizontal = 2, vertical = 2] = await numbers(530, 2)
+  const isSubsampled = (await number(262, 0)) === 6 && samples === 3 && !isPlanar
+  return {
+    ...{ width, height, bits: Math.max(1, ...(await numbers(258, 16))) },
+    samples: isPlanar ? 1 : samples,
+    rows: tileWidth > 0 ? await number(323, 0) : Math.min(await number(278, height), height),
+    tileWidth: tileWidth > 0 ? tileWidth : null,
+    subsampling: isSubsampled ? [horizontal, vertical] : null,
+  }
+}
+
+/** Bytes of a strip or tile by its number. */
+function partLength(layout: Layout, index: number): number {
+  const { height, bits, samples, tileWidth, subsampling } = layout
+  const width = tileWidth ?? layout.width
+  const strips = layout.rows > 0 ? Math.ceil(height / layout.rows) : 1
+  const rows =
+    tileWidth === null ? Math.min(layout.rows, height - (index % strips) * layout.rows) : layout.rows
+  if (subsampling === null) return Math.ceil((width * bits * samples) / 8) * rows
+  const [horizontal, vertical] = subsampling.map((size) => Math.max(size, 1)) as [number, number]
+  const blocks = Math.ceil(width / horizontal) * Math.ceil(rows / vertical)
+  return Math.ceil((blocks * (horizontal * vertical + 2) * bits) / 8)
 }
 
 function encoded({ isLittle }: TiffFormat, value: number, size: number): Buffer {

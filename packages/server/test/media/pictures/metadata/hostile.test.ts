@@ -1,9 +1,10 @@
+import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { animation, noise } from '../../../../../../test/harness/pictures.ts'
 import { seededRandom } from '../../../../../../test/harness/random.ts'
 import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
-import { box } from './boxes.ts'
+import { box, bytesOf } from './boxes.ts'
 import { changedBy, hasPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
 
 const jpeg = () => noise(32).jpeg({ progressive: true }).toBuffer()
@@ -77,6 +78,56 @@ describe('X2 hidden metadata', () => {
       const sent = Buffer.concat([plain.subarray(0, 2), exif(first), exif(second), plain.subarray(2)])
       const { orientation } = await sharp(await withoutMetadata(sent, 'image/jpeg')).metadata()
       expect(orientation ?? 1).toBe(first)
+    }
+  })
+
+  test.each([true, false])('orientations that are no SHORT are kept (big-endian: %s)', async (isBig) => {
+    const block = (type: number) => {
+      const bytes = Buffer.alloc(26)
+      const write = (value: number, at: number, size: number) =>
+        isBig ? bytes.writeUIntBE(value, at, size) : bytes.writeUIntLE(value, at, size)
+      bytes.write(isBig ? 'MM' : 'II')
+      for (const [value, at, size] of [
+        [42, 2, 2],
+        [8, 4, 4],
+        [1, 8, 2],
+        [0x112, 10, 2],
+        [type, 12, 2],
+        [1, 14, 4],
+        [6, 18, type === 3 ? 2 : type === 1 ? 1 : 4],
+      ] as const)
+        write(value, at, size)
+      return bytes
+    }
+    const chunk = (length: Buffer, type: string, data: Buffer, ...end: Buffer[]) =>
+      Buffer.concat([length, Buffer.from(type), data, ...end])
+    const [jpg, png] = [await jpeg(), await noise(16).png().toBuffer()]
+    const webp = await noise(16)
+      .withExif({ IFD0: { Make: secret } })
+      .webp()
+      .toBuffer()
+    const exifAt = webp.indexOf('EXIF')
+    for (const type of [1, 3, 4]) {
+      const exif = block(type)
+      const segmentOf = segment(0xe1, 'Exif\0\0')
+      segmentOf.writeUInt16BE(8 + exif.length, 2)
+      const crc = bytesOf([crc32(Buffer.concat([Buffer.from('eXIf'), exif])), 4])
+      const sentWebp = Buffer.concat([
+        webp.subarray(0, exifAt),
+        chunk(Buffer.alloc(0), 'EXIF', Buffer.from([exif.length, 0, 0, 0]), exif),
+      ])
+      sentWebp.writeUInt32LE(sentWebp.length - 8, 4)
+      for (const [format, bytes] of [
+        ['jpeg', Buffer.concat([jpg.subarray(0, 2), segmentOf, exif, jpg.subarray(2)])],
+        [
+          'png',
+          Buffer.concat([png.subarray(0, 33), chunk(bytesOf([26, 4]), 'eXIf', exif, crc), png.subarray(33)]),
+        ],
+        ['webp', sentWebp],
+      ] as const) {
+        const { orientation } = await sharp(await withoutMetadata(bytes, `image/${format}`)).metadata()
+        expect([format, type, orientation]).toEqual([format, type, 6])
+      }
     }
   })
 

@@ -5,17 +5,26 @@ import { chunksOf } from '../../../../src/media/pictures/metadata/chunks.ts'
 import { type Piece, requireBounded, UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
 import { PictureOverLimits } from '../../../../src/media/pictures/picture-errors.ts'
+import type { PictureWorkers } from '../../../../src/media/pictures/picture-workers.ts'
 import { removeMetadataOperation } from '../../../../src/media/pictures/remove-metadata.ts'
 import { received } from '../../../../src/media/receive-files.ts'
 import { box, bytesOf } from './boxes.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
-const plan = (bytes: Buffer, type: string) =>
-  planRemoval(
-    createByteSource(bytes.length, async (at, length) => bytes.subarray(at, at + length), 1e6),
-    type,
-  )
+const plan = async (bytes: Buffer, type: string) => {
+  const source = createByteSource(bytes.length, async (at, length) => bytes.subarray(at, at + length), 1e6)
+  return (await planRemoval(source, type)).pieces
+}
+
+/** The removal with these metadata workers. It compares nothing. */
+const removalWith = (run: PictureWorkers['run']) => {
+  const unused = () => Promise.reject(new Error('the bytes are in memory'))
+  return removeMetadataOperation({
+    blobs: { openReceived: unused, receive: unused, share: unused, discard: unused },
+    ...{ workers: { run }, comparisonWorkers: { run: unused }, tools: new Map(), now: Date.now },
+  })
+}
 const megabyte = 1024 * 1024
 
 /** A HEIC file with a picture of one byte, and an Exif item with these extents in the data. */
@@ -75,6 +84,27 @@ describe('X4 a small file cannot need much memory', () => {
   })
 })
 
+test.each<[what: string, tables: readonly (readonly [type: string, numbers: readonly number[]])[]]>([
+  ['chunks before the first one of the table', [['stsc', [1, 2, 1, 1]]]],
+  ['chunks that are not in order', [['stsc', [2, 1, 1, 1, 1, 1, 1]]]],
+  ['chunks without samples', [['stsc', [1, 1, 0, 1]]]],
+  ['no samples', [['stsc', [0]]]],
+  ['two tables of positions', [['stco', [1, 100]]]],
+  ['positions in two forms', [['co64', [1, 0, 100]]]],
+])('X4 a table with %s is refused, because decoders repair it, each in its own way', (_what, added) => {
+  const tables: readonly (readonly [type: string, numbers: readonly number[]])[] = [
+    ['stco', [1, 100]],
+    ['stsz', [0, 1, 7]],
+  ]
+  const all = [...tables, ...added, ...(added[0]?.[0] === 'stsc' ? [] : [['stsc', [1, 1, 1, 1]] as const])]
+  const boxes = all.map(([type, numbers]) =>
+    box(type, bytesOf([0, 4], ...numbers.map((number) => [number, 4] as const))),
+  )
+  const bytes = box('stbl', ...boxes)
+  const table = { type: 'stbl', start: 0, data: 8, end: bytes.length }
+  expect(() => chunksOf({ bytes, base: 0 }, table, true)).toThrow(UnreadableFile)
+})
+
 test('X2 a video with 49,000 boxes of data, each with a frame and another byte, is planned in linear time', async () => {
   const count = 49_000
   const brand = box('ftyp', 'isom\0\0\0\0isom')
@@ -119,12 +149,7 @@ test.each([
   ['exceeds the time limit', 'overloaded', { isTimeout: true }],
   ['crashes', 'file-unreadable', {}],
 ])('X4 a file whose process %s is refused as %s', async (_what, code, reason) => {
-  const unused = () => Promise.reject(new Error('the bytes are in memory'))
-  const remove = removeMetadataOperation({
-    blobs: { openReceived: unused, receive: unused },
-    workers: { run: () => Promise.reject(new PictureOverLimits('SIGKILL', reason)) },
-    now: Date.now,
-  })
+  const remove = removalWith(() => Promise.reject(new PictureOverLimits('SIGKILL', reason)))
   await expect(remove(received(Buffer.alloc(9)), 'image/jpeg', 1 as BucketId)).rejects.toMatchObject({ code })
 })
 
@@ -153,14 +178,9 @@ describe('X4 the plan for a file is bounded', () => {
     expect(() =>
       requireBounded([{ from: 0, to: 100 }, { bytes: new Uint8Array(megabyte) }], 100),
     ).not.toThrow()
-    const unused = () => Promise.reject(new Error('the bytes are in memory'))
     for (const pieces of plans) {
       expect(() => requireBounded(pieces, 100)).toThrow(UnreadableFile)
-      const remove = removeMetadataOperation({
-        blobs: { openReceived: unused, receive: unused },
-        workers: { run: async () => ({ outcome: 'planned', pieces }) },
-        now: Date.now,
-      })
+      const remove = removalWith(async () => ({ outcome: 'planned', format: 'jpeg', pieces }))
       const file = received(Buffer.alloc(100))
       await expect(remove(file, 'image/jpeg', 1 as BucketId)).rejects.toMatchObject({
         code: 'file-unreadable',

@@ -106,6 +106,12 @@ test('X2 a file without these marks is no RAW file', async () => {
   expect(stored.includes(secret)).toBe(false)
 })
 
+test('X2 a TIFF file that is taken for a RAW file by its tags alone loses its metadata', async () => {
+  // The tag of PrintIM, which the cameras of many makers write.
+  const sent = tiff([...plain, [50341, 4, 1]])
+  expect((await withoutMetadata(sent, 'image/x-sony-arw')).includes(secret)).toBe(false)
+})
+
 test('X4 directories that overlap cannot need much memory', async () => {
   const bytes = tiff([...pixels, colour(1)], [...pixels, colour(1)], { next: 20 })
   await expect(withoutMetadata(bytes, 'image/tiff')).rejects.toBeInstanceOf(UnreadableFile)

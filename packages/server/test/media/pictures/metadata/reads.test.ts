@@ -22,10 +22,13 @@ async function planned(file: Buffer, type: string) {
       return target[name]
     },
   })
-  const result: readonly Piece[] | UnreadableFile = await planRemoval(counted, type).catch((error) => {
-    if (error instanceof UnreadableFile) return error
-    throw error
-  })
+  const result: readonly Piece[] | UnreadableFile = await planRemoval(counted, type).then(
+    ({ pieces }) => pieces,
+    (error) => {
+      if (error instanceof UnreadableFile) return error
+      throw error
+    },
+  )
   return { ...counts, result }
 }
 

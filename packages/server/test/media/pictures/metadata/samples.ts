@@ -97,7 +97,7 @@ export async function withoutMetadata(bytes: Uint8Array, contentType: string): P
     async (position, length) => bytes.subarray(position, position + length),
     1_000,
   )
-  return assembled(await planRemoval(source, contentType), bytes)
+  return assembled((await planRemoval(source, contentType)).pieces, bytes)
 }
 
 const assembled = (pieces: readonly Piece[], from: Uint8Array): Buffer =>

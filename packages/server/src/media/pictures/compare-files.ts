@@ -1,0 +1,157 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Metadata, SharpOptions } from 'sharp'
+import { digestOutput, heifDecoding } from './extract-picture.ts'
+import type { ComparisonTask, PictureSource, Verdict } from './picture-task.ts'
+
+/** Bytes of decoded pixels in memory at a time, of each file. A picture with more of them is decoded once for each part. */
+const maxPart = 96 * 1024 * 1024
+
+/** Pixels of all pictures in a file. */
+const maxPixels = 1_000_000_000
+
+type Decode = typeof import('sharp')['default']
+
+/** Viewers show damaged pictures as far as they are readable, so these are compared as far as that. */
+const tolerant: SharpOptions = {
+  ...{ limitInputPixels: false, sequentialRead: true, failOn: 'none', ignoreIcc: true },
+}
+
+/** A picture in a file, or frames of an animation, by the options that select them. */
+type Place = Pick<SharpOptions, 'page' | 'pages' | 'tiff'>
+
+/**
+ * Compares a file with its copy without metadata by decoders that do not know how the copy was made: the pixels of all pictures, their
+ * orientation and colour profile, and the packets of pictures and sounds. `decode` is null where the library is not available; `memory`
+ * limits each program, in bytes.
+ */
+export async function compareFiles(
+  decode: Decode | null,
+  { before, after, programs }: ComparisonTask,
+  memory: number,
+): Promise<Verdict> {
+  const pictures = decode === null ? 'unchecked' : await comparePictures(decode, before, after)
+  if (programs === null || pictures === 'different' || pictures === 'too-large') return pictures
+  if (typeof before !== 'string' || typeof after !== 'string') throw new TypeError('a program needs files')
+  const { ffmpeg, heif } = programs
+  const compareOutput = async (commandFor: (path: string) => readonly [string, readonly string[]]) => {
+    const sent = await digestOutput(...commandFor(before), memory)
+    if (sent === null) return null
+    return sent === (await digestOutput(...commandFor(after), memory)) ? 'same' : 'different'
+  }
+  const heifVerdict =
+    pictures === 'unchecked' && heif
+      ? await compareOutput((path) => heifDecoding(heif.program, path, heif.output))
+      : null
+  const movieVerdict = ffmpeg ? await compareOutput((path) => [ffmpeg, packetsOf(path)]) : null
+  const verdicts = [pictures, heifVerdict, movieVerdict]
+  if (verdicts.includes('different')) return 'different'
+  if (verdicts.includes('same')) return 'same'
+  return pictures === 'unchecked' || ffmpeg === null ? 'unchecked' : 'undecodable'
+}
+
+/** The times, the flags and a checksum of each packet, without covers, which are metadata. */
+const packetsOf = (path: string): readonly string[] => [
+  ...['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-copyts', '-f', 'mov'],
+  ...['-i', `file:${path}`, '-map', '0:V?', '-map', '0:a?', '-c', 'copy'],
+  ...['-f', 'framehash', '-hash', 'adler32', '-'],
+]
+
+async function comparePictures(
+  decode: Decode,
+  before: PictureSource,
+  after: PictureSource,
+): Promise<Verdict> {
+  const sent = await describe(decode, before)
+  if (sent === null) return 'undecodable'
+  const stored = await describe(decode, after)
+  if (!isDeepStrictEqual(sent.map(comparable), stored?.map(comparable))) return 'different'
+  const sizes = sent.map(({ place: { pages = 1 }, metadata: { width, height } }) => pages * width * height)
+  if (sizes.reduce((sum, size) => sum + size, 0) > maxPixels) return 'too-large'
+  for (const { place, metadata } of sent) {
+    const verdict = await comparePixels(decode, before, after, { ...tolerant, ...place }, metadata)
+    // A form of HEIF whose decoder is not in the library.
+    if (verdict === 'undecodable' && metadata.format === 'heif') return 'unchecked'
+    if (verdict !== 'same') return verdict
+  }
+  return 'same'
+}
+
+interface Described {
+  readonly place: Place
+  readonly metadata: Metadata
+}
+
+/** All pictures in a file, also those in TIFF directories of others; null if it has none that the library knows. */
+async function describe(decode: Decode, file: PictureSource): Promise<Described[] | null> {
+  const read = async (place: Place): Promise<Described> => ({
+    place,
+    metadata: await decode(file, { ...tolerant, ...place }).metadata(),
+  })
+  try {
+    const first = await read({})
+    const { format, width, height, pages = 1 } = first.metadata
+    if (format === 'webp') {
+      // The frames before a frame are decoded too, so as many as possible are decoded at once.
+      const atOnce = Math.max(1, Math.floor(maxPart / (width * height * 4)))
+      return Array.from({ length: Math.ceil(pages / atOnce) }, (_, index) => {
+        const page = index * atOnce
+        return { ...first, place: { page, pages: Math.min(atOnce, pages - page) } }
+      })
+    }
+    const found = [first]
+    for (let page = 1; page < pages; page += 1) found.push(await read({ page }))
+    if (format !== 'tiff') return found
+    for (const { place, metadata } of [...found])
+      for (let subifd = 0; subifd < (metadata.subifds ?? 0); subifd += 1)
+        found.push(await read({ ...place, tiff: { subifd } }))
+    return found
+  } catch {
+    return null
+  }
+}
+
+/** What stays the same. */
+const comparable = ({ place, metadata }: Described) => {
+  const { format, width, height, space, channels, depth, pages, loop, delay, subifds } = metadata
+  const { icc, hasAlpha, orientation = 1 } = metadata
+  return {
+    ...{ place, format, width, height, space, channels, depth, pages, loop, delay, subifds },
+    ...{ icc, hasAlpha, orientation },
+  }
+}
+
+async function comparePixels(
+  decode: Decode,
+  before: PictureSource,
+  after: PictureSource,
+  options: SharpOptions,
+  { width, height, space, depth }: Metadata,
+): Promise<Verdict> {
+  const isDeep = depth === 'ushort'
+  // Four channels at most, as the library converts colours to.
+  const rows = Math.max(1, Math.floor(maxPart / (width * 4 * (isDeep ? 2 : 1))))
+  for (let top = 0; top < height; top += rows) {
+    const part = { left: 0, top, width, height: Math.min(rows, height - top) }
+    const pixels = (file: PictureSource) => {
+      const opened = decode(file, options)
+      // Frames of an animation, which fit into memory together, are decoded to one picture.
+      if ((options.pages ?? 1) === 1) opened.extract(part)
+      if (space === 'cmyk') opened.pipelineColourspace('cmyk').toColourspace('cmyk')
+      if (isDeep) opened.toColourspace(space === 'grey16' ? 'grey16' : 'rgb16')
+      return opened.raw({ depth: isDeep ? 'ushort' : 'uchar' }).toBuffer()
+    }
+    const sent = await pixels(before).catch(() => null)
+    if (sent === null) return 'undecodable'
+    const stored = await pixels(after).catch(() => null)
+    const isSame = stored !== null && sent.equals(stored)
+    for (const bytes of [sent, stored]) freed(bytes)
+    if (!isSame) return 'different'
+  }
+  return 'same'
+}
+
+/** Releases the memory at once: the next part would be decoded before the next garbage collection. */
+function freed(bytes: Buffer | null): void {
+  if (bytes?.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength)
+    bytes.buffer.transfer(0)
+}
