@@ -1,14 +1,15 @@
 import { spawn } from 'node:child_process'
-import { existsSync, globSync } from 'node:fs'
+import { existsSync, globSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import { withoutPassword } from '../../packages/server/src/core/database-urls.ts'
 import { hasCeph, s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { canUsePostgres, createDatabase, databasePassword } from '../harness/postgres.ts'
+import { canUsePostgres, createDatabase, databasePassword, rowsOf } from '../harness/postgres.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
-import { brokenItems, fsck, listAll } from '../harness/upkeep.ts'
+import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
 /** Both servers use the same base URL, so that only the data can differ. */
@@ -34,6 +35,23 @@ function copiedItems(target: string): number {
   using db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
   const isCreated = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'intents'").get() !== undefined
   return isCreated ? Number(db.prepare('SELECT count(*) AS items FROM media').get()?.['items']) : 0
+}
+
+/** Starts a migration, and kills it at this point. */
+async function killMigration(
+  settings: Readonly<Record<string, string>>,
+  target: string,
+  what: string,
+  isReached: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const killed = spawn(process.execPath, [bin, 'migrate', '--to', target], {
+    env: { ...basics, ...settings },
+    stdio: 'ignore',
+  })
+  const ended = new Promise((resolve) => killed.once('exit', resolve))
+  await until(what, isReached)
+  killed.kill('SIGKILL')
+  await ended
 }
 
 describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
@@ -103,6 +121,28 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
     }
   })
 
+  test('F11 a migration to PostgreSQL that is killed as soon as the database has a table is completed by the same command', async () => {
+    const { url, release } = await createDatabase()
+    await using directory = await temporaryDirectory()
+    try {
+      const server = await startServer(base, directory.path)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      await server.stop()
+      const settings = { MEDIABUCKET_DATA: directory.path }
+      const hasTable = async () =>
+        (await rowsOf(url, "SELECT 1 FROM pg_class WHERE relname = 'meta'")).length > 0
+      await killMigration(settings, url, 'the database has a table', hasTable)
+      const onPostgres = { ...base, MEDIABUCKET_DATABASE_URL: url }
+      await expect(startServer(onPostgres, directory.path)).rejects.toThrow('migration was interrupted')
+      expect((await migrate(settings, url)).stdout).toContain('Copied the rows of 5 items.')
+      await using later = await startServer(onPostgres, directory.path)
+      expect(await listAll(later, authorization)).toEqual(listed)
+    } finally {
+      await release()
+    }
+  })
+
   test('F11 only the rows move where the directory stays', async () => {
     const { url, release } = await createDatabase()
     await using directory = await temporaryDirectory()
@@ -118,7 +158,33 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       expect(again).toEqual(listed)
       expect(await brokenItems(onPostgres, again, authorization)).toEqual([])
       expect(await onPostgres.stop()).toBe(0)
-      // The old catalog is still there, but the bytes belong to the new one.
+      // The old catalog is still there, but nothing acts on it unless it is opened again, and the bytes belong to the new one.
+      const refusal = `The data of ${join(directory.path, 'catalog.db')} were moved by mediabucket migrate: use them with MEDIABUCKET_DATABASE_URL='${withoutPassword(url)}', or run mediabucket migrate --reopen to use the earlier data again.`
+      await expect(startServer(base, directory.path)).rejects.toThrow(refusal)
+      const settings = { MEDIABUCKET_DATA: directory.path }
+      const commands = [
+        ...[
+          ['token', 'revoke', 'x'],
+          ['token', 'create', '--bucket', 'default'],
+          ['bucket', 'list'],
+          ['audit'],
+        ],
+        ...[
+          ['fsck'],
+          ['vacuum'],
+          ['backup', `${directory.path}-backup`],
+          ['migrate', '--to', `${directory.path}-other`],
+        ],
+      ]
+      for (const command of commands)
+        expect(await outcome(command, directory.path)).toMatchObject({
+          ...{ code: 1, stdout: '' },
+          stderr: expect.stringContaining(refusal.slice(refusal.indexOf('were moved'))),
+        })
+      expect(existsSync(`${directory.path}-other`)).toBe(false)
+      expect((await runCommand(['migrate', '--reopen'], settings)).stdout).toMatch(
+        /^The earlier data can be used again/,
+      )
       await expect(startServer(base, directory.path)).rejects.toThrow('holds the bytes of another catalog')
     } finally {
       await release()
@@ -148,9 +214,12 @@ test.skipIf(!hasCeph && !process.env['CI'])(
       listed.push((await upload(later, 'on S3', { authorization })).url)
       expect(await later.stop()).toBe(0)
     }
-    await expect(migrate({ ...credentials, MEDIABUCKET_DATA: first }, store)).rejects.toMatchObject({
-      stderr: expect.stringContaining('holds the bytes of another catalog'),
-    })
+    for (const command of [['fsck'], ['migrate', '--to', store]])
+      await expect(runCommand(command, { ...credentials, MEDIABUCKET_DATA: first })).rejects.toMatchObject({
+        stderr: expect.stringMatching(
+          /were moved .* use them with MEDIABUCKET_BLOBS_URL='s3:.* migrate --reopen/,
+        ),
+      })
 
     const back = await migrate({ ...onS3, MEDIABUCKET_DATA: first }, second)
     expect(back.stdout).toMatch(/^Copied the rows of 6 items/)
@@ -194,20 +263,25 @@ test('F11 a migration that is killed is completed by the same command, and no se
   await runCommand(['seed', '--items', '30000'], settings)
 
   async function killWhen(what: string, isReached: () => boolean): Promise<void> {
-    const killed = spawn(process.execPath, [bin, 'migrate', '--to', target], {
-      env: { ...basics, ...settings },
-      stdio: 'ignore',
-    })
-    const ended = new Promise((resolve) => killed.once('exit', resolve))
-    await until(what, isReached)
-    killed.kill('SIGKILL')
-    await ended
+    await killMigration(settings, target, what, isReached)
     await expect(startServer({}, target)).rejects.toThrow('migration was interrupted')
   }
+  await killWhen('the target has anything', () => existsSync(target) && readdirSync(target).length > 0)
   await killWhen('bytes are being copied', () => globSync('blobs/*/*', { cwd: target }).length > 0)
   await killWhen('rows are being copied', () => copiedItems(target) > 0)
   expect(copiedItems(target)).toBeLessThan(30_005)
+  {
+    // As if it had been killed between its last two steps.
+    using db = new DatabaseSync(join(source, 'catalog.db'))
+    db.exec(`INSERT INTO meta (key, value) VALUES ('moved', 'MEDIABUCKET_DATA=${target}')`)
+  }
+  await expect(migrate(settings, `${target}-other`)).rejects.toMatchObject({
+    stderr: expect.stringContaining('were moved'),
+  })
   expect((await migrate(settings, target)).stdout).toContain('Copied the rows of 30005 items.')
+  await expect(migrate(settings, target)).rejects.toMatchObject({
+    stderr: expect.stringContaining('were moved'),
+  })
   await using later = await startServer(base, target)
   expect(await listAll(later, authorization)).toEqual(listed)
 })

@@ -14,7 +14,8 @@ import {
 import { ballastSize, catalogDirectory, createBallast } from './catalog/sqlite/ballast.ts'
 import { acquireDataLock, acquireWorkerLock } from './catalog/sqlite/data-lock.ts'
 import { findExposedEntries } from './catalog/sqlite/permissions.ts'
-import type { CatalogSource, CatalogTarget } from './catalog/transfer.ts'
+import { markTransfer as markSqliteTransfer } from './catalog/sqlite/transfer-marks.ts'
+import type { CatalogRows, CatalogSource, CatalogTarget } from './catalog/transfer.ts'
 import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
 import { type Actor, service } from './core/actor.ts'
@@ -119,10 +120,17 @@ export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace
 /** Calls `work` with the rows of the database as of one moment, while servers write. */
 export async function readDatabaseSnapshot<T>(
   url: string,
-  work: (source: Omit<CatalogSource, 'close'>) => Promise<T>,
+  work: (source: CatalogRows) => Promise<T>,
 ): Promise<T> {
   const { readPostgresSnapshot } = await import('./catalog/postgres/transfer-source.ts')
   return readPostgresSnapshot(url, work)
+}
+
+/** Before anything else is created for a migration into this catalog: from then on no service starts on it. */
+export async function markTransfer(place: CatalogPlace): Promise<void> {
+  if (place.databaseUrl === null) markSqliteTransfer(place.data)
+  // Opening it has this effect.
+  else await (await openCatalogTarget(place)).close()
 }
 
 /** For a migration into this catalog, which must be empty. */

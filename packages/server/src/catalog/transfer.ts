@@ -10,7 +10,7 @@ import type {
   NewMedia,
   NewMediaContent,
 } from './records.ts'
-import { bytes, integer, type Row, text } from './rows.ts'
+import { bytes, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 import { readToken } from './token-columns.ts'
 import type { TokenRecord } from './token-records.ts'
 
@@ -52,11 +52,14 @@ interface TransferredRequest {
   readonly items: readonly NewMedia[]
 }
 
+/** An event of the audit log, as the columns `eventColumns`, of which the first is its time. */
+export type TransferredEvent = readonly [time: number, ...(number | string | null)[]]
+
 /**
- * Reads all rows of a catalog that move to another one: all but unfinished uploads, intents, tombstones and retired ids,
- * which describe the blob store of this catalog. No other process may change the catalog during the transfer.
+ * Reads all rows of a catalog that are copied to another one: all but unfinished uploads, intents, tombstones and retired ids,
+ * which describe the blob store of this catalog.
  */
-export interface CatalogSource {
+export interface CatalogRows {
   /** Identifies the state of all items: differs after any change of them. */
   state(): Promise<string>
   buckets(): Promise<TransferredBucket[]>
@@ -66,16 +69,28 @@ export interface CatalogSource {
   items(after: ItemPosition | null, limit: number): Promise<TransferredItem[]>
   /** All idempotency keys, in batches. */
   requests(): AsyncIterable<readonly TransferredRequest[]>
+  /** The audit log in its order, in batches. */
+  events(): AsyncIterable<readonly TransferredEvent[]>
   /** All items, or those up to and including this position. */
   countItems(upTo?: ItemPosition): Promise<number>
+}
+
+/** A catalog whose rows move to another one. No other process may change it during the transfer. */
+export interface CatalogSource extends CatalogRows {
+  /** The settings of the place to which the rows have moved; null if they have not. */
+  movedTo(): Promise<string | null>
+  /** From then on, no process but a transfer opens the catalog; with null, every process opens it again. */
+  setMovedTo(settings: string | null): Promise<void>
+  blobsIdentity(): Promise<string | null>
   close(): Promise<void>
 }
 
 /**
- * Fills an empty catalog. From `begin` to `finish`, no service starts on it. An interrupted transfer continues with the
- * next call of `begin`.
+ * Fills an empty catalog. No service starts on it before `finish`. An interrupted transfer continues with the next call of `begin`.
  */
 export interface CatalogTarget {
+  /** Whether a transfer into the catalog has begun and not ended. */
+  isUnfinished(): Promise<boolean>
   /**
    * Adds the buckets, and returns the position of the last item that an interrupted transfer has added; null if there is
    * none. Starts again if the interrupted transfer was of another state. Throws TransferError if the catalog has other data.
@@ -87,6 +102,9 @@ export interface CatalogTarget {
   /** Adds the items with their positions, durably. */
   addItems(items: readonly TransferredItem[]): Promise<void>
   addRequests(requests: readonly TransferredRequest[]): Promise<void>
+  /** Removes the events that an interrupted transfer has added. */
+  clearEvents(): Promise<void>
+  addEvents(events: readonly TransferredEvent[]): Promise<void>
   /** Counts the items of each bucket. From then on, a service can start on the catalog. */
   finish(): Promise<void>
   close(): Promise<void>
@@ -96,6 +114,22 @@ export interface CatalogTarget {
 export class TransferError extends ExplainedError {
   override readonly name = 'TransferError'
 }
+
+/** The reason for which no process opens a catalog whose rows have moved. `place` is the path of the catalog, or the name of the database. */
+export const movedText = (place: string, settings: string): string =>
+  `The data of ${place} were moved by mediabucket migrate: use them with ${settings}, or run mediabucket migrate --reopen to use the earlier data again.`
+
+const movedPrefix = 'moved to '
+
+/** Replaces the identity of a store whose bytes `mediabucket migrate` has copied to another one. */
+export const movedIdentity = (settings: string): string => movedPrefix + settings
+
+/** The settings in such an identity; null for any other. */
+export const movedSettings = (identity: string | null): string | null =>
+  identity?.startsWith(movedPrefix) ? identity.slice(movedPrefix.length) : null
+
+/** Events in a batch. */
+export const eventsPerBatch = 1_000
 
 // Both engines select the same columns.
 
@@ -149,3 +183,16 @@ export const readTransferredItem = (row: Row): TransferredItem => ({
           expiresAt: integer(row, itemColumnCount + 6),
         },
 })
+
+/** Reads `eventColumns`. */
+export const readTransferredEvent = (row: Row): TransferredEvent => [
+  integer(row, 0),
+  integer(row, 1),
+  integerOrNull(row, 2),
+  textOrNull(row, 3),
+  textOrNull(row, 4),
+  integerOrNull(row, 5),
+  textOrNull(row, 6),
+  integer(row, 7),
+  ...[8, 9, 10, 11].map((column) => textOrNull(row, column)),
+]

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BlobsDirectory, BlobsMismatchError } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { movedSettings, movedText } from '../catalog/transfer.ts'
 import { isMediaId } from '../core/media-id.ts'
 
 /**
@@ -30,7 +31,10 @@ export async function matchBlobsDirectory(parts: {
     )
   // A directory receives a new identity even if it has one, so that the catalog from which the rows were migrated can no longer use it.
   // In a shared store, another server that starts at the same time may have written the existing identity, so it stays.
-  const identity = directory.isShared && found !== null ? found : randomBytes(16).toString('hex')
+  const identity =
+    directory.isShared && found !== null && movedSettings(found) === null
+      ? found
+      : randomBytes(16).toString('hex')
   // The directory first: after a crash between the two writes, the next start finds a catalog without an identity.
   if (identity !== found) await directory.writeIdentity(identity)
   const claimed = await catalog.claimBlobsIdentity(identity)
@@ -47,6 +51,8 @@ export function requireSameIdentity(
   found: string | null,
 ): void {
   if (found === expected) return
+  const moved = movedSettings(found)
+  if (moved !== null) throw new BlobsMismatchError(movedText(path, moved))
   const reason =
     found === null
       ? `is not ${advice.place} in which the bytes were stored: ${advice.missing}`

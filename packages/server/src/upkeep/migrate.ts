@@ -16,8 +16,8 @@ interface Migrated {
 }
 
 /**
- * Moves rows, bytes or both to other engines: first the bytes, then the rows, and then the target can be used. The source is
- * not changed. Continues an interrupted migration. Throws TransferError if the source changes during the migration, or if the target has
+ * Moves rows, bytes or both to other engines: first the bytes, then the rows, and then the target can be used. Before that, a source
+ * whose rows move is closed for every other process. Continues an interrupted migration. Throws TransferError if the source changes during the migration, or if the target has
  * other data.
  */
 export async function migrate(parts: {
@@ -25,12 +25,14 @@ export async function migrate(parts: {
   readonly audit: Pick<CatalogAudit, 'items' | 'content'>
   /** Null if the rows stay where they are. */
   readonly target: CatalogTarget | null
+  /** The settings of the target, for people who use the source later. */
+  readonly settings: string
   /** Null if the bytes stay where they are. */
   readonly blobs: { readonly from: Pick<BlobStore, 'open'>; readonly to: BlobStore } | null
   readonly onBytes: (done: number, of: number) => void
   readonly onRows: (done: number, of: number) => void
 }): Promise<Migrated> {
-  const { source, audit, target, blobs, onBytes, onRows } = parts
+  const { source, audit, target, settings, blobs, onBytes, onRows } = parts
   const state = await source.state()
   const all = await source.countItems()
   // From here on no service starts on the target. A target that has other data is refused before any byte is copied.
@@ -41,8 +43,13 @@ export async function migrate(parts: {
   if (target === null) return { bytes, items: null, faulty: bytes?.faulty ?? [] }
 
   const damaged = new Set<MediaId>(bytes?.faulty.map(({ id }) => id))
-  const found = await transferRows({ source, target, damaged, onItems: onRows })
-  await requireUnchanged(source, state)
+  const found = await transferRows({
+    ...{ source, target, damaged, onItems: onRows },
+    async onCopied() {
+      await requireUnchanged(source, state)
+      await source.setMovedTo(settings)
+    },
+  })
   await target.finish()
   const faulty = [...(bytes?.faulty ?? []), ...found.filter(({ id }) => !damaged.has(id))]
   return { bytes, items: all, faulty }

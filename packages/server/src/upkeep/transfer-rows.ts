@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { CatalogSource, CatalogTarget, ItemPosition, TransferredItem } from '../catalog/transfer.ts'
+import type { CatalogRows, CatalogTarget, ItemPosition, TransferredItem } from '../catalog/transfer.ts'
 import { isMediaId, type MediaId } from '../core/media-id.ts'
 import type { CopyFault } from './copy-faults.ts'
 import type { FaultyItem } from './faulty-items.ts'
@@ -13,12 +13,14 @@ const batchLength = 64
  * `onItems` receives how many items the target has. Throws TransferError if the target has other data.
  */
 export async function transferRows(parts: {
-  readonly source: Omit<CatalogSource, 'close'>
+  readonly source: CatalogRows
   readonly target: CatalogTarget
   readonly damaged: ReadonlySet<MediaId>
   readonly onItems: (done: number, of: number) => void
+  /** Called when everything but the latest changes of buckets, tokens and keys is copied. */
+  readonly onCopied?: () => Promise<void>
 }): Promise<readonly FaultyItem[]> {
-  const { source, target, damaged, onItems } = parts
+  const { source, target, damaged, onItems, onCopied } = parts
   const faulty: FaultyItem[] = []
 
   /** With the result of the check of its bytes. */
@@ -46,6 +48,9 @@ export async function transferRows(parts: {
     onItems(done, all)
   }
   for await (const requests of source.requests()) await target.addRequests(requests)
+  await target.clearEvents()
+  for await (const events of source.events()) await target.addEvents(events)
+  await onCopied?.()
   // Commands can have revoked tokens, changed limits and removed keys since the transfer began.
   await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())

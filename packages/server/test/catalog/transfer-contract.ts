@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newSigningKey } from '../../src/access/new-signing-key.ts'
+import type { AuditLog } from '../../src/catalog/audit-log/audit-log.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
 import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/catalog/transfer.ts'
-import { service } from '../../src/core/actor.ts'
+import { type Actor, operator, service } from '../../src/core/actor.ts'
 import { transferRows } from '../../src/upkeep/transfer-rows.ts'
 import {
   allPages,
@@ -19,8 +20,10 @@ import {
 } from './samples.ts'
 
 /** Empty data of one engine; each call opens it again. */
-interface Data {
-  open(): Promise<Catalog>
+export interface Data {
+  /** Changes of the actor are in the audit log. */
+  open(actor?: Actor | null): Promise<Catalog>
+  openLog(): Promise<AuditLog>
   openSource(): Promise<CatalogSource>
   openTarget(): Promise<CatalogTarget>
   /** Marks an item as damaged. */
@@ -108,6 +111,18 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await target.close()
     }
     return { progress, changed }
+  }
+
+  /** Without their numbers, which are those of a catalog. */
+  async function eventsOf(data: Data) {
+    const log = await data.openLog()
+    const filter = { since: null, until: null, buckets: null, target: null, tokenId: null, action: null }
+    const events = []
+    for await (const batch of log.events(filter))
+      events.push(...batch.map((event) => ({ ...event, uid: '' })))
+    await log.close()
+    // PostgreSQL has the order of times, SQLite that in which they were recorded.
+    return events.toSorted((a, b) => a.time - b.time)
   }
 
   async function opened(data: Data): Promise<Catalog> {
@@ -216,6 +231,40 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await source.close()
       await transfer(data)
       expect(await allPages(await opened(data.to), data.big)).toEqual(ids(others))
+    })
+
+    test('F11 a source whose rows have moved is refused with their new place, until it is opened again', async () => {
+      const { from } = await fresh()
+      await (await from.open()).close()
+      const source = await from.openSource()
+      await source.setMovedTo('MEDIABUCKET_DATA=/new')
+      const refusal = /were moved .* use them with MEDIABUCKET_DATA=\/new, .* migrate --reopen/
+      await expect(from.open()).rejects.toThrow(refusal)
+      await expect(from.openLog()).rejects.toThrow(refusal)
+      await source.setMovedTo(null)
+      await source.close()
+      await (await from.open()).close()
+    })
+
+    test('Y7 the audit log is copied with its times and its order, once, also if the copy is interrupted', async () => {
+      const { from, to } = await fresh()
+      const catalog = await from.open(operator('ann'))
+      const [kept, deleted] = [await newBucket(catalog, 'kept'), await newBucket(catalog, 'deleted')]
+      const items = Array.from({ length: 70 }, newStored)
+      await catalog.addMedia(kept, items.map(withBytes), { ...service, kind: 'client', address: '192.0.2.1' })
+      for (const { id } of items.slice(0, 3)) await catalog.removeMedia(kept, [id])
+      const described = { action: 'link', bucketId: kept, target: items[5]?.id ?? '', by: service } as const
+      await catalog.recordEvents([{ ...described, name: 'a "name"', detail: { ids: ['x'] }, time: now }])
+      while (!(await catalog.deleteBucketChunk(deleted, 10, now)).isDeleted);
+      await catalog.close()
+      const before = await eventsOf(from)
+      expect(before.length).toBeGreaterThan(74)
+      // Interrupted before its last step.
+      const [source, target] = [await from.openSource(), await to.openTarget()]
+      await transferRows({ source, target, damaged: new Set(), onItems() {} })
+      await Promise.all([source.close(), target.close()])
+      await transfer({ from, to })
+      expect(await eventsOf(to)).toEqual(before)
     })
 
     test('a target with other data is refused and not changed', async () => {

@@ -2,32 +2,36 @@ import { join } from 'node:path'
 import { describe, onTestFinished } from 'vitest'
 import { canUsePostgres, createDatabase } from '../../../../test/harness/postgres.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
+import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { openPostgresSource } from '../../src/catalog/postgres/transfer-source.ts'
 import { openPostgresTarget } from '../../src/catalog/postgres/transfer-target.ts'
 import type { NewMedia } from '../../src/catalog/records.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
+import { openSqliteAuditLog } from '../../src/catalog/sqlite/audit-log-reader.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { openSqliteSource } from '../../src/catalog/sqlite/transfer-source.ts'
 import { openSqliteTarget } from '../../src/catalog/sqlite/transfer-target.ts'
 import { tempDirectory } from './temp-directory.ts'
-import { describeTransfer } from './transfer-contract.ts'
+import { type Data, describeTransfer } from './transfer-contract.ts'
 
-function newDirectory() {
+function newDirectory(): Data {
   const directory = join(tempDirectory(), 'data')
   return {
-    open: () => openSqliteCatalog({ directory, writer: 'direct' }),
+    open: (actor = null) => openSqliteCatalog({ directory, writer: 'direct', actor }),
+    openLog: () => openSqliteAuditLog(directory),
     openSource: () => openSqliteSource(directory),
     openTarget: () => openSqliteTarget(directory),
     damage: (item: NewMedia) => markDamaged(openSqliteAudit(directory), item),
   }
 }
 
-async function newDatabase() {
+async function newDatabase(): Promise<Data> {
   const { url, release } = await createDatabase()
   onTestFinished(release)
   return {
-    open: () => openPostgresCatalog({ url, role: 'command' }),
+    open: (actor = null) => openPostgresCatalog({ url, role: 'command', actor }),
+    openLog: () => openPostgresAuditLog(url),
     openSource: () => openPostgresSource(url),
     openTarget: () => openPostgresTarget(url),
     damage: (item: NewMedia) => markDamaged(openPostgresAudit(url), item),

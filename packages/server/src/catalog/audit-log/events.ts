@@ -205,5 +205,7 @@ export const eventValues = (
 export const eventColumns =
   'time, action, bucket_id, target, name, size, detail, actor, token_id, subject, address, request_id'
 
+export const eventColumnCount = eventColumns.split(', ').length
+
 /** The numbers of the kinds of actors in the rows. */
 export const actorKinds = { client: 1, operator: 2, service: 3 } as const

@@ -20,7 +20,17 @@ const insertion = `INSERT INTO audit_events (${eventColumns})
 export async function recordEvents(session: Session, events: readonly AuditEvent[]): Promise<void> {
   if (events.length === 0) return
   const time = Date.now()
-  const rows = events.map((event) => eventValues(event, time))
+  await insertEvents(
+    session,
+    events.map((event) => eventValues(event, time)),
+  )
+}
+
+/** Inserts rows of `eventColumns` in their order. */
+export async function insertEvents(
+  session: Session,
+  rows: readonly (readonly (number | string | null)[])[],
+): Promise<void> {
   await session.run(insertion, ...types.map((_, column) => rows.map((row) => row[column] ?? null)))
 }
 

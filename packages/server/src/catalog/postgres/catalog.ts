@@ -15,7 +15,7 @@ import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { createReads } from './reads.ts'
 import type { Session } from './session.ts'
-import { requireNoTransfer } from './transfer-target.ts'
+import { requireNoTransfer } from './transfer-marks.ts'
 import { openWriter } from './writer.ts'
 
 export interface PostgresCatalogOptions {

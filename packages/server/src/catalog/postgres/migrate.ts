@@ -73,9 +73,9 @@ const oldestServer = 150_000
 
 /**
  * Migrates the database to this program's version; several processes may call it at the same time, while servers of earlier versions
- * are running. Throws DatabaseError and CatalogVersionError.
+ * are running. Executes `atCreation` in the transaction that creates the catalog. Throws DatabaseError and CatalogVersionError.
  */
-export async function migrate(connections: Connections, label: string): Promise<void> {
+export async function migrate(connections: Connections, label: string, atCreation = ''): Promise<void> {
   try {
     const isCurrent = await connections.read(async (session) => {
       await requireServer(session, label)
@@ -83,7 +83,7 @@ export async function migrate(connections: Connections, label: string): Promise<
     })
     if (isCurrent) return
     const deadline = performance.now() + lockTimeout
-    while (!(await tryMigration(connections, label))) {
+    while (!(await tryMigration(connections, label, atCreation))) {
       if (performance.now() >= deadline)
         throw new DatabaseError(
           `The database ${label} cannot be upgraded, because its tables are in use. Wait for a backup or a long query to end, or stop the other servers, then start again.`,
@@ -100,7 +100,7 @@ export async function migrate(connections: Connections, label: string): Promise<
 }
 
 /** False if transactions of other processes prevented it; then nothing was changed. */
-async function tryMigration(connections: Connections, label: string): Promise<boolean> {
+async function tryMigration(connections: Connections, label: string, atCreation: string): Promise<boolean> {
   let isAlone = false
   try {
     await connections.write(async (session) => {
@@ -114,6 +114,7 @@ async function tryMigration(connections: Connections, label: string): Promise<bo
       isAlone = true
       if (present > 0) await session.execute(lockTables)
       for (const migration of migrations.slice(present)) await session.execute(migration)
+      if (present === 0 && atCreation !== '') await session.execute(atCreation)
       await session.execute(
         `INSERT INTO meta (key, value) VALUES ('version', '${migrations.length}')
         ON CONFLICT (key) DO UPDATE SET value = excluded.value`,

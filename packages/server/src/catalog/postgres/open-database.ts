@@ -3,14 +3,34 @@ import { type ConnectionOptions, type Connections, openConnections } from './con
 import { parseDatabaseUrl } from './database-address.ts'
 import { migrate } from './migrate.ts'
 import { ConnectionLost, sqlState } from './postgres-errors.ts'
+import { requireNotMoved } from './transfer-marks.ts'
 
-/** Connects, and migrates the database to this program's version. Throws DatabaseError and CatalogVersionError. */
-export async function openDatabase(url: string, options: ConnectionOptions): Promise<Connections> {
+/**
+ * Connects, and migrates the database to this program's version. Throws DatabaseError and CatalogVersionError, also if
+ * `mediabucket migrate` has moved its rows.
+ */
+export const openDatabase = (url: string, options: ConnectionOptions): Promise<Connections> =>
+  open(url, options, requireNotMoved)
+
+/** As openDatabase, for `mediabucket migrate`. `atCreation` is executed in the transaction that creates the catalog. */
+export const openDatabaseForTransfer = (
+  url: string,
+  options: ConnectionOptions,
+  atCreation = '',
+): Promise<Connections> => open(url, options, async () => undefined, atCreation)
+
+async function open(
+  url: string,
+  options: ConnectionOptions,
+  check: (connections: Connections, label: string) => Promise<void>,
+  atCreation = '',
+): Promise<Connections> {
   const address = parseDatabaseUrl(url)
   try {
     const connections = await openConnections(address, options)
     try {
-      await migrate(connections, address.label)
+      await migrate(connections, address.label, atCreation)
+      await check(connections, address.label)
       return connections
     } catch (error) {
       await connections.close()

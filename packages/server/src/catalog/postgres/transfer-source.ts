@@ -1,18 +1,24 @@
 import { createHash } from 'node:crypto'
+import { eventColumnCount, eventColumns } from '../audit-log/events.ts'
 import { itemColumns } from '../item-columns.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import { readKeyedItem } from '../keyed-requests.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, type Row, text } from '../rows.ts'
 import {
+  type CatalogRows,
   type CatalogSource,
+  eventsPerBatch,
   readTransferredBucket,
+  readTransferredEvent,
   readTransferredItem,
   readTransferredToken,
   transferredBucketColumns,
 } from '../transfer.ts'
-import { openDatabase } from './open-database.ts'
+import { openDatabase, openDatabaseForTransfer } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
+import { runTransaction } from './transaction.ts'
+import { movedKey, readMeta } from './transfer-marks.ts'
 
 /** Idempotency keys in a batch. */
 const requestsPerBatch = 500
@@ -24,7 +30,7 @@ const counts = { readers: 1, writers: 1, readTimeout: 0 }
 
 /** Throws DatabaseError and CatalogVersionError. */
 export async function openPostgresSource(url: string): Promise<CatalogSource> {
-  const connections = await openDatabase(url, counts)
+  const connections = await openDatabaseForTransfer(url, counts)
   const run: Run = async (statement, ...values) => {
     try {
       return await connections.read((session) => session.run(statement, ...values))
@@ -32,13 +38,28 @@ export async function openPostgresSource(url: string): Promise<CatalogSource> {
       throw asFault(error)
     }
   }
-  return { ...createSource(run), close: connections.close }
+  const meta = (key: string) => connections.read((session) => readMeta(session, key))
+  return {
+    ...createSource(run),
+    movedTo: () => meta(movedKey),
+    async setMovedTo(settings) {
+      await connections.write((session) =>
+        runTransaction(session, async () => {
+          await session.run('DELETE FROM meta WHERE key = $1', movedKey)
+          if (settings !== null)
+            await session.run('INSERT INTO meta (key, value) VALUES ($1, $2)', movedKey, settings)
+        }),
+      )
+    },
+    blobsIdentity: () => meta('blobs'),
+    close: connections.close,
+  }
 }
 
 /** Calls `work` with the rows as of one moment, while servers write. It may call `work` again if the connection is lost. */
 export async function readPostgresSnapshot<T>(
   url: string,
-  work: (source: Omit<CatalogSource, 'close'>) => Promise<T>,
+  work: (source: CatalogRows) => Promise<T>,
 ): Promise<T> {
   const connections = await openDatabase(url, counts)
   try {
@@ -56,7 +77,7 @@ export async function readPostgresSnapshot<T>(
   }
 }
 
-function createSource(run: Run): Omit<CatalogSource, 'close'> {
+function createSource(run: Run): CatalogRows {
   const buckets = async () =>
     (await run(`SELECT ${transferredBucketColumns.join(', ')} FROM buckets ORDER BY id`)).map(
       readTransferredBucket,
@@ -130,6 +151,21 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
         })
         const last = keys.at(-1) ?? []
         keys = await keysAfter(text(last, 0), text(last, 1))
+      }
+    },
+
+    async *events() {
+      let last: Row = [Number.MIN_SAFE_INTEGER, 0]
+      for (;;) {
+        const rows = await run(
+          `SELECT ${eventColumns}, number FROM audit_events WHERE (time, number) > ($1, $2)
+          ORDER BY time, number LIMIT ${eventsPerBatch}`,
+          ...last,
+        )
+        if (rows.length === 0) return
+        yield rows.map(readTransferredEvent)
+        const end = rows.at(-1) ?? []
+        last = [integer(end, 0), integer(end, eventColumnCount)]
       }
     },
 

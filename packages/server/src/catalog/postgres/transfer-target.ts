@@ -1,6 +1,5 @@
-import { DatabaseError } from '../catalog-errors.ts'
 import type { BucketId, Item } from '../records.ts'
-import { integer, text } from '../rows.ts'
+import { integer } from '../rows.ts'
 import {
   type CatalogTarget,
   TransferError,
@@ -12,34 +11,21 @@ import {
   transferredSettings,
 } from '../transfer.ts'
 import { isTrash } from '../trash.ts'
-import type { Connections } from './connections.ts'
+import { insertEvents } from './audit-log.ts'
 import { storeRepeatable } from './idempotency-records.ts'
 import { refreshExpiry, setExpiries } from './item-expiry.ts'
 import { replaceKeys } from './key-rows.ts'
-import { openDatabase } from './open-database.ts'
+import { openDatabaseForTransfer } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { bucketIds, correctBucket } from './recount.ts'
 import type { Session } from './session.ts'
 import { runTransaction } from './transaction.ts'
+import { markTransfer, readMeta, transferKey } from './transfer-marks.ts'
 import { bytesArray } from './values.ts'
-
-/** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */
-export async function requireNoTransfer(connections: Connections): Promise<void> {
-  if ((await connections.read(readTransfer)) === null) return
-  throw new DatabaseError(
-    'The database is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.',
-  )
-}
-
-/** `transfer` in `meta`, from the start to the end of a transfer: the state of the source. */
-async function readTransfer(session: Session): Promise<string | null> {
-  const [row] = await session.run("SELECT value FROM meta WHERE key = 'transfer'")
-  return row ? text(row, 0) : null
-}
 
 /** Throws DatabaseError and CatalogVersionError. */
 export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
-  const connections = await openDatabase(url, { readers: 1, writers: 1 })
+  const connections = await openDatabaseForTransfer(url, { readers: 1, writers: 1 }, markTransfer)
   let bucketOfToken = new Map<string, BucketId>()
 
   async function change<T>(work: (session: Session) => Promise<T>): Promise<T> {
@@ -50,16 +36,25 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
     }
   }
 
+  await change((session) => session.execute(markTransfer)).catch(async (error: unknown) => {
+    await connections.close()
+    throw error
+  })
+
   return {
+    isUnfinished: () => connections.read(async (session) => (await readMeta(session, transferKey)) !== null),
+
     begin: (state, buckets) =>
       change(async (session) => {
-        const earlier = await readTransfer(session)
+        const earlier = await readMeta(session, transferKey)
         const [row = []] = await session.run('SELECT (EXISTS (SELECT FROM buckets))::int4')
         if (earlier === null && integer(row, 0) === 1)
-          throw new TransferError('The target has data. Choose an empty one.')
+          throw new TransferError(
+            'The target has data. Choose an empty one, or start the service on it if this migration was completed before.',
+          )
         if (earlier !== null && earlier !== state) await session.execute(removal)
         await session.run(
-          "INSERT INTO meta (key, value) VALUES ('transfer', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+          `INSERT INTO meta (key, value) VALUES ('${transferKey}', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
           state,
         )
         await insertBuckets(session, buckets)
@@ -91,6 +86,14 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
       })
     },
 
+    async clearEvents() {
+      await change((session) => session.execute('TRUNCATE audit_events'))
+    },
+
+    async addEvents(events) {
+      await change((session) => insertEvents(session, events))
+    },
+
     async finish() {
       for (const id of await connections.read(bucketIds))
         await change(async (session) => {
@@ -98,11 +101,12 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
           if (!isTrash(id)) await refreshExpiry(session, id)
         })
       await change(async (session) => {
-        // The ids of the buckets were given, so the sequence of new ids has not moved.
+        // The ids of the buckets were given, so the sequence of new ids has not moved. The audit log has ids of deleted buckets.
         await session.run(
-          `SELECT setval(pg_get_serial_sequence('buckets', 'id'), greatest(max(id), 1)) FROM buckets`,
+          `SELECT setval(pg_get_serial_sequence('buckets', 'id'), greatest(1, (SELECT max(id) FROM buckets),
+            (SELECT max(bucket_id) FROM audit_events)))`,
         )
-        await session.run("DELETE FROM meta WHERE key = 'transfer'")
+        await session.run('DELETE FROM meta WHERE key = $1', transferKey)
       })
     },
 

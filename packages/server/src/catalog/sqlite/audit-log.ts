@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type AuditEvent, eventColumns, eventValues } from '../audit-log/events.ts'
 import { integer } from '../rows.ts'
 import { one } from './rows.ts'
@@ -17,13 +17,27 @@ export function prepareRemoveEvents(db: DatabaseSync): (before: number, limit: n
 }
 
 export function prepareRecordEvents(db: DatabaseSync): RecordEvents {
+  const insert = prepareInsertEvents(db)
+  return (events) => {
+    const now = Date.now()
+    insert(
+      events.map((event) => eventValues(event, now)),
+      () => now,
+    )
+  }
+}
+
+/** Inserts rows of `eventColumns` in their order. `recordedAt` is when a row was recorded, at the latest. */
+export function prepareInsertEvents(db: DatabaseSync) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM audit_events')
   const insert = db.prepare(`INSERT INTO audit_events (id, ${eventColumns})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-  return (events) => {
-    if (events.length === 0) return
-    const time = Date.now()
-    let number = Math.max(integer(one(last) ?? [], 0) + 1, time * numbersPerMillisecond)
-    for (const event of events) insert.run(number++, ...eventValues(event, time))
+  return <T extends readonly SQLInputValue[]>(rows: readonly T[], recordedAt: (row: T) => number): void => {
+    if (rows.length === 0) return
+    let number = integer(one(last) ?? [], 0)
+    for (const row of rows) {
+      number = Math.max(number + 1, recordedAt(row) * numbersPerMillisecond)
+      insert.run(number, ...row)
+    }
   }
 }

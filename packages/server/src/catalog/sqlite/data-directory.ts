@@ -2,18 +2,36 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { integer } from '../rows.ts'
+import { movedText } from '../transfer.ts'
 import { reclaimSpaceToOpen } from './ballast.ts'
 import { openConnection } from './connection.ts'
 import { makeDirectory } from './make-directory.ts'
 import { migrate } from './migrate.ts'
 import { DataDirectoryError, explainOpenError } from './open-errors.ts'
 import { one } from './rows.ts'
+import { movedKey, readMeta, requireNoTransferMark } from './transfer-marks.ts'
 
 /**
  * Opens the catalog and migrates it to this program's version; creates the directory, accessible to its owner only, and the catalog if
- * they do not exist. Throws DataDirectoryError and CatalogVersionError.
+ * they do not exist. Throws DataDirectoryError and CatalogVersionError, also for a catalog that `mediabucket migrate` has not completed,
+ * or whose rows it has moved.
  */
 export function openDataDirectory(directory: string, busyTimeout = 0): DatabaseSync {
+  requireNoTransferMark(directory)
+  const db = openForTransfer(directory, busyTimeout)
+  const place = join(directory, 'catalog.db')
+  try {
+    const settings = readMeta(db, movedKey)
+    if (settings !== null) throw new DataDirectoryError(movedText(place, settings))
+    return db
+  } catch (error) {
+    db.close()
+    throw explainOpenError(place, error)
+  }
+}
+
+/** As openDataDirectory, for `mediabucket migrate`. */
+export function openForTransfer(directory: string, busyTimeout = 0): DatabaseSync {
   makeDirectory(directory)
   const path = join(directory, 'catalog.db')
   requireIntactLog(path)

@@ -6,7 +6,7 @@ import { explainOpenError } from './open-errors.ts'
 import { prepareReads } from './reads.ts'
 import { prepareServability } from './servability.ts'
 import { prepareStatistics } from './statistics.ts'
-import { requireNoTransfer } from './transfer-target.ts'
+import { requireNoTransfer } from './transfer-marks.ts'
 
 /**
  * Prepares the statements, which fails if an index is missing, and reads one row, which fails if the table is damaged. Rejects with
@@ -15,7 +15,7 @@ import { requireNoTransfer } from './transfer-target.ts'
 export async function openReads(db: DatabaseSync, directory: string) {
   try {
     db.exec('PRAGMA query_only = ON')
-    requireNoTransfer(db, join(directory, 'catalog.db'))
+    requireNoTransfer(db, directory)
     const reads = prepareReads(db, prepareLocateItem(db))
     reads.isNew()
     return {

@@ -1,25 +1,31 @@
 import { createHash } from 'node:crypto'
+import { eventColumnCount, eventColumns } from '../audit-log/events.ts'
 import { itemColumns } from '../item-columns.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, text } from '../rows.ts'
 import {
   type CatalogSource,
+  eventsPerBatch,
   readTransferredBucket,
+  readTransferredEvent,
   readTransferredItem,
   readTransferredToken,
   transferredBucketColumns,
 } from '../transfer.ts'
 import { readTimeout } from './connection.ts'
-import { openDataDirectory } from './data-directory.ts'
+import { openForTransfer } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { all, one } from './rows.ts'
+import { asFault } from './sqlite-errors.ts'
+import { runTransaction } from './transaction.ts'
+import { movedKey, readMeta } from './transfer-marks.ts'
 
 /** Idempotency keys in a batch. */
 const requestsPerBatch = 500
 
 export async function openSqliteSource(directory: string): Promise<CatalogSource> {
-  const db = openDataDirectory(directory, readTimeout)
+  const db = openForTransfer(directory, readTimeout)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const buckets = db.prepare(`SELECT ${transferredBucketColumns.join(', ')} FROM buckets ORDER BY id`)
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
@@ -32,6 +38,9 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
   const requests = db.prepare(`SELECT token_id, key, fingerprint, expires_at FROM keyed_requests
     WHERE (token_id, key) > (?, ?) ORDER BY token_id, key LIMIT ${requestsPerBatch}`)
+  const events = db.prepare(
+    `SELECT ${eventColumns}, id FROM audit_events WHERE id > ? ORDER BY id LIMIT ${eventsPerBatch}`,
+  )
   const count = db.prepare('SELECT count(*) FROM media WHERE (bucket_id, seq) <= (?, ?)')
   const idempotency = prepareIdempotencyRecords(db)
 
@@ -73,6 +82,30 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
 
     countItems: async (upTo) =>
       integer(one(count, upTo?.bucketId ?? Number.MAX_SAFE_INTEGER, upTo?.seq ?? 0) ?? [], 0),
+
+    async *events() {
+      let last = -1
+      for (;;) {
+        const rows = all(events, last)
+        if (rows.length === 0) return
+        yield rows.map(readTransferredEvent)
+        last = integer(rows.at(-1) ?? [], eventColumnCount)
+      }
+    },
+
+    movedTo: async () => readMeta(db, movedKey),
+    async setMovedTo(settings) {
+      const sql =
+        settings === null
+          ? 'DELETE FROM meta WHERE key = ?1'
+          : 'INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value'
+      try {
+        runTransaction(db, () => db.prepare(sql).run(...[movedKey, ...(settings === null ? [] : [settings])]))
+      } catch (error) {
+        throw asFault(error)
+      }
+    },
+    blobsIdentity: async () => readMeta(db, 'blobs'),
 
     async close() {
       if (db.isOpen) db.close()

@@ -1,6 +1,5 @@
-import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId } from '../records.ts'
-import { integer, text } from '../rows.ts'
+import { integer } from '../rows.ts'
 import {
   type CatalogTarget,
   type ItemPosition,
@@ -11,35 +10,20 @@ import {
   transferredSettings,
 } from '../transfer.ts'
 import { isTrash } from '../trash.ts'
-import { openDataDirectory } from './data-directory.ts'
+import { prepareInsertEvents } from './audit-log.ts'
+import { openForTransfer } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareRefreshExpiry } from './item-expiry.ts'
 import { prepareKeyRows } from './key-rows.ts'
 import { prepareInsertItem } from './media-rows.ts'
-import { DataDirectoryError } from './open-errors.ts'
 import { prepareRecount } from './recount.ts'
 import { one } from './rows.ts'
 import { asFault } from './sqlite-errors.ts'
 import { runTransaction } from './transaction.ts'
-
-/** In `meta` from the start to the end of a transfer: the state of the source. */
-const transferKey = 'transfer'
-
-/** Throws DataDirectoryError while the catalog has only a part of the rows that are transferred into it. */
-export function requireNoTransfer(db: DatabaseSync, path: string): void {
-  if (readTransfer(db) === null) return
-  throw new DataDirectoryError(
-    `${path} is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.`,
-  )
-}
-
-function readTransfer(db: DatabaseSync): string | null {
-  const row = one(db.prepare('SELECT value FROM meta WHERE key = ?'), transferKey)
-  return row && text(row, 0)
-}
+import { readMeta, transferKey, unmarkTransfer } from './transfer-marks.ts'
 
 export async function openSqliteTarget(directory: string): Promise<CatalogTarget> {
-  const db = openDataDirectory(directory)
+  const db = openForTransfer(directory)
   const setMeta = db.prepare(
     'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
@@ -58,6 +42,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   const insertItem = prepareInsertItem(db)
   const keyRows = prepareKeyRows(db)
   const idempotency = prepareIdempotencyRecords(db)
+  const insertEvents = prepareInsertEvents(db)
   const recount = prepareRecount(db)
   const refreshExpiry = prepareRefreshExpiry(db)
 
@@ -79,16 +64,23 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   }
 
   return {
-    begin: (state, buckets) =>
-      change(() => {
-        const earlier = readTransfer(db)
+    isUnfinished: async () => readMeta(db, transferKey) !== null || integer(one(hasBuckets) ?? [], 0) === 0,
+
+    async begin(state, buckets) {
+      const last = await change(() => {
+        const earlier = readMeta(db, transferKey)
         if (earlier === null && integer(one(hasBuckets) ?? [], 0) === 1)
-          throw new TransferError('The target has data. Choose an empty one.')
+          throw new TransferError(
+            'The target has data. Choose an empty one, or start the service on it if this migration was completed before.',
+          )
         if (earlier !== null && earlier !== state) db.exec(removal)
         setMeta.run(transferKey, state)
         buckets.forEach(insertBucket)
         return position()
-      }),
+      })
+      unmarkTransfer(directory)
+      return last
+    },
 
     addTokens: (tokens) =>
       change(() => {
@@ -134,6 +126,10 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
       change(() => {
         for (const { request, items } of requests) idempotency.store(request, items)
       }),
+
+    clearEvents: () => change(() => db.exec('DELETE FROM audit_events')),
+
+    addEvents: (events) => change(() => insertEvents(events, ([time]) => time)),
 
     async finish() {
       for (const id of recount.buckets())
