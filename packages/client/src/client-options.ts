@@ -10,6 +10,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** The options of a download. */
+export interface GetOptions extends CallOptions {
+  /**
+   * Continues a download that broke off after `offset` bytes, whose response had this strong `ETag`. The response has the rest of the
+   * bytes and the status 206, or all bytes and the status 200 if they have changed or the server sends no ranges.
+   */
+  readonly resumeFrom?: { readonly offset: number; readonly etag: string } | undefined
+}
+
 /** The options of a client. */
 export interface ClientOptions {
   /**

@@ -1,5 +1,5 @@
 import type { Bucket } from './bucket.ts'
-import type { CallOptions } from './client-options.ts'
+import type { CallOptions, GetOptions } from './client-options.ts'
 import type { DeletedItems } from './delete-many.ts'
 import type { DescribeOptions, TaggedMedia } from './describe-media.ts'
 import type { ItemOptions } from './item-list.ts'
@@ -68,7 +68,7 @@ export interface Client {
    * fetched unchanged: with the token if it has the client's origin, without it otherwise. If the bytes are at another
    * origin that requires a signed URL, the client creates one.
    */
-  get(idOrUrl: string | URL, options?: CallOptions): Promise<Response>
+  get(idOrUrl: string | URL, options?: GetOptions): Promise<Response>
 
   /** Returns the media object of an item. Only the id of a URL is used; the request goes to the client's service. */
   describe(idOrUrl: string | URL, options?: DescribeOptions): Promise<Media>

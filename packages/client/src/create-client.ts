@@ -1,6 +1,6 @@
 import { type Bucket, readBucket } from './bucket.ts'
 import type { Client, CrawlOptions } from './client.ts'
-import { type CallOptions, type ClientOptions, sendSettings } from './client-options.ts'
+import { type CallOptions, type ClientOptions, type GetOptions, sendSettings } from './client-options.ts'
 import { type DeletedItems, deleteMany } from './delete-many.ts'
 import { type DescribeOptions, describeMedia, describeTagged, type TaggedMedia } from './describe-media.ts'
 import { endpointsOf } from './endpoints.ts'
@@ -98,7 +98,7 @@ export function createClient(options: ClientOptions): Client {
     return await uploadForm({ settings, endpoints, resuming }, files, options)
   }
 
-  async function get(idOrUrl: string | URL, options: CallOptions = {}): Promise<Response> {
+  async function get(idOrUrl: string | URL, options: GetOptions = {}): Promise<Response> {
     return await getBytes(settings, endpoints, idOrUrl, options)
   }
 

@@ -1,4 +1,4 @@
-import type { CallOptions } from './client-options.ts'
+import type { CallOptions, GetOptions } from './client-options.ts'
 import type { Endpoints } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import { RedirectError } from './errors/redirect-error.ts'
@@ -15,8 +15,11 @@ export async function getBytes(
   settings: SendSettings,
   endpoints: Endpoints,
   reference: string | URL,
-  options: CallOptions,
+  options: GetOptions,
 ): Promise<Response> {
+  const { resumeFrom } = options
+  if (resumeFrom !== undefined && !(Number.isSafeInteger(resumeFrom.offset) && resumeFrom.offset > 0))
+    throw new TypeError('resumeFrom.offset must be a number of bytes from 1')
   const url = mediaUrlOf(reference, endpoints.bytes)
   try {
     return await fetchBytes(settings, url, options)
@@ -27,10 +30,15 @@ export async function getBytes(
   }
 }
 
-const fetchBytes = (settings: SendSettings, url: string, { signal }: CallOptions): Promise<Response> =>
+const fetchBytes = (
+  settings: SendSettings,
+  url: string,
+  { signal, resumeFrom }: GetOptions,
+): Promise<Response> =>
   send(settings, {
     method: 'GET',
     url,
+    headers: resumeFrom ? { range: `bytes=${resumeFrom.offset}-`, 'if-range': resumeFrom.etag } : {},
     mayLeaveOrigin: true,
     repeatable: true,
     signal,

@@ -1,6 +1,6 @@
 export type { Bucket } from './bucket.ts'
 export type { Client, CrawlOptions } from './client.ts'
-export type { CallOptions, ClientOptions } from './client-options.ts'
+export type { CallOptions, ClientOptions, GetOptions } from './client-options.ts'
 export { createClient } from './create-client.ts'
 export type { DeletedItems } from './delete-many.ts'
 export type { DescribeOptions, TaggedMedia } from './describe-media.ts'

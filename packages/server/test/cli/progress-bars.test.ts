@@ -33,6 +33,29 @@ test('bars are drawn a few times a second at most', () => {
   expect(screen.written.filter((text) => text.includes('%'))).toHaveLength(10)
 })
 
+test('a bar shows the speed of the last ten seconds and the time left, without what was sent before', () => {
+  const screen = terminal()
+  let time = 0
+  const bars = createProgressBars(screen, () => time)
+  const show = (seconds: number, done: number) => {
+    time = seconds * 1_000
+    bars.show([{ name: '1 of 2 files', done, total: 1_000_000_000, skipped: 500_000_000 }])
+    return linesOf(screen.written.at(-1))[0]
+  }
+  expect(show(0, 500_000_000)).toMatch(/^1 of 2 files +█{9}░{9} {2}50% +1\.0 GB$/)
+  expect(show(2, 510_000_000)).toMatch(/^1 of 2 files +█+░+ {2}51% +1\.0 GB {2}5\.0 MB\/s, 1:38 left$/)
+  for (let second = 3; second < 30; second += 1) show(second, 510_000_000)
+  expect(show(30, 510_000_000)).toMatch(/ 0 B\/s$/)
+  expect(show(40, 520_000_000)).toMatch(/ {2}1\.0 MB\/s, 8:00 left$/)
+  expect((show(41, 521_000_000) ?? '').length).toBeLessThan(80)
+})
+
+test('a bar whose total is unknown shows what is done', () => {
+  const screen = terminal()
+  createProgressBars(screen, () => 0).show([{ name: 'input', done: 2_000, total: null, skipped: 0 }])
+  expect(linesOf(screen.written[0])[0]).toMatch(/^input +░{18} +2\.0 kB$/)
+})
+
 test('without a terminal nothing is written', () => {
   const screen = terminal({ isTTY: false })
   createProgressBars(screen).show([bar('a', 1)])

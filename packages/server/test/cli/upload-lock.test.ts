@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../../../../test/harness/directory.ts'
-import { lockUploads, stateFiles } from '../../src/cli/client/upload-state.ts'
+import { lockPaths, stateFiles } from '../../src/cli/client/upload-state.ts'
 import { isRunning, thisProcess } from '../../src/cli/processes.ts'
 
 async function scene() {
@@ -13,12 +13,13 @@ async function scene() {
   const files = stateFiles(directory.path, (message) => expect(message).toBe(''))
   return {
     path: directory.path,
-    lock: (paths: readonly string[], tokenHash = 'a') => lockUploads(files, { tokenHash, paths }),
+    lock: (paths: readonly string[], owner = 'a') =>
+      lockPaths(files, { owner, paths, activity: 'upload of these files' }),
     /** The lock of another process. */
     plant: (name: string, process: object) =>
       writeFile(
         join(directory.path, `${name}.lock`),
-        JSON.stringify({ process, token: 'a', paths: ['/files'], isHeld: true }),
+        JSON.stringify({ process, owner: 'a', paths: ['/files'], isHeld: true }),
       ),
     names: () => readdir(directory.path),
     [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
@@ -55,7 +56,7 @@ test.each([
   const second = at.lock(other)
   if (isRefused) await expect(second).rejects.toThrow('another upload of these files is in progress')
   else await (await second)()
-  await (await at.lock(other, 'another token'))()
+  await (await at.lock(other, 'another owner'))()
 })
 
 test('a path through a link is the same file', async () => {

@@ -9,6 +9,10 @@ import { type Output, standardOutput } from './output.ts'
 /** The context of a command that uses a service. */
 export interface ClientContext {
   readonly client: Client
+  /** The same client, which sends each request once. */
+  readonly probe: Client
+  /** The base URL of the service. */
+  readonly url: string
   /** A hash of the token, under which its state is stored; the token itself must not be. */
   readonly tokenHash: string
   /** For results, which scripts read. */
@@ -43,9 +47,11 @@ export function clientCommand<Arguments>(command: {
       const interrupt = interruption()
       const output = standardOutput()
       try {
-        const client = await connect(settings, report)
+        const { client, probe } = await connect(settings, report)
         const context = {
           client,
+          probe,
+          url: settings.url,
           tokenHash: createHash('sha256').update(settings.token).digest('hex'),
           output,
           report,
@@ -89,7 +95,7 @@ function interruption() {
 async function connect(
   { url, token }: { url: string; token: string },
   report: CommandOutput['report'],
-): Promise<Client> {
+): Promise<Pick<ClientContext, 'client' | 'probe'>> {
   if (token === '')
     throw new UsageError(
       'MEDIABUCKET_TOKEN is not set. To create a token, run where the service runs: mediabucket token create --bucket NAME',
@@ -97,7 +103,10 @@ async function connect(
   // Loaded here, so that other commands start faster.
   const { createClient } = await import('@mediabucket/client')
   try {
-    return createClient({ url, token, retry: { onRetry: rateLimitReporter(report) } })
+    return {
+      client: createClient({ url, token, retry: { onRetry: rateLimitReporter(report) } }),
+      probe: createClient({ url, token, retry: { attempts: 1 } }),
+    }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     if (error.message.startsWith('token'))

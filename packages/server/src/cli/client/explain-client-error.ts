@@ -124,3 +124,15 @@ function reasonOf(cause: unknown): string {
   }
   return ''
 }
+
+/** True if every other file would fail for the same reason: the token, or the connection. */
+export function affectsAllFiles(error: unknown, explained: Error | null): boolean {
+  if (isRefusal(explained)) return true
+  return (
+    error instanceof Error &&
+    ['ConnectionError', 'TimeoutError', 'RedirectError', 'ShapeError'].includes(error.name)
+  )
+}
+
+export const isRefusal = (explained: Error | null): boolean =>
+  explained instanceof CommandError && explained.exitCode === exitCodes.accessDenied

@@ -1,39 +1,245 @@
+import { basename, join } from 'node:path'
+import type { Media } from '@mediabucket/client'
 import { parse } from '../arguments.ts'
-import { UsageError } from '../command.ts'
-import { clientCommand } from './client-command.ts'
-import { downloadFile } from './download-file.ts'
-import { bytesReference } from './item-reference.ts'
+import { CommandError, exitCodes, UsageError } from '../command.ts'
+import { formatCount } from '../table.ts'
+import { type ClientContext, clientCommand } from './client-command.ts'
+import { stateDirectory } from './client-settings.ts'
+import { downloadFile, openTransfer, type Transfer } from './download-file.ts'
+import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './download-items.ts'
+import { isRefusal } from './explain-client-error.ts'
+import { bytesReference, itemReference, ownUrl } from './item-reference.ts'
+import { readExclusions } from './local-files.ts'
+import { formatOptions, type LineFormat, printItem, readFormat } from './output.ts'
+import { createProgressBars } from './progress-bars.ts'
+import { formatSize } from './terminal-text.ts'
+import { lockPaths, stateFiles } from './upload-state.ts'
 
-export const get = clientCommand({
+/** Where the bytes of one item go. */
+interface One {
+  readonly reference: string
+  /** A path, or `-` for standard output; null if none was given, which is standard output unless that is a terminal. */
+  readonly file: string | null
+}
+
+/** Items that become files of a directory. */
+interface Many {
+  readonly directory: string
+  /** Null for all items of the bucket. */
+  readonly references: readonly string[] | null
+  readonly isExcluded: (name: string) => boolean
+  readonly isDryRun: boolean
+  readonly format: LineFormat
+}
+
+export const get = clientCommand<One | Many>({
   help: `Usage: mediabucket get ID|URL [-o FILE]
+       mediabucket get ID|URL … -d DIR [--dry-run] [--json | -0]
+       mediabucket get --all DIR [--exclude PATTERN] [--dry-run] [--json | -0]
 
-Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another
-server; files of a private bucket that a media host serves are requested by a signed URL.
+Writes the bytes of an item to standard output or to a file, or downloads several items, or all items of the bucket,
+into a directory. A broken connection is continued at the byte where it broke. The token is sent to the service only, never
+to a URL of another server; files of a private bucket that a media host serves are requested by a signed URL.
+
+With a directory, six files are downloaded at a time, and checked by their SHA-256. To continue after an interruption, or to
+download what is new, run the same command again: complete files are skipped, and partial ones continue. A file that
+exists is never replaced: items with equal names get a number (photo-2.jpg). Characters that are not valid in the names of
+files become _, and so does a dot at the start. Prints the URL, a tab and the path of each file. Items that do not exist are
+reported, and the exit code is ${exitCodes.notFound}. Files that could not be downloaded are listed at the end, and the exit code is 1.
 
 Options:
-  -o, --output FILE  Write to FILE, which is created or replaced when the download is complete. If it is a link, its target
-                     is replaced; a FIFO or a device is written to. - is standard output.`,
+  -o, --output FILE     Write to FILE, which is created or replaced when the download is complete. If it is a link, its
+                        target is replaced; a FIFO or a device is written to. - is standard output.
+  -d, --directory DIR   Download the items into DIR, which is created if it does not exist.
+  --all                 Download all items of the bucket, oldest first.
+  --exclude PATTERN     Skip the items whose names match, such as '*.mp4'. Can be given several times.
+  --dry-run             Print what would be downloaded, and change nothing.
+  --json                Print one JSON object per line: id, url, path, size, and whether the file was there before.
+  -0, --null            End each line with a NUL character instead, and print paths unchanged, for xargs -0.`,
 
   read(args) {
     const { values, positionals } = parse('get', {
       args: [...args],
       allowPositionals: true,
-      options: { output: { type: 'string', short: 'o' } },
+      options: {
+        output: { type: 'string', short: 'o' },
+        directory: { type: 'string', short: 'd' },
+        all: { type: 'boolean', default: false },
+        exclude: { type: 'string', multiple: true },
+        'dry-run': { type: 'boolean', default: false },
+        ...formatOptions,
+      },
     })
+    const { output, directory, all, exclude, 'dry-run': isDryRun } = values
+    if (directory === '') throw new UsageError('-d takes the path of a directory')
+    if (output === '') throw new UsageError('-o takes the path of a file')
+    const many = { isExcluded: readExclusions(exclude ?? []), isDryRun, format: readFormat(values) }
+    if (output !== undefined && (all || directory !== undefined))
+      throw new UsageError('get takes -o for one item, or a directory for several')
+    if (all) {
+      const [target, ...others] = [...(directory === undefined ? [] : [directory]), ...positionals]
+      if (target === undefined || others.length > 0)
+        throw new UsageError('get --all takes one directory, and no items')
+      return { ...many, directory: target, references: null }
+    }
+    if (exclude !== undefined) throw new UsageError('--exclude needs --all')
+    if (directory !== undefined) {
+      if (positionals.length === 0)
+        throw new UsageError('get -d takes the IDs or URLs of items. See: mediabucket ls')
+      return { ...many, directory, references: positionals.map(itemReference) }
+    }
+    if (isDryRun || many.format !== 'lines')
+      throw new UsageError('--dry-run, --json and -0 need -d DIR or --all DIR')
     const [reference, ...more] = positionals
-    if (reference === undefined || more.length > 0) throw new UsageError('get takes one ID or URL')
-    if (values.output === '') throw new UsageError('-o takes the path of a file')
-    return { reference: bytesReference(reference), file: values.output ?? '-' }
+    if (reference === undefined || more.length > 0)
+      throw new UsageError('get takes one ID or URL, or several with -d DIR. See: mediabucket ls')
+    return { reference: bytesReference(reference), file: output ?? null }
   },
 
-  target: ({ reference }) => (URL.canParse(reference) ? reference : null),
+  target: (args) => ('reference' in args && URL.canParse(args.reference) ? args.reference : null),
 
-  async run({ reference, file }, { client, output, interrupted }) {
-    const signal = AbortSignal.any([interrupted, output.closed])
-    const write = file === '-' ? null : await downloadFile(file)
-    const { body } = await client.get(reference, { signal })
-    const bytes = body ?? []
-    if (write !== null) return await write(bytes, signal)
-    for await (const chunk of bytes) await output.bytes(chunk)
-  },
+  run: (args, context) => ('reference' in args ? getOne(args, context) : getMany(args, context)),
 })
+
+async function getOne({ reference: given, file }: One, context: ClientContext): Promise<void> {
+  const { client, output, interrupted } = context
+  const signal = AbortSignal.any([interrupted, output.closed])
+  const write = file === null || file === '-' ? null : await downloadFile(file)
+  const reference = await ownUrl(given, context)
+  const transfer = await openTransfer(client, reference, { signal })
+  const name = write === null ? given : basename(file ?? '')
+  if (write !== null) return await write(withProgress(transfer, name), signal)
+  if (file === null && output.isTerminal) return await writeText(transfer, context)
+  for await (const chunk of withProgress(transfer, name)) await output.bytes(chunk)
+}
+
+/** The chunks, with a bar on standard error. */
+async function* withProgress({ chunks, size }: Transfer, name: string): AsyncGenerator<Uint8Array> {
+  const bars = createProgressBars(process.stderr)
+  let done = 0
+  try {
+    for await (const chunk of chunks) {
+      done += chunk.length
+      bars.show([{ name, done, total: size, skipped: 0 }])
+      yield chunk
+    }
+  } finally {
+    bars.clear()
+  }
+}
+
+/** Writes a text to a terminal. Other bytes could change its state, or send input to it. */
+async function writeText({ chunks, headers, size }: Transfer, { output }: ClientContext): Promise<void> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const decode = (chunk?: Uint8Array) => {
+    try {
+      const text = decoder.decode(chunk, { stream: chunk !== undefined })
+      return /[^\P{Cc}\t\r\n]/u.test(text) ? null : text
+    } catch {
+      return null
+    }
+  }
+  const write = async (chunk?: Uint8Array) => {
+    const text = decode(chunk)
+    if (text !== null) return await output.bytes(text)
+    const type = headers.get('content-type') ?? 'unknown type'
+    throw new CommandError(
+      `the item is not plain text (${type}${size === null ? '' : `, ${formatSize(size)}`}), so it is not written to the terminal. Save it with -o FILE, or write it anyway with -o -`,
+    )
+  }
+  for await (const chunk of chunks) await write(chunk)
+  await write()
+}
+
+async function getMany(args: Many, context: ClientContext): Promise<void> {
+  const { directory, references, isExcluded, isDryRun, format } = args
+  const { client, output, interrupted, report } = context
+  const start = performance.now()
+  const missing: string[] = []
+  let excluded = 0
+
+  async function* wanted(): AsyncGenerator<Media> {
+    if (references === null) {
+      for await (const item of client.items({ signal: interrupted, batchSize: 500 })) {
+        if (isExcluded(item.filename ?? item.id)) excluded += 1
+        else yield item
+      }
+      return
+    }
+    const seen = new Set<string>()
+    for (const reference of references) {
+      const item = await client.describe(reference, { signal: interrupted }).catch(nullIfMissing)
+      if (item === null) missing.push(reference)
+      else if (!seen.has(item.id)) yield item
+      if (item !== null) seen.add(item.id)
+    }
+  }
+
+  async function print({ item, path, isPresent }: LocalItem): Promise<void> {
+    if (output.closed.aborted) return
+    await printItem(output, format, item, path, { present: isPresent }).catch(() => {})
+  }
+
+  const state = stateFiles(join(stateDirectory(), 'downloads'), report)
+  const release = isDryRun
+    ? async () => {}
+    : await lockPaths(state, {
+        owner: 'downloads',
+        paths: [directory],
+        activity: 'download into this directory',
+      })
+  try {
+    const bucket = references === null ? await client.bucket({ signal: interrupted }) : null
+    const total = { items: bucket?.items ?? references?.length ?? 0, bytes: bucket?.bytes ?? 0 }
+    const outcome = await downloadItems(wanted(), { directory, total, isDryRun, print }, context)
+    const isWhole = references === null && outcome.end === null && outcome.failed.length === 0
+    if (isWhole && !isDryRun) await removeParts(directory)
+    const seconds = ((performance.now() - start) / 1000).toFixed(1)
+    summarize(outcome, { excluded, missing, isDryRun, seconds, total: references?.length ?? null }, context)
+  } finally {
+    await release()
+  }
+}
+
+function nullIfMissing(error: unknown): null {
+  if (error instanceof Error && 'status' in error && error.status === 404) return null
+  throw error
+}
+
+interface Summary {
+  readonly excluded: number
+  readonly missing: readonly string[]
+  readonly isDryRun: boolean
+  readonly seconds: string
+  /** The items of the command; null for those of the bucket. */
+  readonly total: number | null
+}
+
+/** Reports the result, and throws the error of the command if there is one. */
+function summarize(outcome: DownloadOutcome, summary: Summary, { report, explain }: ClientContext): void {
+  const { downloaded, present, renamed, failed, end } = outcome
+  const { excluded, missing, isDryRun, seconds } = summary
+  const bytes = formatSize(downloaded.reduce((sum, size) => sum + size, 0))
+  const all = summary.total ?? downloaded.length + present + failed.length
+  const count = `${downloaded.length} of ${formatCount(all, 'file')}, ${bytes}`
+  report(isDryRun ? `Would download ${count}.` : `Downloaded ${count} in ${seconds} s.`)
+  if (present > 0) report(`Complete before: ${formatCount(present, 'file')}.`)
+  if (renamed > 0) report(`Names changed for this directory: ${renamed}.`)
+  if (excluded > 0) report(`Excluded: ${formatCount(excluded, 'file')}.`)
+  for (const reference of missing) report(`mediabucket: ${reference}: There is no such item.`)
+  if (failed.length > 0)
+    report('Not downloaded:', ...failed.map(({ path, reason }) => `  ${path}: ${reason}`))
+  if (end !== null) {
+    if (!isRefusal(explain(end))) report('Run the same command again to continue.')
+    throw end
+  }
+  if (failed.length > 0)
+    throw new CommandError(
+      `${failed.length} of ${formatCount(all, 'file')} ${failed.length === 1 ? 'was' : 'were'} not downloaded`,
+    )
+  if (missing.length > 0)
+    throw new CommandError(
+      `${missing.length} of ${formatCount(all, 'item')} ${missing.length === 1 ? 'does' : 'do'} not exist. See: mediabucket ls`,
+      exitCodes.notFound,
+    )
+}

@@ -1,4 +1,5 @@
 import { UsageError } from '../command.ts'
+import type { ClientContext } from './client-command.ts'
 
 /** Returns an id or the URL of an item unchanged. Throws UsageError for anything else, before any request. */
 export function itemReference(text: string): string {
@@ -11,6 +12,30 @@ export function itemReference(text: string): string {
 export function bytesReference(text: string): string {
   if (isId(text) || urlOf(text) !== null) return text
   throw notAnItem(text)
+}
+
+/**
+ * The URL of an item at the service at MEDIABUCKET_URL, which receives the token, if the given URL is one that the service returns
+ * under its own base URL; otherwise the given reference.
+ */
+export async function ownUrl(
+  reference: string,
+  { url, probe, interrupted }: Pick<ClientContext, 'url' | 'probe' | 'interrupted'>,
+): Promise<string> {
+  const given = urlOf(reference)
+  const [, id] = /\/media\/([^/.]+)(?:\.[^/]*)?$/.exec(given?.pathname ?? '') ?? []
+  if (given === null || id === undefined || given.origin === new URL(url).origin) return reference
+  try {
+    const item = new URL((await probe.describe(id, { signal: interrupted })).url)
+    if (item.origin !== given.origin || item.pathname !== given.pathname) return reference
+    const { origin, pathname } = new URL(url)
+    return `${origin}${pathname.replace(/(\/(api|v1)\/media)?\/*$/, '')}/media/${id}${given.search}`
+  } catch (error) {
+    interrupted.throwIfAborted()
+    // The service does not know the item, or is not available.
+    if (error instanceof Error) return reference
+    throw error
+  }
 }
 
 const isId = (text: string): boolean => /^[\w~-][\w.~=-]*$/.test(text)

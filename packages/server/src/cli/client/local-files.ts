@@ -1,5 +1,5 @@
 import { lstat, readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join, matchesGlob, relative } from 'node:path'
 
 /** A file to upload. */
 export interface LocalFile {
@@ -22,6 +22,17 @@ export interface FoundFiles {
   readonly faults: readonly LocalFault[]
   /** Paths of files of the operating system, which are not uploaded. */
   readonly systemFiles: readonly string[]
+  /** How many files and directories were left out. */
+  readonly excluded: number
+}
+
+/** Whether a file is left out, by its name or its path below a directory of the command. */
+export type IsExcluded = (path: string) => boolean
+
+/** Patterns with a slash match the path, others a name at any depth. */
+export function readExclusions(patterns: readonly string[]): IsExcluded {
+  return (path) =>
+    patterns.some((pattern) => matchesGlob(pattern.includes('/') ? path : basename(path), pattern))
 }
 
 /** Natural order: `2.jpg` before `10.jpg`. In one fixed locale, so that the order is the same on all systems. */
@@ -35,14 +46,16 @@ const systemDirectory =
 
 /**
  * Finds the files at the paths and below directories: in the order of the paths, names within a directory in natural order.
- * Every path that is not uploaded has a fault, except files of the operating system below directories.
+ * Every path that is not uploaded has a fault, except excluded ones, and files of the operating system,
+ * below directories.
  */
-export async function findFiles(paths: readonly string[]): Promise<FoundFiles> {
+export async function findFiles(paths: readonly string[], isExcluded: IsExcluded): Promise<FoundFiles> {
   const files: LocalFile[] = []
   const faults: LocalFault[] = []
   const systemFiles: string[] = []
+  let excluded = 0
 
-  async function visit(path: string, isLink: boolean): Promise<void> {
+  async function visit(path: string, isLink: boolean, root: string): Promise<void> {
     try {
       const found = await stat(path, { bigint: true })
       if (found.isFile())
@@ -50,25 +63,29 @@ export async function findFiles(paths: readonly string[]): Promise<FoundFiles> {
       else if (!found.isDirectory()) faults.push({ path, reason: 'is neither a file nor a directory' })
       // A link to a parent directory would never end.
       else if (isLink) faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
-      else await visitDirectory(path)
+      else await visitDirectory(path, root)
     } catch (error) {
       faults.push({ path, reason: await reasonOf(path, error) })
     }
   }
 
-  async function visitDirectory(path: string): Promise<void> {
+  async function visitDirectory(path: string, root: string): Promise<void> {
     const entries = await readdir(path, { withFileTypes: true })
     entries.sort((one, other) => compare(one.name, other.name) || (one.name < other.name ? -1 : 1))
     for (const entry of entries) {
       const inside = join(path, entry.name)
       const isSystem = (entry.isDirectory() ? systemDirectory : systemFile).test(entry.name)
-      if (isSystem) systemFiles.push(inside)
-      else await visit(inside, entry.isSymbolicLink())
+      if (isExcluded(relative(root, inside))) excluded += 1
+      else if (isSystem) systemFiles.push(inside)
+      else await visit(inside, entry.isSymbolicLink(), root)
     }
   }
 
-  for (const path of paths) await visit(path, false)
-  return { files, faults, systemFiles }
+  for (const path of paths) {
+    if (isExcluded(basename(path))) excluded += 1
+    else await visit(path, false, path)
+  }
+  return { files, faults, systemFiles, excluded }
 }
 
 async function reasonOf(path: string, error: unknown): Promise<string> {

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { UsageError } from '../command.ts'
 import { jsonLine, printableText } from './terminal-text.ts'
 
 /**
@@ -35,4 +36,31 @@ export function standardOutput(stream: NodeJS.WriteStream = process.stdout): Out
     lines: (rows) => bytes(rows.map((row) => `${[row].flat().map(printableText).join('\t')}\n`).join('')),
     json: (values) => bytes(values.map((value) => `${jsonLine(value)}\n`).join('')),
   }
+}
+
+/** How a command prints items: as lines, as lines that end with NUL, or as objects. */
+export type LineFormat = 'lines' | 'null' | 'json'
+
+export const formatOptions = {
+  json: { type: 'boolean', default: false },
+  null: { type: 'boolean', short: '0', default: false },
+} as const
+
+/** Throws UsageError. */
+export function readFormat(values: { readonly json: boolean; readonly null: boolean }): LineFormat {
+  if (values.json && values.null) throw new UsageError('Use --json or -0, not both')
+  return values.json ? 'json' : values.null ? 'null' : 'lines'
+}
+
+/** Prints an item and the path of its file, which `-0` leaves unchanged for programs. */
+export async function printItem(
+  output: Output,
+  format: LineFormat,
+  { id, url, size }: { readonly id: string; readonly url: string; readonly size: number },
+  path: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  if (format === 'json') return await output.json([{ id, url, path, size, ...more }])
+  if (format === 'null') return await output.bytes(`${printableText(url)}\t${path}\0`)
+  await output.lines([[url, path]])
 }

@@ -1,10 +1,11 @@
 import { basename, resolve } from 'node:path'
 import type { Media } from '@mediabucket/client'
-import { CommandError, exitCodes } from '../command.ts'
 import { formatCount } from '../table.ts'
 import type { ClientContext } from './client-command.ts'
 import { DiskFile } from './disk-file.ts'
+import { affectsAllFiles } from './explain-client-error.ts'
 import type { LocalFault } from './local-files.ts'
+import { type LineFormat, printItem } from './output.ts'
 import { createProgressBars, type Progress } from './progress-bars.ts'
 import { type Result, smallUploads } from './small-uploads.ts'
 import type { UploadJournal, UploadStates } from './upload-state.ts'
@@ -18,6 +19,8 @@ export interface Outcome {
   readonly stored: readonly number[]
   /** How many of them an earlier run stored without receiving the response. */
   readonly lost: number
+  /** How many of them have another name than the file. */
+  readonly renamed: number
   readonly failed: readonly LocalFault[]
   readonly untried: number
   /** The error that ended the run before every file was tried, or null. */
@@ -34,10 +37,12 @@ export async function sendFiles(
     states,
     journal,
     expiresAt,
+    format,
   }: {
     readonly states: UploadStates
     readonly journal: UploadJournal
     readonly expiresAt: Date | null
+    readonly format: LineFormat
   },
   context: ClientContext,
 ): Promise<Outcome> {
@@ -51,13 +56,18 @@ export async function sendFiles(
   const total = files.reduce((sum, { size }) => sum + size, 0)
   let settled = 0
   let settledBytes = 0
+  /** Bytes that an earlier run has sent. */
+  let skipped = 0
   let printed = 0
   let end: unknown = null
 
   function show(): void {
     const inProgress = [...running.values()]
     const done = inProgress.reduce((sum, { done }) => sum + done, settledBytes)
-    bars.show([...inProgress, { name: `${settled} of ${formatCount(files.length, 'file')}`, done, total }])
+    bars.show([
+      ...inProgress,
+      { name: `${settled} of ${formatCount(files.length, 'file')}`, done, total, skipped },
+    ])
   }
 
   function follow(unit: UploadUnit, sent: number): void {
@@ -86,6 +96,7 @@ export async function sendFiles(
       onProgress({ sent }) {
         if (!isInProgress && sent > 0) {
           bars.clear()
+          skipped += sent
           report(`${path}: resumed at ${Math.floor((sent / size) * 100)} %`)
         }
         isInProgress = true
@@ -126,7 +137,7 @@ export async function sendFiles(
       if (!file || !result || result === 'lost' || 'error' in result) continue
       bars.clear()
       // If the output is closed, the files are still uploaded.
-      if (!output.closed.aborted) await output.lines([[result.url, file.path]]).catch(() => {})
+      if (!output.closed.aborted) await printItem(output, format, result, file.path).catch(() => {})
     }
   }
 
@@ -155,6 +166,10 @@ export async function sendFiles(
   return { ...outcomeOf(files, results, explain), end: interrupted.aborted ? interrupted.reason : end }
 }
 
+/** Names that differ only in the form of Unicode look equal. */
+const isRenamed = (result: Exclude<Result, 'lost'>, path: string): boolean =>
+  !('error' in result) && result.filename !== undefined && result.filename !== basename(path).normalize('NFC')
+
 function outcomeOf(
   files: readonly PlannedFile[],
   results: readonly (Result | null)[],
@@ -162,25 +177,14 @@ function outcomeOf(
 ): Omit<Outcome, 'end'> {
   const stored: number[] = []
   const failed: LocalFault[] = []
-  let lost = 0
+  let [lost, renamed] = [0, 0]
   for (const { path, size, index } of files) {
     const result = results[index]
     if (!result) continue
     if (result === 'lost') lost += 1
+    else if (isRenamed(result, path)) renamed += 1
     if (result === 'lost' || !('error' in result)) stored.push(size)
     else failed.push({ path, reason: explain(result.error)?.message ?? String(result.error) })
   }
-  return { stored, lost, failed, untried: files.length - stored.length - failed.length }
+  return { stored, lost, renamed, failed, untried: files.length - stored.length - failed.length }
 }
-
-/** True if every other file would fail for the same reason: the token, or the connection. */
-function affectsAllFiles(error: unknown, explained: Error | null): boolean {
-  if (isRefusal(explained)) return true
-  return (
-    error instanceof Error &&
-    ['ConnectionError', 'TimeoutError', 'RedirectError', 'ShapeError'].includes(error.name)
-  )
-}
-
-export const isRefusal = (explained: Error | null): boolean =>
-  explained instanceof CommandError && explained.exitCode === exitCodes.accessDenied

@@ -95,7 +95,7 @@ export function smallUploads({
             )
       if (media.length !== files.length)
         throw new CommandError(`the service returned ${media.length} items for ${files.length} files`)
-      const items = media.map(({ id, url, size }) => ({ id, url, size }))
+      const items = media.map(({ id, url, size, filename }) => ({ id, url, size, filename }))
       await journal.answered(batch, items)
       return items
     } catch (error) {

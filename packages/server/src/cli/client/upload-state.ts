@@ -74,10 +74,11 @@ async function removeOld(directory: string): Promise<void> {
   }
 }
 
-/** A run that uploads the files at or below the paths, with one token. */
+/** A run that transfers the files at or below the paths. */
 interface Lock {
   readonly process: ProcessIdentity
-  readonly token: string
+  /** Only locks of the same owner exclude each other. */
+  readonly owner: string
   readonly paths: readonly string[]
   /** False until the run has found no other one. */
   readonly isHeld: boolean
@@ -87,16 +88,25 @@ interface Lock {
 const lockTimeout = 2_000
 
 /**
- * Locks the files for uploads with this token, and returns the function that releases them. Throws CommandError if another process
- * uploads any of them. Each run writes its own file before it lists those of the others, so of two runs at least one detects the
+ * Locks the files, and returns the function that releases them. Throws CommandError if another process of the owner has locked any of
+ * them. Each run writes its own file before it lists those of the others, so of two runs at least one detects the
  * other; of runs that start at the same time, the one with the smallest random name stays.
  */
-export async function lockUploads(
+export async function lockPaths(
   files: StateFiles,
-  { tokenHash, paths }: { readonly tokenHash: string; readonly paths: readonly string[] },
+  {
+    owner,
+    paths,
+    activity,
+  }: {
+    readonly owner: string
+    readonly paths: readonly string[]
+    /** For the message, such as `upload of these files`. */
+    readonly activity: string
+  },
 ): Promise<() => Promise<void>> {
   const real = await Promise.all(paths.map((path) => realpath(path).catch(() => resolve(path))))
-  const lock: Lock = { process: thisProcess(), token: tokenHash, paths: real, isHeld: false }
+  const lock: Lock = { process: thisProcess(), owner, paths: real, isHeld: false }
   const name = `${randomUUID()}.lock`
   const write = async (directory: string, isHeld: boolean) => {
     await writeFile(join(directory, `${name}.new`), JSON.stringify({ ...lock, isHeld }), {
@@ -118,7 +128,7 @@ export async function lockUploads(
     const isLate = performance.now() - start > lockTimeout
     if (!isLate && !found.some((other) => other.isHeld || other.name < name)) continue
     await release()
-    throw inProgress(found.find(({ isHeld }) => isHeld) ?? first)
+    throw inProgress(activity, found.find(({ isHeld }) => isHeld) ?? first)
   }
   await files.use(name, (_path, directory) => write(directory, true))
   return release
@@ -144,7 +154,7 @@ async function otherLocks(directory: string, own: string, lock: Lock): Promise<O
 }
 
 const overlap = (one: Lock, other: Lock): boolean =>
-  one.token === other.token &&
+  one.owner === other.owner &&
   one.paths.some((path) =>
     other.paths.some((second) => isAtOrBelow(path, second) || isAtOrBelow(second, path)),
   )
@@ -154,8 +164,8 @@ function isAtOrBelow(path: string, directory: string): boolean {
   return !isAbsolute(way) && way.split(sep, 1)[0] !== '..'
 }
 
-function inProgress({ process: { pid, host }, path }: OtherLock): CommandError {
-  const other = 'another upload of these files is in progress'
+function inProgress(activity: string, { process: { pid, host }, path }: OtherLock): CommandError {
+  const other = `another ${activity} is in progress`
   return new CommandError(
     host === thisProcess().host
       ? `${other}: process ${pid}. Wait until it ends, or stop it and run the command again to continue.`
@@ -167,12 +177,12 @@ function inProgress({ process: { pid, host }, path }: OtherLock): CommandError {
 function readLock(text: string): Lock | null {
   const lock: unknown = parseJson(text)
   if (!isObject(lock) || !isObject(lock['process']) || !Array.isArray(lock['paths'])) return null
-  const { process, token, paths, isHeld } = lock
+  const { process, owner, paths, isHeld } = lock
   const { host, pid, started } = process
-  if (typeof host !== 'string' || typeof pid !== 'number' || typeof token !== 'string') return null
+  if (typeof host !== 'string' || typeof pid !== 'number' || typeof owner !== 'string') return null
   return {
     process: { host, pid, started: typeof started === 'string' ? started : null },
-    token,
+    owner,
     paths: paths.filter((path) => typeof path === 'string'),
     isHeld: isHeld === true,
   }
@@ -221,6 +231,8 @@ export interface StoredItem {
   readonly url: string
   /** Bytes. */
   readonly size: number
+  /** The stored name; undefined if an earlier version of the command has recorded the item. */
+  readonly filename?: string | null | undefined
 }
 
 /** A request that stores files, by their fingerprints in the order sent, and its Idempotency-Key. */
@@ -339,4 +351,5 @@ const isItem = (value: unknown): value is StoredItem =>
   isObject(value) &&
   typeof value['id'] === 'string' &&
   typeof value['url'] === 'string' &&
-  typeof value['size'] === 'number'
+  typeof value['size'] === 'number' &&
+  (value['filename'] === undefined || value['filename'] === null || typeof value['filename'] === 'string')

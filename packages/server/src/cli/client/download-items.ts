@@ -1,0 +1,316 @@
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { link, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Media } from '@mediabucket/client'
+import { CommandError } from '../command.ts'
+import { formatCount } from '../table.ts'
+import type { ClientContext } from './client-command.ts'
+import { openTransfer } from './download-file.ts'
+import { affectsAllFiles } from './explain-client-error.ts'
+import { createProgressBars, type Progress } from './progress-bars.ts'
+
+/** Downloads in progress at a time. */
+const concurrency = 6
+
+/** The file of an item. */
+export interface LocalItem {
+  readonly item: Media
+  readonly path: string
+  /** Whether the file was complete before. */
+  readonly isPresent: boolean
+}
+
+export interface DownloadOutcome {
+  readonly downloaded: readonly number[]
+  readonly present: number
+  /** Files whose name is not that of the item. */
+  readonly renamed: number
+  readonly failed: readonly { readonly path: string; readonly reason: string }[]
+  /** The error that ended the run before every item was tried, or null. */
+  readonly end: unknown
+}
+
+/**
+ * Downloads the items into the directory, several at a time, and calls `print` for each file. Files that exist are never replaced: an
+ * item whose file is complete is skipped, and others get a name with a number. Interrupted downloads leave partial files,
+ * which the next run continues.
+ */
+export async function downloadItems(
+  items: AsyncIterable<Media>,
+  {
+    directory,
+    total,
+    isDryRun,
+    print,
+  }: {
+    readonly directory: string
+    /** Items and bytes, for the progress. */
+    readonly total: { readonly items: number; readonly bytes: number }
+    readonly isDryRun: boolean
+    readonly print: (file: LocalItem) => Promise<void>
+  },
+  { client, interrupted, explain }: ClientContext,
+): Promise<DownloadOutcome> {
+  const bars = createProgressBars(process.stderr)
+  const stopped = new AbortController()
+  const signal = AbortSignal.any([interrupted, stopped.signal])
+  const target = await openTarget(directory, isDryRun)
+  const running = new Map<Media, Progress>()
+  const downloaded: number[] = []
+  const failed: { path: string; reason: string }[] = []
+  let [present, renamed, settled, settledBytes, skipped] = [0, 0, 0, 0, 0]
+  let end: unknown = null
+
+  function show(): void {
+    const inProgress = [...running.values()]
+    const done = inProgress.reduce((sum, { done }) => sum + done, settledBytes)
+    const count = Math.max(total.items, settled)
+    bars.show([
+      ...inProgress,
+      {
+        name: `${settled} of ${formatCount(count, 'file')}`,
+        done,
+        total: Math.max(total.bytes, done),
+        skipped,
+      },
+    ])
+  }
+
+  async function settle(item: Media): Promise<void> {
+    const { name, isPresent } = await target.choose(item)
+    if (!isPresent && !isDryRun)
+      await downloadItem(item, name, target, client, signal, (done, resumed) => {
+        if (!running.has(item)) skipped += resumed
+        running.set(item, { name, done, total: item.size })
+        show()
+      })
+    if (isPresent) {
+      present += 1
+      skipped += item.size
+    } else downloaded.push(item.size)
+    if (item.filename !== null && name !== item.filename) renamed += 1
+    bars.clear()
+    await print({ item, path: join(directory, name), isPresent })
+  }
+
+  async function drain(): Promise<void> {
+    for (;;) {
+      const { done, value: item } = await iterator.next()
+      if (done || signal.aborted) return
+      try {
+        await settle(item)
+      } catch (error) {
+        if (signal.aborted) return
+        const explained = explain(error)
+        if (affectsAllFiles(error, explained) || isDiskFull(error)) {
+          end = explained ?? error
+          return stopped.abort()
+        }
+        failed.push({ path: item.filename ?? item.id, reason: explained?.message ?? String(error) })
+      } finally {
+        running.delete(item)
+      }
+      settled += 1
+      settledBytes += item.size
+      show()
+    }
+  }
+
+  const iterator = items[Symbol.asyncIterator]()
+  try {
+    await Promise.all(Array.from({ length: concurrency }, drain))
+  } catch (error) {
+    // The list of items broke off.
+    end = explain(error) ?? error
+    stopped.abort()
+  } finally {
+    bars.clear()
+  }
+  return { downloaded, present, renamed, failed, end: interrupted.aborted ? interrupted.reason : end }
+}
+
+const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && ['ENOSPC', 'EDQUOT', 'EROFS'].includes(String(error.code))
+
+/** A directory that receives items. */
+interface Target {
+  readonly directory: string
+  /** The paths of unfinished downloads and the `ETag` of their responses, by the ids of the items. */
+  readonly parts: Map<string, { readonly path: string; readonly etag: string }>
+  /** Finds a name for the file of an item, which no other item of the run gets. */
+  readonly choose: (item: Media) => Promise<{ name: string; isPresent: boolean }>
+}
+
+/** `.ID.ETAG.mediabucket-part`, with the ETag in base64url. */
+const partName = /^\.([\w~=-]+)\.([\w-]+)\.mediabucket-part$/
+
+async function openTarget(directory: string, isDryRun: boolean): Promise<Target> {
+  if (!isDryRun) await mkdir(directory, { recursive: true })
+  const parts: Target['parts'] = new Map()
+  for (const name of await readdir(directory).catch(emptyIfMissing)) {
+    const [, id, etag = ''] = partName.exec(name) ?? []
+    if (id !== undefined)
+      parts.set(id, { path: join(directory, name), etag: Buffer.from(etag, 'base64url').toString('latin1') })
+  }
+  const claimed = new Set<string>()
+  const numbers = new Map<string, number>()
+
+  async function choose(item: Media): Promise<{ name: string; isPresent: boolean }> {
+    const wanted = localName(item)
+    for (let number = numbers.get(wanted) ?? 1; ; number += 1) {
+      const name = number === 1 ? wanted : numbered(wanted, number)
+      // Some file systems do not distinguish upper and lower case, or forms of Unicode.
+      const key = name.normalize('NFC').toLowerCase()
+      if (claimed.has(key)) continue
+      claimed.add(key)
+      numbers.set(wanted, number + 1)
+      const state = await compare(join(directory, name), item)
+      if (state !== 'other') return { name, isPresent: state === 'complete' }
+    }
+  }
+  return { directory, parts, choose }
+}
+
+/** Removes the partial files of items that the bucket no longer has. */
+export async function removeParts(directory: string): Promise<void> {
+  for (const name of await readdir(directory))
+    if (partName.test(name)) await rm(join(directory, name), { force: true })
+}
+
+function emptyIfMissing(error: NodeJS.ErrnoException): string[] {
+  if (error.code === 'ENOENT') return []
+  throw error
+}
+
+/** Whether a path is free, or has the bytes of the item. Files of the same size and time are equal, as for rsync. */
+async function compare(path: string, item: Media): Promise<'free' | 'complete' | 'other'> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (found === null) return 'free'
+  if (!found.isFile() || found.size !== item.size) return 'other'
+  if (Math.floor(found.mtimeMs / 1000) === Math.floor(Date.parse(item.created_at) / 1000)) return 'complete'
+  const hash = createHash('sha256')
+  await hashFile(path, hash)
+  return hash.digest('hex') === item.sha256 ? 'complete' : 'other'
+}
+
+/** Adds the bytes of a file to a hash, and returns their number. */
+async function hashFile(path: string, hash: Hash): Promise<number> {
+  let size = 0
+  for await (const chunk of createReadStream(path)) {
+    hash.update(chunk)
+    size += chunk.length
+  }
+  return size
+}
+
+/** Bytes of the longest name, so that a number and the names of all file systems fit. */
+const longestName = 240
+
+/**
+ * The name of an item as the name of one file: without separators, control characters, and characters that Windows does not
+ * allow. A name that begins with a dot would be hidden, or configure a program, so it gets another first character.
+ */
+export function localName({ id, url, filename }: Pick<Media, 'id' | 'url' | 'filename'>): string {
+  const wanted = filename ?? lastSegment(url) ?? id
+  const name = wanted
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}/\\:*?"<>|]/gu, '_')
+    .replace(/^\./, '_')
+    .replace(/[. ]+$/, '_')
+    .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '_$1')
+  return name === '' ? id : cut(name)
+}
+
+function lastSegment(url: string): string | null {
+  return URL.parse(url)?.pathname.split('/').at(-1) || null
+}
+
+/** Shortens the part before the extension. */
+function cut(name: string): string {
+  const { stem, extension } = split(name)
+  const chars = [...stem]
+  while (Buffer.byteLength(chars.join('') + extension) > longestName && chars.length > 1) chars.pop()
+  return chars.join('') + extension
+}
+
+/** `photo-2.jpg` */
+function numbered(name: string, number: number): string {
+  const { stem, extension } = split(name)
+  return `${stem}-${number}${extension}`
+}
+
+function split(name: string): { stem: string; extension: string } {
+  const [extension = ''] = /(?<=.)\.[^.]{1,32}$/.exec(name) ?? []
+  return { stem: name.slice(0, name.length - extension.length), extension }
+}
+
+/** Downloads an item into a partial file, checks its bytes, and gives it its name. `onProgress` gets the bytes, and those of earlier runs. */
+async function downloadItem(
+  item: Media,
+  name: string,
+  { directory, parts }: Target,
+  client: ClientContext['client'],
+  signal: AbortSignal,
+  onProgress: (done: number, resumed: number) => void,
+): Promise<void> {
+  const earlier = parts.get(item.id)
+  let hash = createHash('sha256')
+  let done = earlier ? await hashFile(earlier.path, hash) : 0
+  let part = earlier?.path ?? ''
+  if (earlier === undefined || done !== item.size) {
+    const canResume = earlier !== undefined && done > 0 && done < item.size && isStrongTag(earlier.etag)
+    const transfer = await openTransfer(client, item.id, {
+      signal,
+      resumeFrom: canResume ? { offset: done, etag: earlier.etag } : undefined,
+    })
+    if (transfer.offset === 0) {
+      hash = createHash('sha256')
+      done = 0
+      if (earlier) await rm(earlier.path, { force: true })
+      part = join(directory, `.${item.id}.${tagInName(transfer.headers.get('etag'))}.mediabucket-part`)
+    }
+    const resumed = done
+    onProgress(done, resumed)
+    await using file = await open(part, done === 0 ? 'w' : 'a')
+    for await (const chunk of transfer.chunks) {
+      await file.writeFile(chunk)
+      hash.update(chunk)
+      done += chunk.length
+      onProgress(done, resumed)
+    }
+    const time = new Date(item.created_at)
+    await file.utimes(time, time)
+    await file.sync()
+  }
+  if (done !== item.size || (item.sha256 !== null && hash.digest('hex') !== item.sha256)) {
+    await rm(part, { force: true })
+    throw new CommandError('the bytes are not those that the service describes; download it again')
+  }
+  await giveName(part, join(directory, name))
+}
+
+const isStrongTag = (etag: string): boolean => /^"[\x21\x23-\x7e]*"$/.test(etag)
+
+/** A download without a usable ETag cannot be continued. */
+const tagInName = (etag: string | null): string =>
+  etag !== null && isStrongTag(etag) && etag.length <= 100 ? Buffer.from(etag).toString('base64url') : 'none'
+
+/** Renames without replacing a file that another program has created in the meantime. */
+async function giveName(part: string, path: string): Promise<void> {
+  try {
+    await link(part, path)
+    await rm(part)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    // Some file systems have no hard links.
+    const hasLinks = !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)
+    if (code !== 'EEXIST' && hasLinks) throw error
+    const isFree = !hasLinks && (await lstat(path).catch(() => null)) === null
+    if (!isFree) throw new CommandError(`${path} was created during the download; run the command again`)
+    await rename(part, path)
+  }
+}
