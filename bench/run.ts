@@ -11,6 +11,8 @@ import { reportPostgres } from './postgres-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
 import { benchS3 } from './s3.ts'
 import { reportS3 } from './s3-report.ts'
+import { benchStreams } from './streams.ts'
+import { reportStreams } from './streams-report.ts'
 import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
@@ -34,6 +36,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, batch: 2, small: 5_000, large: 20_000, lines: 1_000 }
       : { rounds: 20, batch: 10, small: 1_000_000, large: 10_000_000, lines: 400_000 }
     return reportItems(await benchItems(extent, log))
+  },
+
+  async streams(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 0.2, large: 5_000, small: 1_000, few: 5, many: 10, unread: 20 }
+      : { rounds: 3, seconds: 5, large: 1_000_000, small: 20_000, few: 50, many: 200, unread: 900 }
+    return reportStreams(await benchStreams(extent, log))
   },
 
   async uploads(short) {

@@ -82,6 +82,24 @@ test('K10, A7 a token that is revoked during the stream gets no further items', 
   await expect(response.text()).rejects.toThrow('terminated')
 })
 
+test('K10 a token has 16 streams at a time; another one is refused until one of them ends', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'large')
+  const streams = await Promise.all(Array.from({ length: 16 }, () => stream('', { authorization })))
+  expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200))
+  const refused = await stream('', { authorization })
+  expect(refused.headers.get('retry-after')).toBe('2')
+  await expectProblem(refused, 429, 'streams-too-many')
+  // Lists and streams of other tokens are not limited.
+  expect((await server.request('/api/items', { headers: { authorization } })).status).toBe(200)
+  expect((await stream('', large)).status).toBe(200)
+  await streams[0]?.body?.cancel()
+  await until('the end of a stream is counted', async () => {
+    const next = await stream('', { authorization })
+    await next.body?.cancel()
+    return next.status === 200
+  })
+})
+
 test.skipIf(process.platform !== 'linux')(
   'K10 clients that stop reading use little memory, and are disconnected when idle',
   async () => {

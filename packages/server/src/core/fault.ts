@@ -37,6 +37,7 @@ export type FaultCode =
   | 'variants-busy'
   | 'rate-limited'
   | 'connections-too-many'
+  | 'streams-too-many'
   | 'method-unsupported'
   | 'transfer-coding-unsupported'
   | 'http-version-unsupported'

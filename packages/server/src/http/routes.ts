@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { createTurns } from '../core/turns.ts'
 import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
 import type { BodyReader } from './bodies/body-reader.ts'
 import { type CorsPolicy, varyHeader } from './headers/cors.ts'
@@ -47,12 +48,13 @@ export async function addRoutes(
   const { authorize, readBody, respondToListing } = parts
   const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
   const pageSettings = pageSettingsOf(settings)
+  const turns = createTurns()
   const readAuthorizedJson = createAuthorizedJsonReader(authorize, readBody)
 
   listMediaRoute(app, { authorize, respondToListing })
   listItemsRoute(app, {
     ...operations,
-    authorize,
+    ...{ authorize, turns },
     urlSettings: pageSettings,
     epoch: catalog.epoch,
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept', 'Accept-Encoding'),
@@ -86,12 +88,12 @@ export async function addRoutes(
     editMediaRoute(scope, { ...operations, readAuthorizedJson, urlSettings: pageSettings }),
   )
   await app.register((scope) =>
-    trashRoutes(scope, { ...operations, authorize, readAuthorizedJson, urlSettings: pageSettings }),
+    trashRoutes(scope, { ...operations, authorize, turns, readAuthorizedJson, urlSettings: pageSettings }),
   )
   removeMediaRoute(app, { ...operations, authorize, metrics })
   const linkParts = {
     ...operations,
-    ...{ readAuthorizedJson, catalog },
+    ...{ readAuthorizedJson, catalog, turns },
     limits: {
       maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
       variantNames: settings.variants.map(({ name }) => name),

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -9,6 +8,7 @@ import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import { type ListedUrls, readListedUrls, signsUrls } from '../../core/listed-urls.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { LinkSigner } from '../../core/signed-url.ts'
+import type { Turns } from '../../core/turns.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { ListItems } from '../../media/items/list-items.ts'
 import { weightOf } from '../headers/accept.ts'
@@ -19,7 +19,7 @@ import { ItemListQuery } from '../openapi/request-schemas.ts'
 import { otherMedia, sampleMedia } from '../openapi/samples.ts'
 import { ItemList, MediaObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
-import { streamItems } from './stream-items.ts'
+import { createItemStreams } from './stream-items.ts'
 
 /** Part of every entity tag. Increase it when the format of media objects or lists changes. */
 const formatVersion = 2
@@ -43,12 +43,14 @@ export function listItemsRoute(
     readonly authorize: Authorizer
     readonly listItems: ListItems
     readonly signLinks: SignLinks
+    readonly turns: Turns
     readonly urlSettings: UrlSettings
     readonly epoch: string
     readonly vary: string
   },
 ): void {
-  const { authorize, listItems, signLinks, urlSettings, epoch, vary } = parts
+  const { authorize, listItems, signLinks, turns, urlSettings, epoch, vary } = parts
+  const sendStream = createItemStreams({ listItems, turns })
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const settings = { ...urlSettings, tools: [...(urlSettings.tools ?? [])].toSorted() }
 
@@ -68,29 +70,25 @@ export function listItemsRoute(
   const signerOf = async (grant: Grant, urls: ListedUrls | null) =>
     signsUrls(grant, urls) ? await signLinks(null) : null
 
-  /** Sends the whole list as lines. Reads only as much as the client receives. */
-  async function sendLines(
+  /** Sends the rest of the list as lines. */
+  const sendLines = (
     reply: FastifyReply,
-    bucketId: BucketId,
+    { tokenId, bucketId }: Grant,
     query: ItemsQuery,
     urls: ListedUrls | null,
-  ): Promise<FastifyReply> {
-    const { request } = reply
-    const batches = streamItems(listItems, bucketId, query)
-    // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
-    const first = await batches.next()
-    async function* lines() {
-      for (let batch = first; !batch.done; batch = await batches.next()) {
-        // Checked again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
-        const grant = await authorize(request, 'media:read', { isCounted: true })
-        yield describe(batch.value, await signerOf(grant, urls))
+  ) =>
+    sendStream(reply.type(lineType).headers(cacheControl), {
+      tokenId,
+      bucketId,
+      query,
+      async format(items) {
+        // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
+        const grant = await authorize(reply.request, 'media:read', { isCounted: true })
+        return describe(items, await signerOf(grant, urls))
           .map((media) => `${JSON.stringify(media)}\n`)
           .join('')
-      }
-    }
-    reply.type(lineType).headers(cacheControl)
-    return reply.send(request.method === 'HEAD' ? undefined : Readable.from(lines(), { objectMode: false }))
-  }
+      },
+    })
 
   app.route<{ Querystring: Readonly<Record<string, unknown>> }>({
     method: ['GET', 'HEAD'],
@@ -101,7 +99,7 @@ export function listItemsRoute(
       const { bucketId, revision: current } = grant
       const query = parseItemsQuery(request.query)
       const urls = readListedUrls(request.query)
-      if (prefersLines(request.headers.accept)) return sendLines(reply, bucketId, query, urls)
+      if (prefersLines(request.headers.accept)) return await sendLines(reply, grant, query, urls)
       const signer = await signerOf(grant, urls)
       const ifNoneMatch = request.headers['if-none-match'] ?? ''
       const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
@@ -116,6 +114,7 @@ export function listItemsRoute(
         if (matched !== undefined) return notModified(matched)
       }
 
+      await turns.next(grant.tokenId)
       const { revision, items, next } = await listItems(bucketId, query)
       const list = { data: describe(items, signer), next_cursor: next }
       const body = Buffer.from(reply.serialize(list).toString())
@@ -178,7 +177,7 @@ With \`Accept: application/x-ndjson\` one response contains all remaining items,
       headers: ['ETag', 'Cache-Control', 'Vary'],
     },
   },
-  problems: ['parameter-malformed', 'cursor-malformed'],
+  problems: ['parameter-malformed', 'cursor-malformed', 'streams-too-many'],
   head: true,
   curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/items?order=newest&limit=200'`,
 }

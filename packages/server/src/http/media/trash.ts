@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { TrashedItem } from '../../catalog/records.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import { parseTrashQuery } from '../../core/trash-query.ts'
+import type { Turns } from '../../core/turns.ts'
 import type { MediaRemover } from '../../media/deletion/remove-media.ts'
 import type { TrashOperations } from '../../media/deletion/trash.ts'
 import { describeMedia } from '../../media/describe-media.ts'
@@ -15,6 +16,7 @@ import { listDescription, purgeDescription, restoreDescription } from './trash-d
 
 interface Parts extends TrashOperations {
   readonly authorize: Authorizer
+  readonly turns: Turns
   readonly readAuthorizedJson: AuthorizedJsonReader
   readonly purgeMedia: MediaRemover['purge']
   readonly urlSettings: UrlSettings
@@ -24,8 +26,16 @@ const noStore = { 'cache-control': 'no-store' }
 
 /** `GET` and `DELETE /api/trash`, `POST /api/trash/restore` (docs/interface.md, Trash). */
 export async function trashRoutes(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readAuthorizedJson, listTrash, restoreMedia, emptyTrash, purgeMedia, urlSettings } =
-    parts
+  const {
+    authorize,
+    turns,
+    readAuthorizedJson,
+    listTrash,
+    restoreMedia,
+    emptyTrash,
+    purgeMedia,
+    urlSettings,
+  } = parts
   leaveBodiesUnread(app)
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
@@ -40,6 +50,7 @@ export async function trashRoutes(app: FastifyInstance, parts: Parts): Promise<v
     async (request, reply) => {
       const grant = await authorize(request, 'media:delete')
       const { after, limit } = parseTrashQuery(request.query)
+      await turns.next(grant.tokenId)
       const { items, next } = await listTrash(grant.bucketId, after, limit)
       return reply.headers(noStore).send({ data: items.map(describe), next_cursor: next })
     },

@@ -43,7 +43,7 @@ export function problemResponse(
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...(hasChallenge(fault.code) ? { 'www-authenticate': challenge(fault) } : {}),
-    ...(status === 503 ? { 'retry-after': '2' } : {}),
+    ...(status === 503 || status === 429 ? { 'retry-after': '2' } : {}),
     ...(fault instanceof RateLimitFault || fault instanceof RangeFault ? fault.headers : {}),
   }
   return { status, headers, body }

@@ -76,4 +76,11 @@ export const tokenProblems = {
       'A rate limit was exceeded: that of the token, of the client’s address, or of invalid tokens from that address. `RateLimit-Policy` names the limit.',
     cure: 'Wait for the seconds in `Retry-After`, then repeat the request. Operators set the limits with `MEDIABUCKET_TOKEN_RATE`, `MEDIABUCKET_ADDRESS_RATE` and `MEDIABUCKET_AUTH_FAILURE_RATE`.',
   },
+  'streams-too-many': {
+    status: 429,
+    title: 'Too many streams of items',
+    cause:
+      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended. The service sends each only as fast as its client reads.',
+    cure: 'Read the streams to their end or close their connections, and repeat the request after the seconds in `Retry-After`.',
+  },
 } satisfies ProblemKinds

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BucketId, Item } from '../../../src/catalog/records.ts'
-import { streamItems } from '../../../src/http/items/stream-items.ts'
+import { readBatch } from '../../../src/http/items/stream-items.ts'
 import { newItem } from '../../catalog/samples.ts'
 
 const item = (expiresAt: number | null): Item => ({
@@ -24,8 +24,8 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
     limit: 50,
     after: null,
   } as const
-  const batches = streamItems(async () => pages.shift() ?? expect.unreachable(), 1 as BucketId, query)
-  const seen: (readonly Item[])[] = []
-  for await (const batch of batches) seen.push(batch)
-  expect(seen).toEqual([[lasting], [later]])
+  const read = (after: string | null) =>
+    readBatch(async () => pages.shift() ?? expect.unreachable(), { bucketId: 1 as BucketId, query }, after)
+  expect(await read(null)).toEqual({ items: [lasting], next: 'after' })
+  expect(await read('after')).toEqual({ items: [later], next: null })
 })
