@@ -14,7 +14,8 @@ interface Event {
   readonly metadata: { readonly event_code: string; readonly correlation_uid?: string; readonly uid: string }
   readonly actor: { readonly user?: Readonly<Record<string, unknown>>; readonly app_name?: string }
   readonly src_endpoint: { readonly ip?: string }
-  readonly file?: { readonly uid: string; readonly name: string; readonly parent_folder: string }
+  readonly unmapped: { readonly detail?: unknown }
+  readonly file?: { readonly uid?: string; readonly name: string; readonly parent_folder: string }
   readonly entity?: { readonly uid?: string; readonly name?: string }
 }
 
@@ -106,7 +107,7 @@ test('Y1, Y2 every kind of change has one event, with the id of the request in t
   const events = await audit('--bucket', 'kinds')
   const subjects = events.map(({ metadata, file, entity }) => [
     metadata.event_code,
-    file?.uid ?? entity?.uid ?? entity?.name,
+    file?.uid ?? file?.name ?? entity?.uid ?? entity?.name,
   ])
   const ofForm = data.map(({ id }: { id: string }) => ['upload', id])
   expect(subjects).toEqual([
@@ -118,8 +119,7 @@ test('Y1, Y2 every kind of change has one event, with the id of the request in t
     ['upload', resumable],
     ['edit', raw],
     ['link', raw],
-    ['link', raw],
-    ['link', once],
+    ['link', '2 items'],
     ['trash', raw],
     ['restore', raw],
     ['trash', raw],
@@ -130,6 +130,14 @@ test('Y1, Y2 every kind of change has one event, with the id of the request in t
     ['token-rotate', next.id],
     ['token-revoke', granted.id],
   ])
+  const linked = events.filter(({ file }) => file?.name === '2 items')
+  expect(linked.map(({ unmapped }) => unmapped.detail)).toEqual([
+    expect.objectContaining({ items: [raw, once], download: false }),
+  ])
+  expect(await audit('--item', once, '--action', 'link')).toEqual(linked)
+  expect((await audit('--item', raw)).filter(({ metadata }) => metadata.event_code === 'link')).toHaveLength(
+    2,
+  )
   const [, issued, first] = events
   expect(first?.src_endpoint.ip).toBe('2001:db8::7')
   expect(first?.file).toMatchObject({ name: '=1+1.txt', parent_folder: 'kinds' })

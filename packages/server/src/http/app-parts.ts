@@ -17,6 +17,7 @@ import type { EditMedia } from '../media/edit-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { OpenVariant } from '../media/pictures/open-variant.ts'
+import type { RecordLinks } from '../media/record-links.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import type { StoreSmallFile } from '../media/store-small-file.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
@@ -48,6 +49,8 @@ export interface Operations extends TrashOperations {
   readonly findByName: (name: string) => Promise<Media | null>
   readonly verifyLink: VerifyLink
   readonly signLinks: SignLinks
+  /** Null if the audit log is off. */
+  readonly recordLinks: RecordLinks | null
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: CachedBytesOperations['openVariant']
   readonly cachedBytes: CachedBytesOperations['cachedBytes']

@@ -1,21 +1,73 @@
+import type { AuditEvent } from '../catalog/audit-log/events.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Media } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
+import { Fault } from '../core/fault.ts'
+
+/** What an event has of an item. */
+type LinkedItem = Pick<Media, 'id' | 'bucketId' | 'filename' | 'size'>
+
+/** What the links of a request are for. `expires` is in seconds since 1970. */
+interface CreatedLinks {
+  readonly expires: number
+  readonly variant: string | null
+  readonly isDownload: boolean
+}
 
 /**
- * Records links of items that have a lifetime of their own (docs/interface.md Y1), if the audit log is on. `expires` is in seconds since
- * 1970.
+ * Records the links of a request that have a lifetime of their own, as one event (docs/interface.md Y1). Throws Fault `storage-full` if the
+ * disk of the catalog has no space for events: unlike downloads, links are not created without them.
  */
-export async function recordLinks(
-  catalog: Pick<Catalog, 'recordEvents'>,
+export type RecordLinks = (by: Actor, items: readonly LinkedItem[], links: CreatedLinks) => Promise<void>
+
+export const recordLinksOperation =
+  (parts: {
+    readonly catalog: Pick<Catalog, 'recordEvents'>
+    /** Whether the disk of the catalog has space for events that clients can cause in any number. */
+    readonly hasRoom: () => boolean
+  }): RecordLinks =>
+  async (by, items, links) => {
+    const [first] = items
+    if (first === undefined) return
+    if (!parts.hasRoom())
+      throw new Fault(
+        'storage-full',
+        'The disk has too little free space for the event of these links in the audit log.',
+      )
+    await parts.catalog.recordEvents([
+      items.length === 1 ? linkEvent(by, first, links) : linksEvent(by, first, items, links),
+    ])
+  }
+
+const linkEvent = (
   by: Actor,
-  items: readonly Media[],
-  { expires, variant, isDownload }: { expires: number; variant: string | null; isDownload: boolean },
-): Promise<void> {
-  const detail = { expires_at: new Date(expires * 1000).toISOString(), variant, download: isDownload }
-  await catalog.recordEvents(
-    items.map(({ id: target, bucketId, filename: name, size }) => {
-      return { action: 'link', by, bucketId, target, name, size, detail }
-    }),
-  )
-}
+  { bucketId, id, filename, size }: LinkedItem,
+  links: CreatedLinks,
+): AuditEvent => ({
+  action: 'link',
+  by,
+  bucketId,
+  target: id,
+  name: filename,
+  size,
+  detail: detailOf(links),
+})
+
+const linksEvent = (
+  by: Actor,
+  { bucketId }: LinkedItem,
+  items: readonly LinkedItem[],
+  links: CreatedLinks,
+): AuditEvent => ({
+  action: 'link',
+  by,
+  bucketId,
+  target: null,
+  detail: { ...detailOf(links), items: items.map(({ id }) => id) },
+})
+
+const detailOf = ({ expires, variant, isDownload }: CreatedLinks) => ({
+  expires_at: new Date(expires * 1000).toISOString(),
+  variant,
+  download: isDownload,
+})

@@ -17,6 +17,8 @@ import { listMediaOperation } from '../media/listing/list-media.ts'
 import { createPageLinkCache } from '../media/listing/page-link-cache.ts'
 import type { OpenBytes } from '../media/open-bytes.ts'
 import type { Variants } from '../media/pictures/open-variant.ts'
+import { recordLinksOperation } from '../media/record-links.ts'
+import { hasRoomForEvents } from '../media/space/event-room.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import {
   appendUploadWithSpaceCheck,
@@ -87,6 +89,10 @@ export function createOperations(
     findByName: findByNameOperation({ catalog }),
     verifyLink: verifyLinkOperation({ catalog, now: Date.now }),
     signLinks: signLinksOperation({ catalog, urlSettings: pageSettingsOf(settings), now: Date.now }),
+    recordLinks:
+      config.audit === 'off'
+        ? null
+        : recordLinksOperation({ catalog, hasRoom: () => hasRoomForEvents(space.read()) }),
     ...cachedBytesOperations({
       ...parts,
       cache,

@@ -1,5 +1,5 @@
 import { createDownloadLog, type DownloadLog } from '../media/download-log.ts'
-import { hasRoomForDownloads } from '../media/space/download-room.ts'
+import { hasRoomForEvents } from '../media/space/event-room.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
@@ -17,7 +17,7 @@ export function startDownloadLog(
   const downloads = createDownloadLog({
     catalog,
     now: Date.now,
-    hasRoom: () => hasRoomForDownloads(space.read()),
+    hasRoom: () => hasRoomForEvents(space.read()),
     onLoss(count) {
       metrics.lostDownloadEvents.inc(count)
       if (mayLogLoss())

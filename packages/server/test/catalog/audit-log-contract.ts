@@ -239,6 +239,31 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(await timesOf({ target: item.id, tokenId: client.tokenId })).toEqual(times)
     })
 
+    test('Y5 links of several items are one event, which is selected by each of them', async () => {
+      const { catalog, events, bucketId } = await opened()
+      const [one, two, three] = newItems(3)
+      const ids = [one, two].map((item) => item?.id ?? '')
+      const link = { action: 'link', by: client, bucketId } as const
+      const now = Date.now()
+      await catalog.recordEvents([
+        { ...link, target: ids[0] ?? '', detail: { download: true }, time: now - 4_000 },
+        { ...link, target: null, detail: { items: ids }, time: now - 3_000 },
+        // More than a batch.
+        ...Array.from({ length: 600 }, (_, index) => ({
+          ...link,
+          target: ids[1] ?? '',
+          time: now - 2_000 + index,
+        })),
+      ])
+      const count = async (filter: Partial<EventFilter>) => (await events(filter)).length
+      expect(await count({ action: 'link' })).toBe(602)
+      expect((await events({ target: ids[0] ?? '' })).map(({ target }) => target)).toEqual([ids[0], null])
+      expect(await count({ target: ids[1] ?? '' })).toBe(601)
+      expect(await count({ target: ids[1] ?? '', since: now - 2_500, tokenId: client.tokenId })).toBe(600)
+      expect(await count({ target: three?.id ?? '' })).toBe(0)
+      expect(await count({ target: ids[1] ?? '', buckets: [] })).toBe(0)
+    })
+
     test('Y3 without an actor nothing is recorded', async () => {
       const { catalog, events, bucketId } = await opened(null)
       await catalog.addMedia(bucketId, inBlobStore(newItems(2)), client)

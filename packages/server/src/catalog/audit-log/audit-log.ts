@@ -27,6 +27,7 @@ export interface EventFilter {
   readonly until: number | null
   /** Buckets, also deleted ones. */
   readonly buckets: readonly BucketId[] | null
+  /** The id of an item or a token. Links of several items are selected by each of them. */
   readonly target: string | null
   /** The token that the client used. */
   readonly tokenId: string | null
@@ -43,6 +44,9 @@ export interface AuditLog {
   bucketNames(): Promise<ReadonlyMap<BucketId, string>>
   close(): Promise<void>
 }
+
+/** The links of several items, which are one event: a condition whose only value is the id of an item. */
+export const linksOfItem = `action = ${auditActions.link} AND action > 1 AND target IS NULL AND detail LIKE '%"' || ? || '"%'`
 
 /** Events in a batch. */
 export const batchLength = 500

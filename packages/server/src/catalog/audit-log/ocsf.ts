@@ -40,7 +40,7 @@ const classes = {
 
 /** The event as an object of the Open Cybersecurity Schema Framework (docs/interface.md Y6). `bucket` is the name of its bucket. */
 export function toOcsf(event: RecordedEvent, bucket: string | null): object {
-  const { action, by, time, uid, target, name, size, detail } = event
+  const { action, by, time, uid, target, name, detail } = event
   const [classUid, activityId, activityName] = activities[action]
   return {
     class_uid: classUid,
@@ -63,7 +63,7 @@ export function toOcsf(event: RecordedEvent, bucket: string | null): object {
     actor: actorOf(by),
     src_endpoint: by.address === null ? { name: 'mediabucket' } : { ip: by.address },
     ...(classUid === 6006
-      ? { file: fileOf(target ?? '', name, size, bucket) }
+      ? { file: fileOf(event, bucket) }
       : { entity: { type: entityTypeOf(action), ...entityNames(target, name), data: detail } }),
     unmapped: { action, ...(bucket !== null && { bucket }), ...(classUid === 6006 && { detail }) },
   }
@@ -87,11 +87,15 @@ function actorOf({ kind, tokenId, subject }: Actor): object {
   }
 }
 
-const fileOf = (uid: string, name: string | null, size: number | null, bucket: string | null): object => ({
-  name: name ?? uid,
-  type_id: 1,
-  type: 'Regular File',
-  uid,
+/** Links of several items are one event; `detail.items` has the ids. */
+const fileOf = ({ target, name, size, detail }: RecordedEvent, bucket: string | null): object => ({
+  ...(target === null
+    ? {
+        name: `${Array.isArray(detail['items']) ? detail['items'].length : 0} items`,
+        type_id: 99,
+        type: 'Other',
+      }
+    : { name: name ?? target, type_id: 1, type: 'Regular File', uid: target }),
   ...(size !== null && { size }),
   ...(bucket !== null && { parent_folder: bucket }),
 })

@@ -6,6 +6,7 @@ import {
   type EventFilter,
   followInterval,
   isOver,
+  linksOfItem,
   type RecordedEvent,
   readBucketNames,
   readEvent,
@@ -90,7 +91,7 @@ export async function openPostgresAuditLog(url: string): Promise<AuditLog> {
 
 function conditionsOf({ since, until, buckets, target, tokenId, action }: EventFilter): Condition[] {
   const conditions: Condition[] = []
-  if (target !== null) conditions.push(['target = ?', target])
+  if (target !== null) conditions.push([`(target = ? OR (${linksOfItem}))`, target, target])
   if (tokenId !== null) conditions.push(['event.token_id = ?', tokenId])
   // The index has only these actions, and is used only if this is evident.
   if (action !== null)

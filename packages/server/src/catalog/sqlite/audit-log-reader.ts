@@ -7,6 +7,7 @@ import {
   type EventFilter,
   followInterval,
   isOver,
+  linksOfItem,
   type RecordedEvent,
   readBucketNames,
   readEvent,
@@ -69,7 +70,6 @@ function prepareSelection(
   { since, until, buckets, target, tokenId, action }: EventFilter,
 ): { readonly statement: StatementSync; readonly values: SQLInputValue[] } {
   const conditions: [string, ...SQLInputValue[]][] = []
-  if (target !== null) conditions.push(['target = ?', target])
   if (tokenId !== null) conditions.push(['event.token_id = ?', tokenId])
   // The index has only these actions, and is used only if this is evident.
   if (action !== null)
@@ -81,19 +81,27 @@ function prepareSelection(
   if (until !== null)
     conditions.push(['time < ? AND event.id < ?', until, (until + longestStep) * numbersPerMillisecond])
   const index =
-    target !== null
-      ? 'INDEXED BY audit_by_target'
-      : tokenId !== null
-        ? 'INDEXED BY audit_by_token'
-        : action !== null && action !== 'upload'
-          ? 'INDEXED BY audit_by_action'
-          : buckets?.length
-            ? 'INDEXED BY audit_by_bucket'
-            : 'NOT INDEXED'
-  const where = ['event.id > ?', ...conditions.map(([condition]) => condition)].join(' AND ')
+    tokenId !== null
+      ? 'INDEXED BY audit_by_token'
+      : action !== null && action !== 'upload'
+        ? 'INDEXED BY audit_by_action'
+        : buckets?.length
+          ? 'INDEXED BY audit_by_bucket'
+          : 'NOT INDEXED'
+  // ?1 is the number after which the selection continues, ?2 the target if there is one. Both searches use the same values.
+  let count = target === null ? 1 : 2
+  const numbered = conditions.map(([condition]) => condition.replaceAll('?', () => `?${++count}`))
+  const where = ['event.id > ?1', ...numbered].join(' AND ')
+  const select = (from: string, more = '') =>
+    `SELECT ${recordedColumns}, event.id FROM audit_events AS event ${from} WHERE ${more}${where}`
+  // Two searches, because a statement uses one index for a table.
+  const selection =
+    target === null
+      ? select(index)
+      : `${select('INDEXED BY audit_by_target', 'target = ?2 AND ')}
+        UNION ALL ${select('INDEXED BY audit_by_action', `${linksOfItem.replace('?', '?2')} AND `)}`
   return {
-    statement: db.prepare(`SELECT ${recordedColumns}, event.id FROM audit_events AS event ${index}
-      WHERE ${where} ORDER BY event.id LIMIT ${batchLength}`),
-    values: conditions.flatMap(([, ...values]) => values),
+    statement: db.prepare(`${selection} ORDER BY ${recordedColumnCount + 1} LIMIT ${batchLength}`),
+    values: [...(target === null ? [] : [target]), ...conditions.flatMap(([, ...values]) => values)],
   }
 }

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { SignLinks } from '../../access/sign-links.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
+import type { Turns } from '../../core/turns.ts'
 import { findMedia } from '../../media/find-media.ts'
-import { recordLinks } from '../../media/record-links.ts'
+import type { RecordLinks } from '../../media/record-links.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -14,14 +15,17 @@ import { type LinkLimits, linkMembers, readLinkRequest } from './link-body.ts'
 
 export interface LinkParts {
   readonly readAuthorizedJson: AuthorizedJsonReader
-  readonly catalog: Pick<Catalog, 'media' | 'recordEvents'>
+  readonly catalog: Pick<Catalog, 'media'>
   readonly signLinks: SignLinks
+  /** Null if the audit log is off. */
+  readonly recordLinks: RecordLinks | null
+  readonly turns: Turns
   readonly limits: LinkLimits
 }
 
 /** `POST /api/media/{id}/links` (docs/interface.md H7). */
 export async function createLinkRoute(app: FastifyInstance, parts: LinkParts): Promise<void> {
-  const { readAuthorizedJson, catalog, signLinks, limits } = parts
+  const { readAuthorizedJson, catalog, signLinks, recordLinks, limits } = parts
   leaveBodiesUnread(app)
   app.post<{ Params: MediaParams }>(
     '/api/media/:id/links',
@@ -32,7 +36,7 @@ export async function createLinkRoute(app: FastifyInstance, parts: LinkParts): P
       const { lifetime, ...options } = readLinkRequest(body, limits)
       const media = await findMedia(catalog, bucketId, request.params.id)
       const { sign, expires } = await signLinks(lifetime)
-      if (lifetime !== null) await recordLinks(catalog, actor, [media], { ...options, expires })
+      if (lifetime !== null) await recordLinks?.(actor, [media], { ...options, expires })
       const link = { url: sign(media, options), expires_at: new Date(expires * 1000).toISOString() }
       return reply.code(201).header('cache-control', 'no-store').send(link)
     },

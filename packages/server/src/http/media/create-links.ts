@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Media } from '../../catalog/records.ts'
 import { isMediaId } from '../../core/media-id.ts'
-import { recordLinks } from '../../media/record-links.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -14,18 +13,19 @@ import { linkMembers, readLinkRequest } from './link-body.ts'
 
 /** `POST /api/links` (docs/interface.md H7). */
 export async function createLinksRoute(app: FastifyInstance, parts: LinkParts): Promise<void> {
-  const { readAuthorizedJson, catalog, signLinks, limits } = parts
+  const { readAuthorizedJson, catalog, signLinks, recordLinks, turns, limits } = parts
   leaveBodiesUnread(app)
   app.post('/api/links', routeOptions(description), async (request, reply) => {
     const { caller, body } = await readAuthorizedJson(request, 'media:read', ['ids', ...linkMembers])
-    const { bucketId, actor } = caller
+    const { tokenId, bucketId, actor } = caller
     const { lifetime, ...options } = readLinkRequest(body, limits)
     const ids = [...new Set(readIds(body['ids']))]
+    await turns.next(tokenId)
     const found = await Promise.all(ids.map((id) => (isMediaId(id) ? catalog.media(id) : null)))
     const isOwn = (media: Media | null | undefined): media is Media => media?.bucketId === bucketId
     const items = found.filter(isOwn)
     const { sign, expires } = await signLinks(lifetime)
-    if (lifetime !== null) await recordLinks(catalog, actor, items, { ...options, expires })
+    if (lifetime !== null) await recordLinks?.(actor, items, { ...options, expires })
     return reply.header('cache-control', 'no-store').send({
       links: items.map((media) => ({ id: media.id, url: sign(media, options) })),
       missing: ids.filter((_, index) => !isOwn(found[index])),
