@@ -56,6 +56,30 @@ test.each([
   expect(server.stderr()).not.toContain('secret')
 })
 
+test.each([
+  ['closes its connection', 'Content-Length: 100000', ''],
+  ['sends a malformed rest', 'Transfer-Encoding: chunked', 'no chunk'],
+])('O3 a client that %s after a refusal leaves one line, and gets one response', async (_, framing, rest) => {
+  const before = server.log().length
+  using connection = await openConnection(server.url)
+  const start = framing.startsWith('C') ? 'x' : '1\r\nx\r\n'
+  connection.send(
+    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n${framing}\r\n\r\n${start}`,
+  )
+  await until('the refusal', () => connection.received().includes('token-malformed'))
+  connection.send(`${rest}\r\n`)
+  connection.end()
+  await connection.closed
+  expect(connection.received().match(/^HTTP/gm)).toHaveLength(1)
+  await fetch(`${server.url}/after-${rest.length}`)
+  await lineOf(`/after-${rest.length}`)
+  const lines = server.log().slice(before)
+  expect(lines.map(({ msg, status }) => [msg, status])).toEqual([
+    ['completed', 401],
+    ['completed', 404],
+  ])
+})
+
 test('O3 requests on one connection have different ids', async () => {
   const raw =
     'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'

@@ -54,11 +54,19 @@ function lingerOnClose(request: IncomingMessage): void {
     request.complete ? Socket.prototype.destroySoon.call(socket) : void socket.end()
 }
 
+/** The connections of which the rest of a body is discarded. */
+const discarding = new WeakSet<Socket>()
+
+/** Whether the connection had its response, and the rest of the request's body is discarded. */
+export const isDiscarding = (socket: Socket): boolean => discarding.has(socket)
+
 function discardRest(request: IncomingMessage): void {
   const { socket } = request
+  discarding.add(socket)
   const timer = setTimeout(() => socket.destroy(), discardTimeout)
   request.once('close', () => clearTimeout(timer))
   request.once('end', () => {
+    discarding.delete(socket)
     clearTimeout(timer)
     if (socket.writableEnded) socket.destroy()
   })

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
+import { isDiscarding } from '../bodies/unread-bodies.ts'
 import { type CodeAndDetail, incompleteBody } from '../problems/report-fault.ts'
 import { currentResponse, isParserPause } from './pipelining.ts'
 import { supportedVersions } from './require-http1.ts'
@@ -37,6 +38,11 @@ export function createClientErrorHandler(parts: {
 
   return (error: Error & { code?: string }, socket: Socket) => {
     if (isParserPause(error)) return
+    // The request has its response and its line in the log. Most clients close the connection instead of sending the rest of the body.
+    if (isDiscarding(socket)) {
+      socket.destroy()
+      return
+    }
     const response = currentResponse(socket)
     if (response?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
       closeAfter(response, socket)
