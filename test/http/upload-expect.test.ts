@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bucketWith } from '../harness/bucket.ts'
 import { type Connection, openConnection } from '../harness/connection.ts'
 import { formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -71,6 +72,30 @@ describe('U11 a refusal comes before the body', () => {
     await connection.closed
     expect(statuses(connection)).toEqual([401])
   })
+})
+
+test('U11, Q2, S4 a form of which no reading fits is refused before its body', async () => {
+  await using large = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '1000TB', MEDIABUCKET_MAX_PARTS: '2' })
+  const small = await bucketWith(large, '--max-bytes', '5MB')
+  async function send(length: number, authorization: string) {
+    const connection = await openConnection(large.url)
+    connection.send(head({ length, line: `Content-Type: ${formType}`, token: authorization.slice(7) }))
+    return connection
+  }
+  const terabyte = 1_000_000_000_000
+  const refused: [number, string, number, string][] = [
+    [2_001 * terabyte, `Bearer ${large.token}`, 413, 'file-too-large'],
+    [1_999 * terabyte, `Bearer ${large.token}`, 507, 'storage-full'],
+    [10_000_000, small.authorization, 507, 'quota-exceeded'],
+  ]
+  for (const [length, authorization, status, code] of refused) {
+    using connection = await send(length, authorization)
+    await connection.closed
+    await expectProblem(responseOf(parseResponse(connection.received())), status, code)
+  }
+  // Two fields of 1 MB fit.
+  using connection = await send(2_000_000, small.authorization)
+  await untilStatuses(connection, 100)
 })
 
 describe('U11 an accepted upload gets 100 Continue', () => {

@@ -165,6 +165,8 @@ describe('U10 a malformed form is refused with 400, and nothing of it is stored'
     ['a line that is no header', 'form-malformed', headed(`${disposition}\r\nwhatever`), undefined],
     ['a bare LF in a filename', 'form-malformed', headed(disposition.replace('a.txt', 'a\nb')), undefined],
     ['an endless head', 'form-malformed', headed(`${disposition}\r\nX: ${'x'.repeat(200_000)}`), undefined],
+    ['an endless preamble', 'form-malformed', `${'x'.repeat(20_000)}\r\n${whole}`, undefined],
+    ['an endless epilogue', 'form-malformed', `${whole}${'x'.repeat(20_000)}`, undefined],
     ['an open quote', 'form-malformed', headed(disposition.slice(0, -1)), undefined],
     [
       'a boundary that goes on',

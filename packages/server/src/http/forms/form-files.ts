@@ -5,7 +5,7 @@ import type { IncomingFile, IncomingFiles } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { parseBoundary } from './boundary.ts'
 import { readFileHeaders } from './part-headers.ts'
-import { type Part, readParts } from './read-parts.ts'
+import { maxPartOverhead, type Part, readParts } from './read-parts.ts'
 
 /**
  * Yields the file parts of a form as they arrive, those that arrive together as one group, and skips its fields (docs/interface.md U1). Throws before the body is
@@ -66,6 +66,14 @@ async function bodyUnlessEmpty(body: Part['body']): Promise<Part['body'] | null>
 
 /** The largest size of a field. Bytes. */
 const maxFieldSize = 1_000_000
+
+/** The length of the largest form. Bytes. */
+export const maxFormLength = (maxParts: number, maxFileSize: number): number =>
+  maxParts * (Math.max(maxFileSize, maxFieldSize) + maxPartOverhead) + maxPartOverhead
+
+/** The size that the files of a form of this length have at least: all other parts are fields, as large as they may be. Bytes. */
+export const minFileBytes = (formLength: number, maxParts: number): number =>
+  Math.max(0, formLength - maxParts * (maxFieldSize + maxPartOverhead) - maxPartOverhead)
 
 async function skipField(field: Part['body']): Promise<void> {
   let size = 0

@@ -10,8 +10,11 @@ export interface Part {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
 }
 
-/** The limit for the headers of a part, and for the rest of a boundary line. Bytes. */
+/** The limit for the headers of a part, for the rest of a boundary line, and for the text before and after all parts. Bytes. */
 const maxHeaderSize = 16_384
+
+/** The most that a form adds to the bodies of its parts, for each part and around them. Bytes. */
+export const maxPartOverhead: number = 2 * maxHeaderSize + 256
 
 /**
  * Yields the parts of a multipart body (RFC 2046, section 5.1.1) as they arrive: together those that have arrived completely, and each
@@ -132,9 +135,13 @@ const partHeader = 'content-disposition'
  */
 async function skipToDelimiter(input: FormInput): Promise<boolean> {
   const source = input.readToDelimiter()
+  let length = 0
   for (let tail = ''; ; ) {
     const { done, value } = await source.next()
     if (done) return value
+    length += value.length
+    if (length > maxHeaderSize)
+      throw malformedForm('the text before the first boundary or after the last one is too long')
     const text = tail + value.toString('latin1').toLowerCase()
     if (text.includes(partHeader))
       throw malformedForm('there is a part before the first boundary or after the last one')

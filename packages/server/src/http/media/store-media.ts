@@ -11,7 +11,7 @@ import type { StoreMedia } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { isMultipartForm } from '../forms/boundary.ts'
-import { readFormFiles } from '../forms/form-files.ts'
+import { maxFormLength, minFileBytes, readFormFiles } from '../forms/form-files.ts'
 import { readRawFile } from '../forms/raw-file.ts'
 import { parseIdempotencyKey } from '../headers/idempotency-key.ts'
 import { itemExpiryOf } from '../headers/item-expiry.ts'
@@ -34,9 +34,6 @@ interface Parts {
   readonly metrics: Metrics
 }
 
-/** The most that a form adds to a file, for a refusal by the declared length. Bytes per part. */
-const partOverhead = 16_384
-
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
   const { authorize, readBody, storeMedia, urlSettings, maxFileSize, maxParts, metrics } = parts
@@ -57,7 +54,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       const length = request.headers['content-length']
       const declared = Number(length ?? 0)
       const isForm = isMultipartForm(request.headers['content-type'] ?? '')
-      if (declared > (isForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
+      if (declared > (isForm ? maxFormLength(maxParts, maxFileSize) : maxFileSize))
         throw fileTooLarge(maxFileSize)
       const key = requestKey(request.raw, grant)
       const expiresAt = itemExpiryOf(request.raw, grant, key !== null)
@@ -69,7 +66,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         by: grant.actor,
         key,
         expiresAt,
-        declaredBytes: isForm ? 0 : declared,
+        declaredBytes: isForm ? minFileBytes(declared, maxParts) : declared,
         atMost: isForm || length === undefined ? null : declared,
       })
       if (!stored.repeated) {
