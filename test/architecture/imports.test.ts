@@ -97,11 +97,12 @@ test('only engines.ts imports engines', () => {
   expect(named).toEqual([])
 })
 
-test('the environment is read in config/config.ts, and in one file for the commands that talk to a service', () => {
+test('the environment is read in config/config.ts, and in one file for the commands that talk to a service; --env-file adds to it', () => {
   const reads = files.filter((path) => /\bprocess\.env\b/.test(read(path)))
   expect(reads).toEqual([
     'packages/server/src/cli/client/client-settings.ts',
     'packages/server/src/config/config.ts',
+    'packages/server/src/config/env-file.ts',
   ])
 })
 

@@ -75,6 +75,7 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       expect(there.stdout + there.stderr).not.toContain(databasePassword)
       {
         await using onPostgres = await startServer({ ...base, ...postgres }, second)
+        expect(onPostgres.stdout()).toContain(`The catalog is ${withoutPassword(url)}.`)
         const again = await listAll(onPostgres, authorization)
         expect(again).toEqual(listed)
         expect(await brokenItems(onPostgres, again, authorization)).toEqual([])

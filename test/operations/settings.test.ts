@@ -2,6 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { readConfig } from '../../packages/server/src/config/config.ts'
+import { ConfigError } from '../../packages/server/src/config/config-error.ts'
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer } from '../harness/server.ts'
@@ -52,17 +54,59 @@ test('O7 a command refuses invalid settings', async () => {
   })
 })
 
-test('O7 an unknown setting causes a warning that suggests the nearest name; an empty one counts as unset', async () => {
+test('O7 an unknown setting that resembles none causes a warning; an empty one counts as unset', async () => {
   await using server = await startServer({
-    MEDIABUCKET_MAX_FILESIZE: '1MB',
     MEDIABUCKET_OWN_THING: '1',
     MEDIABUCKET_TOKEN: 'x',
     MEDIABUCKET_LINKS: '',
+    MEDIABUCKET_MAX_FILESIZE: '',
   })
-  expect(warnings(server)).toEqual([
-    'MEDIABUCKET_MAX_FILESIZE is not a setting of Mediabucket and is ignored. Did you mean MEDIABUCKET_MAX_FILE_SIZE?',
-    'MEDIABUCKET_OWN_THING is not a setting of Mediabucket and is ignored.',
-  ])
+  expect(warnings(server)).toEqual(['MEDIABUCKET_OWN_THING is not a setting of Mediabucket and is ignored.'])
+})
+
+test.each([
+  ['MEDIABUCKET_DATABASEURL', 'MEDIABUCKET_DATABASE_URL'],
+  ['MEDIABUCKET_DATABASE', 'MEDIABUCKET_DATABASE_URL'],
+  ['MEDIABUCKET_MAX_FILESIZE', 'MEDIABUCKET_MAX_FILE_SIZE'],
+  ['MEDIABUCKET_DAAT', 'MEDIABUCKET_DATA'],
+])('O7 the unknown setting %s stops the start and names %s', (name, known) => {
+  const message = `${name} is not a setting of Mediabucket. Did you mean ${known}?`
+  expect(() => readConfig({ [name]: 'secret' })).toThrow(new ConfigError([message]))
+})
+
+test('O7 the variables that Kubernetes sets for a service, and others of operators, stop no start', () => {
+  const names = [
+    'SERVICE_HOST',
+    'SERVICE_PORT',
+    'SERVICE_PORT_HTTP',
+    'PORT_8080_TCP',
+    'PORT_8080_TCP_ADDR',
+    'VERSION',
+    'IMAGE',
+  ]
+  const env = Object.fromEntries(names.map((name) => [`MEDIABUCKET_${name}`, 'x']))
+  expect(readConfig(env).warnings).toHaveLength(names.length)
+})
+
+test('O7 with --env-file, a command has the settings of the service, and those that are set take precedence', async () => {
+  await using directory = await temporaryDirectory()
+  const file = join(directory.path, 'mediabucket.env')
+  const data = join(directory.path, 'data')
+  await writeFile(file, `# settings\nMEDIABUCKET_DATA="${data}"\nMEDIABUCKET_AUDIT=changes\n`)
+  await runCommand(['--env-file', file, 'token', 'create', '--bucket', 'mine'], {})
+  const { stdout } = await runCommand([`--env-file=${file}`, 'audit', '--csv'], {})
+  expect(stdout).toContain('bucket-create')
+  const other = { MEDIABUCKET_DATA: join(directory.path, 'other') }
+  await expect(runCommand(['--env-file', file, 'audit'], other)).rejects.toMatchObject({
+    stderr: expect.stringContaining('other contains no data'),
+  })
+  for (const [args, stderr] of [
+    [['audit', '--env-file', file], '--env-file FILE must be before the command'],
+    [['--env-file'], '--env-file needs a FILE'],
+  ] as const)
+    await expect(runCommand(args, {})).rejects.toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining(stderr) },
+    })
 })
 
 test('O7, L18 listening on a public address without a base URL causes a warning that shows the start of URLs', async () => {

@@ -52,6 +52,7 @@ terminalTest(
     expect(plain).toContain(' /%1b[31m%0d%0aencoded ')
     expect(plain).not.toMatch(controls)
     expect(plain).not.toMatch(/"level"|secret/)
+    expect(plain).toContain(`The catalog is ${started.data}/catalog.db.`)
     expect(plain).toContain(`Files are stored in ${started.data}`)
     expect(plain.split(started.token).length).toBe(4)
     expect(plain).toContain(`/media/${id}`)

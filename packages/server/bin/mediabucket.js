@@ -15,7 +15,10 @@ process.env.UV_THREADPOOL_SIZE ??= '16'
 // Flags of Node for a service. V8 reads the bound of its young generation when it starts, and without one takes 128 MB
 // for it once thousands of uploads are open. The same process restarts with them; other commands start sooner without.
 const flags = ['--disable-sigusr1', '--max-semi-space-size=16']
-if (process.argv[2] === 'serve') {
+const words = process.argv.slice(
+  process.argv[2] === '--env-file' ? 4 : process.argv[2]?.startsWith('--env-file=') ? 3 : 2,
+)
+if (words[0] === 'serve') {
   const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>
     text.replaceAll('_', '-').replace(/=.*/, ''),
   )

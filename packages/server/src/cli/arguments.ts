@@ -25,6 +25,7 @@ function reasonOf(error: unknown, { options = {} }: ParseArgsConfig): string {
   }
   const [, unknown] = /^Unknown option '([^']*)'/.exec(error.message) ?? []
   if (unknown === undefined) return error.message
+  if (unknown === '--env-file') return '--env-file FILE must be before the command.'
   const names = Object.keys(options).map((name) => `--${name}`)
   const suggestion = names.find((name) => name.startsWith(`${unknown}-`)) ?? nearestName(unknown, names)
   return `there is no option ${unknown}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`}`

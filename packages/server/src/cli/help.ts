@@ -28,7 +28,9 @@ export function help(): string {
   })
   return `mediabucket: a self-hosted media bucket
 
-Usage: mediabucket COMMAND [OPTIONS]
+Usage: mediabucket [--env-file FILE] COMMAND [OPTIONS]
+
+--env-file reads settings from a file of lines NAME=value, such as that of the service. Variables that are set take precedence.
 
 In a clone of the repository, run it as \`npx mediabucket\`; elsewhere as \`npx --prefix CLONE mediabucket\`.
 

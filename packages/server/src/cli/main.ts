@@ -8,12 +8,23 @@ import { exitCodeOf, explainFailure } from './explain-failure.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
-    await dispatch(args)
+    await dispatch(await withoutEnvFile(args))
   } catch (error) {
     const explained = explainFailure(error)
     console.error(printableLines(explained === null ? inspect(error) : `mediabucket: ${explained}`))
     process.exitCode = exitCodeOf(error)
   }
+}
+
+/** Reads the file of `--env-file`, which is before the command, and returns the other arguments. */
+async function withoutEnvFile(args: readonly string[]): Promise<readonly string[]> {
+  const [, joined] = /^--env-file(?:=(.*))?$/s.exec(args[0] ?? '') ?? []
+  if (args[0] !== '--env-file' && joined === undefined) return args
+  const path = joined ?? args[1]
+  if (!path) throw new UsageError('--env-file needs a FILE')
+  const { loadEnvFile } = await import('../config/env-file.ts')
+  loadEnvFile(path)
+  return args.slice(joined === undefined ? 2 : 1)
 }
 
 async function dispatch(args: readonly string[]): Promise<void> {

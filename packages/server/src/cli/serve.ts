@@ -80,7 +80,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
     // On a terminal, the banner contains this.
     if (!isReadable)
       log.info({ url: server.baseUrl, host, port: server.port, data, pid: process.pid }, 'listening')
-    console.log(banner(server, config.data))
+    console.log(banner(server, config))
   },
 }
 

@@ -75,8 +75,14 @@ export interface Config {
   readonly logFormat: 'auto' | 'json' | 'text'
 }
 
-/** Settings of the commands that talk to a service, which `serve` ignores without a warning. */
-const clientSettingNames = new Set(['MEDIABUCKET_URL', 'MEDIABUCKET_TOKEN'])
+const prefix = 'MEDIABUCKET_'
+
+/** With those of the commands that use a service over HTTP, which all others ignore without a warning. */
+const knownNames: ReadonlySet<string> = new Set([
+  ...Object.keys(settings),
+  'MEDIABUCKET_URL',
+  'MEDIABUCKET_TOKEN',
+])
 
 /** Reads the settings from the environment. `warnings` are for the log. Throws ConfigError. */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): {
@@ -156,11 +162,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     faults.push('MEDIABUCKET_SENDFILE is redirect; that needs an S3 store in MEDIABUCKET_BLOBS_URL.')
   if (sendFile?.header === 'x-sendfile' && blobsUrl !== null)
     faults.push('MEDIABUCKET_SENDFILE is x-sendfile; with MEDIABUCKET_BLOBS_URL, no files are on the disk.')
+  const unknown = Object.keys(env).filter(
+    (name) => name.startsWith(prefix) && env[name]?.trim() && !knownNames.has(name),
+  )
+  const misspelled = new Map(unknown.map((name) => [name, similarSetting(name)]))
+  for (const [name, known] of misspelled)
+    if (known !== null) faults.push(`${name} is not a setting of Mediabucket. Did you mean ${known}?`)
   if (faults.length > 0) throw new ConfigError(faults)
 
-  const warnings = Object.keys(env)
-    .filter((name) => name.startsWith('MEDIABUCKET_') && !(name in settings) && !clientSettingNames.has(name))
-    .map((name) => `${name} is not a setting of Mediabucket and is ignored.${suggestion(name)}`)
+  const warnings = unknown.map((name) => `${name} is not a setting of Mediabucket and is ignored.`)
   if (config.baseUrl === null && !isLoopback(config.host)) {
     warnings.push(
       `The service listens on ${config.host}, and URLs in its responses begin with ${defaultBaseUrl(config.host, config.port)}. ` +
@@ -170,11 +180,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   return { config: Object.freeze(config), warnings }
 }
 
-/** Names the most similar setting, because an unknown name is usually a typing error. */
-function suggestion(name: string): string {
-  const short = (full: string) => full.replace('MEDIABUCKET_', '')
-  const nearest = nearestName(short(name), Object.keys(settings).map(short))
-  return nearest === null ? '' : ` Did you mean MEDIABUCKET_${nearest}?`
+/** The setting of which an unknown name is probably a typing error, or of which it is the beginning; null if there is none. */
+function similarSetting(unknown: string): string | null {
+  const name = unknown.slice(prefix.length)
+  const known = [...knownNames].map((full) => full.slice(prefix.length))
+  const longer = known.filter((candidate) => candidate.startsWith(`${name}_`))
+  const [similar = null] = longer.length === 1 ? longer : [nearestName(name, known)]
+  return similar && prefix + similar
 }
 
 const isLoopback = (host: string) =>

@@ -36,6 +36,10 @@ export function parseS3Location(text: string): S3Location | undefined {
   }
 }
 
+/** For people. */
+export const locationText = ({ bucket, prefix, endpoint }: S3Location): string =>
+  `s3://${bucket}/${prefix}${endpoint === null ? '' : ` at ${endpoint}`}`
+
 /** The origin of the URLs of objects. The bucket is in the path if its name contains a dot, because no certificate covers such a host. */
 export function storeOriginOf({ bucket, endpoint, region, pathStyle }: S3Location): string {
   const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`)
