@@ -1,26 +1,26 @@
 import type { BucketId, Grant } from '../catalog/records.ts'
 
-/** Removes the items of a bucket that have expired. Throws Fault `catalog-busy` if there are too many to wait for. */
-export type RemoveExpired = (bucketId: BucketId) => Promise<void>
-
-/**
- * The grant after the items that have expired at `at` were removed, so that no list, total or entity tag includes them (docs/interface.md
- * E2). Null if the token no longer exists.
- */
-export async function withoutExpiredItems(
-  parts: { readonly removeExpired: RemoveExpired; readonly findGrant: () => Promise<Grant | null> },
-  grant: Grant,
-  at: number,
-): Promise<Grant | null> {
-  let current: Grant | null = grant
-  // Work that was shared with an earlier request may have begun before the last item expired.
-  for (let round = 0; round < 2 && current !== null && hasExpiredItems(current, at); round += 1) {
-    await parts.removeExpired(current.bucketId)
-    current = await parts.findGrant()
-  }
-  return current
+/** What a verified token grants. */
+export interface VerifiedGrant extends Grant {
+  /**
+   * Waits for changes of the catalog that precede a request that writes: the removal of expired items, so that their quota is free, and the
+   * row of a new user. The token is then verified again. Requests that only read do not wait. Left out if there are none.
+   */
+  readonly settle?: () => Promise<void>
 }
 
-/** Whether the bucket has items that have expired. */
-const hasExpiredItems = ({ nextExpiry }: Pick<Grant, 'nextExpiry'>, now: number): boolean =>
-  nextExpiry !== null && nextExpiry <= now
+/**
+ * Removes the items of a bucket that have expired, in the background. The returned function waits for that; it throws Fault `catalog-busy` if
+ * it takes long. Does nothing for a while after a failure: the sweep reports it.
+ */
+export type RemoveExpired = (bucketId: BucketId) => () => Promise<void>
+
+/** Starts the removal of the items that have expired at `now`. Reads leave them out until they are removed (docs/interface.md E2). */
+export const removeExpiredOf = (
+  grant: VerifiedGrant,
+  removeExpired: RemoveExpired,
+  now: number,
+): VerifiedGrant =>
+  grant.nextExpiry !== null && grant.nextExpiry <= now
+    ? { ...grant, settle: removeExpired(grant.bucketId) }
+    : grant

@@ -1,6 +1,6 @@
-import type { Grant } from '../catalog/records.ts'
+import type { VerifiedGrant } from './expired-items.ts'
 
-type Verifier = (token: string) => Promise<Grant>
+type Verifier = (token: string) => Promise<VerifiedGrant>
 
 /** Chooses by the form: JWTs have dots, and tokens of this service have none. */
 export const verifyAnyToken =

@@ -1,8 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Grant } from '../catalog/records.ts'
 import { Fault, tokenRevoked } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
-import { type RemoveExpired, withoutExpiredItems } from './expired-items.ts'
+import { type RemoveExpired, removeExpiredOf, type VerifiedGrant } from './expired-items.ts'
 import { recordUseOperation } from './record-use.ts'
 
 /**
@@ -15,14 +14,11 @@ export function verifyTokenOperation(parts: {
   readonly now: () => number
   /** Receives the error if a use could not be recorded; the request is not affected. */
   readonly onTouchFailure: (error: unknown) => void
-}): (token: string) => Promise<Grant> {
+}): (token: string) => Promise<VerifiedGrant> {
   const { catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
   return async (token) => {
-    const tokenHash = hashToken(token)
-    const findGrant = () => catalog.findGrant(tokenHash)
-    const found = await findGrant()
-    const grant = found && (await withoutExpiredItems({ removeExpired, findGrant }, found, now()))
+    const grant = await catalog.findGrant(hashToken(token))
     if (grant === null) {
       // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
       if (isWellFormedToken(token))
@@ -37,6 +33,6 @@ export function verifyTokenOperation(parts: {
     if (grant.expiresAt !== null && grant.expiresAt <= at)
       throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)
     recordUse(grant, at)
-    return grant
+    return removeExpiredOf(grant, removeExpired, at)
   }
 }

@@ -15,3 +15,13 @@ export const bucketOf = (row: Row): Bucket => ({
   reservedBytes: integer(row, 4),
   ...readBucketSettings(row, 5),
 })
+
+/** Without the items that have expired: reads `bucketColumns` and `expiredOfBucket`. */
+export function liveBucketOf(row: Row): Bucket {
+  const bucket = bucketOf(row)
+  return {
+    ...bucket,
+    items: bucket.items - integer(row, bucketColumnCount),
+    bytes: bucket.bytes - integer(row, bucketColumnCount + 1),
+  }
+}

@@ -25,6 +25,7 @@ import type {
   PageRows,
   RemovedMedia,
   Servability,
+  TokenId,
   TrashedItem,
   TrashState,
   UpkeepRun,
@@ -43,6 +44,9 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
 
   /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
   findGrant(tokenHash: Uint8Array): Promise<Grant | null>
+
+  /** What a user with this id has who has no row yet, in a bucket: as findGrant, without scopes. Null if there is no such bucket. */
+  newUserGrant(bucket: string, id: TokenId): Promise<Grant | null>
 
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
   page(bucketId: BucketId, page: number): Promise<PageRows>

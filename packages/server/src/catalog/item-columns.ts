@@ -45,6 +45,28 @@ export const readMedia = (row: Row): Media => ({
   isPrivate: integer(row, itemColumnCount + 3) === 1,
 })
 
+/** True for items that have not expired at `now`, a parameter. */
+export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
+
+/**
+ * Of a row of `buckets`: the number or the bytes of the items that have expired at `now`, a parameter, and are not removed yet. `buckets` are
+ * the ids of its bucket, its trash, or both.
+ */
+const expired = (value: string, buckets: string, now: string): string =>
+  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM media
+    WHERE bucket_id IN (${buckets}) AND item_expires_at IS NOT NULL AND item_expires_at <= ${now}) ELSE 0 END`
+const expiredBytes = (buckets: string, now: string): string =>
+  expired('CAST(coalesce(sum(size), 0) AS bigint)', buckets, now)
+
+/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet. */
+export const expiredColumn = (now: string): string => expired('count(*)', 'buckets.id', now)
+/** As expiredColumn, and the bytes of these items and of those in the trash. */
+export const expiredOfBucket = (now: string): string =>
+  `${expiredColumn(now)}, ${expiredBytes('buckets.id, -buckets.id', now)}`
+/** The number and the bytes of the items in the trash that have expired. */
+export const expiredOfTrash = (now: string): string =>
+  `${expired('count(*)', '-buckets.id', now)}, ${expiredBytes('-buckets.id', now)}`
+
 /** Null for an item that has expired. */
 export const unlessExpired = (media: Media): Media | null =>
   media.expiresAt == null || media.expiresAt > Date.now() ? media : null

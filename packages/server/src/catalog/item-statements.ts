@@ -1,9 +1,9 @@
 import { type ItemKind, type ItemOrder, itemKinds } from '../core/items-query.ts'
-import { itemColumns } from './item-columns.ts'
+import { isLive, itemColumns } from './item-columns.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
 import type { ItemPlace, ItemSelection } from './records.ts'
 
-/** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first value is the id of the bucket. */
+/** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
 interface ItemStatement {
   readonly sql: string
   /** The terms of the order. */
@@ -26,8 +26,8 @@ const orders = {
  */
 export function createItemStatements(
   mark: '?' | '$',
-): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemStatement {
-  const rows = `SELECT ${itemColumns}, seq FROM media WHERE bucket_id = ${mark}1`
+): (selection: ItemSelection, after: ItemPlace | null, limit: number, now: number) => ItemStatement {
+  const rows = `SELECT ${itemColumns}, seq FROM media WHERE bucket_id = ${mark}1 AND ${isLive(`${mark}2`)}`
 
   function textsOf(order: ItemOrder) {
     const { after, until, direction } = orders[order]
@@ -35,8 +35,8 @@ export function createItemStatements(
     const byTime = `created_at ${direction}, seq ${direction}`
     const ofKind = (kind: string) =>
       `${rows} AND ${kindExpression} = ${kind}
-        AND (created_at, seq) ${after} (${mark}2, ${mark}3) AND created_at ${until} ${mark}4`
-    const inTime = (selected: string) => `${selected} ORDER BY ${byTime} LIMIT ${mark}5`
+        AND (created_at, seq) ${after} (${mark}3, ${mark}4) AND created_at ${until} ${mark}5`
+    const inTime = (selected: string) => `${selected} ORDER BY ${byTime} LIMIT ${mark}6`
     // SQLite merges ordered ranges as they are read. PostgreSQL sorts them, so it gets only the first rows of each.
     const rangeOf = (kind: ItemKind) => {
       const range = ofKind(`${kindNumber(kind)}`)
@@ -44,25 +44,25 @@ export function createItemStatements(
     }
     return {
       unfiltered: {
-        sql: `${rows} AND seq ${after} ${mark}2 ORDER BY ${byNumber} LIMIT ${mark}3`,
+        sql: `${rows} AND seq ${after} ${mark}3 ORDER BY ${byNumber} LIMIT ${mark}4`,
         order: byNumber,
       },
       anyKind: { sql: inTime(itemKinds.map(rangeOf).join(' UNION ALL ')), order: byTime },
-      oneKind: { sql: inTime(ofKind(`${mark}6`)), order: byTime },
+      oneKind: { sql: inTime(ofKind(`${mark}7`)), order: byTime },
     }
   }
   const texts = { oldest: textsOf('oldest'), newest: textsOf('newest') }
 
-  return ({ bucketId, order, kind, from, to }, after, limit) => {
+  return ({ bucketId, order, kind, from, to }, after, limit, now) => {
     const { unfiltered, anyKind, oneKind } = texts[order]
     const isOldest = order === 'oldest'
     if (kind === null && from === null && to === null)
-      return { ...unfiltered, values: [bucketId, after?.seq ?? (isOldest ? -1 : endOfTime), limit] }
+      return { ...unfiltered, values: [bucketId, now, after?.seq ?? (isOldest ? -1 : endOfTime), limit] }
     const [start, end] = isOldest
       ? [from ?? firstTime, to ?? endOfTime]
       : [to ?? endOfTime, from ?? firstTime]
     const { createdAt, seq } = after ?? { createdAt: start, seq: -1 }
-    const values = [bucketId, createdAt, seq, end, limit]
+    const values = [bucketId, now, createdAt, seq, end, limit]
     return kind === null ? { ...anyKind, values } : { ...oneKind, values: [...values, kindNumber(kind)] }
   }
 }

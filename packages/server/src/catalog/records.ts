@@ -19,8 +19,11 @@ export interface Grant {
   readonly lastUsedAt: number | null
   /** Of a token of an issuer: the issuer, `|` and the subject; null for a token of this service. */
   readonly subject: string | null
-  /** Incremented with every change of the bucket's items; with the catalog's epoch it identifies one state. */
+  /** Incremented with every change of the bucket's items. With `expired` and the catalog's epoch it identifies one state. */
   readonly revision: number
+  /** Items that have expired and are not removed yet. */
+  readonly expired: number
+  /** Items that have not expired. */
   readonly total: number
   readonly isPrivate: boolean
   /** When the next item of the bucket expires; null if none does. */
@@ -33,9 +36,10 @@ export interface Grant {
   readonly removesMetadata: boolean
 }
 
-/** The rows of one page with the bucket's revision and total, from one snapshot. */
+/** The rows of one page with the bucket's revision and counts (as in Grant), from one snapshot. */
 export interface PageRows {
   readonly revision: number
+  readonly expired: number
   readonly total: number
   readonly rows: readonly { readonly id: MediaId; readonly extension: string | null }[]
 }
@@ -52,9 +56,10 @@ export interface ItemPlace {
   readonly createdAt: number
 }
 
-/** Items in the order of their selection, with the bucket's revision, from one snapshot. */
+/** Items in the order of their selection that have not expired, with the bucket's revision and count (as in Grant), from one snapshot. */
 export interface ItemRows {
   readonly revision: number
+  readonly expired: number
   readonly rows: readonly { readonly seq: number; readonly item: Item }[]
   /** The last place that was examined, if the read ended early, so that items may follow although rows are fewer than requested; else null. */
   readonly examined: ItemPlace | null

@@ -1,4 +1,5 @@
 import { isScope, type Scope } from '../core/scopes.ts'
+import { expiredColumn } from './item-columns.ts'
 import type { BucketId, Grant, TokenId } from './records.ts'
 import { integer, integerOrNull, type Row, text } from './rows.ts'
 import type { TokenRecord } from './token-records.ts'
@@ -16,10 +17,15 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 }
 
 /** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
-export const privacyColumn = 'private + (private & signed_pages)'
+const privacyColumn = 'private + (private & signed_pages)'
+
+/** The columns of `buckets` that `readGrant` reads after those of the token; `now` is a parameter. */
+export const grantedColumns = (now: string): string =>
+  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(now)}`
 
 /**
- * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, 1 if the bucket removes metadata, the next expiry, and the lifetime of items.
+ * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, 1 if the bucket removes metadata, the next
+ * expiry, the lifetime of items, and `expiredColumn`.
  */
 export const readGrant = (row: Row): Grant => ({
   tokenId: text(row, 0) as TokenId,
@@ -30,7 +36,8 @@ export const readGrant = (row: Row): Grant => ({
   lastUsedAt: integerOrNull(row, 5),
   subject: null,
   revision: integer(row, 6),
-  total: integer(row, 7),
+  expired: integer(row, 12),
+  total: integer(row, 7) - integer(row, 12),
   isPrivate: integer(row, 8) > 0,
   signsPages: integer(row, 8) === 2,
   removesMetadata: integer(row, 9) === 1,

@@ -1,4 +1,4 @@
-import { itemColumnCount, itemColumns, readItem } from './item-columns.ts'
+import { expiredOfTrash, itemColumnCount, itemColumns, readItem } from './item-columns.ts'
 import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
 import { integer, type Row } from './rows.ts'
 
@@ -30,12 +30,14 @@ export const readTrashed = (row: Row): TrashedItem => ({
   expiresAt: integer(row, itemColumnCount + 2),
 })
 
-/** A bucket without a trash row has an empty trash. */
-export const trashStateColumns = `buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0)
+/** A bucket without a trash row has an empty trash. `now` is a parameter. */
+export const trashStateColumns = (
+  now: string,
+) => `buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash(now)}
   FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id`
 
 export const readTrashState = (row: Row): TrashState => ({
   days: integer(row, 0),
-  items: integer(row, 1),
-  bytes: integer(row, 2),
+  items: integer(row, 1) - integer(row, 3),
+  bytes: integer(row, 2) - integer(row, 4),
 })

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { VerifiedGrant } from '../access/expired-items.ts'
 import type { SignLinks } from '../access/sign-links.ts'
 import type { VerifyLink } from '../access/verify-link.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -32,7 +33,7 @@ import type { LineWriter } from './metrics/request-log.ts'
 
 /** The operations that clients call over HTTP. */
 export interface Operations extends TrashOperations {
-  readonly verifyToken: (token: string) => Promise<Grant>
+  readonly verifyToken: (token: string) => Promise<VerifiedGrant>
   readonly listMedia: ListMedia
   readonly listItems: ListItems
   readonly storeMedia: StoreMedia

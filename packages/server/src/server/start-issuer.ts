@@ -1,6 +1,5 @@
-import type { RemoveExpired } from '../access/expired-items.ts'
+import type { RemoveExpired, VerifiedGrant } from '../access/expired-items.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Grant } from '../catalog/records.ts'
 import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -9,7 +8,7 @@ const refusalInterval = 60_000
 
 /** Verifies the tokens of the issuer. */
 export interface Issuer {
-  readonly verifyUser: (token: string) => Promise<Grant>
+  readonly verifyUser: (token: string) => Promise<VerifiedGrant>
   /** Null if the gallery offers no sign-in with the issuer. */
   readonly signIn: GallerySignIn | null
 }

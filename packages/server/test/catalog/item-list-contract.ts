@@ -114,6 +114,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       for (const order of itemOrders) {
         expect(await catalog.items(unfiltered(bucketId, order), null, 5)).toEqual({
           revision: 0,
+          expired: 0,
           rows: [],
           examined: null,
         })

@@ -16,7 +16,7 @@ test('K9 SQLite reads every list from an index in the order of the list, and sor
         for (const to of [null, 7])
           for (const after of [null, { seq: 3, createdAt: 6 }]) {
             const selection = { bucketId: 1 as BucketId, order, kind, from, to, name: null }
-            const { sql, values } = statementOf(selection, after, 10)
+            const { sql, values } = statementOf(selection, after, 10, 8)
             const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sql}`), ...values).map((row) => text(row, 3))
             const isFiltered = kind !== null || from !== null || to !== null
             const searches = plan.filter((step) => /^(SEARCH|SCAN)/.test(step))

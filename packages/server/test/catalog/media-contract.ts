@@ -107,7 +107,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
     test('L12 pages past the last one are empty and have the total, up to the largest page number', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      expect(await catalog.page(bucketId, 1)).toEqual({ revision: 0, total: 0, rows: [] })
+      expect(await catalog.page(bucketId, 1)).toEqual({ revision: 0, expired: 0, total: 0, rows: [] })
       await catalog.addMedia(bucketId, inBlobStore(newItems(10)))
       for (const page of [2, 3, 2 ** 31, 2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
         expect(await catalog.page(bucketId, page)).toMatchObject({ total: 10, rows: [] })

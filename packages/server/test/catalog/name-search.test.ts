@@ -40,7 +40,7 @@ function createIndex(items: Items, nextSeq: number, segments: readonly NewSegmen
   function run(selection: ItemSelection, after: ItemPlace | null, limit: number, sizes: GroupSizes) {
     const segmentsRead = new Set<number>()
     const search = searchNames(
-      { segments: stored, nextSeq },
+      { segments: stored, nextSeq, now: 0 },
       selection,
       selection.name ?? [],
       after,
@@ -277,7 +277,7 @@ test('posting lists exclude items: of many names, few are read', () => {
   const segment = buildSegment(0, rowsOf(items, 0))
   const read: number[] = []
   const search = searchNames(
-    { segments: [{ ...segment, id: 0 }], nextSeq: blockSize },
+    { segments: [{ ...segment, id: 0 }], nextSeq: blockSize, now: 0 },
     selectionOf('needle'),
     ['needle'],
     null,

@@ -20,6 +20,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         lastUsedAt: null,
         subject: null,
         revision: 0,
+        expired: 0,
         removesMetadata: false,
         itemDays: null,
         nextExpiry: null,

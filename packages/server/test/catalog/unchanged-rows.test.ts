@@ -18,7 +18,8 @@ function opened() {
     if (db.isOpen) db.close()
   })
   const functions = prepareChanges(writing)
-  const findGrant = vi.fn(prepareReads(db, prepareLocateItem(db)).findGrant)
+  const reads = prepareReads(db, prepareLocateItem(db))
+  const findGrant = vi.fn((hash: Uint8Array) => reads.findGrant(hash, 0))
   return {
     apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, functions, changes),
     db,

@@ -22,6 +22,8 @@ export interface NameIndex {
   readonly segments: readonly Segment[]
   /** The next sequence number of the bucket. */
   readonly nextSeq: number
+  /** Items that have expired by this time are not found. */
+  readonly now: number
 }
 
 export interface FoundNames {
@@ -41,7 +43,7 @@ type Part = { readonly group: readonly Segment[] } | { readonly from: number; re
  * candidate is read and compared.
  */
 export function* searchNames(
-  { segments, nextSeq }: NameIndex,
+  { segments, nextSeq, now }: NameIndex,
   selection: ItemSelection,
   terms: readonly string[],
   after: ItemPlace | null,
@@ -59,7 +61,8 @@ export function* searchNames(
   let scanned = 0
   let batch = Math.min(limit, firstBatch)
 
-  const isSelected = ({ filename, contentType, createdAt }: Item): boolean =>
+  const isSelected = ({ filename, contentType, createdAt, expiresAt }: Item): boolean =>
+    (expiresAt == null || expiresAt > now) &&
     (kind === null || kindOf(contentType) === kind) &&
     createdAt >= (from ?? createdAt) &&
     (to === null || createdAt < to) &&

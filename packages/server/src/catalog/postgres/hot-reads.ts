@@ -1,13 +1,21 @@
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
-import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { isPrivateColumn, itemColumns, readMedia, unlessExpired } from '../item-columns.ts'
+import { bucketColumns, liveBucketOf } from '../bucket-columns.ts'
+import {
+  expiredColumn,
+  expiredOfBucket,
+  isLive,
+  isPrivateColumn,
+  itemColumns,
+  readMedia,
+  unlessExpired,
+} from '../item-columns.ts'
 import type { SigningKey } from '../key-catalog.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
 import { bytes, integer, type Row, textOrNull } from '../rows.ts'
-import { privacyColumn, readGrant } from '../token-columns.ts'
+import { grantedColumns, readGrant } from '../token-columns.ts'
 import { type BatchedReads, createBatchedReads } from './batched-reads.ts'
 import { bytesArray } from './values.ts'
 
@@ -26,21 +34,35 @@ interface HotReads {
 
 // Each statement returns the number of the key (from 1) in its last column.
 
-const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
-    ${privacyColumn}, remove_metadata, next_expiry, item_days, wanted.number
+const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
+    ${grantedColumns('$2')}, wanted.number
   FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
   JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
   WHERE require_primary()`
 
-const pageRows = `SELECT page.revision, page.total, page.items, wanted.number
+const pageRows = `SELECT page.revision, page.total, page.items,
+    (SELECT ${expiredColumn('$3')} FROM buckets WHERE id = wanted.bucket), wanted.number
   FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),
     read_page(wanted.bucket, wanted.first) AS page`
+
+/**
+ * A page of a bucket in which items have expired. The ranks count these: as many live items are skipped as expired ones precede the item at
+ * the rank of the page.
+ */
+const livePageRows = `WITH start AS MATERIALIZED (
+    SELECT seq FROM media WHERE id = split_part(split_part((SELECT items FROM read_page($1, $2)), ' ', 1), '.', 1)
+  )
+  SELECT revision, total, (SELECT string_agg(CASE WHEN extension IS NULL THEN id ELSE id || '.' || extension END, ' ' ORDER BY seq)
+    FROM (SELECT id, extension, seq FROM media WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$3')}
+      ORDER BY seq LIMIT ${pageSize} OFFSET (SELECT count(*) FROM media
+        WHERE bucket_id = $1 AND item_expires_at <= $3 AND seq < (SELECT seq FROM start))) AS page),
+    ${expiredColumn('$3')} FROM buckets WHERE id = $1`
 
 const mediaRows = `SELECT media.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id,
     ${isPrivateColumn}, wanted.number
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN media ON media.id = wanted.id`
 
-const bucketRows = `SELECT ${bucketColumns}, wanted.number
+const bucketRows = `SELECT ${bucketColumns}, ${expiredOfBucket('$2')}, wanted.number
   FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
 
 const contentRows = `SELECT bytes, wanted.number
@@ -65,16 +87,26 @@ export function createHotReads(run: Run): HotReads {
       concurrency: 2,
       limit: 256,
       identify: (hash) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1'),
-      readAll: (hashes) => readEach(hashes.length, null, readGrant, run(grantRows, bytesArray(hashes))),
+      readAll: (hashes) =>
+        readEach(hashes.length, null, readGrant, run(grantRows, bytesArray(hashes), Date.now())),
     }),
     pages: createBatchedReads({
       concurrency: 2,
       limit: 16,
       identify: ({ bucketId, page }) => `${bucketId} ${page}`,
-      readAll(keys) {
+      async readAll(keys) {
+        const now = Date.now()
         const buckets = keys.map(({ bucketId }) => bucketId)
         const firsts = keys.map(({ page }) => (page - 1) * pageSize)
-        return readEach(keys.length, 'no bucket' as const, pageOf, run(pageRows, buckets, firsts))
+        const read = run(pageRows, buckets, firsts, now)
+        const pages = await readEach(keys.length, 'no bucket' as const, pageOf, read)
+        const readLive = async (index: number) => {
+          const [row] = await run(livePageRows, buckets[index], firsts[index], now)
+          return row ? pageOf(row) : ('no bucket' as const)
+        }
+        return Promise.all(
+          pages.map((page, index) => (page !== 'no bucket' && page.expired > 0 ? readLive(index) : page)),
+        )
       },
     }),
     media: createBatchedReads({
@@ -88,7 +120,7 @@ export function createHotReads(run: Run): HotReads {
       concurrency: 1,
       limit: 256,
       identify: (id) => id,
-      readAll: (ids) => readEach(ids.length, null, bucketOf, run(bucketRows, ids)),
+      readAll: (ids) => readEach(ids.length, null, liveBucketOf, run(bucketRows, ids, Date.now())),
     }),
     keys: createBatchedReads({
       concurrency: 2,
@@ -113,7 +145,8 @@ export function requirePage(found: PageRows | 'no bucket'): PageRows {
 
 const pageOf = (row: Row): PageRows => ({
   revision: integer(row, 0),
-  total: integer(row, 1),
+  expired: integer(row, 3),
+  total: integer(row, 1) - integer(row, 3),
   rows: itemsOf(textOrNull(row, 2)),
 })
 

@@ -1,5 +1,5 @@
 import { bucketDeleted } from '../../core/fault.ts'
-import { itemColumnCount, readItem } from '../item-columns.ts'
+import { expiredColumn, itemColumnCount, readItem } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer, type Row } from '../rows.ts'
@@ -15,10 +15,10 @@ export async function readItems(
   after: ItemPlace | null,
   limit: number,
 ): Promise<ItemRows> {
-  const { sql, order, values } = statementOf(selection, after, limit)
+  const { sql, order, values } = statementOf(selection, after, limit, Date.now())
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
-    `SELECT item.*, buckets.revision FROM buckets LEFT JOIN LATERAL (${sql}) AS item ON true
+    `SELECT item.*, buckets.revision, ${expiredColumn('$2')} FROM buckets LEFT JOIN LATERAL (${sql}) AS item ON true
     WHERE buckets.id = $1 ORDER BY ${order}`,
     ...values,
   )
@@ -26,6 +26,7 @@ export async function readItems(
   if (first === undefined) throw bucketDeleted()
   return {
     revision: integer(first, itemColumnCount + 1),
+    expired: integer(first, itemColumnCount + 2),
     rows: rows.flatMap((row) =>
       row[itemColumnCount] === null ? [] : [{ item: readItem(row), seq: integer(row, itemColumnCount) }],
     ),

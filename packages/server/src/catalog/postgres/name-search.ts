@@ -1,5 +1,5 @@
 import { bucketDeleted } from '../../core/fault.ts'
-import { itemColumnCount, itemColumns, readItem } from '../item-columns.ts'
+import { expiredColumn, itemColumnCount, itemColumns, readItem } from '../item-columns.ts'
 import { groupedReads } from '../names/candidates.ts'
 import type { NameReads, NameResults } from '../names/name-reads.ts'
 import { searchNames } from '../names/search-names.ts'
@@ -39,18 +39,20 @@ async function searchSnapshot(
 ): Promise<FoundItems> {
   const { bucketId } = selection
   await execute('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  const now = Date.now()
   const [bucket] = await run(
-    `SELECT revision, next_seq, (EXISTS (SELECT FROM name_marks WHERE bucket_id = $1))::int4
+    `SELECT revision, next_seq, (EXISTS (SELECT FROM name_marks WHERE bucket_id = $1))::int4, ${expiredColumn('$2')}
     FROM buckets WHERE id = $1`,
     bucketId,
+    now,
   )
   if (!bucket) throw bucketDeleted()
-  const index = { segments: await readSegments(run, bucketId), nextSeq: integer(bucket, 1) }
+  const index = { segments: await readSegments(run, bucketId), nextSeq: integer(bucket, 1), now }
   const hasMarks = integer(bucket, 2) === 1
   const search = searchNames(index, selection, terms, after, limit, groupedReads)
   let step = search.next()
   while (!step.done) step = search.next(await read(run, bucketId, step.value, hasMarks))
-  return { revision: integer(bucket, 0), ...step.value }
+  return { revision: integer(bucket, 0), expired: integer(bucket, 3), ...step.value }
 }
 
 async function read(run: Run, bucketId: BucketId, reads: NameReads, hasMarks: boolean): Promise<NameResults> {

@@ -5,7 +5,7 @@ import type { Catalog } from '../catalog.ts'
 import { isPrivateColumn } from '../item-columns.ts'
 import type { BucketId, CatalogStatistics } from '../records.ts'
 import { integer, type Row, text } from '../rows.ts'
-import { readToken } from '../token-columns.ts'
+import { grantedColumns, readGrant, readToken } from '../token-columns.ts'
 import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
 import { parseUpkeepRun, upkeepKey, upkeepKinds } from '../upkeep-runs.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
@@ -16,6 +16,7 @@ type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 
 type Reads = Pick<
   Catalog,
+  | 'newUserGrant'
   | 'servability'
   | 'trashState'
   | 'trash'
@@ -53,6 +54,14 @@ export function createReads(run: Run): Reads {
     (await run(`SELECT ${uploadColumns} FROM uploads WHERE ${condition}`, ...values)).map(uploadOf)
 
   return {
+    async newUserGrant(bucket, id) {
+      const [row] = await run(
+        `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns('$2')} FROM buckets WHERE name = $1 AND id > 0`,
+        ...[bucket, Date.now(), id],
+      )
+      return row ? readGrant(row) : null
+    },
+
     async servability(ids) {
       if (ids.length === 0) return []
       const rows = await run(
@@ -73,7 +82,7 @@ export function createReads(run: Run): Reads {
     },
 
     async trashState(bucketId) {
-      const [row] = await run(`SELECT ${trashStateColumns} WHERE buckets.id = $1`, bucketId)
+      const [row] = await run(`SELECT ${trashStateColumns('$2')} WHERE buckets.id = $1`, bucketId, Date.now())
       if (!row) throw bucketDeleted()
       return readTrashState(row)
     },

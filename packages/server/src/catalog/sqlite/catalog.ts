@@ -67,11 +67,18 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   const { signed, signedItems } = createSigning(options.actor ?? null)
 
-  const grantRows = createUnchangedRows(db, { keyOf: latin1, read: reads.findGrant })
+  /** As if no item had expired, because the rows stay in memory. */
+  const grantRows = createUnchangedRows(db, {
+    keyOf: latin1,
+    read: (tokenHash: Uint8Array) => reads.findGrant(tokenHash, Number.NEGATIVE_INFINITY),
+  })
   const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
     reading(() => {
       if (isFirst) grantRows.refresh()
-      return grantRows.read(tokenHash)
+      const grant = grantRows.read(tokenHash)
+      if (grant === null || grant.nextExpiry === null) return grant
+      const now = Date.now()
+      return grant.nextExpiry <= now ? reads.findGrant(tokenHash, now) : grant
     }),
   )
   const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
@@ -81,6 +88,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   return {
     epoch,
     findGrant: grants.read,
+    newUserGrant: async (bucket, id) => reading(() => reads.newUserGrant(bucket, id)),
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       const { name } = selection

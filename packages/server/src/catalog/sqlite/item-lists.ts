@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import { itemColumnCount, readItem } from '../item-columns.ts'
+import { expiredColumn, itemColumnCount, readItem } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer } from '../rows.ts'
@@ -10,7 +10,7 @@ import { all, one } from './rows.ts'
 export function prepareReadItems(
   db: DatabaseSync,
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemRows {
-  const bucket = db.prepare('SELECT revision FROM buckets WHERE id = ?')
+  const bucket = db.prepare(`SELECT revision, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
   const statementOf = createItemStatements('?')
   const prepared = new Map<string, StatementSync>()
 
@@ -21,12 +21,14 @@ export function prepareReadItems(
   }
 
   return (selection, after, limit) => {
-    const row = one(bucket, selection.bucketId)
+    const now = Date.now()
+    const row = one(bucket, selection.bucketId, now)
     if (!row) throw bucketDeleted()
-    const { sql, values } = statementOf(selection, after, limit)
+    const { sql, values } = statementOf(selection, after, limit, now)
     const rows = all(prepare(sql), ...values)
     return {
       revision: integer(row, 0),
+      expired: integer(row, 1),
       rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, itemColumnCount) })),
       examined: null,
     }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import { itemColumns, readItem } from '../item-columns.ts'
+import { expiredColumn, itemColumns, readItem } from '../item-columns.ts'
 import { singleReads } from '../names/candidates.ts'
 import type { NameReads, NameResults } from '../names/name-reads.ts'
 import { searchNames } from '../names/search-names.ts'
@@ -19,7 +19,7 @@ export function prepareSearchNames(
   after: ItemPlace | null,
   limit: number,
 ) => FoundItems {
-  const bucket = db.prepare('SELECT revision, next_seq FROM buckets WHERE id = ?')
+  const bucket = db.prepare(`SELECT revision, next_seq, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
   const readSegments = prepareReadSegments(db)
   const chunk = db.prepare('SELECT bytes FROM name_chunks WHERE id = ?')
   const marks = db.prepare(
@@ -62,12 +62,13 @@ export function prepareSearchNames(
 
   return (selection, terms, after, limit) => {
     const { bucketId } = selection
-    const row = one(bucket, bucketId)
+    const now = Date.now()
+    const row = one(bucket, bucketId, now)
     if (!row) throw bucketDeleted()
-    const index = { segments: readSegments(bucketId), nextSeq: integer(row, 1) }
+    const index = { segments: readSegments(bucketId), nextSeq: integer(row, 1), now }
     const search = searchNames(index, selection, terms, after, limit, singleReads)
     let step = search.next()
     while (!step.done) step = search.next(read(bucketId, step.value))
-    return { revision: integer(row, 0), ...step.value }
+    return { revision: integer(row, 0), expired: integer(row, 2), ...step.value }
   }
 }

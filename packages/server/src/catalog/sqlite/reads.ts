@@ -2,8 +2,16 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
-import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { isPrivateColumn, itemColumns, readMedia, unlessExpired } from '../item-columns.ts'
+import { bucketColumnCount, bucketColumns, bucketOf, liveBucketOf } from '../bucket-columns.ts'
+import {
+  expiredColumn,
+  expiredOfBucket,
+  isLive,
+  isPrivateColumn,
+  itemColumns,
+  readMedia,
+  unlessExpired,
+} from '../item-columns.ts'
 import type { SigningKey } from '../key-catalog.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import type {
@@ -23,7 +31,7 @@ import type {
   TrashState,
 } from '../records.ts'
 import { integer, type Row, text, textOrNull } from '../rows.ts'
-import { privacyColumn, readGrant, readToken } from '../token-columns.ts'
+import { grantedColumns, readGrant, readToken } from '../token-columns.ts'
 import type { TokenRecord } from '../token-records.ts'
 import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
@@ -43,7 +51,9 @@ export interface PageKey {
 /** The reads of one connection. A read that begins a transaction also ends it. */
 export interface Reads extends UploadReads {
   epoch(): string
-  findGrant(tokenHash: Uint8Array): Grant | null
+  /** The items that have expired at `now` are not counted. */
+  findGrant(tokenHash: Uint8Array, now: number): Grant | null
+  newUserGrant(bucket: string, id: TokenId): Grant | null
   /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
   page(key: PageKey, isFirst: boolean): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
@@ -72,15 +82,27 @@ export interface Reads extends UploadReads {
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const findGrant = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days
-    FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
-  const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
+    ${grantedColumns('?2')}
+    FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?1`)
+  const newUserGrant = db.prepare(`SELECT ?3, id, '', NULL, NULL, NULL, ${grantedColumns('?2')}
+    FROM buckets WHERE name = ?1 AND id > 0`)
+  const bucketState = db.prepare(
+    `SELECT revision, total, next_seq, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`,
+  )
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
+  const seqAt = db.prepare(
+    'SELECT seq FROM media WHERE bucket_id = ? AND seq >= ? ORDER BY seq LIMIT 1 OFFSET ?',
+  )
+  const expiredBefore = db.prepare(`SELECT count(*) FROM media INDEXED BY media_item_expiry
+    WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? AND seq < ?`)
+  const livePageRows =
+    db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
+    ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
   const media =
     db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id, ${isPrivateColumn}
     FROM media WHERE id = ?`)
-  const trashState = db.prepare(`SELECT ${trashStateColumns} WHERE buckets.id = ?`)
+  const trashState = db.prepare(`SELECT ${trashStateColumns('?2')} WHERE buckets.id = ?1`)
   const trashed = db.prepare(`SELECT ${trashedColumns} FROM media
     WHERE bucket_id = ? AND seq < ? AND expires_at > ? ORDER BY seq DESC LIMIT ?`)
   const expiredTrash = db.prepare(`SELECT -bucket_id, id FROM media INDEXED BY media_expiry
@@ -98,7 +120,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const tokens = db.prepare(`${tokenRows}
     WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
   const keys = db.prepare(selectKeys)
-  const bucket = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
+  const bucket = db.prepare(`SELECT ${bucketColumns}, ${expiredOfBucket('?2')} FROM buckets WHERE id = ?1`)
   const bucketNamed = db.prepare(`SELECT ${bucketColumns}, id FROM buckets WHERE name = ? AND id > 0`)
   const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)
   const idempotency = prepareIdempotencyRecords(db)
@@ -108,11 +130,13 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
   /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
   let states = new Map<BucketId, Row>()
+  /** When the transaction in progress has read its first page. */
+  let now = 0
 
   function stateOf(bucketId: BucketId): Row {
     const known = states.get(bucketId)
     if (known) return known
-    const bucket = one(bucketState, bucketId)
+    const bucket = one(bucketState, bucketId, now)
     if (!bucket) throw bucketDeleted()
     states.set(bucketId, bucket)
     return bucket
@@ -121,30 +145,44 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const readPage = (bucketId: BucketId, page: number): PageRows => {
     const bucket = stateOf(bucketId)
     const revision = integer(bucket, 0)
-    const total = integer(bucket, 1)
+    const expired = integer(bucket, 3)
+    const total = integer(bucket, 1) - expired
     // Above 2⁵³ the product is rounded, but exceeds every total.
     const first = (page - 1) * pageSize
-    if (first >= total) return { revision, total, rows: [] }
+    if (first >= total) return { revision, expired, total, rows: [] }
     const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
-    const rows = all(pageRows, bucketId, seq, skip).map((row) => ({
-      id: mediaId(row, 0),
-      extension: textOrNull(row, 1),
-    }))
-    return { revision, total, rows }
+    const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip)
+    const rows = found.map((row) => ({ id: mediaId(row, 0), extension: textOrNull(row, 1) }))
+    return { revision, expired, total, rows }
+  }
+
+  /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
+  function livePage(bucketId: BucketId, seq: number, skip: number): Row[] {
+    const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
+    const preceding = integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
+    return all(livePageRows, bucketId, start, now, preceding)
   }
 
   return {
     ...prepareUploadReads(db),
     epoch: () => text(one(epoch) ?? [], 0),
 
-    findGrant(tokenHash) {
-      const row = one(findGrant, tokenHash)
+    findGrant(tokenHash, now) {
+      const row = one(findGrant, tokenHash, now)
+      return row && readGrant(row)
+    },
+
+    newUserGrant(bucket, id) {
+      const row = one(newUserGrant, bucket, Date.now(), id)
       return row && readGrant(row)
     },
 
     page({ bucketId, page }, isFirst) {
       // SQLite ends the transaction of a tick on some errors. Pages after the error are read in transactions of their own.
-      if (isFirst || !db.isTransaction) states = new Map()
+      if (isFirst || !db.isTransaction) {
+        states = new Map()
+        now = Date.now()
+      }
       return inSnapshot(() => readPage(bucketId, page))
     },
 
@@ -158,7 +196,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     expiringBuckets: (now) => all(expiringBuckets, now).map((row) => integer(row, 0) as BucketId),
 
     trashState(id) {
-      const row = one(trashState, id)
+      const row = one(trashState, id, Date.now())
       if (!row) throw bucketDeleted()
       return readTrashState(row)
     },
@@ -172,8 +210,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     findRepeated: (request) => idempotency.find(request),
 
     bucket(id) {
-      const row = one(bucket, id)
-      return row && bucketOf(row)
+      const row = one(bucket, id, Date.now())
+      return row && liveBucketOf(row)
     },
 
     bucketNamed(name) {

@@ -4,6 +4,7 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { SignLinks } from '../../access/sign-links.ts'
 import type { BucketId, Grant, Item } from '../../catalog/records.ts'
+import { listState } from '../../core/item-expiry.ts'
 import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import { type ListedUrls, readListedUrls, signsUrls } from '../../core/listed-urls.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
@@ -54,13 +55,13 @@ export function listItemsRoute(
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const settings = { ...urlSettings, tools: [...(urlSettings.tools ?? [])].toSorted() }
 
-  /** Returns the entity tags of the responses to a query at one revision of the bucket (K7). */
-  function entityTags(bucketId: BucketId, revision: number, query: ItemsQuery, signer: LinkSigner | null) {
+  /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
+  function entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {
     const digest = createHash('sha256')
       .update(JSON.stringify([formatVersion, epoch, settings, query]))
       .digest('base64url')
       .slice(0, 16)
-    const tag = `${digest}.${bucketId}.${revision}${signer === null ? '' : `.${signer.tag}`}`
+    const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
     return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
   }
 
@@ -96,7 +97,7 @@ export function listItemsRoute(
     ...routeOptions(description),
     async handler(request, reply) {
       const grant = await authorize(request, 'media:read')
-      const { bucketId, revision: current } = grant
+      const { bucketId } = grant
       const query = parseItemsQuery(request.query)
       const urls = readListedUrls(request.query)
       if (prefersLines(request.headers.accept)) return await sendLines(reply, grant, query, urls)
@@ -106,20 +107,20 @@ export function listItemsRoute(
       const headersOf = (etag: string) => ({ etag, ...cacheControl })
       const notModified = (etag: string) => reply.code(304).headers(headersOf(etag)).send()
 
-      // If a tag has the current revision, the list is not read. `*` matches any revision, so it is compared with the list below.
+      // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
       if (ifNoneMatch !== '*') {
-        const { identity, gzip } = entityTags(bucketId, current, query, signer)
+        const { identity, gzip } = entityTags(bucketId, listState(grant), query, signer)
         const tags = acceptsGzip ? [identity, gzip] : [identity]
         const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
         if (matched !== undefined) return notModified(matched)
       }
 
       await turns.next(grant.tokenId)
-      const { revision, items, next } = await listItems(bucketId, query)
+      const { state, items, next } = await listItems(bucketId, query)
       const list = { data: describe(items, signer), next_cursor: next }
       const body = Buffer.from(reply.serialize(list).toString())
       const isCompressed = acceptsGzip && body.length >= minimumGzipLength
-      const etag = entityTags(bucketId, revision, query, signer)[isCompressed ? 'gzip' : 'identity']
+      const etag = entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
       if (matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
 
       reply.type('application/json; charset=utf-8').headers(headersOf(etag))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SignLinks } from '../../access/sign-links.ts'
 import type { BucketId, Grant } from '../../catalog/records.ts'
+import { listState } from '../../core/item-expiry.ts'
 import type { PageSettings } from '../../core/page.ts'
 import { parsePageNumber } from '../../core/page-number.ts'
 import type { Listing, ListMedia } from '../../media/listing/list-media.ts'
@@ -38,7 +39,7 @@ export interface ListingResponse {
 
 /** Creates the response for a caller whose token has been verified for this request. */
 export type ListingResponder = (
-  grant: Pick<Grant, 'bucketId' | 'revision' | 'signsPages'>,
+  grant: Pick<Grant, 'bucketId' | 'revision' | 'expired' | 'signsPages'>,
   request: ListingRequest,
 ) => Promise<ListingResponse>
 
@@ -55,11 +56,11 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
   /** `links` identifies the signed URLs of the page; it is empty for plain ones. */
   const entityTag = (
     bucketId: BucketId,
-    revision: number,
+    state: string,
     page: number,
     links: string,
     coding: Listing['coding'],
-  ) => `"${fingerprint}.${bucketId}.${revision}.${page}${links}${coding === 'gzip' ? '.gzip' : ''}"`
+  ) => `"${fingerprint}.${bucketId}.${state}.${page}${links}${coding === 'gzip' ? '.gzip' : ''}"`
 
   const notModified = (etag: string): ListingResponse => ({
     status: 304,
@@ -75,14 +76,16 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
   /** The responses of cached listings, for as long as these are cached: building the headers costs more than a lookup. */
   const responses = new WeakMap<Listing, ListingResponse>()
 
-  return async ({ bucketId, revision: current, signsPages }, { url, acceptEncoding, ifNoneMatch }) => {
+  return async (grant, { url, acceptEncoding, ifNoneMatch }) => {
+    const { bucketId, signsPages } = grant
+    const current = listState(grant)
     const page = parsePageNumber(pageParameter(url))
     const gzip = acceptsCoding(acceptEncoding, 'gzip')
 
     const signer = signsPages ? await signLinks(null) : null
     const links = signer === null ? '' : `.${signer.tag}`
 
-    // A tag of the current revision needs no listing. `*` names no revision, so it is compared with the listing's own.
+    // A tag of the current state needs no listing. `*` names no state, so it is compared with the listing's own.
     if (ifNoneMatch !== undefined && ifNoneMatch !== '*') {
       const tags = [entityTag(bucketId, current, page, links, 'identity')]
       if (gzip) tags.push(entityTag(bucketId, current, page, links, 'gzip'))
@@ -90,10 +93,10 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
       if (etag !== undefined) return notModified(etag)
     }
 
-    const listing = await listMedia({ bucketId, revision: current }, page, gzip, signer)
+    const listing = await listMedia({ bucketId, state: current }, page, gzip, signer)
     const cached = listing.isCached ? responses.get(listing) : undefined
     if (cached !== undefined && ifNoneMatch === undefined) return cached
-    const etag = entityTag(bucketId, listing.revision, page, links, listing.coding)
+    const etag = entityTag(bucketId, listing.state, page, links, listing.coding)
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
     const response = ok(etag, listing)
     if (listing.isCached) responses.set(listing, response)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
+import type { VerifiedGrant } from '../../access/expired-items.ts'
 import { requireScope } from '../../access/require-scope.ts'
 import type { Grant } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
@@ -25,10 +26,10 @@ export type Authorizer = (
 ) => Promise<Caller>
 
 /** Verifies the token of an Authorization header. Does not count the request and requires no scope. */
-export type AuthorizationVerifier = (authorization: string) => Promise<Grant>
+export type AuthorizationVerifier = (authorization: string) => Promise<VerifiedGrant>
 
 export const createAuthorizationVerifier =
-  (verifyToken: (token: string) => Promise<Grant>): AuthorizationVerifier =>
+  (verifyToken: (token: string) => Promise<VerifiedGrant>): AuthorizationVerifier =>
   async (authorization) =>
     await verifyToken(parseBearerToken(authorization))
 
@@ -39,7 +40,9 @@ export const createAuthorizer =
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
   async (request, scope, { isCounted } = { isCounted: false }) => {
-    const grant = await verifyAuthorization(requireAuthorization(request.raw))
+    const verify = () => verifyAuthorization(requireAuthorization(request.raw))
+    const found = await verify()
+    const grant = writes(request.raw.method, scope) ? await settled(found, verify) : found
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
@@ -47,6 +50,20 @@ export const createAuthorizer =
     const address = wholeOfRequest(request.raw)
     return { ...grant, actor: { kind: 'client', tokenId, subject, address, requestId: request.id } }
   }
+
+/** Whether the request changes the bucket. Links are signed with the scope of reads. */
+const writes = (method: string | undefined, scope: Scope | null): boolean =>
+  scope !== null && scope !== 'media:read' && method !== 'GET' && method !== 'HEAD'
+
+/** What the token grants once earlier changes are done. An item may expire while the request waits for that of others. */
+async function settled(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant>): Promise<VerifiedGrant> {
+  let current = grant
+  for (let round = 0; round < 2 && current.settle !== undefined; round += 1) {
+    await current.settle()
+    current = await verify()
+  }
+  return current
+}
 
 /** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */
 function requireAuthorization(request: IncomingMessage): string {

@@ -4,6 +4,7 @@ import type { BucketId, RemovedMedia } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
+import { resolvesWithin } from '../../core/resolves-within.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
@@ -22,24 +23,30 @@ export interface MediaRemover {
   /** As removeMany, permanently, items of the bucket's trash (Z4). */
   purge(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia>
   /**
-   * Deletes the items of the bucket that have expired (docs/interface.md E2). Concurrent calls share the work, which continues if a call fails
-   * because it takes long. Throws Fault `catalog-busy`.
+   * Deletes the items of the bucket that have expired (docs/interface.md E2), in the background. Concurrent calls share the work. The returned
+   * function waits for it, and throws Fault `catalog-busy` if it takes long. It resolves if the work fails, after which nothing is tried for a
+   * second: the sweep reports why.
    */
-  removeExpired(bucketId: BucketId): Promise<void>
+  removeExpired(bucketId: BucketId): () => Promise<void>
   /** Resolves when no deletion of bytes is in progress. */
   settled(): Promise<void>
 }
+
+/** Milliseconds after a failed removal of expired items until the next one. */
+const expiryRetryInterval = 1_000
 
 /** Deletes the row, with bytes in the catalog, before it returns, or moves it to the trash (Z1); deletes a file, then its tombstone, in the background. */
 export function createMediaRemover(
   parts: BlobDeletionParts & {
     readonly catalog: Pick<Catalog, 'removeMedia' | 'purgeMedia' | 'expireItems'>
-    /** Milliseconds that `removeExpired` takes at the most. */
+    /** Milliseconds that a request waits for removals at the most. */
     readonly longestExpiry?: number
   },
 ): MediaRemover {
   const { longestExpiry = 5_000 } = parts
   const expiring = new Map<BucketId, Promise<void>>()
+  /** No removal of expired items begins before this time of performance.now(). */
+  let expireFrom = 0
   const waiting: MediaId[] = []
   let deleting: Promise<void> | null = null
 
@@ -59,6 +66,16 @@ export function createMediaRemover(
       const removed = await parts.catalog.expireItems(bucketId)
       deleteLater(removed)
       count = removed.ids.length
+    }
+  }
+
+  async function expireOrWait(bucketId: BucketId): Promise<void> {
+    try {
+      await expireBucket(bucketId)
+    } catch {
+      expireFrom = performance.now() + expiryRetryInterval
+    } finally {
+      expiring.delete(bucketId)
     }
   }
 
@@ -85,16 +102,12 @@ export function createMediaRemover(
     },
     removeMany,
     purge: (bucketId, ids, by) => removeWith((known) => parts.catalog.purgeMedia(bucketId, known, by), ids),
-    async removeExpired(bucketId) {
-      const running =
-        expiring.get(bucketId) ?? expireBucket(bucketId).finally(() => expiring.delete(bucketId))
-      expiring.set(bucketId, running)
-      const timeout = Promise.withResolvers<never>()
-      const timer = setTimeout(() => timeout.reject(tooManyExpired()), longestExpiry)
-      try {
-        await Promise.race([running, timeout.promise])
-      } finally {
-        clearTimeout(timer)
+    removeExpired(bucketId) {
+      if (!expiring.has(bucketId) && performance.now() >= expireFrom)
+        expiring.set(bucketId, expireOrWait(bucketId))
+      const running = expiring.get(bucketId)
+      return async () => {
+        if (running !== undefined && !(await resolvesWithin(running, longestExpiry))) throw tooManyExpired()
       }
     },
     async settled() {

@@ -1,11 +1,12 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId, Item } from '../../catalog/records.ts'
+import { listState } from '../../core/item-expiry.ts'
 import type { ItemsQuery } from '../../core/items-query.ts'
 import { createCursors } from './cursors.ts'
 
-/** Items of a bucket, and the revision that they were read from. */
+/** Items of a bucket, and the state that they were read from (listState). */
 interface ItemList {
-  readonly revision: number
+  readonly state: string
   readonly items: readonly Item[]
   /** The cursor of the last item; null if no items follow. */
   readonly next: string | null
@@ -24,12 +25,12 @@ export function listItemsOperation({
     const selection = { bucketId, ...filter }
     const place = after === null ? null : cursors.parse(selection, after)
     // One more than requested shows whether items follow.
-    const { revision, rows, examined } = await catalog.items(selection, place, limit + 1)
+    const { rows, examined, ...current } = await catalog.items(selection, place, limit + 1)
     const shown = rows.slice(0, limit)
     const last = rows.length > limit ? shown.at(-1) : undefined
     const end = last === undefined ? examined : placeOf(last)
     return {
-      revision,
+      state: listState(current),
       items: shown.map(({ item }) => item),
       next: end === null ? null : cursors.format(selection, end),
     }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
+import { listState } from '../../core/item-expiry.ts'
 import type { PageSettings } from '../../core/page.ts'
 import type { LinkSigner } from '../../core/signed-url.ts'
 import { gzipBody, type PageBody, plainBody } from './page-body.ts'
@@ -8,9 +9,9 @@ import type { PageLinkCache } from './page-link-cache.ts'
 import { createPageRenderer } from './page-renderer.ts'
 import { createRecentKeys } from './recent-keys.ts'
 
-/** A rendered page, and the revision of the bucket that it shows. */
+/** A rendered page, and the state of the bucket that it shows (listState). */
 export interface Listing {
-  readonly revision: number
+  readonly state: string
   readonly coding: 'gzip' | 'identity'
   readonly body: PageBody
   /** Whether later requests receive the same object. */
@@ -18,7 +19,7 @@ export interface Listing {
 }
 
 export type ListMedia = (
-  bucket: { readonly bucketId: BucketId; readonly revision: number },
+  bucket: { readonly bucketId: BucketId; readonly state: string },
   page: number,
   gzip: boolean,
   /** By default the URLs are plain. */
@@ -35,7 +36,7 @@ const entryOverhead = 500
 const pageMemory = 4_096
 
 /**
- * Lists page `page` (from 1) of a bucket from one snapshot (docs/interface.md L4). `revision` is the revision of the
+ * Lists page `page` (from 1) of a bucket from one snapshot (docs/interface.md L4). `state` is the state of the
  * bucket, read for this request: a page that was cached for it is current. `cacheSize` is in bytes; 0 disables the cache.
  * A page is cached at its third request.
  */
@@ -68,25 +69,25 @@ export function listMediaOperation(parts: {
     signer: LinkSigner | null,
     isCached: boolean,
   ): Promise<Listing> {
-    const { revision, total, rows } = await catalog.page(bucketId, page)
+    const { total, rows, ...current } = await catalog.page(bucketId, page)
+    const state = listState(current)
     const renderedParts = render(page, total, rows, signer)
     const plain = plainBody(pageLinkCache, renderedParts, isCached)
-    if (!gzip || plain.length < minimumGzipLength)
-      return { revision, coding: 'identity', body: plain, isCached }
-    return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts), isCached }
+    if (!gzip || plain.length < minimumGzipLength) return { state, coding: 'identity', body: plain, isCached }
+    return { state, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts), isCached }
   }
 
-  const cacheKey = (bucketId: BucketId, revision: number, page: number, gzip: boolean, links: string) =>
-    `${bucketId}.${revision}.${page}${gzip ? '.gzip' : ''}${links}`
+  const cacheKey = (bucketId: BucketId, state: string, page: number, gzip: boolean, links: string) =>
+    `${bucketId}.${state}.${page}${gzip ? '.gzip' : ''}${links}`
 
-  return async ({ bucketId, revision }, page, gzip, signer = null) => {
+  return async ({ bucketId, state }, page, gzip, signer = null) => {
     const links = signer === null ? '' : `.${signer.tag}`
-    const key = cacheKey(bucketId, revision, page, gzip, links)
+    const key = cacheKey(bucketId, state, page, gzip, links)
     const cached = cache?.get(key)
     if (cached) return cached
     const isInDemand = cache !== null && wasRequested(key) && wasRepeated(key)
     const listing = await renderPage(bucketId, page, gzip, signer, isInDemand)
-    if (isInDemand) cache.set(cacheKey(bucketId, listing.revision, page, gzip, links), listing)
+    if (isInDemand) cache.set(cacheKey(bucketId, listing.state, page, gzip, links), listing)
     return listing
   }
 }

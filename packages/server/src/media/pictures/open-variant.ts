@@ -2,8 +2,10 @@ import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
 import { openMemoryBlob } from '../../blobs/memory-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Media } from '../../catalog/records.ts'
+import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
+import { storageCauseOf } from '../../core/storage-error.ts'
 import { isDecoded, type Variant, type VariantWait } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { PictureTaskPreempted, VariantPending } from './picture-errors.ts'
@@ -55,7 +57,7 @@ export function createVariants(
     readonly openBytes: (media: Media) => Promise<OpenBlob>
     /** False if the disk is too full to store variants. They are rendered and served without being stored. */
     readonly hasRoom: () => boolean
-    /** A variant was rendered and served, but it, or what the render has found, could not be stored. */
+    /** A variant was rendered and served, but it, or what the render has found, could not be stored; or a stored one could not be read. */
     readonly onStoreFailure: (id: MediaId, error: unknown) => void
   },
 ): Variants {
@@ -119,11 +121,18 @@ export function createVariants(
   async function openStored(media: Media, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
     const isFile = !media.isDamaged && media.contentId === null
     if (!isFile) await openAndClose(media)
-    return blobs.variants.open(
-      media.id,
-      variant.key,
-      isFile ? { wholeUpTo, pictureSize: media.size } : { wholeUpTo },
-    )
+    try {
+      return await blobs.variants.open(
+        media.id,
+        variant.key,
+        isFile ? { wholeUpTo, pictureSize: media.size } : { wholeUpTo },
+      )
+    } catch (error) {
+      // On a read-only disk the database of variants cannot be opened: they are rendered again.
+      if (error instanceof Fault || storageCauseOf(error) === null) throw error
+      parts.onStoreFailure(media.id, error)
+      return null
+    }
   }
 
   async function openAndClose(media: Media): Promise<OpenBlob> {

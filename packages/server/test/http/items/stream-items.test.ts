@@ -12,8 +12,8 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
   const now = Date.now()
   const [gone, later, lasting] = [item(now - 1), item(now + 3_600_000), item(null)]
   const pages = [
-    { revision: 1, items: [lasting, gone], next: 'after' },
-    { revision: 2, items: [gone, later], next: null },
+    { state: '1', items: [lasting, gone], next: 'after' },
+    { state: '2', items: [gone, later], next: null },
   ]
   const query = {
     order: 'oldest',

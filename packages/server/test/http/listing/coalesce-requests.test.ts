@@ -9,6 +9,7 @@ const grant: Grant = {
   tokenId: 'tok' as TokenId,
   bucketId: 1 as BucketId,
   revision: 1,
+  expired: 0,
   scopes: new Set(['media:read']),
   expiresAt: null,
   revokedAt: null,

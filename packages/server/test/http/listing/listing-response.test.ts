@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
 import { createListingResponder, type ListingParts } from '../../../src/http/listing/listing-response.ts'
 
-const listed = { bucketId: 1 as BucketId, revision: 5 }
+const listed = { bucketId: 1 as BucketId, revision: 5, expired: 0 }
 const grant: Grant = {
   tokenId: 'tok' as TokenId,
   ...listed,
@@ -20,8 +20,8 @@ const grant: Grant = {
 }
 const pageSettings = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
 const defaults: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {
-  listMedia: async ({ revision }, _page, gzip) => ({
-    revision,
+  listMedia: async ({ state }, _page, gzip) => ({
+    state,
     coding: gzip ? 'gzip' : 'identity',
     body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
     isCached: false,
@@ -51,6 +51,7 @@ test.each([
   ['the page', { url: '/api/media?page=3' }],
   ['the bucket', { granted: { ...grant, bucketId: 2 as BucketId } }],
   ['the revision', { granted: { ...grant, revision: 6 } }],
+  ['expired items', { granted: { ...grant, expired: 1 } }],
   ['the content coding', { acceptEncoding: 'gzip' }],
   ['the epoch', { epoch: 'second' }],
   ['the envelope', { envelope: 'wrapped' as const }],
@@ -63,7 +64,7 @@ test.each([
 })
 
 const cachedListing = {
-  revision: 5,
+  state: '5',
   coding: 'identity',
   body: { length: 1, own: 1, whole: Buffer.from('x'), chunks: () => [] },
   isCached: true,

@@ -77,12 +77,12 @@ describe('E2, E3 removing expired items', () => {
       },
       onDeletionFailure: unexpected,
     })
-    await Promise.all([remover.removeExpired(bucketId), remover.removeExpired(bucketId)])
+    await Promise.all([remover.removeExpired(bucketId)(), remover.removeExpired(bucketId)()])
     expect(calls).toBe(1)
     expect(await media.listed(bucketId)).toHaveLength(1)
     await remover.settled()
     expect(await media.catalog.tombstones()).toEqual([])
-    await remover.removeExpired(bucketId)
+    await remover.removeExpired(bucketId)()
     expect(calls).toBe(2)
   })
 
@@ -104,9 +104,9 @@ describe('E2, E3 removing expired items', () => {
       longestExpiry: 1,
       onDeletionFailure: unexpected,
     })
-    await expect(remover.removeExpired(bucketId)).rejects.toMatchObject({ code: 'catalog-busy' })
+    await expect(remover.removeExpired(bucketId)()).rejects.toMatchObject({ code: 'catalog-busy' })
     await begun.promise
-    await expect(remover.removeExpired(bucketId)).rejects.toMatchObject({ code: 'catalog-busy' })
+    await expect(remover.removeExpired(bucketId)()).rejects.toMatchObject({ code: 'catalog-busy' })
     ended.resolve()
     await remover.settled()
     expect(steps).toEqual([])

@@ -20,7 +20,7 @@ function bucketOf(total: number) {
   const page = async (_bucket: BucketId, number: number): Promise<PageRows> => {
     pages.push(number)
     const rows = items.slice(0, Math.max(0, Math.min(10, total - (number - 1) * 10)))
-    return { revision: 7, total, rows }
+    return { revision: 7, expired: 0, total, rows }
   }
   return { page, pages }
 }
@@ -72,7 +72,7 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
         const expected = plainly(form, envelope, page, total, (await catalog.page(bucketId, page)).rows)
         // The last one of each coding is in the cache.
         for (const gzip of [false, true, true, false, false, true, true, false]) {
-          const { body, coding } = await list({ bucketId, revision: 7 }, page, gzip)
+          const { body, coding } = await list({ bucketId, state: '7' }, page, gzip)
           const bytes = Buffer.concat([...body.chunks()])
           expect(bytes.length).toBe(body.length)
           expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString() === expected).toBe(true)
@@ -84,14 +84,14 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
   )
 })
 
-test('L4 a page cached for one revision is not returned for another', async () => {
+test('L4 a page cached for one state is not returned for another', async () => {
   const catalog = bucketOf(30)
   const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(form.baseUrl, 1000)
   const list = listMediaOperation({ catalog, form, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
-  for (let requests = 0; requests < 5; requests += 1) await list({ bucketId, revision: 7 }, 2, false)
+  for (let requests = 0; requests < 5; requests += 1) await list({ bucketId, state: '7' }, 2, false)
   expect(catalog.pages).toEqual([2, 2, 2])
-  await list({ bucketId, revision: 8 }, 2, false)
+  await list({ bucketId, state: '8' }, 2, false)
   expect(catalog.pages).toEqual([2, 2, 2, 2])
 })
 
@@ -101,7 +101,7 @@ function listingOfLargeBucket() {
   const form = { baseUrl: 'http://h', extensions: true, links: 'window' } as const
   const pageLinkCache = createPageLinkCache(form.baseUrl, 1000)
   const list = listMediaOperation({ catalog, form, envelope: 'bare', pageLinkCache, cacheSize: 5_000_000 })
-  const request = (page: number) => list({ bucketId, revision: 7 }, page, false)
+  const request = (page: number) => list({ bucketId, state: '7' }, page, false)
   const requestAll = async (count: number) => {
     for (let page = 1; page <= count; page += 1) await request(page)
   }
@@ -135,11 +135,11 @@ test('a page of a large bucket compresses to a tenth, and the page-link cache do
     pageLinkCache,
     cacheSize: 0,
   })
-  const plain = await list({ bucketId, revision: 7 }, 500, false)
-  const gzip = await list({ bucketId, revision: 7 }, 500, true)
+  const plain = await list({ bucketId, state: '7' }, 500, false)
+  const gzip = await list({ bucketId, state: '7' }, 500, true)
   expect(gzip.body.length).toBeLessThan(plain.body.length / 10)
   const [sizeBefore] = [pageLinkCache.size(), [...plain.body.chunks()]]
-  await list({ bucketId, revision: 7 }, 70_000, true)
+  await list({ bucketId, state: '7' }, 70_000, true)
   expect(pageLinkCache.size() - sizeBefore).toBeLessThan(100_000)
 })
 
@@ -153,6 +153,6 @@ test('bytes of a cached page that are not in the page-link cache count as its ow
     pageLinkCache,
     cacheSize: 0,
   })
-  const { body } = await list({ bucketId, revision: 7 }, 5000, true)
+  const { body } = await list({ bucketId, state: '7' }, 5000, true)
   expect(body.own).toBeGreaterThan(body.length * 0.95)
 })

@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { startIssuer } from '../harness/issuer.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { readItems, readMedia, readPage } from '../harness/wire.ts'
+
+/** Holds the write lock of the catalog: every write waits for it. */
+function lockCatalog({ data }: TestServer): Disposable {
+  const db = new DatabaseSync(join(data, 'catalog.db'))
+  db.exec('BEGIN IMMEDIATE')
+  return { [Symbol.dispose]: () => db.close() }
+}
+
+const iso = (time: number) => new Date(time).toISOString()
+
+test('E2, E3, J6 reads neither wait for a catalog that cannot be written nor fail, and expired items are in none', async () => {
+  await using issuer = await startIssuer()
+  await using server = await startServer({
+    ...issuer.settings,
+    MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
+    MEDIABUCKET_JWT_BUCKET: 'team-{team}',
+  })
+  const upload = async (body: string, expiresAt?: number) => {
+    const headers = expiresAt === undefined ? {} : { 'mediabucket-expires-at': iso(expiresAt) }
+    return readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
+  }
+  const end = Date.now() + 1_500
+  const kept: string[] = []
+  const gone: string[] = []
+  for (let index = 0; index < 24; index += 1) {
+    if (index % 3 === 0) gone.push((await upload(`gone ${index}`, end)).url)
+    else kept.push((await upload(`kept ${index}`)).url)
+  }
+  // The bucket of a user, and a user of the same bucket without a row.
+  const withBucket = (sub: string) => issuer.sign({ sub, team: 'one' })
+  const anna = `Bearer ${await withBucket('anna')}`
+  const first = await server.request('/api/media', { headers: { authorization: anna } })
+  expect(first.status).toBe(200)
+
+  const earlier = (await server.request('/api/media?page=2')).headers.get('etag') ?? ''
+  {
+    using _lock = lockCatalog(server)
+    await until('the expiry', () => Date.now() > end)
+    const began = Date.now()
+    const pages = await Promise.all(
+      [1, 2, 3].map(async (page) => {
+        const response = await server.request(`/api/media?page=${page}`, {
+          headers: { 'if-none-match': earlier },
+        })
+        expect(response.status).toBe(200)
+        return readPage(response)
+      }),
+    )
+    expect(pages.map(({ total, last_page }) => [total, last_page])).toEqual(Array(3).fill([16, 2]))
+    expect(pages.flatMap(({ data }) => data)).toEqual(kept)
+    const items = await readItems(await server.request('/api/items?limit=500'))
+    expect(items.data.map(({ url }) => url)).toEqual(kept)
+    expect(await (await server.request('/api/bucket')).json()).toMatchObject({ items: 16, bytes: 16 * 7 - 6 })
+    expect((await fetch(gone[0] ?? '')).status).toBe(404)
+    expect((await fetch(kept[0] ?? '')).status).toBe(200)
+    const bert = await server.request('/api/media', {
+      headers: { authorization: `Bearer ${await withBucket('bert')}` },
+    })
+    expect([bert.status, (await readPage(bert)).total]).toEqual([200, 0])
+    // A write waits for at least five seconds.
+    expect(Date.now() - began).toBeLessThan(5_000)
+  }
+  expect((await server.request('/api/media', { method: 'POST', body: 'later' })).status).toBe(201)
+  expect(await readPage(await server.request('/api/media'))).toMatchObject({ total: 17 })
+})
