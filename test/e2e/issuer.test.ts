@@ -123,6 +123,11 @@ browserTest('G25 a response that this tab has not requested is ignored, and a re
   await page.goto(`${server.url}/?code=stolen&state=x`)
   await guest.button(strings.signIn.submit).waitFor()
   expect(page.url()).toBe(`${server.url}/`)
+  for (const query of ['code=stolen', 'error=access_denied&error_description=x']) {
+    await page.goto(`${server.url}/?${query}`)
+    await guest.button(strings.signIn.submit).waitFor()
+    expect(page.url()).toBe(`${server.url}/`)
+  }
   // With the state of another sign-in.
   await guest.button(strings.signIn.withIssuer('Example')).click()
   await page.getByLabel('User').waitFor()

@@ -17,7 +17,7 @@ const media: Media = {
 
 test('the link of a picture as URL, Markdown and HTML, whatever its name contains', () => {
   expect(linkText('plain', media)).toBe(media.url)
-  expect(linkText('markdown', media)).toBe(`![a \\[b\\] "c" \\<d\\>.jpg](${media.url})`)
+  expect(linkText('markdown', media)).toBe(`![a &#91;b&#93; &#34;c&#34; &#60;d&#62;.jpg](${media.url})`)
   expect(linkText('html', media)).toBe(
     `<img src="${media.url}" alt="a [b] &quot;c&quot; &lt;d&gt;.jpg" width="40" height="30">`,
   )
@@ -25,14 +25,44 @@ test('the link of a picture as URL, Markdown and HTML, whatever its name contain
 
 test('the link of a picture has its alternative text if it has one', () => {
   const described = { ...media, alt_text: 'Ships in\n"a" port' }
-  expect(linkText('markdown', described)).toBe(`![Ships in "a" port](${media.url})`)
+  expect(linkText('markdown', described)).toBe(`![Ships in &#34;a&#34; port](${media.url})`)
   expect(linkText('html', described)).toContain('alt="Ships in &quot;a&quot; port"')
 })
 
 test('the link of another file has its name as text, or its URL if it has none', () => {
   const other = { ...media, content_type: 'application/pdf', filename: null }
-  expect(linkText('markdown', other)).toBe(`[${media.url}](${media.url})`)
+  expect(linkText('markdown', other)).toBe(`[https&#58;//media.example/media/2v8d.jpg](${media.url})`)
   expect(linkText('html', other)).toBe(`<a href="${media.url}">${media.url}</a>`)
+})
+
+test.each([
+  ['[x](javascript:alert(1)).txt', '&#91;x&#93;&#40;javascript&#58;alert&#40;1&#41;&#41;.txt'],
+  ['![a](x)', '&#33;&#91;a&#93;&#40;x&#41;'],
+  ['a\\](x', 'a&#92;&#93;&#40;x'],
+  ['&#91;<b>`', '&#38;&#35;91&#59;&#60;b&#62;&#96;'],
+  ['www.example.com', '&#119;&#119;&#119;.example.com'],
+  ['IMG-1.jpg', 'IMG-1.jpg'],
+])('the name %j is text in Markdown, in every parser', (filename, text) => {
+  const other = { ...media, content_type: 'text/plain', filename }
+  expect(linkText('markdown', other)).toBe(`[${text}](${media.url})`)
+})
+
+test.each([
+  ['C:', 'C_'],
+  ['C:\\a.txt', 'C__a.txt'],
+  ['a.txt:stream', 'a.txt_stream'],
+  ['CON', 'CON_'],
+  ['con.txt', 'con_.txt'],
+  ['Aux .tar.gz', 'Aux_ .tar.gz'],
+  ['COM1', 'COM1_'],
+  ['LPT².log', 'LPT²_.log'],
+  ['CONIN$', 'CONIN$_'],
+  ['console.txt', 'console.txt'],
+  ['a?*"<>|.txt', 'a______.txt'],
+  ['a. . ', 'a'],
+  ['...', '_'],
+])('the name %j in an archive is %j', (name, stored) => {
+  expect(uniqueNames([name])).toEqual([stored])
 })
 
 test('names in an archive are unique without regard to case, and contain no directories', () => {

@@ -29,10 +29,10 @@ export const storePending = (pending: PendingSignIn): void =>
 export function takeCallback(): IssuerCallback | null {
   const parameters = new URLSearchParams(location.search)
   const state = parameters.get('state')
-  if (state === null || !(parameters.has('code') || parameters.has('error'))) return null
+  if (!(parameters.has('code') || parameters.has('error'))) return null
   const pending = takePending()
   history.replaceState(null, '', location.pathname + (pending?.hash ?? ''))
-  return pending?.state === state ? { parameters, pending } : null
+  return pending !== null && pending.state === state ? { parameters, pending } : null
 }
 
 function takePending(): PendingSignIn | null {

@@ -44,10 +44,12 @@ export const csv = ({ isTerminal }: { readonly isTerminal: boolean }): EventForm
       .join(','),
 })
 
-/** A spreadsheet would take a name that begins with one of these characters for a formula. */
+/** A spreadsheet would take a cell that begins with one of these characters for a formula, also in full width. Some separate cells with `;`. */
+const formula = /(^\s*|[;\t\r\n]\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g
+
 function csvCell(value: string | number | null): string {
   const text = `${value ?? ''}`
-  const inert = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${text}` : text
+  const inert = typeof value === 'string' ? text.replace(formula, "$1'$2").replace(/^[\t\r]/, "'$&") : text
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 

@@ -28,3 +28,15 @@ test('Y6 JSON has no control characters, and CSV that is not for a terminal has 
   expect(JSON.parse(line)).toMatchObject({ file: { name } })
   expect(csv({ isTerminal: false }).line(event, null)).toContain(name.replaceAll('"', '""'))
 })
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  [' -1', " '-1"],
+  ['\uff1d1+1', "'\uff1d1+1"],
+  ['\uff20x', "'\uff20x"],
+  ['a;=1+1', "a;'=1+1"],
+  ['a-b=c.txt', 'a-b=c.txt'],
+])('Y6 the name %j is no formula of a spreadsheet', (filename, cell) => {
+  expect(csv({ isTerminal: false }).line({ ...event, name: filename }, null)).toContain(`,${cell},1,`)
+})
