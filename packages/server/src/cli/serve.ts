@@ -1,5 +1,5 @@
 import { extname } from 'node:path'
-import { banner } from './banner.ts'
+import { banner, placesOf } from './banner.ts'
 import { type Command, UsageError } from './command.ts'
 import { handleSignals, skippedSignals } from './handle-signals.ts'
 import { watchNpm } from './processes.ts'
@@ -79,7 +79,10 @@ The log is written to standard error: as JSON, one object per line, or as readab
     const { host, data } = config
     // On a terminal, the banner contains this.
     if (!isReadable)
-      log.info({ url: server.baseUrl, host, port: server.port, data, pid: process.pid }, 'listening')
+      log.info(
+        { url: server.baseUrl, host, port: server.port, data, ...placesOf(config), pid: process.pid },
+        'listening',
+      )
     console.log(banner(server, config))
   },
 }
