@@ -197,7 +197,7 @@ test('rm deletes each item, reports those that do not exist, and exits with 4 fo
     `Deleted ${one.id}`,
     `Deleted ${two.url}`,
     'mediabucket: nosuchitem: There is no such item.',
-    'mediabucket: 1 of 3 items does not exist',
+    'mediabucket: 1 of 3 items does not exist. See: mediabucket ls',
   ])
   expect(lines((await run('ls', '--all')).stdout)).toEqual(urls)
 })
@@ -250,7 +250,7 @@ test('Z1, Z2, Z3 with a trash, rm deletes items that trash restore brings back',
     [
       `Restored ${one.url}`,
       'mediabucket: nobody: The trash has no such item.',
-      'mediabucket: 1 of 2 items is not in the trash',
+      'mediabucket: 1 of 2 items is not in the trash. See: mediabucket trash list',
     ],
   ])
   await run('rm', one.id)

@@ -57,7 +57,13 @@ test.each([
 })
 
 test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>([
-  ['no token', { token: '' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not set\. To create a token, .*token create/],
+  [
+    'no token',
+    { token: '' },
+    ['ls'],
+    2,
+    /MEDIABUCKET_TOKEN is not set\. Set it, or sign in with mediabucket login\. To create a token, .*token create/,
+  ],
   ['a token with spaces', { token: 'a b' }, ['ls'], 2, /MEDIABUCKET_TOKEN is invalid/],
   ['an unknown token', { token: 'mbkt_nope' }, ['whoami'], 3, /rejects the token: .*MEDIABUCKET_TOKEN/],
   [

@@ -16,6 +16,7 @@ const settingsOf = ({ url, token }: Service) => ({
   MEDIABUCKET_TOKEN: token,
   // Not in the home directory of the user; entries are separated by token.
   XDG_STATE_HOME: join(tmpdir(), 'mediabucket-test-state'),
+  XDG_CONFIG_HOME: join(tmpdir(), 'mediabucket-test-config'),
 })
 
 /** Runs a client command with these settings only. */

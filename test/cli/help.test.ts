@@ -48,6 +48,9 @@ const commands = [
   'trash restore',
   'trash empty',
   'whoami',
+  'login',
+  'logout',
+  'completion',
 ]
 
 test.each([[[]], [['help']], [['-h']]])('mediabucket %j lists every command', async (args) => {
@@ -150,6 +153,10 @@ test('mediabucket token --help prints the usage of all token commands', async ()
 
 test.each([
   [['dance'], /there is no command "dance". See: mediabucket help/],
+  [['list'], /there is no command "list". Did you mean "ls"\? See: mediabucket help/],
+  [['download', 'x'], /Did you mean "get"\?/],
+  [['delete', 'x'], /Did you mean "rm"\?/],
+  [['cp', 'a', 'b'], /Did you mean "upload" or "get"\?/],
   [['help', 'dance'], /there is no command "dance". See: mediabucket help/],
   [['dance', '--help'], /there is no command "dance"/],
   [['toString'], /there is no command "toString"/],

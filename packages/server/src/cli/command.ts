@@ -35,6 +35,22 @@ export interface ClientCommand {
   readonly run: (args: readonly string[], output: CommandOutput) => Promise<void>
 }
 
+/** What the help says about a command. */
+export interface CommandDescription {
+  readonly name: string
+  readonly summary: string
+  readonly help: string
+}
+
+/** A command about the commands. */
+export interface MetaCommand {
+  readonly help: string
+  readonly run: (
+    args: readonly string[],
+    describe: () => Promise<readonly CommandDescription[]>,
+  ) => Promise<string>
+}
+
 /** The arguments are invalid; the message names valid ones. */
 export class UsageError extends ExplainedError {
   override readonly name = 'UsageError'

@@ -1,9 +1,10 @@
-import type { ClientCommand, Command } from './command.ts'
+import type { ClientCommand, Command, MetaCommand } from './command.ts'
 
 /** A command, whose module is loaded only if it is used. Commands over HTTP do not use the settings of the service. */
 export type ListedCommand = { readonly summary: string } & (
   | { readonly load: () => Promise<Command> }
   | { readonly loadClient: () => Promise<ClientCommand> }
+  | { readonly loadMeta: () => Promise<MetaCommand> }
 )
 
 type Commands = Readonly<Record<string, ListedCommand>>
@@ -87,6 +88,14 @@ const access: Commands = {
 }
 
 const files: Commands = {
+  login: {
+    summary: 'Store the URL of a service and a token, for the commands below.',
+    loadClient: async () => (await import('./client/login.ts')).login,
+  },
+  logout: {
+    summary: 'Remove what login has stored.',
+    loadClient: async () => (await import('./client/login.ts')).logout,
+  },
   upload: {
     summary: 'Upload files and directories to the bucket.',
     loadClient: async () => (await import('./client/upload.ts')).upload,
@@ -96,7 +105,7 @@ const files: Commands = {
     loadClient: async () => (await import('./client/ls.ts')).ls,
   },
   get: {
-    summary: 'Download the bytes of an item.',
+    summary: 'Download an item, several items, or all items of the bucket.',
     loadClient: async () => (await import('./client/get.ts')).get,
   },
   link: {
@@ -129,11 +138,19 @@ const files: Commands = {
   },
 }
 
-export const commands: Commands = { ...service, ...access, ...files }
+const shell: Commands = {
+  completion: {
+    summary: 'Print the completion of commands and options for bash, zsh or fish.',
+    loadMeta: async () => (await import('./completion.ts')).completion,
+  },
+}
+
+export const commands: Commands = { ...service, ...access, ...files, ...shell }
 
 /** The commands in the help. */
 export const commandGroups: readonly { readonly title: string; readonly commands: Commands }[] = [
   { title: 'The service and its data', commands: service },
   { title: 'Buckets, tokens and keys, also while the service is running', commands: access },
   { title: 'The files of a bucket, over HTTP with a token', commands: files },
+  { title: 'The shell', commands: shell },
 ]

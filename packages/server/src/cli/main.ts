@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
 import { printableLines, printableText } from './client/terminal-text.ts'
-import { UsageError } from './command.ts'
+import { type CommandDescription, UsageError } from './command.ts'
 import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
 
@@ -51,6 +51,7 @@ async function dispatch(args: readonly string[]): Promise<void> {
 }
 
 async function helpOf(listed: ListedCommand): Promise<string> {
+  if ('loadMeta' in listed) return (await listed.loadMeta()).help
   const { help } = await ('load' in listed ? listed.load() : listed.loadClient())
   return help
 }
@@ -59,6 +60,10 @@ async function run(listed: ListedCommand, args: readonly string[]): Promise<void
   const output = {
     print: (...lines: readonly string[]) => console.log(lines.map(printableText).join('\n')),
     report: (...lines: readonly string[]) => console.error(lines.map(printableText).join('\n')),
+  }
+  if ('loadMeta' in listed) {
+    const command = await listed.loadMeta()
+    return console.log(await command.run(args, describeAll))
   }
   if ('loadClient' in listed) {
     const command = await listed.loadClient()
@@ -85,8 +90,41 @@ async function run(listed: ListedCommand, args: readonly string[]): Promise<void
   })
 }
 
+const describeAll = (): Promise<CommandDescription[]> =>
+  Promise.all(
+    Object.entries(commands).map(async ([name, listed]) => ({
+      name,
+      summary: listed.summary,
+      help: await helpOf(listed),
+    })),
+  )
+
+/** The names that other programs use for commands. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  list: ['ls'],
+  dir: ['ls'],
+  download: ['get'],
+  cat: ['get'],
+  cp: ['upload', 'get'],
+  copy: ['upload', 'get'],
+  sync: ['upload', 'get'],
+  put: ['upload'],
+  add: ['upload'],
+  delete: ['rm'],
+  remove: ['rm'],
+  del: ['rm'],
+  mv: ['edit'],
+  rename: ['edit'],
+  share: ['link'],
+  signin: ['login'],
+  start: ['serve'],
+}
+
 /** With a suggestion for typing errors, such as `bucket lst`, `tokn list`, `serv` and `-v`. */
 function unknownCommand(name: string, [second = '']: readonly string[]): string {
+  const others = Object.hasOwn(otherNames, name) ? otherNames[name] : undefined
+  if (others !== undefined)
+    return `there is no command "${name}". Did you mean ${others.map((other) => `"${other}"`).join(' or ')}? See: mediabucket help`
   const names = Object.keys(commands)
   const group = names
     .filter((known) => known.startsWith(`${name} `))

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
 import { type ClientCommand, type CommandOutput, exitCodes, UsageError } from '../command.ts'
 import { watchNpm } from '../processes.ts'
-import { clientSettings, readClientSettings } from './client-settings.ts'
+import {
+  type ClientSettings,
+  clientSettings,
+  connectionHelp,
+  readClientSettings,
+  takeConnectionOptions,
+} from './client-settings.ts'
 import { explainClientError } from './explain-client-error.ts'
 import { type Output, standardOutput } from './output.ts'
 
@@ -39,33 +45,36 @@ export function clientCommand<Arguments>(command: {
 }): ClientCommand {
   const { help, read, run, target } = command
   return {
-    help,
+    help: `${help}\n\n${connectionHelp}`,
     async run(args, { report }) {
-      const parsed = read(args)
-      const settings = readClientSettings()
-      const explain = (error: unknown) => explainClientError(error, settings.url, target?.(parsed) ?? null)
-      const interrupt = interruption()
-      const output = standardOutput()
-      try {
-        const { client, probe } = await connect(settings, report)
-        const context = {
-          client,
-          probe,
-          url: settings.url,
-          tokenHash: createHash('sha256').update(settings.token).digest('hex'),
-          output,
-          report,
-          interrupted: interrupt.signal,
-          explain,
-        }
-        await run(parsed, context)
-      } catch (error) {
-        if (interrupt.signal.aborted) process.exitCode = interrupt.exitCode()
-        else if (!output.closed.aborted) throw explain(error) ?? error
-      } finally {
-        interrupt.end()
-      }
+      const { connection, rest } = takeConnectionOptions(args)
+      const parsed = read(rest)
+      const settings = readClientSettings(connection)
+      await withService(settings, target?.(parsed) ?? null, async (service) => {
+        const clients = await connect(settings, report)
+        const tokenHash = createHash('sha256').update(settings.token).digest('hex')
+        await run(parsed, { ...service, ...clients, url: settings.url, tokenHash, report })
+      })
     },
+  }
+}
+
+/** Runs the work of a command, and turns its errors into a message and an exit code. `target` is as for explainClientError. */
+export async function withService(
+  settings: ClientSettings,
+  target: string | null,
+  work: (service: Pick<ClientContext, 'output' | 'interrupted' | 'explain'>) => Promise<void>,
+): Promise<void> {
+  const explain = (error: unknown) => explainClientError(error, settings, target)
+  const interrupt = interruption()
+  const output = standardOutput()
+  try {
+    await work({ output, interrupted: interrupt.signal, explain })
+  } catch (error) {
+    if (interrupt.signal.aborted) process.exitCode = interrupt.exitCode()
+    else if (!output.closed.aborted) throw explain(error) ?? error
+  } finally {
+    interrupt.end()
   }
 }
 
@@ -92,13 +101,14 @@ function interruption() {
   }
 }
 
-async function connect(
-  { url, token }: { url: string; token: string },
+/** Throws UsageError. */
+export async function connect(
+  { url, urlSource, token, tokenSource }: ClientSettings,
   report: CommandOutput['report'],
 ): Promise<Pick<ClientContext, 'client' | 'probe'>> {
   if (token === '')
     throw new UsageError(
-      'MEDIABUCKET_TOKEN is not set. To create a token, run where the service runs: mediabucket token create --bucket NAME',
+      'MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login. To create a token, run where the service runs: mediabucket token create --bucket NAME',
     )
   // Loaded here, so that other commands start faster.
   const { createClient } = await import('@mediabucket/client')
@@ -109,12 +119,11 @@ async function connect(
     }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    if (error.message.startsWith('token'))
-      throw new UsageError(`MEDIABUCKET_TOKEN is invalid: ${error.message}`)
+    if (error.message.startsWith('token')) throw new UsageError(`${tokenSource} is invalid: ${error.message}`)
     // The part before an @ may contain a password.
     const shown = url.includes('@') ? '' : ` (${JSON.stringify(url)})`
     throw new UsageError(
-      `MEDIABUCKET_URL${shown} is invalid: ${error.message}. Example: ${clientSettings.MEDIABUCKET_URL.defaultText}`,
+      `${urlSource}${shown} is invalid: ${error.message}. Example: ${clientSettings.MEDIABUCKET_URL.defaultText}`,
     )
   }
 }

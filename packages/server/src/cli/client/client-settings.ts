@@ -1,11 +1,18 @@
+import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { CommandError, exitCodes, UsageError } from '../command.ts'
 
-/** The settings of commands that use a service. */
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** The service that a command uses, and the names of the settings that select it, for messages. */
 export interface ClientSettings {
   readonly url: string
+  readonly urlSource: string
   /** Empty if none is set. */
   readonly token: string
+  readonly tokenSource: string
 }
 
 /** Name, description and default of each setting, for the help. */
@@ -14,15 +21,183 @@ export const clientSettings = {
   MEDIABUCKET_TOKEN: { description: 'The token for its bucket.', defaultText: '' },
 } as const
 
-/** The state directory of the XDG Base Directory Specification, which ignores relative paths. */
-export function stateDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
-  const given = env['XDG_STATE_HOME'] ?? ''
-  return join(isAbsolute(given) ? given : join(homedir(), '.local/state'), 'mediabucket')
+/** The part of the help of each command over HTTP that describes its connection. */
+export const connectionHelp = `Service:
+  --profile NAME     Use the URL and the token of a profile of mediabucket login.
+  --url URL          The base URL of the service. Default: MEDIABUCKET_URL, or the profile "default".
+  --token-file FILE  A file with the token. Default: MEDIABUCKET_TOKEN, or the profile "default".`
+
+/** The options of all commands over HTTP. */
+export interface ConnectionOptions {
+  readonly profile?: string | undefined
+  readonly url?: string | undefined
+  readonly 'token-file'?: string | undefined
 }
 
+/** Splits the arguments of a command into the options of its connection and the others. Throws UsageError. */
+export function takeConnectionOptions(args: readonly string[]): {
+  connection: ConnectionOptions
+  rest: readonly string[]
+} {
+  const text = { type: 'string' } as const
+  const options = { profile: text, url: text, 'token-file': text }
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
+  const connection: Record<string, string> = {}
+  const rest = new Map(args.entries())
+  for (const token of tokens) {
+    if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) continue
+    if (!token.value || (token.inlineValue === false && token.value.startsWith('-')))
+      throw new UsageError(`--${token.name} needs a value.`)
+    connection[token.name] = token.value
+    rest.delete(token.index)
+    if (token.inlineValue === false) rest.delete(token.index + 1)
+  }
+  return { connection, rest: [...rest.values()] }
+}
+
+/** The state directory of the XDG Base Directory Specification, which ignores relative paths. */
+export function stateDirectory(env: Environment = process.env): string {
+  return join(baseDirectory(env['XDG_STATE_HOME'], '.local/state'), 'mediabucket')
+}
+
+/** The file of the profiles, below the configuration directory of the same specification. */
+const profilesFile = (env: Environment): string =>
+  join(baseDirectory(env['XDG_CONFIG_HOME'], '.config'), 'mediabucket/profiles.json')
+
+const baseDirectory = (given = '', inHome: string): string =>
+  isAbsolute(given) ? given : join(homedir(), inHome)
+
+/**
+ * The service of a command: an option before the environment before the profile "default". The token of a profile is sent to the URL
+ * of the profile only, and a token of the environment never to that of a profile. Throws UsageError.
+ */
 export function readClientSettings(
-  env: Readonly<Record<string, string | undefined>> = process.env,
+  options: ConnectionOptions = {},
+  env: Environment = process.env,
 ): ClientSettings {
-  const read = (name: keyof typeof clientSettings) => env[name]?.trim() || clientSettings[name].defaultText
-  return { url: read('MEDIABUCKET_URL'), token: read('MEDIABUCKET_TOKEN') }
+  const { profile, url, 'token-file': tokenFile } = options
+  if (profile !== undefined) {
+    if (url !== undefined || tokenFile !== undefined)
+      throw new UsageError('--profile has a URL and a token: use it without --url and --token-file')
+    return settingsOf(profile, requireProfile(profile, env))
+  }
+  const [givenUrl, urlSource] =
+    url === undefined ? [env['MEDIABUCKET_URL']?.trim(), 'MEDIABUCKET_URL'] : [url, '--url']
+  const [token, tokenSource] =
+    tokenFile === undefined
+      ? [env['MEDIABUCKET_TOKEN']?.trim(), 'MEDIABUCKET_TOKEN']
+      : [readTokenFile(tokenFile), '--token-file']
+  const stored = token ? undefined : readProfiles(env).get(defaultProfile)
+  if (stored !== undefined && (!givenUrl || isSameUrl(givenUrl, stored.url)))
+    return settingsOf(defaultProfile, stored)
+  return {
+    url: givenUrl || clientSettings.MEDIABUCKET_URL.defaultText,
+    urlSource,
+    token: token ?? '',
+    tokenSource,
+  }
+}
+
+/** Throws UsageError. */
+export function readTokenFile(path: string): string {
+  try {
+    const token = readFileSync(path, 'utf8').trim()
+    if (token !== '') return token
+  } catch (error) {
+    throw new UsageError(`--token-file: ${error instanceof Error ? error.message : error}`)
+  }
+  throw new UsageError(`--token-file: ${path} is empty`)
+}
+
+const settingsOf = (name: string, { url, token }: Profile): ClientSettings => ({
+  url,
+  urlSource: `the URL of the profile "${name}"`,
+  token,
+  tokenSource: `the token of the profile "${name}" (mediabucket login)`,
+})
+
+function isSameUrl(one: string, other: string): boolean {
+  const hrefOf = (text: string) => URL.parse(text)?.href.replace(/\/+$/, '')
+  return hrefOf(one) !== undefined && hrefOf(one) === hrefOf(other)
+}
+
+/** A service and a token that `mediabucket login` has stored. */
+export interface Profile {
+  readonly url: string
+  readonly token: string
+}
+
+/** The profile without a name. */
+export const defaultProfile = 'default'
+
+/** The stored profiles, by their names. Throws CommandError. */
+export function readProfiles(env: Environment = process.env): Map<string, Profile> {
+  const path = profilesFile(env)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map()
+    throw new CommandError(`the profiles cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+  const profiles = profilesIn(text)
+  if (profiles !== null) return profiles
+  throw new CommandError(`${path} is damaged. Remove it, and run mediabucket login again.`)
+}
+
+/** Null for another text. */
+function profilesIn(text: string): Map<string, Profile> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+    const entries = Object.entries(value).map(([name, profile]: [string, unknown]) => {
+      if (typeof profile !== 'object' || profile === null || !('url' in profile) || !('token' in profile))
+        return null
+      const { url, token } = profile
+      return typeof url === 'string' && typeof token === 'string' ? ([name, { url, token }] as const) : null
+    })
+    const valid = entries.filter((entry) => entry !== null)
+    return valid.length === entries.length ? new Map(valid) : null
+  } catch {
+    return null
+  }
+}
+
+/** Replaces the stored profiles, readable by the user only, and returns the path of their file. */
+export function writeProfiles(
+  profiles: ReadonlyMap<string, Profile>,
+  env: Environment = process.env,
+): string {
+  const path = profilesFile(env)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const target = realPath(path)
+  const temporary = `${target}.${process.pid}.new`
+  writeFileSync(temporary, `${JSON.stringify(Object.fromEntries(profiles), null, 2)}\n`, {
+    mode: 0o600,
+    flag: 'wx',
+  })
+  chmodSync(temporary, 0o600)
+  renameSync(temporary, target)
+  return path
+}
+
+/** Follows a link, such as that of a directory of configuration files under version control. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** Throws CommandError if there is no such profile. */
+export function requireProfile(name: string, env: Environment = process.env): Profile {
+  const profiles = readProfiles(env)
+  const profile = profiles.get(name)
+  if (profile !== undefined) return profile
+  const others = profiles.size === 0 ? 'There is none yet' : `There are: ${[...profiles.keys()].join(', ')}`
+  throw new CommandError(
+    `there is no profile "${name}". ${others}. To create it: mediabucket login --profile ${name}`,
+    exitCodes.notFound,
+  )
 }

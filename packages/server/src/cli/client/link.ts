@@ -50,7 +50,7 @@ Options:
     for (const reference of missing) report(`mediabucket: ${reference}: There is no such item.`)
     if (missing.length > 0)
       throw new CommandError(
-        `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'does' : 'do'} not exist`,
+        `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'does' : 'do'} not exist. See: mediabucket ls`,
         exitCodes.notFound,
       )
   },

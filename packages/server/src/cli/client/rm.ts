@@ -32,7 +32,7 @@ reported, the others are deleted, and the exit code is ${exitCodes.notFound}.`,
     }
     if (missing > 0)
       throw new CommandError(
-        `${missing} of ${formatCount(references.length, 'item')} ${missing === 1 ? 'does' : 'do'} not exist`,
+        `${missing} of ${formatCount(references.length, 'item')} ${missing === 1 ? 'does' : 'do'} not exist. See: mediabucket ls`,
         exitCodes.notFound,
       )
   },

@@ -23,7 +23,7 @@ restored, and the exit code is ${exitCodes.notFound}.`,
     for (const reference of missing) report(`mediabucket: ${reference}: The trash has no such item.`)
     if (missing.length > 0)
       throw new CommandError(
-        `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'is' : 'are'} not in the trash`,
+        `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'is' : 'are'} not in the trash. See: mediabucket trash list`,
         exitCodes.notFound,
       )
   },
