@@ -43,6 +43,18 @@ test('A6, A8 tokens of one bucket list the same items, and each is unique', asyn
   expect(await seen.json()).toMatchObject({ total: 1 })
 })
 
+test('A6 token create says that it created a bucket, and names one with a similar name', async () => {
+  const create = async (bucket: string) =>
+    (await server.command('token', 'create', '--bucket', bucket)).stderr
+  expect(await create('holiday-2026')).toContain(
+    'Created the bucket "holiday-2026", because there was none of this name.\n',
+  )
+  expect(await create('holiday-2026')).not.toContain('Created the bucket')
+  expect(await create('holidya-2026')).toContain(
+    'Created the bucket "holidya-2026", because there was none of this name. Did you mean "holiday-2026"? To remove the new one: mediabucket bucket delete holidya-2026\n',
+  )
+})
+
 const rule = /1 to 63 lower-case letters, digits and hyphens/
 
 test.each([

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { type SharedServer, startServer, type TestServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
 const ours = 'https://app.example.org'
@@ -146,6 +147,31 @@ describe('with configured origins', () => {
     expect(response.headers.get('access-control-allow-origin')).toBe(ours)
     await expectProblem(response, 404, 'route-unknown')
   })
+})
+
+test('C1 the log names each origin that is refused once, up to ten, and none of the service itself', async () => {
+  await using server = await startServer({
+    MEDIABUCKET_BASE_URL: 'https://media.example.org/files',
+    MEDIABUCKET_CORS_ORIGINS: ours,
+  })
+  const { url } = await upload(server, 'x')
+  const path = new URL(url).pathname.replace('/files', '')
+  const logged = () =>
+    server.log().flatMap(({ origin, msg }) => (msg.includes('MEDIABUCKET_CORS_ORIGINS') ? [origin] : []))
+  const quiet = [ours, null, 'null', 'https://media.example.org', 'http://a b', 'x']
+  for (const origin of quiet) await responsesTo(server, origin, path)
+  // The gallery at another address: browsers send the origin of the page itself with a POST.
+  await server.request('/api/media', { method: 'POST', body: 'x', headers: { origin: server.url } })
+  for (const origin of ['https://evil.example', 'https://evil.example'])
+    await responsesTo(server, origin, path)
+  expect(logged()).toEqual(['https://evil.example'])
+  for (let index = 0; index < 20; index += 1)
+    await fetch(`${server.url}/healthz`, { headers: { origin: `https://${index}.example` } })
+  await until(
+    'the last request is logged',
+    () => server.log().filter(({ path }) => path === '/healthz').length >= 20,
+  )
+  expect(logged()).toHaveLength(10)
 })
 
 test('C1 with * every page can read responses, and none with credentials', async () => {

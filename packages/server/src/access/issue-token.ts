@@ -17,10 +17,10 @@ interface IssuedToken {
 export async function issueToken(
   catalog: Pick<Catalog, 'addToken'>,
   request: TokenRequest,
-): Promise<IssuedToken> {
+): Promise<IssuedToken & { readonly isNewBucket: boolean }> {
   const { token, row } = createToken(request)
-  await catalog.addToken(row)
-  return { token, id: row.id }
+  const isNewBucket = await catalog.addToken(row)
+  return { token, id: row.id, isNewBucket }
 }
 
 /** Creates a bucket with a token. Null if the bucket exists: of several processes, one gets the token. */

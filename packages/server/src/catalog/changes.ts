@@ -78,7 +78,7 @@ export interface Changes {
     output: DeletedChunk
   }
   'set-bucket': { input: Audited & { bucket: string; settings: Partial<BucketSettings> }; output: boolean }
-  'add-token': { input: Audited & NewToken; output: undefined }
+  'add-token': { input: Audited & NewToken; output: boolean }
   'add-user': {
     input: Audited & { user: NewToken; newBucket: Partial<BucketSettings> | null }
     output: boolean

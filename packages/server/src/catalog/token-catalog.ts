@@ -4,8 +4,8 @@ import type { GrantedToken, NewToken, TokenRecord, TokenSuccessor } from './toke
 
 /** The tokens of the catalog. */
 export interface TokenCatalog {
-  /** Creates the token, and its bucket if it does not exist. */
-  addToken(token: NewToken, by?: Actor): Promise<void>
+  /** Creates the token, and its bucket if it does not exist. Returns whether it created the bucket. */
+  addToken(token: NewToken, by?: Actor): Promise<boolean>
 
   /**
    * Creates the row of a user of an issuer, unless there is one with its hash. If the bucket does not exist,

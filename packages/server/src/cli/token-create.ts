@@ -1,6 +1,7 @@
 import { issueToken } from '../access/issue-token.ts'
 import { bucketNameRule, isBucketName } from '../core/bucket-name.ts'
 import { parseDuration } from '../core/duration.ts'
+import { nearestName } from '../core/nearest-name.ts'
 import { defaultScopes, isScope, type Scope, scopes } from '../core/scopes.ts'
 import { parse } from './arguments.ts'
 import { type Command, UsageError } from './command.ts'
@@ -40,12 +41,26 @@ Options:
       expiresAt: values.expires === undefined ? null : now + readExpiry(values.expires),
       now,
     }
-    const { token, id } = await withNewCatalog({ config, report }, (catalog) => issueToken(catalog, request))
+    const { token, id } = await withNewCatalog({ config, report }, async (catalog) => {
+      const issued = await issueToken(catalog, request)
+      if (issued.isNewBucket) report(newBucketReport(bucket, await catalog.buckets()))
+      return issued
+    })
     report(
       `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
     )
     print(token)
   },
+}
+
+/** The name may be mistyped. */
+function newBucketReport(name: string, buckets: readonly { readonly name: string }[]): string {
+  const others = buckets.map((bucket) => bucket.name).filter((other) => other !== name)
+  const similar = nearestName(name, others)
+  const created = `Created the bucket "${name}", because there was none of this name.`
+  return similar === null
+    ? created
+    : `${created} Did you mean "${similar}"? To remove the new one: mediabucket bucket delete ${name}`
 }
 
 function bucketMistake(bucket: string | undefined): string | null {

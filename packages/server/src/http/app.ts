@@ -9,7 +9,7 @@ import { guardConnections } from './connections/guard-connections.ts'
 import { createFramework } from './create-framework.ts'
 import { galleryRoutes } from './gallery/serve-gallery.ts'
 import { createFormatChoice } from './headers/accept.ts'
-import { createCorsPolicy, varyHeader } from './headers/cors.ts'
+import { createCorsPolicy, createRefusalHint, varyHeader } from './headers/cors.ts'
 import { createListingResponder } from './listing/listing-response.ts'
 import { createBytesResponder } from './media/bytes-response.ts'
 import { createCachedResponses } from './media/cached-responses.ts'
@@ -71,10 +71,11 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     },
   })
   const reportFault = createFaultReporter({ limits, countStorageError, log })
+  const ownOrigins = [baseUrl, settings.mediaBaseUrl ?? baseUrl].map((url) => new URL(url).origin)
   // Used by the fast paths and by the framework.
   const handling = {
     logRequest: createRequestLogger(metrics, parts.writeLine),
-    corsHeaders: createCorsPolicy(corsOrigins),
+    corsHeaders: createCorsPolicy(corsOrigins, createRefusalHint(ownOrigins, log)),
     mediaHost: createMediaHost(baseUrl, settings.mediaBaseUrl),
     handleError: createErrorHandler(baseUrl, reportFault),
     limits,

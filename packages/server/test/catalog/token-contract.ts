@@ -60,9 +60,9 @@ export function describeTokens(engine: string, fresh: Fresh): void {
 
     test('tokens of one bucket name share a bucket', async () => {
       const catalog = await openOne(fresh)
-      await catalog.addToken(newToken('a'))
-      await catalog.addToken(newToken('b'))
-      await catalog.addToken(newToken('c', { bucket: 'work' }))
+      expect(await catalog.addToken(newToken('a'))).toBe(true)
+      expect(await catalog.addToken(newToken('b'))).toBe(false)
+      expect(await catalog.addToken(newToken('c', { bucket: 'work' }))).toBe(true)
       const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => catalog.findGrant(hashOf(name))))
       expect(b?.bucketId).toBe(a?.bucketId)
       expect(c?.bucketId).not.toBe(a?.bucketId)

@@ -148,9 +148,9 @@ const functions: ChangeFunctions = {
   'set-bucket': ({ session }, { bucket, settings, by }) => setBucket(session, bucket, settings, by),
 
   async 'add-token'({ session }, token) {
-    await createBucket(session, token)
+    const isNew = await createBucket(session, token)
     await insertToken(session, await holdBucket(session, token.bucket), token, token.by)
-    return undefined
+    return isNew
   },
 
   async 'add-user'({ session }, { user, newBucket, ...audited }) {

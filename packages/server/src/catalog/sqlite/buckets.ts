@@ -13,7 +13,7 @@ import { one } from './rows.ts'
 /** To be called within a transaction. Records changes in the audit log, if they have an actor. */
 export interface BucketRows {
   /** Returns the bucket's id, and creates the bucket if it does not exist. */
-  ensure(name: string, createdAt: number, by?: Actor): BucketId
+  ensure(name: string, createdAt: number): BucketId
   find(name: string): BucketId | null
   /** False if the bucket exists. */
   create(name: string, settings: Partial<BucketSettings>, createdAt: number, by?: Actor): boolean
@@ -58,8 +58,8 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
 
   return {
     find,
-    ensure(name, createdAt, by) {
-      create(name, {}, createdAt, by)
+    ensure(name, createdAt) {
+      create(name, {}, createdAt)
       return integer(one(select, name) ?? [], 0) as BucketId
     },
     create,

@@ -124,7 +124,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     'set-bucket': ({ bucket, settings, by }) => buckets.set(bucket, settings, by),
 
     'add-token'(token) {
-      tokens.insert(buckets.ensure(token.bucket, token.createdAt, token.by), token, token.by)
+      const { bucket, createdAt, by } = token
+      const isNew = buckets.create(bucket, {}, createdAt, by)
+      tokens.insert(buckets.ensure(bucket, createdAt), token, by)
+      return isNew
     },
 
     'add-user'({ user, newBucket, by }) {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
 
 const exposedHeaders = [
   'ETag',
@@ -58,22 +59,50 @@ export type CorsPolicy = (request: IncomingHttpHeaders) => Readonly<Record<strin
 
 /**
  * Allows pages of the configured origins, and no others, to read every response, problems included (docs/interface.md C1,
- * C2). A preflight is an ordinary OPTIONS request whose response has more headers.
+ * C2). A preflight is an ordinary OPTIONS request whose response has more headers. `reportRefused` is called for each request of another origin.
  */
-export function createCorsPolicy(origins: readonly string[]): CorsPolicy {
+export function createCorsPolicy(
+  origins: readonly string[],
+  reportRefused: (request: IncomingHttpHeaders) => void,
+): CorsPolicy {
   const allowsAny = origins.includes('*')
   const base = allowsAny || origins.length === 0 ? noCorsHeaders : { vary: 'Origin' }
   return (request) => {
-    if (origins.length === 0) return noCorsHeaders
     const { origin } = request
+    if (origin === undefined && !allowsAny) return base
     const allowed = allowsAny ? '*' : origins.find((configured) => configured === origin)
-    if (allowed === undefined) return base
+    if (allowed === undefined) {
+      reportRefused(request)
+      return base
+    }
     return {
       ...base,
       'access-control-allow-origin': allowed,
       'access-control-expose-headers': exposedHeaders.join(', '),
       ...(request['access-control-request-method'] === undefined ? {} : preflightHeaders),
     }
+  }
+}
+
+/** The most origins that are logged, because anybody can send any number of them. */
+const maxLoggedOrigins = 10
+
+/** Logs each refused origin once, because the browser shows the reason only to the developer of the page. Pages of the service itself have one of `ownOrigins`. */
+export function createRefusalHint(
+  ownOrigins: readonly string[],
+  log: Pick<FastifyBaseLogger, 'warn'>,
+): (request: IncomingHttpHeaders) => void {
+  const known = new Set(ownOrigins)
+  const most = known.size + maxLoggedOrigins
+  return ({ origin = '', host = '' }) => {
+    if (known.size >= most || known.has(origin) || !/^https?:\/\/[!-~]{1,255}$/.test(origin)) return
+    // The gallery at an address other than the base URL.
+    if (origin.endsWith(`//${host}`)) return
+    known.add(origin)
+    log.warn(
+      { origin },
+      'the browser does not let a page of this origin read responses; if the page is yours, add the origin to MEDIABUCKET_CORS_ORIGINS',
+    )
   }
 }
 
