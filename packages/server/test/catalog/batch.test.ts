@@ -15,7 +15,7 @@ function openWithBucket() {
   onTestFinished(() => db.close())
   const functions = prepareChanges(db)
   const run = (...changes: Change[]) => commitBatch(db, functions, changes)
-  expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ output: undefined }])
+  expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ output: true }])
   const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM media) FROM buckets'))
   return { db, directory, run, total }
 }

@@ -1,4 +1,4 @@
-/** Whether an Accept-Encoding header allows the coding (RFC 9110, section 12.5.3); false without the header. */
+/** Whether an Accept-Encoding header allows the coding, and does not prefer none (RFC 9110, section 12.5.3); false without the header. */
 export function acceptsCoding(header: string | undefined, coding: 'gzip' | 'br'): boolean {
   if (header === undefined) return false
   const weights = new Map(
@@ -8,5 +8,6 @@ export function acceptsCoding(header: string | undefined, coding: 'gzip' | 'br')
       return [name, weight === undefined ? 1 : Number(weight)]
     }),
   )
-  return (weights.get(coding) ?? weights.get(`x-${coding}`) ?? weights.get('*') ?? 0) > 0
+  const weight = weights.get(coding) ?? weights.get(`x-${coding}`) ?? weights.get('*') ?? 0
+  return weight > 0 && weight >= (weights.get('identity') ?? 0)
 }

@@ -14,6 +14,10 @@ test.each([
   ['identity', false],
   ['br', false],
   ['gzipped', false],
+  ['gzip;q=0.5, identity;q=1', false],
+  ['identity, *;q=0.1', false],
+  ['gzip, identity;q=0.5', true],
+  ['gzip;q=0.5, identity;q=0.5', true],
   ['', false],
   [undefined, false],
 ])('RFC 9110, section 12.5.3: %j allows gzip: %j', (header, allowed) => {
