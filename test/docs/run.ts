@@ -24,6 +24,11 @@ shift
 exec "${process.execPath}" "${bin}" "$@"
 `
 
+/** Runs a command without another user. A setting may be before it. */
+const sudo = `#!/bin/sh
+exec env "$@"
+`
+
 /** A server, and a directory with the files that the examples use. */
 export interface Stage extends AsyncDisposable {
   readonly server: TestServer
@@ -40,6 +45,10 @@ export async function openStage(): Promise<Stage> {
   await writeFile(join(directory, 'notes.txt'), 'Notes of the harbour.\n')
   await mkdir(join(directory, 'bin'))
   await writeFile(join(directory, 'bin/npx'), npx, { mode: 0o755 })
+  await writeFile(join(directory, 'bin/mediabucket'), `#!/bin/sh\nexec npx mediabucket "$@"\n`, {
+    mode: 0o755,
+  })
+  await writeFile(join(directory, 'bin/sudo'), sudo, { mode: 0o755 })
   const env = {
     PATH: `${join(directory, 'bin')}:${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
     HOME: directory,
@@ -55,7 +64,11 @@ export async function openStage(): Promise<Stage> {
       const interpreter = interpreters[language]
       if (!interpreter) throw new Error(`nothing runs ${language}`)
       const file = join(directory, `block.${interpreter.extension}`)
-      await writeFile(file, code.replaceAll(documented, server.url))
+      const here = code
+        .replaceAll(documented, server.url)
+        .replaceAll('/mnt/backups', join(directory, 'backups'))
+        .replaceAll('/var/lib/mediabucket', join(directory, 'mediabucket'))
+      await writeFile(file, here)
       return await promisify(execFile)(interpreter.command, [...interpreter.arguments, file], {
         cwd: directory,
         env,

@@ -68,7 +68,13 @@ test('docs/operations/upgrade.md: its lines upgrade an installation, whose items
       else
         await run('bash', ['-ec', withTestPaths(line, directory)], {
           cwd: clone,
-          env: { ...process.env, MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0' },
+          env: {
+            ...process.env,
+            // In the place of the script that the page uses.
+            PATH: `${join(clone, 'node_modules/.bin')}:${process.env['PATH']}`,
+            MEDIABUCKET_DATA: data,
+            MEDIABUCKET_PORT: '0',
+          },
         })
     }
     const { stdout: commit } = await run('git', ['rev-parse', 'HEAD', `origin/main`], { cwd: clone })

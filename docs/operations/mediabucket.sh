@@ -1,0 +1,3 @@
+#!/bin/sh
+# Runs a command of Mediabucket as the user of the service, with the settings of the service: /usr/local/bin/mediabucket.
+exec runuser -u mediabucket -- env HOME=/var/lib/mediabucket PATH=/opt/mediabucket/node_modules/.bin:/usr/local/bin:/usr/bin:/bin mediabucket --env-file /etc/mediabucket.env "$@"
