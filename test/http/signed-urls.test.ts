@@ -219,6 +219,14 @@ test('H11 nothing but the links themselves contains a signature or a key', async
     server.url,
     `GET ${new URL(url).pathname}%3f${url.split('?')[1]} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
   )
+  const [path = '', query = ''] = url.slice(server.url.length).split('?')
+  const misspelled = ['&', ';', '%26', '%253b', '/', ',', ':', '%3f', '=', '|'].flatMap((separator) => [
+    `${path}${separator}${query}`,
+    `/${query.replaceAll('&', separator)}`,
+    `${path}${separator}signature${separator}${signature}`,
+  ])
+  for (const target of misspelled)
+    await sendRaw(server.url, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   await sendRaw(server.url, `GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   const metrics = await (await fetch(`${server.url}/metrics`)).text()
   const mark = `/mark-${crypto.randomUUID()}`

@@ -29,9 +29,23 @@ function hasJwt(run: string): boolean {
   return isLong.some((long, index) => long && isLong[index + 1] === true && isLong[index + 2] === true)
 }
 
+/** A signature has 43 characters in base64url, of which random ones are in upper and in lower case. */
+const minSignature = 40
+
+const encoded = /%(?:25)*([0-9a-f]{2})/gi
+
+const hasSignature = (run: string): boolean =>
+  run.length >= minSignature &&
+  run
+    .replace(encoded, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .split('.')
+    .some((part) => part.length >= minSignature && /[a-z]/.test(part) && /[A-Z]/.test(part))
+
 /**
- * Replaces every token by `mbkt_…` and every JWT by `jwt_…`, also percent-encoded ones. Replaces long runs of
- * letters and digits too: they may be tokens without their prefix.
+ * Replaces every token by `mbkt_…`, every JWT by `jwt_…` and every signature of a URL by `signature_…`, also percent-encoded ones.
+ * Replaces long runs of letters and digits too: they may be tokens without their prefix.
  */
 export const redactTokens = (text: string): string =>
-  text.replace(dottedRun, (run) => (hasJwt(run) ? 'jwt_…' : run)).replace(token, 'mbkt_…')
+  text
+    .replace(dottedRun, (run) => (hasJwt(run) ? 'jwt_…' : hasSignature(run) ? 'signature_…' : run))
+    .replace(token, 'mbkt_…')

@@ -29,6 +29,24 @@ test('A5 a JWT is removed in every percent-encoding, and the text around it stay
   )
 })
 
+test('A5, H11 a signature is removed in every percent-encoding, and the text around it stays', () => {
+  const signature = fc
+    .uint8Array({ minLength: 32, maxLength: 32 })
+    .map((bytes) => Buffer.from(bytes).toString('base64url'))
+  fc.assert(
+    fc.property(
+      signature,
+      fc.nat({ max: 2 }),
+      fc.constantFrom('=', '/', ':', ',', '%3d'),
+      (text, depth, before) => {
+        fc.pre(/[a-z]/.test(text) && /[A-Z]/.test(text))
+        const written = [...text].map((letter) => escaped(letter, depth)).join('')
+        expect(redactTokens(`/a${before}${written}/b`)).toMatch(/^\/a.{1,3}(?:signature|mbkt|jwt)_…\/b$/)
+      },
+    ),
+  )
+})
+
 /** A letter, percent-encoded this many times. */
 function escaped(letter: string, depth: number): string {
   if (depth === 0) return letter
@@ -40,6 +58,7 @@ test.each([
   '/api/uploads/k92v8d0q3h5wkc9r1n6x7zjy4tam',
   '/a%20b/%C3%BC%zz%',
   '/mbkt/x_y',
+  '/a-path-of-many-words-with-hyphens-between-all-of-them',
 ])('A5 %s has no token and stays unchanged', (path) => {
   expect(redactTokens(path)).toBe(path)
 })

@@ -51,7 +51,10 @@ function formatLine(fields: {
 /** Matches nearly all paths: media URLs, and short paths without percent-encoding and authority. A matching path is too short for a token. */
 const plainPath = /^\/(?:media\/[a-z0-9]{1,28}(?:\.[a-z0-9]{1,8})?|[^%?#]{0,37})$/
 
-/** The path without query and fragment, percent-encoded ones included, and with tokens redacted (docs/interface.md O3, A5). */
+/**
+ * The path without query and fragment, percent-encoded ones included, and with tokens and signatures redacted (docs/interface.md O3, A5, H11).
+ * A query may be written with its separators only.
+ */
 function loggedPath(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
@@ -59,7 +62,7 @@ function loggedPath(url: string): string {
   // A request target in absolute form may contain a user name and a password.
   const [withoutQuery = ''] = path
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
-    .split(/[?#]|%(?:25)*(?:3f|23)/i, 1)
+    .split(/[?#&;]|%(?:25)*(?:3f|23|26|3b)/i, 1)
   return redactTokens(withoutQuery)
 }
 
