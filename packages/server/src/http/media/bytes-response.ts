@@ -28,7 +28,6 @@ import { describeRepresentation, problemHeaders, type Representation } from './r
 export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   /** Finds the item for a name (`id` or `id.ext`); null if there is none. */
   readonly findByName: (name: string) => Promise<Media | null>
-  /** For items that are not public, and requests with a signature. */
   readonly checkAccess: AccessCheck
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: CachedBytesOperations['openVariant']
@@ -173,11 +172,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     if (link === 'malformed') throw signatureInvalid()
     const variant = variants.parse(request.variant, formatFor(raw.headers.accept))
     const wait = parseVariantWait(request.wait)
-    const found = await findByName(name)
-    const isPublic = found !== null && !found.isPrivate && link === null
-    const { media, access } = isPublic
-      ? { media: found, access: null }
-      : await checkAccess(found, { id, raw, link })
+    const { media, access } = await checkAccess(() => findByName(name), { id, raw, link })
     try {
       const response = await respond(request, { media, variant, wait, access })
       if (recordDownload !== null && !isHead && response.status !== 304)

@@ -22,23 +22,27 @@ export function linkOf(url: string, name: string): SentLink {
 }
 
 /**
- * Requires a signed URL, or a token of the bucket with `media:read` (docs/interface.md H2, H3). `media` is null if no item has the name.
- * What the response shows of an item that the caller may not read is the same as for no item.
+ * Returns the item that `find` finds, and by what the request reads it; null if it is public and the URL is plain. Otherwise requires a
+ * signed URL, or a token of the bucket with `media:read` (docs/interface.md H2, H3). What the response shows of an item that the caller
+ * may not read is the same as for no item.
  */
 export type AccessCheck = (
-  media: Media | null,
+  find: () => Promise<Media | null>,
   request: { readonly id: string; readonly raw: IncomingMessage; readonly link: SignedUrl | null },
-) => Promise<{ readonly media: Media; readonly access: PrivateAccess }>
+) => Promise<{ readonly media: Media; readonly access: PrivateAccess | null }>
 
 export const createAccessCheck =
   ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
-  async (media, { id, raw, link }) => {
+  async (find, { id, raw, link }) => {
     if (link !== null) {
-      // Before the item is looked at: without a valid signature the response is the same for every item.
+      // Before the item is looked up: without a valid signature, neither the response nor its time depends on it.
       await verifyLink(link)
+      const media = await find()
       if (media === null) throw mediaUnknown()
       return { media, access: { by: 'link', expires: link.expires, keyId: link.keyId } }
     }
+    const media = await find()
+    if (media !== null && !media.isPrivate) return { media, access: null }
     if (raw.headers.authorization !== undefined) {
       const { bucketId, actor } = await authorize({ id, raw }, 'media:read')
       if (media !== null && media.bucketId === bucketId) return { media, access: { by: 'token', actor } }
