@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -72,6 +72,12 @@ test('O2 the panels of the dashboard have unique ids and titles', () => {
     const values = dashboard.panels.map((panel) => panel[key])
     expect(new Set(values).size).toBe(values.length)
   }
+})
+
+withPromtool('O2 promtool accepts the metrics without a remark', async () => {
+  const input = await (await fetch(`${server.url}/metrics`)).text()
+  const { status, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, ''])
 })
 
 withPromtool('O2 promtool accepts the alerts, and they fire at the documented thresholds', async () => {

@@ -13,6 +13,9 @@ type ResponseObserver = (status: number | null, seconds: number) => void
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  // Gauges, whose names must not end in `_total`. They are the sums of gauges that remain.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${what}_total`)
   const duration = new PrelabelledHistogram({
     name: 'mediabucket_http_request_duration_seconds',
     help: 'Time from the end of a request’s headers to the end of its response.',
