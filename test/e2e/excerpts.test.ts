@@ -12,11 +12,12 @@ import { visit } from './visit.ts'
 let browser: Browser
 let server: SharedServer
 const markup = '<b>bold</b><script>document.title="owned"</script>'
+const utf16Line = 'Möwen am Hafen — 海鷗\n'
 const ids: string[] = []
 beforeAll(async () => {
   server = await sharedServer()
   browser = await sharedBrowser()
-  const files: readonly (readonly [string, string, string])[] = [
+  const files: readonly (readonly [string, string | Uint8Array<ArrayBuffer>, string])[] = [
     ['notes.txt', `first line ${markup}\n${'more text '.repeat(500)}`, 'text/plain'],
     ['code.js', `show('${markup}')`, 'text/javascript'],
     ['empty.txt', '', 'text/plain'],
@@ -25,6 +26,7 @@ beforeAll(async () => {
       `<svg xmlns="http://www.w3.org/2000/svg" width="90" height="90"><script>document.title="owned"</script><circle r="40"/></svg>`,
       'image/svg+xml',
     ],
+    ['wide.txt', new Uint8Array(Buffer.from(`\ufeff${utf16Line.repeat(1000)}`, 'utf16le')), 'text/plain'],
   ]
   for (const [name, bytes, type] of files) ids.push((await upload(server, bytes, { name, type })).id)
 })
@@ -49,3 +51,48 @@ browserTest(
     expect(await page.title()).not.toContain('owned')
   },
 )
+
+browserTest('G20 a text in UTF-16 is readable on its tile and in the viewer', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  const tile = guest.page.locator(`.tile[data-id="${ids[4]}"]`)
+  await until('the first lines', async () =>
+    (await tile.locator('.tile-excerpt').textContent())?.startsWith(utf16Line.repeat(3)),
+  )
+  await tile.locator('a').click()
+  await until('the text', async () =>
+    (await guest.page.locator('.text-scroll pre').textContent())?.startsWith(utf16Line.repeat(3)),
+  )
+})
+
+for (const width of [375, 1440])
+  browserTest(
+    `G20 the circle that selects a text does not cover its first lines at ${width} px`,
+    async () => {
+      for (const hash of ['', '#page=1', '#view=list']) {
+        await using guest = await visit(browser, server, {
+          hash,
+          options: { viewport: { width, height: 800 } },
+        })
+        await guest.signIn(server.token)
+        const { page } = guest
+        const tile = page.locator(`.tile[data-id="${ids[0]}"]`)
+        await until('the first lines', () => tile.locator('.tile-excerpt').count())
+        await tile.hover()
+        const covered = await tile.evaluate((element) => {
+          const circle = element.querySelector('.tick')?.getBoundingClientRect()
+          const text = element.ownerDocument.createRange()
+          text.selectNodeContents(element.querySelector('.tile-excerpt') ?? element)
+          return [...text.getClientRects()].filter(
+            (line) =>
+              circle &&
+              line.left < circle.right &&
+              circle.left < line.right &&
+              line.top < circle.bottom &&
+              circle.top < line.bottom,
+          ).length
+        })
+        expect([hash, covered]).toEqual([hash, 0])
+      }
+    },
+  )

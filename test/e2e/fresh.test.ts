@@ -195,7 +195,7 @@ browserTest('V6 a thumbnail that is temporarily refused is requested again after
   const { page } = guest
   await guest.context.clock.install()
   let refused = 0
-  await page.route(`**/media/${id}?variant=thumb`, async (route) => {
+  await page.route(`**/media/${id}?variant=thumb&wait=0`, async (route) => {
     if (refused >= 6) return route.continue()
     refused += 1
     await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })

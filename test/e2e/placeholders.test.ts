@@ -2,16 +2,19 @@ import type { Browser, Locator } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { canFilm, film } from '../harness/films.ts'
 import { renderCount } from '../harness/pictures.ts'
+import { childrenOf, commandOf, signal } from '../harness/processes.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readItems } from '../harness/wire.ts'
 import { isDrawn, picture } from './files.ts'
+import { uploadHeading } from './uploading.ts'
 import { visit } from './visit.ts'
 
 let browser: Browser
@@ -102,6 +105,61 @@ browserTest(
   },
 )
 
+browserTest(
+  'G34 over HTTP/1.1, an upload completes while all thumbnails wait for their renders, also after many were opened',
+  async () => {
+    await using own = await startServer({
+      MEDIABUCKET_VARIANT_PROCESSES: '1',
+      // The stopped process is not replaced.
+      MEDIABUCKET_VARIANT_TIMEOUT: '10m',
+    })
+    const ids: string[] = []
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const bytes = new Uint8Array(await picture(seed, 2000, 1500).jpeg().toBuffer())
+      ids.push((await upload(own, bytes, { name: `${seed}.jpg`, type: 'image/jpeg' })).id)
+    }
+    // Starts the process that renders; not the one that has read the dimensions, whose niceness is 0.
+    await own.request(`/media/${ids[0]}?variant=thumb`)
+    const renderers = childrenOf(own.process.pid ?? 0).filter((pid) =>
+      /picture-worker\.\w+\0[1-9]/.test(commandOf(pid)),
+    )
+    for (const pid of renderers) process.kill(pid, 'SIGSTOP')
+
+    await using guest = await visit(browser, own)
+    const { page } = guest
+    /** The requests for bytes that wait for the server. */
+    const waiting = new Set<unknown>()
+    page.on('request', (request) => {
+      if (request.url().includes('/media/')) waiting.add(request)
+    })
+    page.on('requestfinished', (request) => waiting.delete(request))
+    page.on('requestfailed', (request) => waiting.delete(request))
+    await guest.signIn(own.token)
+    const thumbnails = () => new Set(guest.requests.filter((url) => url.includes('variant=thumb')))
+    await until('requests for all thumbnails', () => thumbnails().size === ids.length)
+    const file = (name: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) })
+    await guest.choose(strings.header.upload, file('first.txt'))
+    await uploadHeading(guest, strings.uploads.finished(1))
+    // None of them has failed, so the upload has waited for none.
+    expect(new Set([...thumbnails()].flatMap(guest.statusesOf))).toEqual(new Set([202]))
+
+    await page.locator(`[data-item="${ids[1]}"]`).click()
+    const dialog = page.getByRole('dialog')
+    for (let at = 1; at < 7; at += 1) {
+      await dialog.locator('.pswp__img--placeholder, .pswp__img').first().waitFor()
+      await page.keyboard.press('ArrowRight')
+      await until('the step', () => page.url().includes(`item=${ids[at + 1]}`))
+      await until('few requests wait', () => waiting.size <= 3)
+    }
+    await page.keyboard.press('Escape')
+    await guest.choose(strings.header.upload, file('second.txt'))
+    await uploadHeading(guest, strings.uploads.finished(2))
+    expect(await renderCount(own)).toBe(1)
+    for (const pid of renderers) signal(pid, 'SIGCONT')
+    await page.locator(`[data-id="${ids[9]}"] img[data-state=shown]`).waitFor()
+  },
+)
+
 const filmTest = canFilm ? browserTest : test.skip
 filmTest(
   'G29 a video shows its duration on its tile, and its placeholder until its frame is loaded',
@@ -119,7 +177,7 @@ filmTest(
     await tile.locator('img[data-state=shown]').waitFor()
     const held = Promise.withResolvers<void>()
     await page.route(
-      (url) => url.pathname.startsWith('/media/') && url.search !== '?variant=thumb',
+      (url) => url.pathname.startsWith('/media/') && url.search !== '?variant=thumb&wait=0',
       async (route) => {
         await held.promise
         await route.continue()

@@ -28,7 +28,7 @@ beforeAll(async () => {
 async function opened(token: string, options: Parameters<typeof visit>[2] = {}) {
   const guest = await visit(browser, { ...server, token }, { hash: '', ...options })
   await guest.signIn(token)
-  const tiles = guest.page.locator('.timeline .tile')
+  const tiles = guest.page.locator('.tile')
   await tiles.first().waitFor()
   return { guest, page: guest.page, tiles }
 }
@@ -113,4 +113,44 @@ browserTest('a long press selects a file without opening it; then a tap selects 
   await tiles.nth(1).locator('a').tap()
   await counted(guest, 2)
   expect(await page.getByRole('dialog').count()).toBe(0)
+})
+
+for (const hash of ['', '#page=1'])
+  browserTest(
+    `G35 Enter opens a file while others are selected, and the focus returns to the file last seen, with ${hash || 'the whole bucket'}`,
+    async () => {
+      const { guest, page } = await opened(server.token, { hash })
+      await using _ = guest
+      const tile = (at: number) => guest.page.locator('.tile').nth(at)
+      const idOf = async (at: number) => (await tile(at).getAttribute('data-id')) ?? ''
+      await tile(0).getByRole('checkbox').check()
+      await counted(guest, 1)
+      await tile(1).locator('a').focus()
+      await page.keyboard.press('Enter')
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      await guest.button(strings.viewer.next).click()
+      const seen = await idOf(2)
+      await until('the next file', () => page.url().includes(seen))
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      await until('the focus', () => page.evaluate(`document.activeElement.dataset.item === '${seen}'`))
+      await counted(guest, 1)
+    },
+  )
+
+browserTest('G35 the page below an open dialog does not scroll by keys or the wheel', async () => {
+  const { token } = await seed(server, '--items', '200', '--bucket', uniqueName('long'))
+  const { guest, page, tiles } = await opened(token)
+  await using _ = guest
+  await tiles.first().getByRole('checkbox').check()
+  await guest.button(strings.selection.delete).click()
+  await page.getByRole('dialog').waitFor()
+  for (const key of ['End', 'PageDown', 'ArrowDown']) await page.keyboard.press(key)
+  await page.mouse.wheel(0, 500)
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+  expect(await page.evaluate('scrollY')).toBe(0)
+  await page.keyboard.press('Escape')
+  await page.mouse.wheel(0, 500)
+  await until('a scroll', () => page.evaluate('scrollY > 0'))
 })

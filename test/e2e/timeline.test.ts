@@ -228,6 +228,12 @@ describe('the first view', () => {
     await using guest = await visit(browser, own, { hash: '' })
     await guest.signIn(own.token)
     const { page } = guest
+    // Its thumbnails are rendered.
+    await page.locator('.timeline img[data-state=shown]').first().waitFor()
+    await until(
+      'all pictures on the screen',
+      async () => (await page.locator('.tile .skeleton').count()) === 0,
+    )
     const address = page.url()
     // Ends the requests of the first visit, which a reload could leave to be sent after its own first one.
     await page.goto('about:blank')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { beforeAll, expect } from 'vitest'
@@ -158,19 +159,51 @@ browserTest('G14 leaving the page asks for confirmation during uploads only', as
   })
   await page.route('**/api/media', async (route) => {
     if (route.request().method() === 'POST') await held
-    await route.continue()
+    // Its page may be closed.
+    await route.continue().catch(() => undefined)
   })
   await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 10)])
   await uploadHeading(guest, strings.uploads.sending(0, 2))
   const leave = page.goto('about:blank').catch(() => 'stayed')
   await until('a question', () => asked.length > 0)
   expect([asked, await leave]).toEqual([['beforeunload'], 'stayed'])
+  // The browser stored them when it asked, so now nothing is lost.
   await tray(guest).getByText(strings.uploads.continuesLater).waitFor()
+  await page.goto('about:blank')
   open()
+  await page.goto(server.url)
   await uploadHeading(guest, strings.uploads.finished(2))
   await page.reload()
-  await guest.files.getByText('a.bin').waitFor()
+  await page.getByText('a.bin').first().waitFor()
   expect(asked).toEqual(['beforeunload'])
+})
+
+browserTest('G14 the page must stay open while folders are read, whatever is stored', async () => {
+  const server = await sharedServer()
+  await using guest = await visit(browser, server)
+  await guest.signIn(server.token)
+  const { page } = guest
+  await using files = await writeFiles(new Map([['folder/a.bin', randomBytes(10)]]))
+  // The upload does not begin, and the folder is never read to its end.
+  await page.route('**/api/media', async (route) => {
+    if (route.request().method() === 'GET') await route.continue()
+  })
+  await page.evaluate(`{
+    const { webkitGetAsEntry } = DataTransferItem.prototype
+    DataTransferItem.prototype.webkitGetAsEntry = function () {
+      const entry = webkitGetAsEntry.call(this)
+      entry.createReader = () => ({ readEntries() {} })
+      return entry
+    }
+  }`)
+  await guest.choose(strings.header.upload, [file('b.bin', 10)])
+  await tray(guest).getByText(strings.uploads.continuesLater).waitFor()
+  await drop(page, [join(files.directory, 'folder')])
+  await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
+  const asked = page.waitForEvent('dialog')
+  const leaving = page.goto('about:blank').catch(() => 'stayed')
+  await (await asked).dismiss()
+  expect(await leaving).toBe('stayed')
 })
 
 browserTest('G14 the page may be closed only if the browser has stored the unfinished uploads', async () => {
@@ -207,7 +240,8 @@ browserTest(
     await guest.page.clock.install()
     await guest.signIn(server.token)
     const { page } = guest
-    await page.evaluate(
+    await using files = await writeFiles(new Map([['film.bin', randomBytes(10)]]))
+    await page.addInitScript(
       `Object.defineProperty(Blob.prototype, 'size', { get: () => ${512 * 2 ** 20 + 1} }); window.puts = []
     const put = IDBObjectStore.prototype.put
     IDBObjectStore.prototype.put = function (record) {
@@ -216,15 +250,28 @@ browserTest(
       return request
     }`,
     )
+    await page.reload()
     // The upload does not begin.
     await page.route('**/api/uploads', () => undefined)
-    await guest.choose(strings.header.upload, [file('film.bin', 10)])
+    await guest.choose(strings.header.upload, files.paths)
     await until('a record without the file', async () => {
       await page.clock.runFor(1000)
       return (await page.evaluate('JSON.stringify(window.puts)')) === '[null]'
     })
     await page.clock.runFor(1000)
     await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
+    expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
+
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.reload()
+    await page.clock.runFor(1000)
+    await uploadHeading(guest, strings.uploads.toChooseAgain(1))
+    await guest.choose(strings.header.upload, files.paths)
+    await until('it continues', async () => {
+      await page.clock.runFor(1000)
+      return await tray(guest).getByText(strings.uploads.keepOpen).isVisible()
+    })
+    await page.clock.runFor(5000)
     expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
   },
 )

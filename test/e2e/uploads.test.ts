@@ -85,7 +85,8 @@ describe('25 files of many kinds', () => {
         guest.files.evaluateAll((files) => {
           for (const file of files) file.scrollIntoView()
           const images = files.flatMap((file) => [...file.querySelectorAll('img')])
-          return images.every(({ naturalWidth }) => naturalWidth > 0)
+          const isPending = files.some((file) => file.querySelector('.skeleton'))
+          return !isPending && images.every(({ naturalWidth }) => naturalWidth > 0)
         }),
       )
       for (const file of await guest.files.all()) {

@@ -15,6 +15,8 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
   const ref = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
     const dialog = ref.current
+    const { clientWidth, classList } = document.documentElement
+    classList.toggle('with-scrollbar', innerWidth > clientWidth)
     dialog?.showModal()
     return () => {
       dialog?.close()

@@ -35,10 +35,11 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
   useEffect(() => {
     if (state !== 'waiting') return
     let timer: ReturnType<typeof setTimeout> | undefined
-    let unmounted = false
+    const unmount = new AbortController()
     const wait = async () => {
-      const delay = tries.current < maxTries ? await thumbnailRetryDelay(url) : null
-      if (unmounted) return
+      const delay =
+        tries.current < maxTries ? await thumbnailRetryDelay(url, tries.current, unmount.signal) : null
+      if (unmount.signal.aborted) return
       tries.current += 1
       if (delay === null) {
         setState('none')
@@ -48,7 +49,7 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
     }
     void wait()
     return () => {
-      unmounted = true
+      unmount.abort()
       clearTimeout(timer)
     }
   }, [state, url])

@@ -51,6 +51,11 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
           else router.go(route)
         }}
         onKeyDown={(event) => {
+          // Unlike a click, also while files are selected.
+          if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+            event.preventDefault()
+            if (!event.repeat) router.go(route)
+          }
           if (event.key !== ' ') return
           // Otherwise the page scrolls.
           event.preventDefault()

@@ -82,8 +82,7 @@ export function createSharing(parts: Dependencies): Sharing {
     async downloadZip(ids, filename) {
       try {
         const { saveAsZip } = await import('../zip/download-zip.ts')
-        const media = await toShare(ids)
-        if (media === null) return
+        const media = await parts.selectMany.describe(ids)
         notices.show(strings.selection.zipStarted(ids.length))
         await saveAsZip(media, filename, parts.files.renew, parts.closing)
       } catch {

@@ -24,14 +24,30 @@ export async function textPreview(
   const response = await fetch(bytesUrl(media), { headers: { range: `bytes=0-${maxBytes - 1}` }, signal })
   if (!response.ok || (cut && response.status !== 206))
     throw new Error(`The server responded with ${response.status}`)
-  return decode(await response.arrayBuffer(), cut)
+  const [, charset = 'utf-8'] =
+    /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(response.headers.get('content-type') ?? '') ?? []
+  return decode(await response.arrayBuffer(), cut, charset)
 }
 
-/** Decodes UTF-8, ignoring an incomplete last character of a cut text; other texts are read as Windows-1252. */
-export function decode(bytes: ArrayBuffer, cut: boolean): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: cut })
-  } catch {
-    return new TextDecoder('windows-1252').decode(bytes)
-  }
+const byteOrderMarks = [
+  { mark: [0xef, 0xbb, 0xbf], label: 'utf-8' },
+  { mark: [0xff, 0xfe], label: 'utf-16le' },
+  { mark: [0xfe, 0xff], label: 'utf-16be' },
+] as const
+
+/**
+ * Decodes the charset of a byte order mark, or else the declared one; an incomplete last character of a cut text is ignored. A text that does
+ * not have it is read as UTF-8, or else as Windows-1252.
+ */
+export function decode(bytes: ArrayBuffer, cut: boolean, charset = 'utf-8'): string {
+  const start = new Uint8Array(bytes)
+  const marked = byteOrderMarks.find(({ mark }) => mark.every((byte, at) => start[at] === byte))
+  if (marked) return new TextDecoder(marked.label).decode(bytes, { stream: cut })
+  for (const label of [charset, 'utf-8'])
+    try {
+      return new TextDecoder(label, { fatal: true }).decode(bytes, { stream: cut })
+    } catch {
+      // The browser does not know the charset, or the text does not have it.
+    }
+  return new TextDecoder('windows-1252').decode(bytes)
 }

@@ -28,7 +28,7 @@ export const uploads: Texts['uploads'] = {
   hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
   notDone: (failed: number) => `${formatCount(failed)} nicht hochgeladen`,
   continuesLater:
-    'Du kannst diese Seite schließen. Das Hochladen geht weiter, wenn du dich in diesem Browser wieder anmeldest.',
+    'Du kannst diese Seite schließen. Das Hochladen geht weiter, wenn du sie in diesem Browser wieder öffnest.',
   keepOpen: 'Lass diese Seite offen, bis alles hochgeladen ist.',
   systemFiles: (count: number) =>
     `${count === 1 ? '1 Systemdatei' : `${formatCount(count)} Systemdateien`} ausgelassen (etwa .DS_Store und Thumbs.db)`,

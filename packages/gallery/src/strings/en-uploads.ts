@@ -26,7 +26,7 @@ export const uploads = {
   minutes: (count: number) => `${count} min`,
   hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
   notDone: (failed: number) => `${formatCount(failed)} not uploaded`,
-  continuesLater: 'You can close this page. The uploads continue when you sign in again in this browser.',
+  continuesLater: 'You can close this page. The uploads continue when you open it again in this browser.',
   keepOpen: 'Keep this page open until the uploads are done.',
   systemFiles: (count: number) =>
     `${count === 1 ? '1 system file' : `${formatCount(count)} system files`} skipped (such as .DS_Store and Thumbs.db)`,

@@ -28,7 +28,7 @@ export const uploads: Texts['uploads'] = {
   hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
   notDone: (failed: number) => `${formatCount(failed)} sin subir`,
   continuesLater:
-    'Puedes cerrar esta página. Las subidas continúan cuando vuelvas a iniciar sesión en este navegador.',
+    'Puedes cerrar esta página. Las subidas continúan cuando vuelvas a abrirla en este navegador.',
   keepOpen: 'Mantén esta página abierta hasta que terminen las subidas.',
   systemFiles: (count: number) =>
     `${count === 1 ? '1 archivo del sistema omitido' : `${formatCount(count)} archivos del sistema omitidos`} (como .DS_Store y Thumbs.db)`,

@@ -14,7 +14,7 @@ const drawWithin = 1
 
 /** The items of the timeline by days, of which those near the screen are in the document. */
 export function TimelineGrid({ list }: { list: boolean }) {
-  const { timeline, selection } = useGallery()
+  const { timeline, selection, router } = useGallery()
   const container = useRef<HTMLDivElement>(null)
   const layout = useScrollLayout(container, list)
   useEdgeKeys()
@@ -22,6 +22,12 @@ export function TimelineGrid({ list }: { list: boolean }) {
   const [focused, setFocused] = useState<string | null>(null)
   /** The item to which a key moves the focus, until it has it. */
   const moving = useRef<string | null>(null)
+
+  // The focus returns to the open file when the viewer is closed, so its tile must be in the document then.
+  const opened = router.item.value
+  useEffect(() => {
+    if (opened !== null) setFocused(opened)
+  }, [opened])
 
   const view = currentView(container)
   const near = layout === null || view === null ? [] : rowsNear(layout, view, drawWithin * view.height)

@@ -65,9 +65,14 @@ export function createTimeline({
 }: TimelineParts): Timeline {
   const loaded = signal<LoadedPart | null>(null)
   const total = computed(() => (isFiltered(filter.value) ? null : parts.total.value))
-  const matches = computed(() =>
-    loaded.value === null || !isFiltered(filter.value) ? null : countItems(loaded.value),
-  )
+  /** The last exact count of the items that match a filter: a change of the order does not change it. */
+  const counted = signal<{ readonly filter: ItemFilter; readonly count: number } | null>(null)
+  const matches = computed<ItemCount | null>(() => {
+    if (loaded.value === null || !isFiltered(filter.value)) return null
+    const found = countItems(loaded.value)
+    if (found.isExact || counted.value?.filter !== filter.value) return found
+    return { count: counted.value.count, isExact: true }
+  })
   /** The streams that continue at the end and at the start of the loaded part; null if they must be opened. */
   const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
     forward: null,
@@ -85,6 +90,8 @@ export function createTimeline({
 
   function setLoaded(next: LoadedPart): void {
     for (const item of next.items) mediaCache.put(item)
+    const { count, isExact } = countItems(next)
+    if (isExact) counted.value = { filter: filter.peek(), count }
     loaded.value = next
   }
 
@@ -170,6 +177,7 @@ export function createTimeline({
       // The estimates around the same items change with the total, which is requested at the same time.
       if (abort.aborted || current?.items !== now.items || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
+      counted.value = null
       // Others may have deleted items before them, which are not loaded again.
       setLoaded(place(items, current.before, { begins, ends: stream.ended }, { ...current, passed: 0 }))
       return true
@@ -218,6 +226,7 @@ export function createTimeline({
       const items = now.items.filter(({ id }) => !gone.has(id))
       const others = gone.size - (now.items.length - items.length)
       const passed = Math.max(0, now.passed - others)
+      counted.value = null
       if (items.length > 0 || now.before + now.after === 0) setLoaded({ ...now, items, passed })
       else void goTo(now.before)
     },

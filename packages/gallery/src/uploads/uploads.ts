@@ -116,8 +116,9 @@ export function createUploads(options: UploadsOptions): Uploads {
 
   // Registered during uploads only: people ignore a page that always asks.
   const askBeforeLeaving = (event: BeforeUnloadEvent) => {
+    const losesNothing = filesFound.value === null && uploader.value?.hasSavedAll()
     uploader.value?.saveNow()
-    event.preventDefault()
+    if (!losesNothing) event.preventDefault()
   }
   const stopAsking = effect(() => {
     if (view.value.totals.left > 0 || filesFound.value !== null)

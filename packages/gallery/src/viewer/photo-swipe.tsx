@@ -73,7 +73,19 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     content.onLoaded()
   })
   pswp.on('contentDestroy', ({ content }) => {
-    if (content.element && !content.isImageContent()) render(null, content.element)
+    const { element } = content
+    if (element instanceof HTMLImageElement) stopLoading(element)
+    else if (element) render(null, element)
+  })
+  // Only the slide on the screen and its neighbours may wait for renders: over HTTP/1.1, a browser has six connections.
+  pswp.on('contentLazyLoad', (event) => {
+    const { src = '', srcset } = slides[event.content.index] ?? {}
+    if (srcset !== undefined || src.includes('variant=')) event.preventDefault()
+  })
+  pswp.on('slideDestroy', ({ slide: { content } }) => {
+    if (!(content.element instanceof HTMLImageElement) || content.element.complete) return
+    pswp.contentLoader.removeByIndex(content.index)
+    content.destroy()
   })
   pswp.on('contentActivate', ({ content }) => setActive(content.element, true))
   pswp.on('contentDeactivate', ({ content }) => setActive(content.element, false))
@@ -178,6 +190,12 @@ function slideOf(item: Media | null): SlideData {
   if (item === null) return { type: 'html', html: '' }
   if (kindOf(item.content_type) !== 'picture') return { type: 'file' }
   return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed) }
+}
+
+function stopLoading(image: HTMLImageElement): void {
+  if (image.complete) return
+  image.removeAttribute('srcset')
+  image.removeAttribute('src')
 }
 
 /** Keeps PhotoSwipe from handling events of players, links and texts. Texts can be swiped by touch only. */

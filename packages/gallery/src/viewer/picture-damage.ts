@@ -1,6 +1,5 @@
 import type { Media } from '@mediabucket/client'
-import { hasThumbnail } from '../service/thumbnail.ts'
-import { bytesUrl } from '../service/urls.ts'
+import { hasThumbnail, pictureUrl, untilRendered } from '../service/thumbnail.ts'
 
 /**
  * Whether a picture that the browser draws is incomplete, such as a file that was cut off: browsers fire `load` for it and draw
@@ -20,11 +19,11 @@ export async function isPartlyShown(media: Media, image: HTMLImageElement): Prom
 
 /** Whether the server refuses a thumbnail of a picture, because it is damaged or exceeds the server's limits. */
 export async function isThumbnailRefused(media: Media): Promise<boolean> {
-  const url = bytesUrl(media, 'thumb')
+  const url = pictureUrl(media)
   // The thumbnail is usually in the browser's cache, so most pictures cost no request.
-  if (!hasThumbnail(media.content_type) || (await isLoadable(url))) return false
+  if (url === null || !hasThumbnail(media.content_type) || (await isLoadable(url))) return false
   try {
-    const response = await fetch(url, { cache: 'no-store', credentials: 'omit' })
+    const response = await untilRendered(url)
     return response.status === 404 && (await response.text()).includes('"variant-unavailable"')
   } catch {
     return false

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { Modal } from '../components/modal.tsx'
@@ -16,8 +16,20 @@ import { ViewerActions } from './viewer-actions.tsx'
 export function Viewer() {
   const { router, isShown } = useGallery()
   const id = router.item.value
+  const seen = useRef(id)
+  useEffect(() => {
+    if (id === null && seen.current !== null) focusTile(seen.current)
+    seen.current = id
+  }, [id])
   if (id === null || !isShown.value) return null
   return router.page.value === null ? <TimelineViewer id={id} /> : <PageViewer id={id} />
+}
+
+/** The browser would return the focus to the file that was opened first. */
+function focusTile(id: string): void {
+  const tile = document.querySelector<HTMLElement>(`[data-item="${CSS.escape(id)}"]`)
+  tile?.focus({ preventScroll: true })
+  tile?.scrollIntoView({ block: 'nearest' })
 }
 
 function TimelineViewer({ id }: { id: string }) {

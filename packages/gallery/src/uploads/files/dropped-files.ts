@@ -48,6 +48,7 @@ async function filesOfFolder(
     found.system.push(path)
     return []
   }
+  onFound(found.count)
   let entries: FileSystemEntry[]
   try {
     entries = await entriesIn(folder.createReader())

@@ -112,13 +112,14 @@ export function UploadTray() {
 function TrayFooter({ ended, limit }: { ended: boolean; limit: number | null }) {
   const { uploads, listing, router } = useGallery()
   const { totals, allSaved } = uploads.view.value
-  const { left, paused, done, failed } = totals
+  const { left, done, failed } = totals
+  // Folders that are being read contain files that nobody has stored.
+  const canClose = allSaved && uploads.filesFound.value === null
   const uploader = uploads.uploader.value
   const last = listing.page.value?.last_page ?? 1
   return (
     <div class="tray-foot">
-      {left > 0 && allSaved && <p>{strings.uploads.continuesLater}</p>}
-      {left > paused && !allSaved && <p>{strings.uploads.keepOpen}</p>}
+      {left > 0 && <p>{canClose ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>}
       {ended && done > 0 && router.page.value !== null && router.page.value !== last && (
         <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
           {strings.uploads.showUploaded}

@@ -43,6 +43,8 @@ export interface Uploader {
   setMaxRows(count: number): void
   /** The ids of the stored items in order. */
   uploadedIds(): readonly string[]
+  /** Whether the browser stores all unfinished uploads, so that they continue after the page is closed. */
+  hasSavedAll(): boolean
   /** Saves all unfinished uploads for a later visit, because the page is about to close. */
   saveNow(): void
   /** Stops without cancelling, so that a later visit can continue the uploads. */
@@ -103,12 +105,18 @@ export function createUploader(options: UploaderOptions): Uploader {
 
   const nextId = () => `${page}-${String(counter++).padStart(9, '0')}`
 
+  /** The browser must store the new file instead of what it has stored. */
+  function replaceFile(entry: UploadEntry, change: Parameters<typeof list.update>[1]): void {
+    list.update(entry, change)
+    saved.update([entry])
+  }
+
   /** Queues a failed entry again, with the current version of its file if the browser can read it. */
   async function retryEntry(entry: UploadEntry): Promise<void> {
     const file = (await entry.reread?.().catch(() => null)) ?? entry.file
     if (!list.get(entry.id)) return
     if (file)
-      list.update(entry, { file, size: file.size, modified: file.lastModified, contentType: file.type })
+      replaceFile(entry, { file, size: file.size, modified: file.lastModified, contentType: file.type })
     list.move(entry, 'waiting')
     queue.run()
     changed()
@@ -141,7 +149,7 @@ export function createUploader(options: UploaderOptions): Uploader {
       for (const chosen of files) {
         const entry = await neededEntry(chosen)
         if (entry && chosen.file) {
-          list.update(entry, { file: chosen.file })
+          replaceFile(entry, { file: chosen.file })
           entry.reread = chosen.reread
           list.move(entry, 'waiting')
         } else if (known.has(chosen)) duplicates.push(chosen)
@@ -215,6 +223,7 @@ export function createUploader(options: UploaderOptions): Uploader {
       changed()
     },
     uploadedIds: () => [...list.in('done')].flatMap(({ itemId }) => itemId ?? []),
+    hasSavedAll: saved.hasAll,
     saveNow: () => saved.saveNow(),
     close() {
       saved.saveNow()
