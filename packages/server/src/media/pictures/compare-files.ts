@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Metadata, SharpOptions } from 'sharp'
-import { digestOutput, heifDecoding } from './extract-picture.ts'
+import { digestOutput, heifDecoding, ProgramTimeout } from './extract-picture.ts'
 import type { ComparisonTask, PictureSource, Verdict } from './picture-task.ts'
 
 /** Bytes of decoded pixels in memory at a time, of each file. A picture with more of them is decoded once for each part. */
@@ -8,6 +8,9 @@ const maxPart = 96 * 1024 * 1024
 
 /** Pixels of all pictures in a file. */
 const maxPixels = 1_000_000_000
+
+/** Milliseconds for the pictures of a HEIC file. Where they take longer, as those that the program does not know, they are not compared. */
+const heifTimeout = 30_000
 
 type Decode = typeof import('sharp')['default']
 
@@ -33,20 +36,31 @@ export async function compareFiles(
   if (programs === null || pictures === 'different' || pictures === 'too-large') return pictures
   if (typeof before !== 'string' || typeof after !== 'string') throw new TypeError('a program needs files')
   const { ffmpeg, heif } = programs
-  const compareOutput = async (commandFor: (path: string) => readonly [string, readonly string[]]) => {
-    const sent = await digestOutput(...commandFor(before), memory)
+  const compareOutput = async (
+    commandFor: (path: string) => readonly [string, readonly string[]],
+    timeout = 0,
+  ) => {
+    const limits = { memory, timeout }
+    const sent = await digestOutput(...commandFor(before), limits)
     if (sent === null) return null
-    return sent === (await digestOutput(...commandFor(after), memory)) ? 'same' : 'different'
+    return sent === (await digestOutput(...commandFor(after), limits)) ? 'same' : 'different'
   }
   const heifVerdict =
     pictures === 'unchecked' && heif
-      ? await compareOutput((path) => heifDecoding(heif.program, path, heif.output))
+      ? await compareOutput((path) => heifDecoding(heif.program, path, heif.output), heifTimeout).catch(
+          unchecked,
+        )
       : null
   const movieVerdict = ffmpeg ? await compareOutput((path) => [ffmpeg, packetsOf(path)]) : null
   const verdicts = [pictures, heifVerdict, movieVerdict]
   if (verdicts.includes('different')) return 'different'
   if (verdicts.includes('same')) return 'same'
   return pictures === 'unchecked' || ffmpeg === null ? 'unchecked' : 'undecodable'
+}
+
+const unchecked = (error: unknown): Verdict => {
+  if (error instanceof ProgramTimeout) return 'unchecked'
+  throw error
 }
 
 /** The times, the flags and a checksum of each packet, without covers, which are metadata. */

@@ -123,13 +123,23 @@ async function runProgram(
   return size === 0 || size > maxOutput ? null : Buffer.concat(chunks)
 }
 
-/** The hash of what a program writes to its standard output; null if that is nothing, or the program fails. */
+/**
+ * The hash of what a program writes to its standard output; null if that is nothing, or the program fails. Throws ProgramTimeout after
+ * `timeout` milliseconds.
+ */
 export async function digestOutput(
   program: string,
   args: readonly string[],
-  memory: number,
+  { memory, timeout = 0 }: { readonly memory: number; readonly timeout?: number },
 ): Promise<string | null> {
   const child = startProgram(program, args, memory)
+  let isLate = false
+  const timer = setTimeout(
+    () => {
+      isLate = child.kill('SIGKILL')
+    },
+    timeout || maxCpu * 1000,
+  )
   const hash = createHash('sha256')
   let size = 0
   child.stdout.on('data', (chunk: Buffer) => {
@@ -137,7 +147,13 @@ export async function digestOutput(
     hash.update(chunk)
   })
   const code = await ended(child)
+  clearTimeout(timer)
+  if (isLate) throw new ProgramTimeout(`${program} has not ended in time`)
   return size === 0 || code !== 0 ? null : hash.digest('hex')
+}
+
+export class ProgramTimeout extends Error {
+  override readonly name = 'ProgramTimeout'
 }
 
 /** Starts a program that cannot write files, gain privileges or use more memory than this. */
