@@ -6,8 +6,8 @@ import type { ComparisonTask, PictureSource, Verdict } from './picture-task.ts'
 /** Bytes of decoded pixels in memory at a time, of each file. A picture with more of them is decoded once for each part. */
 const maxPart = 96 * 1024 * 1024
 
-/** Pixels of all pictures in a file. */
-const maxPixels = 1_000_000_000
+/** Pixels of one picture, which is decoded at most eight times, and of all pictures in a file. */
+const maxPixels = { each: 250_000_000, all: 1_000_000_000 }
 
 /** Milliseconds for the pictures of a HEIC file. Where they take longer, as those that the program does not know, they are not compared. */
 const heifTimeout = 30_000
@@ -80,7 +80,8 @@ async function comparePictures(
   const stored = await describe(decode, after)
   if (!isDeepStrictEqual(sent.map(comparable), stored?.map(comparable))) return 'different'
   const sizes = sent.map(({ place: { pages = 1 }, metadata: { width, height } }) => pages * width * height)
-  if (sizes.reduce((sum, size) => sum + size, 0) > maxPixels) return 'too-large'
+  const all = sizes.reduce((sum, size) => sum + size, 0)
+  if (all > maxPixels.all || Math.max(...sizes) > maxPixels.each) return 'too-large'
   for (const { place, metadata } of sent) {
     const verdict = await comparePixels(decode, before, after, { ...tolerant, ...place }, metadata)
     // A form of HEIF whose decoder is not in the library.
@@ -139,11 +140,12 @@ async function comparePixels(
   before: PictureSource,
   after: PictureSource,
   options: SharpOptions,
-  { width, height, space, depth }: Metadata,
+  { width, height, space, depth, hasAlpha }: Metadata,
 ): Promise<Verdict> {
   const isDeep = depth === 'ushort'
-  // Four channels at most, as the library converts colours to.
-  const rows = Math.max(1, Math.floor(maxPart / (width * 4 * (isDeep ? 2 : 1))))
+  // The library converts other colours to sRGB.
+  const channels = hasAlpha || space === 'cmyk' ? 4 : 3
+  const rows = Math.max(1, Math.floor(maxPart / (width * channels * (isDeep ? 2 : 1))))
   for (let top = 0; top < height; top += rows) {
     const part = { left: 0, top, width, height: Math.min(rows, height - top) }
     const pixels = (file: PictureSource) => {
