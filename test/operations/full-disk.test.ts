@@ -123,6 +123,34 @@ describe.skipIf(isSkipped)('a small disk', () => {
     },
   )
 
+  test('S4 on a disk without inodes every kind of upload receives 507, and a resumable one continues afterwards', async () => {
+    await using disk = await smallDisk(60, 100)
+    await using server = await startServer({ MEDIABUCKET_INLINE_SIZE: '0' }, disk.path)
+    const client = clientOf(server, server.token)
+    expect((await client.raw(10)).status).toBe(201)
+    const size = 200_000
+    const created = await client.tus.createWithLength(size)
+    const begun = await client.tus.createWithLength(size)
+    expect((await client.tus.sendChunk(begun, 0, bytes(1_000))).status).toBe(204)
+    const release = await disk.useInodes()
+    for (const send of [client.raw, client.chunked, client.form])
+      await expectProblem(await send(size), 507, 'storage-full')
+    await expectProblem(await client.tus.sendChunk(created, 0, bytes(size)), 507, 'storage-full')
+    expect(await client.items()).toHaveLength(1)
+    // The file of this one exists; its item needs a directory.
+    const last = await client.tus.sendChunk(begun, 1_000, bytes(size - 1_000))
+    expect([204, 507]).toContain(last.status)
+    await release()
+    for (const send of [client.raw, client.chunked, client.form]) expect((await send(size)).status).toBe(201)
+    expect((await client.tus.sendChunk(created, 0, bytes(size))).status).toBe(204)
+    if (last.status === 507) {
+      const offset = await client.tus.offset(begun)
+      expect((await client.tus.sendChunk(begun, offset, bytes(size - offset))).status).toBe(204)
+    }
+    expect(await brokenItems(server, await client.items(), client.authorization)).toEqual([])
+    expect(await client.items()).toHaveLength(6)
+  })
+
   test('S4 without a reserve uploads fill the disk completely, and then receive 507', async () => {
     await using disk = await smallDisk(10)
     await using server = await startServer({ MEDIABUCKET_MIN_FREE: '0' }, disk.path)

@@ -1,13 +1,15 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { canTrace, traceServer } from '../faults/system-calls.ts'
 import { startIssuer } from '../harness/issuer.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
 import { readItems, readMedia, readPage } from '../harness/wire.ts'
 
 /** Lets all items that expire do so now, and holds the write lock of the catalog: every write waits for it. */
 function expireAndLock({ data }: TestServer): Disposable {
-  const db = new DatabaseSync(join(data, 'catalog.db'))
+  const db = new DatabaseSync(join(data, 'catalog.db'), { timeout: 10_000 })
   const now = Date.now()
   db.exec(`BEGIN IMMEDIATE;
     UPDATE media SET item_expires_at = ${now} WHERE item_expires_at IS NOT NULL;
@@ -72,3 +74,34 @@ test('E2, E3, J6 reads neither wait for a catalog that cannot be written nor fai
   expect((await server.request('/api/media', { method: 'POST', body: 'later' })).status).toBe(201)
   expect(await readPage(await server.request('/api/media'))).toMatchObject({ total: 17 })
 })
+
+const isTraceable = process.env['CI'] !== undefined || (await canTrace())
+
+test.skipIf(!isTraceable)(
+  'O1 a service whose disk fails every sync, or every write, is not ready for uploads',
+  async () => {
+    await using server = await startServer()
+    const readiness = async () => {
+      const response = await fetch(`${server.url}/readyz`)
+      const { reasons }: { reasons: string[] } = JSON.parse(await response.text())
+      return [response.status, reasons]
+    }
+    const isReadyForWrites = async () => (await fetch(`${server.url}/readyz?writes`)).status === 200
+    for (const [inject, reasons] of [
+      ['fsync,fdatasync:error=EIO', ['catalog-unwritable', 'bytes-unwritable']],
+      ['pwrite64:error=EROFS', ['catalog-unwritable']],
+    ] as const) {
+      expect(await isReadyForWrites()).toBe(true)
+      {
+        await using _trace = await traceServer(server, { inject })
+        // A write that succeeded counts for a second.
+        await until('the failure is noticed', async () => !(await isReadyForWrites()))
+        expect(await readiness()).toEqual([200, reasons])
+      }
+      await until('it is ready again', isReadyForWrites)
+    }
+    expect((await server.request('/api/media', { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(
+      201,
+    )
+  },
+)

@@ -183,6 +183,9 @@ export interface BlobStore {
   /** False while the store does not hold the bytes of the catalog, or cannot be reached. */
   isReachable(): Promise<boolean>
 
+  /** Writes and syncs a temporary file on the disk of the bytes. Throws if that fails. Does nothing if the store is not a disk. */
+  checkWrites(): Promise<void>
+
   /**
    * Null if nothing is stored under the id. Throws Fault `media-unknown` if the entry, or a directory above it, is a link
    * or another entry that the store did not create (docs/interface.md B8). A server may return up to `wholeUpTo` bytes, 0 by

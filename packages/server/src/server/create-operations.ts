@@ -99,6 +99,6 @@ export function createOperations(
       variantKeys: createVariantList(config.variants).keys,
       leavesFiles: config.sendFile !== null && config.blobsUrl === null,
     }),
-    readiness: checkReadinessOperation({ catalog, space, hasBytes: blobs.isReachable }),
+    readiness: checkReadinessOperation({ catalog, space, blobs }),
   }
 }

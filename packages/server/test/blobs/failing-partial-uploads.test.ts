@@ -80,15 +80,22 @@ describe('R6 a disk that fails during a chunk', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('a failed write loses the upload permanently', async () => {
-    const { opened, state, uploads } = await failingStore('EIO', /^write/)
+  test('after a failed write, the bytes that were synced before the chunk count, and the upload continues', async () => {
+    const { opened, state, calls } = await failingStore('EIO', /^write/)
     await using _ = opened
     const id = newUploadId()
+    const bytes = randomBytes(30)
+    await opened.store.partialUploads.append(uploadOf(id), chunk(0, bytes.subarray(0, 10)))
     state.isFailing = true
-    await expect(opened.store.partialUploads.append(uploadOf(id), chunk(0))).rejects.toThrow(
-      PartialUploadLost,
-    )
-    expect(await uploads()).toEqual([])
+    calls.length = 0
+    const { size, failure } = await opened.store.partialUploads.append(uploadOf(id), chunk(10))
+    expect([size, failure]).toEqual([10, expect.objectContaining({ code: 'EIO' })])
+    expect(calls.filter((call) => call.startsWith('sync'))).toEqual([])
+    state.isFailing = false
+    await opened.store.partialUploads.append(uploadOf(id), chunk(10, bytes.subarray(10)))
+    expect(opened.openFiles()).toEqual([])
+    const received = await opened.store.partialUploads.complete(id, 30, newMediaId())
+    expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
 
   test('a full disk keeps the received bytes, and the upload continues when there is space', async () => {

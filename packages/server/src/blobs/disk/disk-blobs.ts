@@ -11,6 +11,7 @@ import type { BlobStore, IntentLog } from '../blobs.ts'
 import { shared } from '../memory-blob.ts'
 import type { ReceivedBlob } from '../received-blob.ts'
 import { createFileCommitter } from './commit-file.ts'
+import { createSyncedFile } from './create-synced-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
@@ -175,6 +176,12 @@ export async function openDiskBlobs(options: {
       } catch {
         return false
       }
+    },
+
+    async checkWrites() {
+      const path = received({ handle: newHandle() })
+      await createSyncedFile(files, path, (file) => file.write(Uint8Array.of(1)))
+      await files.unlink(path)
     },
 
     async close() {

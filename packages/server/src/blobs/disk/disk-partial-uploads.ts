@@ -60,7 +60,7 @@ export function createDiskPartialUploads(options: {
     id: UploadId,
     { offset, source, limit }: PartialChunk,
     incremental: IncrementalSync,
-  ): Promise<{ size: number; failure: unknown }> {
+  ): Promise<{ size: number; failure: unknown; isBroken?: boolean }> {
     const hash = hashes.take(id, offset)
     let size = offset
     let failure: unknown = null
@@ -82,9 +82,8 @@ export function createDiskPartialUploads(options: {
       failure = error
       if (error instanceof WriteFailed) {
         failure = asStorageFault(error.cause)
-        if (!(failure instanceof Fault))
-          throw await discard(id, 'a partial upload could not be written', error.cause)
-        return { size, failure }
+        // On a full disk, the bytes before count. After another error, only those that were synced before this chunk do.
+        return failure instanceof Fault ? { size, failure } : { size: offset, failure, isBroken: true }
       }
     }
     if (hash) hashes.store(id, size, hash)
@@ -103,13 +102,16 @@ export function createDiskPartialUploads(options: {
 
   return {
     async append({ id }, chunk) {
-      const { file, found } = await open(id, chunk.offset)
+      const { file, found } = await open(id, chunk.offset).catch((error: unknown) => {
+        throw asStorageFault(error)
+      })
       const incremental = createIncrementalSync(file)
       try {
         if (found > chunk.offset) await file.truncate(chunk.offset)
-        const appended = await write(file, id, chunk, incremental)
+        const { isBroken = false, ...appended } = await write(file, id, chunk, incremental)
         try {
           await incremental.settled()
+          if (isBroken) return { ...appended, isRecorded: false }
           await file.sync()
           if (chunk.offset === 0) await sync(directory)
         } catch (error) {

@@ -49,6 +49,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const claimIdentity = db.prepare("INSERT INTO meta (key, value) VALUES ('blobs', ?) ON CONFLICT DO NOTHING")
   const readIdentity = db.prepare("SELECT value FROM meta WHERE key = 'blobs'")
 
+  const recordCheck = db.prepare(
+    "INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(? AS TEXT))",
+  )
+
   const record = prepareRecordEvents(db)
   const removeEvents = prepareRemoveEvents(db)
 
@@ -182,6 +186,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     settle() {},
 
-    check() {},
+    check() {
+      recordCheck.run(Date.now())
+    },
   }
 }

@@ -222,9 +222,15 @@ export const ReadinessObject = closedObject('Readiness', 'What the service can d
   writes: Type.Boolean({ description: 'Uploads can be stored.' }),
   reasons: Type.Array(
     Type.Union(
-      (['catalog-unreadable', 'catalog-unwritable', 'bytes-unavailable', 'disk-full'] as const).map(
-        (reason) => Type.Literal(reason),
-      ),
+      (
+        [
+          'catalog-unreadable',
+          'catalog-unwritable',
+          'bytes-unavailable',
+          'bytes-unwritable',
+          'disk-full',
+        ] as const
+      ).map((reason) => Type.Literal(reason)),
     ),
     { description: 'Why something fails; empty where nothing does.' },
   ),
