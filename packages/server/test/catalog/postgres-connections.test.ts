@@ -162,7 +162,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
   test('statements of commands are not limited in time', async () => {
     const connections = await connect()
     const setting = "SELECT current_setting('statement_timeout')"
-    const limit = connections.write((session) => runTransaction(session, () => session.run(setting)))
+    const limit = runTransaction(connections, (session) => session.run(setting))
     expect(await limit).toEqual([['0']])
   })
 

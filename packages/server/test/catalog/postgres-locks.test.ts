@@ -9,6 +9,7 @@ import { openConnections } from '../../src/catalog/postgres/connections.ts'
 import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
 import { initial } from '../../src/catalog/postgres/migrations/0001-initial.ts'
 import { explainOpenError } from '../../src/catalog/postgres/open-database.ts'
+import { runTransaction } from '../../src/catalog/postgres/transaction.ts'
 import type { BucketId } from '../../src/catalog/records.ts'
 import { ExplainedError } from '../../src/core/explained-error.ts'
 import type { MediaId } from '../../src/core/media-id.ts'
@@ -157,5 +158,23 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: locks', () => {
       const error = Object.assign(new ServerError('deadlock detected', 0, 'error'), { code: state })
       expect(explainOpenError(error, 'media')).toBeInstanceOf(ExplainedError)
     }
+  })
+
+  test('O8 a command whose transaction is the victim of a deadlock runs it again', async () => {
+    const connections = await openConnections(parseDatabaseUrl(await freshDatabase()), {
+      readers: 1,
+      writers: 1,
+    })
+    onTestFinished(connections.close)
+    const victim = (code: string) => `DO $$ BEGIN RAISE EXCEPTION 'victim' USING ERRCODE = '${code}'; END $$`
+    let left = 3
+    const again = runTransaction(connections, async (session) => {
+      left -= 1
+      await session.execute(left > 0 ? victim('40P01') : 'CREATE TABLE done ()')
+      return left
+    })
+    expect(await again).toBe(0)
+    const busy = runTransaction(connections, (session) => session.execute(victim('40P01')))
+    await expect(busy).rejects.toMatchObject({ code: 'catalog-busy' })
   })
 })

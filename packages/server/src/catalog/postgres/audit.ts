@@ -23,13 +23,8 @@ export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
     }
   }
 
-  async function change<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    try {
-      return await connections.write((session) => runTransaction(session, () => work(session)), 0)
-    } catch (error) {
-      throw asFault(error)
-    }
-  }
+  const change = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
+    runTransaction(connections, work, 0)
 
   async function inChunks<Id>(ids: readonly Id[], statement: string): Promise<Row[]> {
     const rows: Row[] = []

@@ -32,7 +32,7 @@ export async function seedPostgresBucket(options: SeedOptions): Promise<{ total:
   const create = options.pictures ? createSeedPictures() : seedItem
   const connections = await openDatabase(url, { readers: 1, writers: 1 })
   const inTransaction = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
-    connections.write((session) => runTransaction(session, () => work(session)))
+    runTransaction(connections, work)
 
   async function addChunk(session: Session, bucketId: BucketId, done: number, count: number) {
     const buckets = await lockBuckets(session, { ids: [bucketId], uploads: [], names: [] })

@@ -1,3 +1,5 @@
+import type { Connections } from './connections.ts'
+import { asFault, isConflict } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 
 /** Milliseconds. A transaction that waits longer for a lock fails, and so does one whose process stalls. */
@@ -29,13 +31,27 @@ export async function commitTransaction(session: Session): Promise<void> {
   if (command !== 'COMMIT') throw new TransactionFailed(`the server ran ${command} instead of COMMIT`)
 }
 
+/** Attempts to run a transaction that failed because of another one. */
+const attempts = 4
+
 /**
- * Runs one transaction, for commands. Its statements are not limited in time. An error is not resolved: the outcome of a commit may
- * be unknown.
+ * Runs one transaction, for commands; again if it was the victim of a deadlock. Its statements are not limited in time, and each result by
+ * `timeout` (ms), if it is given. Other errors are not resolved: the outcome of a commit may be unknown. Throws Fault.
  */
-export async function runTransaction<T>(session: Session, work: () => Promise<T>): Promise<T> {
-  await beginTransaction(session, 'SET LOCAL statement_timeout = 0')
-  const result = await work()
-  await commitTransaction(session)
-  return result
+export async function runTransaction<T>(
+  connections: Pick<Connections, 'write'>,
+  work: (session: Session) => Promise<T>,
+  timeout?: number,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await connections.write(async (session) => {
+        await beginTransaction(session, 'SET LOCAL statement_timeout = 0')
+        const result = await work(session)
+        await commitTransaction(session)
+        return result
+      }, timeout)
+    } catch (error) {
+      if (attempt === attempts || !isConflict(error)) throw asFault(error)
+    }
 }

@@ -43,13 +43,11 @@ export async function openPostgresSource(url: string): Promise<CatalogSource> {
     ...createSource(run),
     movedTo: () => meta(movedKey),
     async setMovedTo(settings) {
-      await connections.write((session) =>
-        runTransaction(session, async () => {
-          await session.run('DELETE FROM meta WHERE key = $1', movedKey)
-          if (settings !== null)
-            await session.run('INSERT INTO meta (key, value) VALUES ($1, $2)', movedKey, settings)
-        }),
-      )
+      await runTransaction(connections, async (session) => {
+        await session.run('DELETE FROM meta WHERE key = $1', movedKey)
+        if (settings !== null)
+          await session.run('INSERT INTO meta (key, value) VALUES ($1, $2)', movedKey, settings)
+      })
     },
     blobsIdentity: () => meta('blobs'),
     close: connections.close,

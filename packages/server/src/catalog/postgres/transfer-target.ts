@@ -16,7 +16,6 @@ import { storeRepeatable } from './idempotency-records.ts'
 import { refreshExpiry, setExpiries } from './item-expiry.ts'
 import { replaceKeys } from './key-rows.ts'
 import { openDatabaseForTransfer } from './open-database.ts'
-import { asFault } from './postgres-errors.ts'
 import { bucketIds, correctBucket } from './recount.ts'
 import type { Session } from './session.ts'
 import { runTransaction } from './transaction.ts'
@@ -28,13 +27,8 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
   const connections = await openDatabaseForTransfer(url, { readers: 1, writers: 1 }, markTransfer)
   let bucketOfToken = new Map<string, BucketId>()
 
-  async function change<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    try {
-      return await connections.write((session) => runTransaction(session, () => work(session)), 0)
-    } catch (error) {
-      throw asFault(error)
-    }
-  }
+  const change = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
+    runTransaction(connections, work, 0)
 
   await change((session) => session.execute(markTransfer)).catch(async (error: unknown) => {
     await connections.close()
