@@ -36,11 +36,12 @@ export const film = (
     ]),
   )
 
-/** A HEIC picture of these PNG bytes. */
-export const heicOf = (png: Buffer): Promise<Buffer> =>
+/** A HEIC file of pictures of these PNG bytes. */
+export const heicOf = (...pngs: readonly Buffer[]): Promise<Buffer> =>
   withFile('picture.heic', async (path) => {
-    await writeFile(`${path}.png`, png)
-    await run('heif-enc', ['-q', '90', `${path}.png`, '-o', path])
+    const paths = pngs.map((_, index) => `${path}-${index}.png`)
+    for (const [index, png] of pngs.entries()) await writeFile(paths[index] ?? '', png)
+    await run('heif-enc', ['-q', '90', ...paths, '-o', path])
   })
 
 /** A PDF with one page of this size in points: red on the left, white on the right. `catalog` is added to its root. */

@@ -1,3 +1,31 @@
+import { deflateSync } from 'node:zlib'
+
+/** A PDF of a few kB whose page has an array of this many numbers, each of which takes 16 bytes in memory. */
+export function hungryPdf(numbers: number): Buffer {
+  const page = `3 0 <</Type/Page/Parent 2 0 R/MediaBox[0 0 100 100]/X[${'0 '.repeat(numbers)}]>>`
+  const packed = deflateSync(page)
+  const parts = [
+    Buffer.from('%PDF-1.5\n'),
+    Buffer.from('1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n'),
+    Buffer.from('2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n'),
+    Buffer.concat([
+      Buffer.from(
+        `4 0 obj\n<</Type/ObjStm/N 1/First 4/Filter/FlateDecode/Length ${packed.length}>>\nstream\n`,
+      ),
+      packed,
+      Buffer.from('\nendstream\nendobj\n'),
+    ]),
+  ]
+  const at = (index: number) => parts.slice(0, index).reduce((sum, { length }) => sum + length, 0)
+  const entry = (type: number, place: number) => [type, place >> 24, place >> 16, place >> 8, place, 0, 0]
+  const table = Buffer.from(
+    [entry(0, 0), entry(1, at(1)), entry(1, at(2)), entry(2, 4), entry(1, at(3)), entry(1, at(4))].flat(),
+  )
+  const header = `5 0 obj\n<</Type/XRef/Size 6/Root 1 0 R/W[1 4 2]/Length ${table.length}>>\nstream\n`
+  const end = `\nendstream\nendobj\nstartxref\n${at(4)}\n%%EOF\n`
+  return Buffer.concat([...parts, Buffer.from(header), table, Buffer.from(end)])
+}
+
 /** A PDF with these objects, of which the first is the catalog. */
 export function pdfOf(objects: readonly string[]): Buffer<ArrayBuffer> {
   let text = '%PDF-1.7\n'

@@ -1,17 +1,23 @@
-import { mkdir, mkdtempDisposable, readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import sharp from 'sharp'
-import { thumbHashToAverageRGBA } from 'thumbhash'
+import { rgbaToThumbHash, thumbHashToAverageRGBA } from 'thumbhash'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canFilm, canReadHeic, canReadPdf, film, heicOf, pdf } from '../harness/films.ts'
-import { cornersOf, quarters, variantUrl } from '../harness/pictures.ts'
+import { phonePicture } from '../harness/phone-pictures.ts'
+import { cornersOf, noise, quarters, storedVariants, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readItems, readMedia } from '../harness/wire.ts'
+
+/** A drawing whose lower right quarter is transparent. */
+const hole =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><path d="M0 0h64v32h-32v32h-32z" fill="red"/></svg>'
 
 let server: TestServer
 /** Files that no tool may read name this address. */
@@ -81,6 +87,19 @@ describe.skipIf(!canFilm)('videos', () => {
     expect(bytes.length).toBeGreaterThan(65_536)
     const { id } = await store(bytes, 'film.mp4', 'video/mp4')
     expect(await picture(id, 'medium')).toMatchObject({ size: [640, 180], item: { width: 640, height: 180 } })
+  })
+
+  test.each([
+    ['webm', 'video/webm', ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-pix_fmt', 'yuva420p']],
+    ['webm', 'video/webm', ['-c:v', 'libvpx', '-auto-alt-ref', '0', '-pix_fmt', 'yuva420p']],
+    ['mov', 'video/quicktime', ['-c:v', 'qtrle', '-pix_fmt', 'argb']],
+  ])('V2 transparent parts of a video (%s, %s, %s) stay transparent', async (extension, type, options) => {
+    const { id } = await store(
+      await film(extension, '64x48', options, 'format=rgba,colorchannelmixer=aa=0'),
+      `a.${extension}`,
+      type,
+    )
+    expect(await cornersOf((await picture(id)).bytes)).toEqual(Array(4).fill('nothing'))
   })
 
   test('V14 a video of one frame has a picture', async () => {
@@ -193,6 +212,141 @@ describe.skipIf(!canReadHeic)('HEIC', () => {
     expect(size).toEqual([400, 267])
     expect(await cornersOf(bytes)).toEqual(['red', 'green', 'blue', 'white'])
     expect(item).toMatchObject({ width: 600, height: 400 })
+  })
+
+  const shown = (turns: number) => {
+    const [topLeft, topRight, bottomLeft, bottomRight] = ['red', 'green', 'blue', 'white']
+    return [
+      [topLeft, topRight, bottomLeft, bottomRight],
+      [topRight, bottomRight, topLeft, bottomLeft],
+      [bottomRight, bottomLeft, topRight, topLeft],
+      [bottomLeft, topLeft, bottomRight, topRight],
+    ][turns]
+  }
+
+  test.skipIf(!canFilm).each([
+    [3, 6],
+    [2, 3],
+    [1, 8],
+    [0, 6],
+  ])(
+    'V2, V8 a HEIC that readers turn %s times has that orientation, whatever its Exif says (%s)',
+    async (turns, orientation) => {
+      const size = { width: 1024, height: 512 }
+      const bytes = await phonePicture(await quarters(1024, 512).png().toBuffer(), size, {
+        turns,
+        orientation,
+      })
+      const { id } = await store(bytes, 'a.heic', 'image/heic')
+      const { bytes: thumb, item } = await picture(id)
+      expect(await cornersOf(thumb)).toEqual(shown(turns))
+      const [width, height] = turns % 2 === 0 ? [1024, 512] : [512, 1024]
+      expect(item).toMatchObject({ width, height })
+    },
+  )
+
+  test('V14 a HEIC with several pictures shows its primary one', async () => {
+    const [first, second] = [quarters(64, 48), quarters(80, 40).negate()]
+    const both = await heicOf(
+      await first.removeAlpha().png().toBuffer(),
+      await second.removeAlpha().png().toBuffer(),
+    )
+    // The ids of the pictures that are not hidden.
+    const ids = both
+      .toString('latin1')
+      .split(`infe${Buffer.of(2, 0, 0, 0).toString('latin1')}`)
+      .slice(1)
+      .map((entry) => entry.slice(0, 2))
+    expect(ids).toHaveLength(2)
+    for (const [index, size] of [
+      [64, 48],
+      [80, 40],
+    ].entries()) {
+      both.write(ids[index] ?? '', both.indexOf('pitm') + 8, 'latin1')
+      const { id } = await store(both, 'a.heic', 'image/heic')
+      expect((await picture(id)).size).toEqual(size)
+    }
+  })
+
+  test('V2 transparent parts of a HEIC stay transparent', async () => {
+    const { id } = await store(
+      await heicOf(await sharp(Buffer.from(hole)).png().toBuffer()),
+      'a.heic',
+      'image/heic',
+    )
+    expect((await cornersOf((await picture(id)).bytes)).toSpliced(0, 3)).toEqual(['nothing'])
+  })
+
+  test('V13 what an earlier version recorded of a HEIC that it turned twice is corrected by the next render', async () => {
+    await using first = await startServer({ MEDIABUCKET_RENDER_AHEAD: 'off' })
+    const png = await quarters(600, 400).png().toBuffer()
+    const { id } = await upload(first, new Uint8Array(await heicOf(png)), {
+      name: 'a.heic',
+      type: 'image/heic',
+    })
+    await first.stop()
+    const { data, info } = await sharp(png)
+      .rotate(180)
+      .resize(90, 60)
+      .ensureAlpha()
+      .raw()
+      .toBuffer({ resolveWithObject: true })
+    const wrong = rgbaToThumbHash(info.width, info.height, data)
+    for (const [width, height] of [
+      [400, 600],
+      [600, 400],
+    ] as const) {
+      const db = new DatabaseSync(join(first.data, 'catalog.db'))
+      db.prepare('UPDATE media SET thumbhash = ?, width = ?, height = ? WHERE id = ?').run(
+        wrong,
+        width,
+        height,
+        id,
+      )
+      db.close()
+      await rm(join(first.data, 'variants.db'), { force: true })
+      await using server = await startServer({}, first.data)
+      const headers = { authorization: `Bearer ${first.token}` }
+      const read = async () => readMedia(await server.request(`/api/media/${id}`, { headers }))
+      const before = await read()
+      expect((await fetch(variantUrl(server, id))).status).toBe(200)
+      const item = await until('it is corrected', async () => {
+        const found = await read()
+        return found.thumbhash === before.thumbhash ? null : found
+      })
+      expect(item).toMatchObject({ width: 600, height: 400 })
+      // Another variant of it has nothing to correct.
+      expect((await fetch(variantUrl(server, id, 'medium'))).status).toBe(200)
+      await until('it is stored', () => storedVariants(server).rows.length === 2)
+      expect(await read()).toEqual(item)
+      await server.stop()
+    }
+  })
+
+  /** Long form: MEDIABUCKET_TEST_RENDERS=200. */
+  test.skipIf(!canFilm)('V14 photos of phones of 12 megapixels are rendered, two at a time', async () => {
+    await using phone = await startServer({ MEDIABUCKET_RENDER_AHEAD: 'off' })
+    const size = { width: 4032, height: 3024 }
+    const rounds = process.env['MEDIABUCKET_TEST_RENDERS']
+    const plain = quarters(4032, 3024).png({ compressionLevel: 1 })
+    const grain = { input: await noise(1024).png().toBuffer(), tile: true, blend: 'soft-light' } as const
+    const photo = rounds === undefined ? plain : sharp(await plain.toBuffer()).composite([grain])
+    const bytes = new Uint8Array(
+      await phonePicture(await photo.png().toBuffer(), size, { turns: 3, orientation: 6 }),
+    )
+    let left = Number(rounds ?? 4)
+    const statuses: number[] = []
+    const renderAll = async () => {
+      while (left > 0) {
+        left -= 1
+        const { id } = await upload(phone, bytes, { name: 'a.heic', type: 'image/heic' })
+        const response = await fetch(variantUrl(phone, id))
+        await response.arrayBuffer()
+        statuses.push(response.status)
+      }
+    }
+    await Promise.all([renderAll(), renderAll()])
+    expect(statuses.filter((status) => status !== 200)).toEqual([])
   })
 
   test('V3 a damaged HEIC has no variant', async () => {

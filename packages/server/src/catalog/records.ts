@@ -100,6 +100,8 @@ export interface Preview {
 
 /** The result of a render, with the dimensions of the picture in pixels; they are null for documents. */
 export interface NewPreview extends Preview {
+  /** Replaces what an earlier version recorded wrongly; otherwise what is known stays. */
+  readonly isCorrection?: boolean
   readonly width: number | null
   readonly height: number | null
 }

@@ -41,6 +41,13 @@ function keyOf({ width, height, fit }: VariantSize, format: VariantFormat): Vari
   return `${size}-${rendering}${format === 'webp' ? '' : `-${format}`}` as VariantKey
 }
 
+/**
+ * The key under which a variant of an item of this type is stored, and which its entity tag has. Earlier versions turned HEIC pictures
+ * twice, so their variants have keys of their own.
+ */
+export const keyFor = ({ key }: Variant, contentType: string): VariantKey =>
+  toolFor(contentType) === 'heif-convert' ? (`${key}-upright` as VariantKey) : key
+
 /** Whether a text has the form of a key: of this version, an earlier one, or a size that no longer exists. */
 export const isVariantKey = (text: string): text is VariantKey => /^[a-z][a-z0-9-]{0,40}$/.test(text)
 

@@ -76,6 +76,10 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const { rows } = await catalog.items(selection, null, 10)
       expect(rows.map(({ item }) => item)).toMatchObject([{ ...preview, width: 640, height: 480 }, preview])
       expect(await revision()).toBe(before)
+      const corrected = { ...later, duration: null, width: 20, height: 30 }
+      await catalog.setPreview(bucketId, picture.id, { ...corrected, isCorrection: true })
+      expect(await catalog.media(picture.id)).toMatchObject({ ...corrected, duration: 61_500 })
+      expect(await revision()).toBeGreaterThan(before)
     })
 
     test('M2 an item can be served from its addition to its removal, in any bucket', async () => {

@@ -96,12 +96,16 @@ const functions: ChangeFunctions = {
       ({ ids }) => ids,
     ),
 
-  async 'set-preview'({ session }, { bucketId, id, preview: { thumbhash, duration, width, height } }) {
+  async 'set-preview'(
+    { session },
+    { bucketId, id, preview: { thumbhash, duration, width, height, isCorrection = false } },
+  ) {
     const changes = await session.change(
-      `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2), width = coalesce(width, $3),
-        height = coalesce(height, $4)
-      WHERE id = $5 AND bucket_id = $6 AND thumbhash IS NULL`,
-      ...[thumbhash, duration, width, height, id, bucketId],
+      `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2), 
+        width = CASE WHEN $7::boolean THEN $3 ELSE coalesce(width, $3) END,
+        height = CASE WHEN $7 THEN $4 ELSE coalesce(height, $4) END
+      WHERE id = $5 AND bucket_id = $6 AND (thumbhash IS NULL OR $7)`,
+      ...[thumbhash, duration, width, height, id, bucketId, isCorrection],
     )
     if (changes > 0)
       await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)

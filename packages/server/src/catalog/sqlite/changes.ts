@@ -35,10 +35,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const trash = prepareTrash(db, media, ranks, quotas)
   const uploads = prepareUploadRows(db, quotas, media)
   const idempotency = prepareIdempotencyRecords(db)
-  const setPreview = db.prepare(`UPDATE media SET thumbhash = ?, duration = coalesce(duration, ?),
-    width = coalesce(width, ?), height = coalesce(height, ?),
+  const setPreview = db.prepare(`UPDATE media SET thumbhash = ?1, duration = coalesce(duration, ?2),
+    width = iif(?7, ?3, coalesce(width, ?3)), height = iif(?7, ?4, coalesce(height, ?4)),
     edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)
-    WHERE id = ? AND bucket_id = ? AND thumbhash IS NULL`)
+    WHERE id = ?5 AND bucket_id = ?6 AND (thumbhash IS NULL OR ?7)`)
   const incrementRevision = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ?')
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
@@ -82,8 +82,9 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     ...prepareItemChanges(db, media, trash),
 
-    'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height } }) {
-      const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId)
+    'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height, isCorrection } }) {
+      const replaces = isCorrection ? 1 : 0
+      const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId, replaces)
       if (Number(changes) > 0) incrementRevision.run(bucketId)
       return undefined
     },

@@ -47,9 +47,11 @@ export async function compareFiles(
   }
   const heifVerdict =
     pictures === 'unchecked' && heif
-      ? await compareOutput((path) => heifDecoding(heif.program, path, heif.output), heifTimeout).catch(
-          unchecked,
-        )
+      ? // The format without compression.
+        await compareOutput(
+          (path) => heifDecoding(heif.program, path, `${heif.output}.y4m`),
+          heifTimeout,
+        ).catch(unchecked)
       : null
   const movieVerdict = ffmpeg ? await compareOutput((path) => [ffmpeg, packetsOf(path)]) : null
   const verdicts = [pictures, heifVerdict, movieVerdict]

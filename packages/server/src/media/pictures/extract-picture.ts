@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { type HeifPictures, readHeifPictures } from './heif-pictures.ts'
 import type { Extraction, ResizeTask } from './picture-task.ts'
 
 /** The picture of a file of another type. */
@@ -9,6 +10,8 @@ interface ExtractedPicture {
   readonly duration: number | null
   /** Whether the pixels of the picture are those of the file. */
   readonly hasOwnSize: boolean
+  /** Whether the program has applied all transformations, so that an orientation in the metadata must not be applied again (MIAF). */
+  readonly isUpright: boolean
 }
 
 /** Bytes of the output of a program. */
@@ -23,6 +26,9 @@ const throughPipe = `${setpriv} ${endWithParent.join(' ')} "$@" 3>&1 >/dev/null 
 /** Seconds of CPU time. The time limit of the task is shorter. */
 const maxCpu = 300
 
+/** Bytes of address space besides the memory: what threads reserve, and shared memory, which is not data. */
+const reservedSpace = 4 * 1024 ** 3
+
 /** The frame of a video is at a tenth of its duration, at most this many milliseconds after its start: many begin with a black frame. */
 const maxFrameTime = 5_000
 
@@ -31,14 +37,14 @@ const maxPageSide = 4_096
 
 /**
  * Gets a picture from a file by a program that cannot write files, gain privileges or use more than `memory` bytes. The program ends with
- * this process, and inherits its niceness and its network namespace. Null if there is no picture.
+ * this process, and inherits its niceness and its network namespace. Null if there is no picture; `hiding` if the file must be changed first.
  */
 export async function extractPicture(
   extraction: Extraction,
   path: string,
   task: Pick<ResizeTask, 'form' | 'maxPixels'>,
   memory: number,
-): Promise<ExtractedPicture | null> {
+): Promise<ExtractedPicture | Pick<HeifPictures, 'hiding'> | null> {
   const run: Run = (program, args) => runProgram(program, args, memory)
   switch (extraction.tool) {
     case 'ffmpeg':
@@ -48,11 +54,15 @@ export async function extractPicture(
       const side = Math.min(Math.max(width, height) * (fit === 'cover' ? 2 : 1), maxPageSide)
       const page = ['-q', '-f', '1', '-l', '1', '-singlefile', '-scale-to', `${side}`, '-png', path]
       const bytes = await run(extraction.program, page)
-      return bytes && { bytes, duration: null, hasOwnSize: false }
+      return bytes && { bytes, duration: null, hasOwnSize: false, isUpright: true }
     }
     case 'heif-convert': {
-      const bytes = await run(...heifDecoding(extraction.program, '-q', '95', path, extraction.output))
-      return bytes && { bytes, duration: null, hasOwnSize: true }
+      const { hasAlpha, hiding } = await readHeifPictures(path)
+      if (hiding.length > 0) return { hiding }
+      // The program writes JPEG in a fourth of the time.
+      const output = `${extraction.output}.${hasAlpha ? 'png' : 'jpg'}`
+      const bytes = await run(...heifDecoding(extraction.program, '-q', '95', path, output))
+      return bytes && { bytes, duration: null, hasOwnSize: true, isUpright: true }
     }
   }
 }
@@ -80,29 +90,51 @@ async function extractFrame(
   const input = inputOf(extraction, path)
   const common = ['-v', 'error', '-protocol_whitelist', 'file,pipe', '-max_pixels', `${maxPixels}`]
   const probed = await run(extraction.probe, [
-    ...common,
-    ...input,
-    ...['-show_entries', 'format=duration', '-of', 'csv=print_section=0'],
+    ...[...common, ...input, '-select_streams', 'v:0'],
+    ...['-show_entries', 'format=duration:stream=codec_name,pix_fmt:stream_tags=alpha_mode'],
+    ...['-of', 'default=noprint_wrappers=1'],
   ])
-  const duration = probed && parseDuration(Buffer.from(probed).toString())
+  const { duration, decoder, hasAlpha } = parseProbe(probed === null ? '' : Buffer.from(probed).toString())
   const time = Math.min((duration ?? 0) / 10, maxFrameTime)
-  const frameAt = (milliseconds: number) =>
+  const frameAt = (milliseconds: number, decoding = decoder, encoding = hasAlpha ? toPng : toJpeg) =>
     run(extraction.program, [
-      ...['-nostdin', ...common, '-threads', '1'],
+      ...['-nostdin', ...common, '-threads', '1', ...decoding],
       ...(milliseconds > 0 ? ['-ss', `${milliseconds / 1000}`] : []),
       ...[...input, '-map', '0:v:0', '-an', '-sn', '-dn', '-frames:v', '1'],
       // Pixels that are not square.
       ...['-vf', "scale=w='min(4*iw,trunc(iw*sar))':h=ih,setsar=1"],
-      ...['-threads', '1', '-f', 'image2pipe', '-c:v', 'mjpeg', '-q:v', '2', '-'],
+      ...['-threads', '1', '-f', 'image2pipe', ...encoding, '-'],
     ])
-  const bytes = (await frameAt(time)) ?? (time > 0 ? await frameAt(0) : null)
-  return bytes && { bytes, duration, hasOwnSize: true }
+  const bytes =
+    (await frameAt(time)) ??
+    (time > 0 ? await frameAt(0) : null) ??
+    // Without the library of this decoder.
+    (decoder.length > 0 ? await frameAt(0, [], toJpeg) : null)
+  return bytes && { bytes, duration, hasOwnSize: true, isUpright: true }
 }
 
-/** Milliseconds; null if the text is no duration. */
-function parseDuration(text: string): number | null {
-  const seconds = Number.parseFloat(text)
-  return seconds >= 0 && seconds < 1e9 ? Math.round(seconds * 1000) : null
+const toJpeg = ['-c:v', 'mjpeg', '-q:v', '2']
+const toPng = ['-c:v', 'png', '-compression_level', '1', '-pix_fmt', 'rgba']
+
+/** Decoders that read the transparency of a codec, which the built-in ones ignore. */
+const alphaDecoders: ReadonlyMap<string, readonly string[]> = new Map([
+  ['vp8', ['-c:v', 'libvpx']],
+  ['vp9', ['-c:v', 'libvpx-vp9']],
+])
+
+/** Names of pixel formats with transparency. */
+const alphaFormats = /^(yuva|rgba|argb|abgr|bgra|gbrap|ya8|ya16|pal8)/
+
+/** What ffprobe prints, as lines of a name and a value. The duration is in milliseconds, or null if there is none. */
+function parseProbe(text: string) {
+  const fieldOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? ''
+  const seconds = Number.parseFloat(fieldOf('duration'))
+  const decoder = fieldOf('TAG:alpha_mode') === '1' ? (alphaDecoders.get(fieldOf('codec_name')) ?? []) : []
+  return {
+    duration: seconds >= 0 && seconds < 1e9 ? Math.round(seconds * 1000) : null,
+    decoder,
+    hasAlpha: decoder.length > 0 || alphaFormats.test(fieldOf('pix_fmt')),
+  }
 }
 
 /** What a program writes to its standard output; null if that is nothing, or too much. */
@@ -156,9 +188,16 @@ export class ProgramTimeout extends Error {
   override readonly name = 'ProgramTimeout'
 }
 
-/** Starts a program that cannot write files, gain privileges or use more memory than this. */
+/**
+ * Starts a program that cannot write files, gain privileges or use more memory than this. The memory is what it may write (`--data`). The
+ * address space is larger, because threads reserve parts of it that they do not use: a limit of it makes heif-convert wait for a thread
+ * that has failed, in half of the conversions of a picture of 12 megapixels.
+ */
 function startProgram(program: string, args: readonly string[], memory: number) {
-  const limits = ['--fsize=0', '--core=0', `--as=${memory}`, `--cpu=${maxCpu}`, '--']
+  const limits = [
+    ...['--fsize=0', '--core=0', `--cpu=${maxCpu}`],
+    ...[`--data=${memory}`, `--as=${memory + reservedSpace}`, '--'],
+  ]
   const privileges = ['--no-new-privs', ...endWithParent]
   return spawn('/usr/bin/prlimit', [...limits, setpriv, ...privileges, program, ...args], {
     cwd: '/',

@@ -1,6 +1,7 @@
 import type { LocalBytes } from '../../blobs/blobs.ts'
 import type { NewPreview } from '../../catalog/records.ts'
 import type { VariantFormat, VariantSize } from '../../core/variant.ts'
+import type { HidingByte } from './heif-pictures.ts'
 import type { RemovalPlan } from './metadata/plan-removal.ts'
 
 // The messages between the service and the picture workers.
@@ -21,8 +22,15 @@ export type Extraction =
       readonly demuxer: string
     }
   | { readonly tool: 'pdftoppm'; readonly program: string }
-  /** `output` is a link to the descriptor 3, since the program derives the format from the name. */
+  /** `output.jpg` and `output.png` are links to the descriptor 3, since the program derives the format from the name. */
   | { readonly tool: 'heif-convert'; readonly program: string; readonly output: string }
+
+/** What is recorded of a picture; null where it is unknown. */
+export interface RecordedPreview extends Nullable<PictureSize> {
+  readonly thumbhash: Uint8Array | null
+}
+
+type Nullable<T> = { readonly [K in keyof T]: T[K] | null }
 
 /** What a picture is rendered to. */
 type PictureForm = Pick<VariantSize, 'width' | 'height' | 'fit'> & { readonly format: VariantFormat }
@@ -37,8 +45,8 @@ export type PictureTask =
       readonly picture: PictureSource
       readonly form: PictureForm
       readonly maxPixels: number
-      /** Whether the result has a preview. */
-      readonly hasPreview: boolean
+      /** What is recorded of the picture, if the result is to have a preview where that is unknown or of another picture. */
+      readonly recorded: RecordedPreview | null
       /** How a program gets the picture from the file `picture`; null if the file is the picture. */
       readonly extraction: Extraction | null
     }
@@ -98,6 +106,8 @@ export type PictureResult =
   /** The file without its metadata. */
   | ({ readonly outcome: 'planned' } & RemovalPlan)
   | { readonly outcome: 'compared'; readonly verdict: Verdict }
+  /** The file has several pictures; with these bytes, only the primary one. */
+  | { readonly outcome: 'several'; readonly hiding: readonly HidingByte[] }
   /** The picture cannot be decoded, or has too many pixels; or the file is not what its type says. */
   | { readonly outcome: 'unreadable' }
   /** The library cannot be loaded on this machine. */

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import { rgbaToThumbHash } from 'thumbhash'
+import { rgbaToThumbHash, thumbHashToRGBA } from 'thumbhash'
 import type { NewPreview } from '../../catalog/records.ts'
 import { compareFiles } from './compare-files.ts'
 import { extractPicture } from './extract-picture.ts'
@@ -13,6 +13,7 @@ import {
   type PictureTask,
   type ReadReply,
   type ReadRequest,
+  type RecordedPreview,
   type RemovalTask,
   type ResizeTask,
 } from './picture-task.ts'
@@ -107,10 +108,12 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       return { outcome: 'measured', size: autoOrient }
     }
     const { picture, extraction } = task
-    if (extraction === null) return await resize(sharp, task, { picture, duration: null, hasOwnSize: true })
+    if (extraction === null)
+      return await resize(sharp, task, { picture, duration: null, hasOwnSize: true, isUpright: false })
     if (typeof picture !== 'string') throw new TypeError('a program needs a file')
     const extracted = await extractPicture(extraction, picture, task, Number(memoryLimit))
     if (extracted === null) return { outcome: 'unreadable' }
+    if ('hiding' in extracted) return { outcome: 'several', ...extracted }
     return await resize(sharp, task, { ...extracted, picture: extracted.bytes })
   } catch {
     return { outcome: 'unreadable' }
@@ -122,43 +125,59 @@ interface Source {
   readonly picture: PictureSource
   readonly duration: number | null
   readonly hasOwnSize: boolean
+  readonly isUpright: boolean
 }
 
 async function resize(
   sharp: Sharp['default'],
-  { form, maxPixels, hasPreview }: ResizeTask,
+  { form, maxPixels, recorded }: ResizeTask,
   source: Source,
 ): Promise<PictureResult> {
   const { width, height, fit, format } = form
   const resized = sharp(source.picture, {
     limitInputPixels: maxPixels,
     sequentialRead: true,
-    autoOrient: true,
+    autoOrient: !source.isUpright,
     failOn: 'error',
   }).resize({ width, height, fit: fit === 'cover' ? 'cover' : 'inside', withoutEnlargement: true })
   const encoded = format === 'avif' ? resized.avif(avif) : resized.webp()
   const bytes = await encoded.toBuffer()
   // The hash is computed from the variant, unless a part of the picture was cut off.
   const hashed = fit === 'contain' ? bytes : source.picture
-  const preview = hasPreview ? await describe(sharp, source, hashed, maxPixels) : null
-  return { outcome: 'resized', bytes, preview }
+  const preview = recorded && (await describe(sharp, source, hashed, maxPixels))
+  if (!preview || !recorded?.thumbhash) return { outcome: 'resized', bytes, preview }
+  const isCorrection = !isSamePicture(preview, recorded)
+  return { outcome: 'resized', bytes, preview: isCorrection ? { ...preview, isCorrection } : null }
+}
+
+/** Squares of the mean difference between two placeholders of one picture are far below this. */
+const maxDifference = 200
+
+/** Whether what was recorded of a picture is of this one. The placeholders of two of its variants differ a little. */
+function isSamePicture({ thumbhash, width, height }: NewPreview, recorded: RecordedPreview): boolean {
+  if (width !== recorded.width || height !== recorded.height) return false
+  if (thumbhash === null || recorded.thumbhash === null) return false
+  const [{ rgba: one }, { rgba: other }] = [thumbHashToRGBA(thumbhash), thumbHashToRGBA(recorded.thumbhash)]
+  if (one.length !== other.length) return false
+  return one.reduce((sum, value, at) => sum + (value - (other[at] ?? 0)) ** 2, 0) / one.length < maxDifference
 }
 
 async function describe(
   sharp: Sharp['default'],
-  { picture, duration, hasOwnSize }: Source,
+  { picture, duration, hasOwnSize, isUpright }: Source,
   hashed: PictureSource,
   maxPixels: number,
 ): Promise<NewPreview> {
-  const { autoOrient } = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
-  const { data, info } = await sharp(hashed, { limitInputPixels: maxPixels, autoOrient: true })
+  const found = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
+  const { data, info } = await sharp(hashed, { limitInputPixels: maxPixels, autoOrient: !isUpright })
     .resize({ width: hashedSide, height: hashedSide, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
     .ensureAlpha()
     .raw({ depth: 'uchar' })
     .toBuffer({ resolveWithObject: true })
   const thumbhash = rgbaToThumbHash(info.width, info.height, data)
-  const { width, height } = hasOwnSize ? autoOrient : { width: null, height: null }
+  const size = isUpright ? found : found.autoOrient
+  const { width, height } = hasOwnSize ? size : { width: null, height: null }
   return { thumbhash, duration, width, height }
 }
 

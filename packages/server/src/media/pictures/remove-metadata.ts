@@ -37,9 +37,6 @@ interface Comparison {
   readonly maxSize: number
 }
 
-/** The format without compression. */
-const heifOutput = 'picture.y4m'
-
 /**
  * A worker finds the metadata, and this process copies the rest, so that no worker can read or write other files. Then another worker
  * compares both files by decoders that do not know the plan.
@@ -93,7 +90,7 @@ export function removeMetadataOperation(parts: {
     await using stack = new AsyncDisposableStack()
     const open = async (file: ReceivedFile) => {
       const local = await share(file)
-      const source = hasBoxes ? await sourceFileOf(local, heifOutput) : null
+      const source = hasBoxes ? await sourceFileOf(local) : null
       stack.defer(() => (source ?? local).release())
       return { picture: source?.path ?? sourceOf(local), output: source?.output ?? '' }
     }

@@ -9,9 +9,15 @@ import type { Variant } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { extractionFor, type InstalledTools } from './find-tools.ts'
 import { PictureOverLimits, PictureTaskPreempted, PictureWorkersBusy } from './picture-errors.ts'
-import { type Extraction, type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
+import {
+  type Extraction,
+  type PictureResult,
+  type PictureSource,
+  type RecordedPreview,
+  sourceOf,
+} from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
-import { sourceFileOf } from './source-file.ts'
+import { type SourceFile, sourceFileOf } from './source-file.ts'
 
 /** The result of a render, and its duration in seconds, including the time in the queue. */
 interface RenderReport {
@@ -37,6 +43,13 @@ export interface RenderParts {
   readonly onOverLimits: (id: MediaId, error: PictureOverLimits) => void
   /** Called once if this machine cannot render pictures. */
   readonly onUnsupported: (reason: string) => void
+}
+
+/** The bytes of a picture, and how a program gets the picture from its file. */
+interface Source {
+  readonly picture: PictureSource
+  readonly file: SourceFile | null
+  readonly extraction: Extraction | null
 }
 
 interface RenderOptions {
@@ -69,8 +82,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
   async function run(
     media: Media,
     variant: Variant,
-    picture: PictureSource,
-    extraction: Extraction | null,
+    { picture, file, extraction }: Source,
     { isAhead, onResult }: RenderOptions,
   ): Promise<Rendered> {
     if (isAhead && !supported) throw unsupported()
@@ -80,9 +92,21 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
     let result: PictureResult
     try {
       const workers = extraction === null ? parts.workers : parts.toolWorkers
-      const hasPreview = media.thumbhash === null
-      const task = { type: 'resize', picture, form: variant, maxPixels, hasPreview, extraction } as const
-      result = await (isAhead ? workers.runAhead(task) : workers.run(task, `${media.bucketId}`))
+      // Earlier versions turned HEIC pictures twice, and recorded what they saw.
+      const recorded = media.thumbhash === null || extraction?.tool === 'heif-convert' ? media : null
+      const task = {
+        type: 'resize',
+        form: variant,
+        maxPixels,
+        recorded: recordedOf(recorded),
+        extraction,
+      } as const
+      const runTask = (path: PictureSource) =>
+        isAhead
+          ? workers.runAhead({ ...task, picture: path })
+          : workers.run({ ...task, picture: path }, `${media.bucketId}`)
+      result = await runTask(picture)
+      if (result.outcome === 'several' && file) result = await runTask(await file.copyWith(result.hiding))
     } catch (error) {
       if (error instanceof PictureOverLimits) {
         report('too-hard')
@@ -141,7 +165,12 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       const file = toolFor(media.contentType) === null ? null : await sourceFileOf(picture)
       try {
         const extraction = file && extractionFor(media.contentType, tools, file)
-        return await run(media, variant, file?.path ?? sourceOf(picture), extraction, options)
+        return await run(
+          media,
+          variant,
+          { picture: file?.path ?? sourceOf(picture), file, extraction },
+          options,
+        )
       } finally {
         await (file ?? picture).release()
       }
@@ -153,6 +182,9 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
     },
   }
 }
+
+const recordedOf = (media: RecordedPreview | null): RecordedPreview | null =>
+  media && { thumbhash: media.thumbhash, width: media.width, height: media.height }
 
 /** Identifies a variant of an item. */
 export const keyOf = ({ id }: Media, variant: Variant): string => `${id}.${variant.key}`

@@ -1,18 +1,28 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { chmod, copyFile, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { canFilm, canReadHeic, canReadPdf, film } from '../../../../../test/harness/films.ts'
+import { hungryPdf } from '../../../../../test/harness/pdf.ts'
+import { phonePicture } from '../../../../../test/harness/phone-pictures.ts'
+import { quarters } from '../../../../../test/harness/pictures.ts'
 import { until } from '../../../../../test/harness/until.ts'
+import type { PictureTool } from '../../../src/core/picture-tools.ts'
 import { extractPicture } from '../../../src/media/pictures/extract-picture.ts'
-import { findTools, missingPackages } from '../../../src/media/pictures/find-tools.ts'
+import { extractionFor, findTools, missingPackages } from '../../../src/media/pictures/find-tools.ts'
 import { createPictureWorkers } from '../../../src/media/pictures/picture-workers.ts'
+import { sourceFileOf } from '../../../src/media/pictures/source-file.ts'
 
 const onLinux = process.platform === 'linux'
 const form = { width: 10, height: 10, fit: 'contain', format: 'webp' } as const
 const memory = 600_000_000
+const tools = findTools(process.env['PATH'] ?? '')
+const [program, probe] = [tools.get('ffmpeg'), tools.get('ffprobe')]
 
 async function script(text: string) {
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-tool-'))
@@ -29,7 +39,7 @@ test.runIf(onLinux)(
     env | grep -vE '^(PWD|SHLVL|_)='
     (echo x > "$(dirname "$0")/written") 2>/dev/null || echo refused
     grep NoNewPrivs /proc/self/status
-    ulimit -v; ulimit -c`)
+    ulimit -d; ulimit -c`)
     const found = await extractPicture(
       { tool: 'pdftoppm', program: tool.program },
       '/nowhere',
@@ -37,10 +47,66 @@ test.runIf(onLinux)(
       memory,
     )
     expect(
-      Buffer.from(found?.bytes ?? [])
+      Buffer.from(found && 'bytes' in found ? found.bytes : [])
         .toString()
         .split(/\s+/),
     ).toEqual(['refused', 'NoNewPrivs:', '1', `${Math.floor(memory / 1024)}`, '0', ''])
+  },
+)
+
+/** The largest memory in bytes that a process of this program had at a time, until the promise settles. */
+async function peakUntil(end: Promise<unknown>, program: string): Promise<number> {
+  let [isRunning, peak] = [true, 0]
+  end.finally(() => {
+    isRunning = false
+  })
+  while (isRunning) {
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+      if (!(await read('cmdline')).startsWith(`${program}\0`)) continue
+      const [, kilobytes = 0] = /^VmHWM:\s+(\d+) kB$/m.exec(await read('status')) ?? []
+      peak = Math.max(peak, Number(kilobytes) * 1024)
+    }
+    await setImmediate()
+  }
+  return peak
+}
+
+const size = (side: number) => ({ width: side, height: side })
+const types = { 'heif-convert': 'image/heic', pdftoppm: 'application/pdf', ffmpeg: 'video/quicktime' }
+
+/** Files of a few kB that need from 300 MB to some GB. */
+const hungry: readonly (readonly [PictureTool, () => Promise<Buffer>])[] = [
+  [
+    'heif-convert',
+    async () =>
+      phonePicture(await quarters(512, 512).png().toBuffer(), size(512), { declared: size(12_288) }),
+  ],
+  ['pdftoppm', async () => hungryPdf(30_000_000)],
+  ['ffmpeg', () => film('mov', '6400x6400', ['-c:v', 'qtrle', '-pix_fmt', 'argb', '-frames:v', '1'])],
+]
+
+test.runIf(onLinux && canFilm && canReadPdf && canReadHeic).each(hungry)(
+  'V6, V15 %s has no more memory than the limit, whatever a file makes it request',
+  async (name, make) => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-hungry-'))
+    // A name of its own, because other tests run the program too.
+    const program = join(directory.path, name)
+    await copyFile(tools.get(name) ?? '', program)
+    const bytes = new Uint8Array(await make())
+    const file = await sourceFileOf({
+      content: { type: 'bytes', bytes },
+      isWhole: true,
+      release: async () => undefined,
+    })
+    const extraction = extractionFor(types[name], new Map(tools).set(name, program), file)
+    if (extraction === null) throw new Error('the program is not used')
+    const limit = 150_000_000
+    const found = extractPicture(extraction, file.path, { form, maxPixels: 200e6 }, limit)
+    // Besides, a process has the programs and libraries that it maps.
+    expect(await peakUntil(found, program)).toBeLessThan(limit + 80e6)
+    expect(await found).toBeNull()
+    await file.release()
   },
 )
 
@@ -61,7 +127,7 @@ test.runIf(onLinux)('V6 a program that exceeds the time limit ends with its proc
     picture: '/nowhere',
     form,
     maxPixels: 1,
-    hasPreview: false,
+    recorded: null,
     extraction,
   } as const
   const running = async () =>
@@ -90,9 +156,6 @@ test.runIf(onLinux)('V6 a program that exceeds the time limit ends with its proc
     workers.close()
   }
 })
-
-const tools = findTools(process.env['PATH'] ?? '')
-const [program, probe] = [tools.get('ffmpeg'), tools.get('ffprobe')]
 
 test.runIf((onLinux && program && probe) || process.env['CI'])(
   'V15 ffmpeg reads a file with the demuxer of its type only, and follows no reference of a playlist',

@@ -31,7 +31,7 @@ function start(limits: Partial<Parameters<typeof createPictureWorkers>[0]> = {})
 
 const form = { width: 10, height: 10, fit: 'contain', format: 'webp' } as const
 const shrink = (picture: string) =>
-  ({ type: 'resize', picture, form, maxPixels: 1e6, hasPreview: false, extraction: null }) as const
+  ({ type: 'resize', picture, form, maxPixels: 1e6, recorded: null, extraction: null }) as const
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
 const others: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ test('V15 bytes in memory are a temporary file until they are released', async (
   const bytes = new Uint8Array([1, 2, 3])
   const file = await sourceFileOf({ content: { type: 'bytes', bytes }, isWhole: true, release })
   expect(await readFile(file.path)).toEqual(Buffer.from(bytes))
-  expect(await readlink(file.output)).toBe('/proc/self/fd/3')
+  expect(await readlink(`${file.output}.png`)).toBe('/proc/self/fd/3')
   await file.release()
   await expect(readdir(dirname(file.path))).rejects.toMatchObject({ code: 'ENOENT' })
   expect(release).toHaveBeenCalledOnce()
