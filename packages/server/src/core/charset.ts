@@ -15,11 +15,33 @@ export const isTextByte = (byte: number): boolean =>
   byte >= 0x20 ? byte !== 0x7f : (byte >= 0x07 && byte <= 0x0d) || byte === 0x1b
 
 /** The encoding of a text that begins with the byte order mark of UTF-16. */
-export function wideEncodingOf(head: Uint8Array): 'utf-16le' | 'utf-16be' | null {
+function wideEncodingOf(head: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
   // SketchUp models begin with the mark and a length.
   if (head[0] === 0xff && head[1] === 0xfe && !(head[2] === 0xff && head[3] === 0x0e)) return 'utf-16le'
   return null
+}
+
+/** The most bytes of a file that are examined. */
+const examined = 4_100
+
+/**
+ * The start of a text, without its byte order mark; null if the bytes are no text. Every byte of an encoding that contains ASCII is one
+ * character of the result.
+ */
+export function decodeText(bytes: Uint8Array): string | null {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, examined))
+  const encoding = wideEncodingOf(head)
+  if (encoding !== null) {
+    const text = new TextDecoder(encoding).decode(head)
+    for (let i = 0; i < text.length; i += 1) if (!isTextByte(text.charCodeAt(i))) return null
+    return text
+  }
+  // Decoders of pictures read these files by their markers, whatever follows.
+  if (head[0] === 0xff && head[1] === 0xd8 && head[2] === 0xff) return null
+  for (let i = 0; i < head.length; i += 1) if (!isTextByte(head[i] ?? 0)) return null
+  const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf
+  return head.toString('latin1', hasMark ? 3 : 0)
 }
 
 /**

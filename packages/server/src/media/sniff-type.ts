@@ -1,10 +1,11 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
+import { decodeText } from '../core/charset.ts'
 import { errorCode } from '../core/error-code.ts'
 import { Fault } from '../core/fault.ts'
 import type { ReceivedFile } from './receive-files.ts'
 import { createSignatureTest, isTransportStream, SignatureParser } from './signatures.ts'
-import { decodeText, type SniffedType, textTypeOf } from './text-types.ts'
+import { type SniffedType, textTypeOf } from './text-types.ts'
 
 /** Milliseconds. Each scan of the library is bounded; this limits the time on a slow disk or store. */
 const sniffTimeout = 2_000

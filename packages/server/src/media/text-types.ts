@@ -1,29 +1,7 @@
-import { headLength } from '../blobs/received-blob.ts'
-import { isTextByte, wideEncodingOf } from '../core/charset.ts'
-
 export interface SniffedType {
   readonly mime: string
   /** Without the dot. */
   readonly ext: string
-}
-
-/**
- * The start of a text, without its byte order mark; null if the bytes are no text. Every byte of an encoding that contains ASCII is one
- * character of the result.
- */
-export function decodeText(bytes: Uint8Array): string | null {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headLength))
-  const encoding = wideEncodingOf(head)
-  if (encoding !== null) {
-    const text = new TextDecoder(encoding).decode(head)
-    for (let i = 0; i < text.length; i += 1) if (!isTextByte(text.charCodeAt(i))) return null
-    return text
-  }
-  // Decoders of pictures read these files by their markers, whatever follows.
-  if (head[0] === 0xff && head[1] === 0xd8 && head[2] === 0xff) return null
-  for (let i = 0; i < head.length; i += 1) if (!isTextByte(head[i] ?? 0)) return null
-  const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf
-  return head.toString('latin1', hasMark ? 3 : 0)
 }
 
 /** How XML, PostScript and Rich Text begin. */

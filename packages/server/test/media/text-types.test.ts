@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { headLength } from '../../src/blobs/received-blob.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { storedType } from '../../src/core/stored-type.ts'
+import { mayHaveRemovableMetadata } from '../../src/media/pictures/metadata/plan-removal.ts'
 import { SignatureParser } from '../../src/media/signatures.ts'
 import { sniffType } from '../../src/media/sniff-type.ts'
 
@@ -124,18 +125,18 @@ const texts = [
     'the moov atom',
     'far wide open',
     'is, wide,low',
-    'file ftyp box',
+    'any ftyp box',
     'are ftypes known',
     'gimp xcf is a format',
   ],
   ...[
     'REGEDIT4 is a version',
     'REGEDIT4\r\nis the first line',
-    'RIFF raffWEBP',
-    'RIFFs by AVI',
-    'RIFF is aWAVE',
+    'RIFF is WEBP',
+    'RIFF is AVI',
+    'RIFF is WAVE',
   ],
-  ...['RIFF is qQLCM', 'FRM8 and 1234DSD ', 'BEGIN:VCARD is a line', 'BEGIN:VCALENDAR is a line', 'BEGIN:'],
+  ...['RIFF is QLCM', 'FRM8 and 123DSD ', 'BEGIN:VCARD is a line', 'BEGIN:VCALENDAR is a line', 'BEGIN:'],
   ...['FUJIFILMCCD-RAW is a camera', 'Extended Module: the second', 'Creative Voice File is old'],
   ...[
     '-----BEGIN PGP MESSAGE----- is a line',
@@ -188,6 +189,8 @@ test.each(encodings)('U7 a text that begins with a signature stays text, in %s',
     const bytes = encode(text)
     const [sniffed, start] = [await sniff(bytes), fileOf(bytes)]
     expect(sniffed, text).toBeNull()
+    // Otherwise a bucket that removes metadata may refuse it.
+    expect(mayHaveRemovableMetadata(start.head, start.size, 'text/plain'), text).toBe(false)
     for (const [extension, type] of types)
       for (const declared of [type, null]) {
         const stored = storedType({ sniffed, declared, filename: `a.${extension}`, start })

@@ -1,3 +1,4 @@
+import { decodeText } from '../../../core/charset.ts'
 import { isBoxedFile, isEssentialBox, planBoxedFile } from './boxed-file.ts'
 import { boxAt } from './boxes.ts'
 import { planJpeg } from './jpeg.ts'
@@ -59,7 +60,10 @@ export const hasTiffStructure = (head: Uint8Array): boolean => formatBySignature
 
 /** False if no decoder of the formats reads a file of `size` bytes with this head, whatever its stored type is. True does not mean that one does. */
 export function mayHaveRemovableMetadata(head: Uint8Array, size: number, contentType: string): boolean {
-  if (formats.has(contentType) || isTagged(head) || formatBySignature(head) !== null) return true
+  if (formats.has(contentType)) return true
+  // Text can have the letters of a signature. Boxes, tags and chunks of a file have bytes of their lengths that no text has.
+  if (decodeText(head) !== null) return formatBySignature(head) === 'jpeg'
+  if (isTagged(head) || formatBySignature(head) !== null) return true
   const start = Buffer.from(head.subarray(0, 16))
   const box = boxAt(start, 0, size)
   return (box !== null && box.end < size) || isEssentialBox(start.toString('latin1', 4, 8))
