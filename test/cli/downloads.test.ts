@@ -322,22 +322,3 @@ test('upload - stores standard input; --json, -0, --exclude and --dry-run change
     /Excluded: 2 paths\.\nNames changed by the service: 1\. mediabucket ls -l lists them\.\n$/,
   )
 })
-
-test.each([
-  [['get', 'a', 'b'], /get takes one ID or URL, or several with -d DIR. See: mediabucket ls/],
-  [['get', '--all'], /get --all takes one directory/],
-  [['get', '--all', 'x', 'y'], /get --all takes one directory/],
-  [['get', 'a', '-d', 'x', '-o', 'y'], /-o for one item, or a directory/],
-  [['get', 'a', '--dry-run'], /need -d DIR or --all DIR/],
-  [['get', 'a', '-d', 'x', '--exclude', '*'], /--exclude needs --all/],
-  [['get', '--all', 'x', '--json', '-0'], /--json or -0, not both/],
-  [['get', 'http://h.example/x', '-d', 'x'], /neither the ID nor the URL of an item/],
-  [['upload', '-', 'x'], /upload - takes no other path/],
-  [['upload', 'x', '--filename', 'y'], /--filename is the name of standard input/],
-])('invalid arguments exit with 2: %j', async (args, message) => {
-  expect(await runClient(server, ...args)).toMatchObject({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringMatching(message),
-  })
-})

@@ -161,6 +161,16 @@ test.each([
   [['dance', '--help'], /there is no command "dance"/],
   [['toString'], /there is no command "toString"/],
   [['token'], /"token" needs one of: create, list, revoke/],
+  [['get', 'a', 'b'], /get takes one ID or URL, or several with -d DIR. See: mediabucket ls/],
+  [['get', '--all'], /get --all takes one directory/],
+  [['get', '--all', 'x', 'y'], /get --all takes one directory/],
+  [['get', 'a', '-d', 'x', '-o', 'y'], /-o for one item, or a directory/],
+  [['get', 'a', '--dry-run'], /need -d DIR or --all DIR/],
+  [['get', 'a', '-d', 'x', '--exclude', '*'], /--exclude needs --all/],
+  [['get', '--all', 'x', '--json', '-0'], /--json or -0, not both/],
+  [['get', 'http://h.example/x', '-d', 'x'], /neither the ID nor the URL of an item/],
+  [['upload', '-', 'x'], /upload - takes no other path/],
+  [['upload', 'x', '--filename', 'y'], /--filename is the name of standard input/],
   [['serve', 'now'], /serve takes no arguments, but received: now/],
 ])('mediabucket %j is invalid and exits with 2', async (args, message) => {
   const failure = run(...args)

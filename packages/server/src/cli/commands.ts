@@ -122,15 +122,15 @@ const files: Commands = {
   },
   'trash list': {
     summary: 'List the deleted items that can be restored.',
-    loadClient: async () => (await import('./client/trash-list.ts')).trashList,
+    loadClient: async () => (await import('./client/trash.ts')).trashList,
   },
   'trash restore': {
     summary: 'Restore deleted items.',
-    loadClient: async () => (await import('./client/trash-restore.ts')).trashRestore,
+    loadClient: async () => (await import('./client/trash.ts')).trashRestore,
   },
   'trash empty': {
     summary: 'Delete all items in the trash permanently.',
-    loadClient: async () => (await import('./client/trash-empty.ts')).trashEmpty,
+    loadClient: async () => (await import('./client/trash.ts')).trashEmpty,
   },
   whoami: {
     summary: 'Show the token: its bucket, scopes and expiry.',

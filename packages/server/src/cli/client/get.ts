@@ -110,7 +110,8 @@ async function getOne({ reference: given, file }: One, context: ClientContext): 
   const name = write === null ? given : basename(file ?? '')
   if (write !== null) return await write(withProgress(transfer, name), signal)
   if (file === null && output.isTerminal) return await writeText(transfer, context)
-  for await (const chunk of withProgress(transfer, name)) await output.bytes(chunk)
+  const chunks = output.isTerminal ? transfer.chunks : withProgress(transfer, name)
+  for await (const chunk of chunks) await output.bytes(chunk)
 }
 
 /** The chunks, with a bar on standard error. */
@@ -153,7 +154,7 @@ async function writeText({ chunks, headers, size }: Transfer, { output }: Client
 
 async function getMany(args: Many, context: ClientContext): Promise<void> {
   const { directory, references, isExcluded, isDryRun, format } = args
-  const { client, output, interrupted, report } = context
+  const { client, output, interrupted } = context
   const start = performance.now()
   const missing: string[] = []
   let excluded = 0
@@ -180,7 +181,8 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
     await printItem(output, format, item, path, { present: isPresent }).catch(() => {})
   }
 
-  const state = stateFiles(join(stateDirectory(), 'downloads'), report)
+  // Without this directory, a second download into the same one is not detected.
+  const state = stateFiles(join(stateDirectory(), 'downloads'), () => {})
   const release = isDryRun
     ? async () => {}
     : await lockPaths(state, {

@@ -2,14 +2,19 @@ import { basename, resolve } from 'node:path'
 import type { Media } from '@mediabucket/client'
 import { formatCount } from '../table.ts'
 import type { ClientContext } from './client-command.ts'
-import { DiskFile } from './disk-file.ts'
 import { affectsAllFiles } from './explain-client-error.ts'
-import type { LocalFault } from './local-files.ts'
+import { DiskFile, type LocalFault } from './local-files.ts'
 import { type LineFormat, printItem } from './output.ts'
 import { createProgressBars, type Progress } from './progress-bars.ts'
-import { type Result, smallUploads } from './small-uploads.ts'
+import {
+  type PlannedFile,
+  planUnits,
+  type Result,
+  resumableAbove,
+  smallUploads,
+  type UploadUnit,
+} from './small-uploads.ts'
 import type { UploadJournal, UploadStates } from './upload-state.ts'
-import { type PlannedFile, planUnits, resumableAbove, type UploadUnit } from './upload-units.ts'
 
 /** Units in progress at a time. */
 const concurrency = 6

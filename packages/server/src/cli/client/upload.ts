@@ -10,10 +10,10 @@ import { findFiles, type LocalFault, type LocalFile, readExclusions } from './lo
 import { formatOptions, type LineFormat, printItem, readFormat } from './output.ts'
 import { createProgressBars } from './progress-bars.ts'
 import { sendFiles } from './send-files.ts'
+import type { PlannedFile } from './small-uploads.ts'
 import { formatSize } from './terminal-text.ts'
 import { type ExpiryOption, readExpiry } from './time-options.ts'
 import { lockPaths, openJournal, type StateFiles, stateFiles, uploadStates } from './upload-state.ts'
-import type { PlannedFile } from './upload-units.ts'
 
 interface Arguments {
   readonly paths: readonly string[]

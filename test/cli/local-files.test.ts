@@ -1,7 +1,7 @@
 import { open, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { DiskFile } from '../../packages/server/src/cli/client/disk-file.ts'
+import { DiskFile } from '../../packages/server/src/cli/client/local-files.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 
 test('sizes and bytes beyond 2 and 4 GB are correct', async () => {
