@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
@@ -9,7 +9,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { basics, bin, type SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { hasTerminal } from '../harness/terminal.ts'
+import { hasTerminal, startOnTerminal } from '../harness/terminal.ts'
 import { hasTool } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import type { CommandResult } from './client-run.ts'
@@ -46,8 +46,7 @@ test.skipIf(!hasTerminal && !process.env['CI'])(
   'login on a terminal asks for the URL and the token, which is not shown, and stores them for the user only',
   async () => {
     await using at = await scene()
-    const line = `'${process.execPath}' '${bin}' login`
-    const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...at.env, TERM: 'xterm' } })
+    const child = startOnTerminal([process.execPath, bin, 'login'], at.env)
     let shown = ''
     child.stdout.on('data', (chunk) => (shown += chunk))
     await until('the first question', () => shown.includes('URL of the service [http://127.0.0.1:8080]: '))

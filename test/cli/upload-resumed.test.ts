@@ -24,6 +24,8 @@ const bytes = randomBytes(24_000_000)
 const sha256 = createHash('sha256').update(bytes).digest('hex')
 const chunkSize = 8 * 1024 * 1024
 
+const withoutLocks = (names: readonly string[]) => names.filter((name) => !name.endsWith('.lock'))
+
 /** A large file, a directory for the client's state, and a proxy to the server with a new bucket. */
 async function scene(name: string) {
   const directory = await temporaryDirectory()
@@ -68,6 +70,8 @@ async function scene(name: string) {
     home,
     client: createClient({ url: server.url, token }),
     states: join(home, 'mediabucket/uploads'),
+    /** The names of the files there, without locks. */
+    stored: async () => withoutLocks(await readdir(join(home, 'mediabucket/uploads'))),
     start,
     stopped,
     run: (...args: string[]) => start(...args).exited,
@@ -103,7 +107,7 @@ test('R6 kill -9 during a large file: the same command sends only the rest and s
   const url = stdout.split('\t')[0] ?? ''
   expect(await urlsOf(at.client)).toEqual([url])
   expect(await at.client.describe(url)).toMatchObject({ filename: 'big.bin', size: bytes.length, sha256 })
-  expect(await readdir(at.states)).toEqual([])
+  expect(await at.stored()).toEqual([])
   const back = Buffer.from(await (await fetch(url)).arrayBuffer())
   expect(back.equals(bytes)).toBe(true)
 
@@ -169,7 +173,7 @@ test('I2 small files of a killed run are stored once, and those deleted since ar
   expect(listed).toEqual(expect.arrayContaining(stored.slice(1)))
   expect(listed).not.toContain(deleted)
   expect(new Set(stdout.match(/^\S+/gm))).toEqual(new Set(listed))
-  expect(await readdir(at.states)).toEqual([])
+  expect(await at.stored()).toEqual([])
 
   // The run was complete, so the same command stores the files once more.
   expect((await at.run(...paths)).code).toBe(0)
@@ -193,7 +197,7 @@ test('a second upload of the same files, or of some of them, is refused while th
   at.proxy.cut()
   expect((await first.exited).code).toBe(0)
   expect((await at.client.listPage(1)).total).toBe(2)
-  expect(await readdir(at.states)).toEqual([])
+  expect(await at.stored()).toEqual([])
 })
 
 test('kill -9 of npx ends the upload that it has started, and the same command continues it', async () => {
@@ -269,7 +273,7 @@ test('state files older than 30 days are removed; recent ones are not', async ()
   for (const name of ['old', 'recent']) await writeFile(join(at.states, name), 'x')
   await utimes(join(at.states, 'old'), old, old)
   expect((await at.run(at.file)).code).toBe(0)
-  expect(await readdir(at.states)).toEqual(['recent'])
+  expect(await at.stored()).toEqual(['recent'])
 })
 
 test('without a writable state directory files are uploaded, and one warning is printed', async () => {
@@ -293,5 +297,5 @@ test('E1, R6 --expires: a killed upload continues with the expiry of its first r
   const start = Date.parse(expires_at ?? '') - 12 * 3_600_000
   expect(start).toBeGreaterThanOrEqual(before)
   expect(start).toBeLessThanOrEqual(between)
-  expect(await readdir(at.states)).toEqual([])
+  expect(await at.stored()).toEqual([])
 })

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { hasTool } from './tools.ts'
 
 /** script(1) of util-linux creates a terminal. */
@@ -7,13 +7,19 @@ const tool = 'script'
 /** Whether a command can be run on a terminal. */
 export const hasTerminal = hasTool(tool)
 
+/** Starts a command on a terminal. What is written to its standard input is typed. */
+export const startOnTerminal = (command: readonly string[], env: NodeJS.ProcessEnv) =>
+  spawn(tool, ['-qec', quoted(command), '/dev/null'], { env: { ...env, TERM: 'xterm' } })
+
+const quoted = (command: readonly string[]): string => command.map((word) => `'${word}'`).join(' ')
+
 /** The output of a command on a terminal of 80 columns, and its exit code; `input` is typed. */
 export function onTerminal(
   command: readonly string[],
   env: NodeJS.ProcessEnv,
   input = '',
 ): Promise<{ code: number; shown: string }> {
-  const line = ['stty cols 80 rows 24;', ...command.map((word) => `'${word}'`)].join(' ')
+  const line = `stty cols 80 rows 24; ${quoted(command)}`
   return new Promise((resolve) => {
     const child = execFile(
       tool,

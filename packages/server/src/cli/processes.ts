@@ -27,6 +27,15 @@ export function isRunning({ host, pid, started }: ProcessIdentity): boolean | nu
   }
 }
 
+/** When this process was started, or the npx that runs it, which takes a while. Milliseconds since 1970. */
+export function startTime(): number {
+  const npm = npmOf(process.ppid)
+  // 100 ticks are a second on every system with /proc.
+  const earlier = npm === null ? Number.NaN : (Number(statOf(process.pid)[19]) - Number(statOf(npm)[19])) * 10
+  // Not a number where npm has ended.
+  return performance.timeOrigin - (Number.isFinite(earlier) ? earlier : 0)
+}
+
 /** Null if the process has ended, also if its parent has not collected it (Z), and where there is no /proc. */
 function startOf(pid: number): string | null {
   const fields = statOf(pid)
@@ -48,13 +57,19 @@ export function watchNpm(onEnd: () => void): void {
   if (process.platform !== 'linux') return
   const parent = process.ppid
   const grandparent = runsInForeground(parent) ? parentOf(parent) : null
-  if (!isNpm(grandparent ?? parent)) return
+  if (npmOf(parent) === null) return
   const watch = setInterval(() => {
     if (process.ppid === parent && (grandparent === null || parentOf(parent) === grandparent)) return
     clearInterval(watch)
     onEnd()
   }, interval)
   watch.unref()
+}
+
+/** The npm or npx that runs a command whose parent this is; null if there is none. */
+function npmOf(parent: number): number | null {
+  const candidate = runsInForeground(parent) ? parentOf(parent) : parent
+  return isNpm(candidate) ? candidate : null
 }
 
 /** npm sets its process title to its command line. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../../../../test/harness/directory.ts'
 import { lockPaths, stateFiles } from '../../src/cli/client/upload-state.ts'
-import { isRunning, thisProcess } from '../../src/cli/processes.ts'
+import { isRunning, startTime, thisProcess } from '../../src/cli/processes.ts'
 
 async function scene() {
   const directory = await temporaryDirectory()
@@ -16,10 +16,10 @@ async function scene() {
     lock: (paths: readonly string[], owner = 'a') =>
       lockPaths(files, { owner, paths, activity: 'upload of these files' }),
     /** The lock of another process. */
-    plant: (name: string, process: object) =>
+    plant: (name: string, process: object, completedAt: number | null = null) =>
       writeFile(
         join(directory.path, `${name}.lock`),
-        JSON.stringify({ process, owner: 'a', paths: ['/files'], isHeld: true }),
+        JSON.stringify({ process, owner: 'a', paths: ['/files'], isHeld: true, completedAt }),
       ),
     names: () => readdir(directory.path),
     [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
@@ -37,7 +37,7 @@ test('of many runs that start at the same time, exactly one uploads', async () =
         `another upload of these files is in progress: process ${process.pid}. Wait until it ends, or stop it and run the command again to continue.`,
       ]),
     )
-    for (const run of runs) if (run.status === 'fulfilled') await run.value()
+    for (const run of runs) if (run.status === 'fulfilled') await run.value(false)
     expect(await at.names()).toEqual([])
   }
 })
@@ -55,8 +55,8 @@ test.each([
   await at.lock(one)
   const second = at.lock(other)
   if (isRefused) await expect(second).rejects.toThrow('another upload of these files is in progress')
-  else await (await second)()
-  await (await at.lock(other, 'another owner'))()
+  else await (await second)(false)
+  await (await at.lock(other, 'another owner'))(false)
 })
 
 test('a path through a link is the same file', async () => {
@@ -67,6 +67,21 @@ test('a path through a link is the same file', async () => {
   await expect(at.lock([link])).rejects.toThrow('another upload of these files is in progress')
 })
 
+test('a run that was completed since this process was started is not repeated; an earlier one is', async () => {
+  await using at = await scene()
+  const plant = (name: string, completedAt: number) => at.plant(name, thisProcess(), completedAt)
+  await plant('earlier', startTime() - 1_000)
+  await (await at.lock(['/files']))(true)
+  await expect(at.lock(['/files'])).rejects.toThrow(
+    `another upload of these files was completed while this one started: process ${process.pid}. To repeat it, run the command again.`,
+  )
+  await (await at.lock(['/other']))(false)
+  expect(await at.names()).toHaveLength(2)
+  await plant('old', Date.now() - 400_000)
+  await (await at.lock(['/other']))(false)
+  expect(await at.names()).not.toContain('old.lock')
+})
+
 test('locks of processes that have ended are removed, also if their number is used again', async () => {
   await using at = await scene()
   const child = spawn('true')
@@ -75,7 +90,7 @@ test('locks of processes that have ended are removed, also if their number is us
   await at.plant('reused', { ...thisProcess(), started: 'another boot 1' })
   await writeFile(join(at.path, 'damaged.lock'), '{"process":')
   const release = await at.lock(['/files'])
-  await release()
+  await release(false)
   expect(await at.names()).toEqual(['damaged.lock'])
 })
 

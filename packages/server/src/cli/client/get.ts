@@ -199,7 +199,7 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
     const seconds = ((performance.now() - start) / 1000).toFixed(1)
     summarize(outcome, { excluded, missing, isDryRun, seconds, total: references?.length ?? null }, context)
   } finally {
-    await release()
+    await release(false)
   }
 }
 

@@ -15,7 +15,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { ResumeStore } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
-import { isRunning, type ProcessIdentity, thisProcess } from '../processes.ts'
+import { isRunning, type ProcessIdentity, startTime, thisProcess } from '../processes.ts'
 
 /** Small files that persist, one for each key, readable by the user only. */
 export interface StateFiles {
@@ -82,14 +82,19 @@ interface Lock {
   readonly paths: readonly string[]
   /** False until the run has found no other one. */
   readonly isHeld: boolean
+  /** When the run was completed, in milliseconds since 1970; null before. */
+  readonly completedAt: number | null
 }
+
+/** Milliseconds for which the lock of a completed run is kept for processes that were started before its end. */
+const completedAge = 300_000
 
 /** Milliseconds in which a process that starts at the same time gives way. */
 const lockTimeout = 2_000
 
 /**
  * Locks the files, and returns the function that releases them. Throws CommandError if another process of the owner has locked any of
- * them. Each run writes its own file before it lists those of the others, so of two runs at least one detects the
+ * them, or has completed the same work since this process was started. Each run writes its own file before it lists those of the others, so of two runs at least one detects the
  * other; of runs that start at the same time, the one with the smallest random name stays.
  */
 export async function lockPaths(
@@ -104,33 +109,37 @@ export async function lockPaths(
     /** For the message, such as `upload of these files`. */
     readonly activity: string
   },
-): Promise<() => Promise<void>> {
+): Promise<(isCompleted: boolean) => Promise<void>> {
   const real = await Promise.all(paths.map((path) => realpath(path).catch(() => resolve(path))))
-  const lock: Lock = { process: thisProcess(), owner, paths: real, isHeld: false }
+  const lock: Lock = { process: thisProcess(), owner, paths: real, isHeld: false, completedAt: null }
   const name = `${randomUUID()}.lock`
-  const write = async (directory: string, isHeld: boolean) => {
-    await writeFile(join(directory, `${name}.new`), JSON.stringify({ ...lock, isHeld }), {
+  const write = async (directory: string, changes: Partial<Lock>) => {
+    await writeFile(join(directory, `${name}.new`), JSON.stringify({ ...lock, ...changes }), {
       mode: 0o600,
       flag: 'wx',
     })
     await rename(join(directory, `${name}.new`), join(directory, name))
   }
-  const release = async () => {
-    await files.use(name, (_path, directory) => rm(join(directory, name), { force: true }))
+  const release = async (isCompleted: boolean) => {
+    await files.use(name, (_path, directory) =>
+      isCompleted
+        ? write(directory, { isHeld: true, completedAt: Date.now() })
+        : rm(join(directory, name), { force: true }),
+    )
   }
   const others = () => files.use(name, (_path, directory) => otherLocks(directory, name, lock))
 
-  await files.use(name, (_path, directory) => write(directory, false))
+  await files.use(name, (_path, directory) => write(directory, {}))
   for (const start = performance.now(); ; await setTimeout(20)) {
     const found = (await others()) ?? []
     const [first] = found
     if (first === undefined) break
     const isLate = performance.now() - start > lockTimeout
     if (!isLate && !found.some((other) => other.isHeld || other.name < name)) continue
-    await release()
+    await release(false)
     throw inProgress(activity, found.find(({ isHeld }) => isHeld) ?? first)
   }
-  await files.use(name, (_path, directory) => write(directory, true))
+  await files.use(name, (_path, directory) => write(directory, { isHeld: true }))
   return release
 }
 
@@ -139,7 +148,7 @@ interface OtherLock extends Lock {
   readonly path: string
 }
 
-/** The locks of running processes on the same files. Removes those of processes that have ended. */
+/** The locks of other processes on the same files. Removes those that have ended. */
 async function otherLocks(directory: string, own: string, lock: Lock): Promise<OtherLock[]> {
   const found: OtherLock[] = []
   for (const name of await readdir(directory)) {
@@ -147,8 +156,12 @@ async function otherLocks(directory: string, own: string, lock: Lock): Promise<O
     const path = join(directory, name)
     const other = readLock((await readFile(path, 'utf8').catch(nullIfMissing)) ?? '')
     if (other === null) continue
-    if (isRunning(other.process) === false) await rm(path, { force: true })
-    else if (overlap(other, lock)) found.push({ ...other, name, path })
+    const { completedAt } = other
+    const hasEnded =
+      completedAt === null ? isRunning(other.process) === false : Date.now() - completedAt > completedAge
+    if (hasEnded) await rm(path, { force: true })
+    else if (overlap(other, lock) && (completedAt ?? Number.POSITIVE_INFINITY) > startTime())
+      found.push({ ...other, name, path })
   }
   return found
 }
@@ -164,7 +177,14 @@ function isAtOrBelow(path: string, directory: string): boolean {
   return !isAbsolute(way) && way.split(sep, 1)[0] !== '..'
 }
 
-function inProgress(activity: string, { process: { pid, host }, path }: OtherLock): CommandError {
+function inProgress(
+  activity: string,
+  { process: { pid, host }, path, completedAt }: OtherLock,
+): CommandError {
+  if (completedAt !== null)
+    return new CommandError(
+      `another ${activity} was completed while this one started: process ${pid}. To repeat it, run the command again.`,
+    )
   const other = `another ${activity} is in progress`
   return new CommandError(
     host === thisProcess().host
@@ -177,7 +197,7 @@ function inProgress(activity: string, { process: { pid, host }, path }: OtherLoc
 function readLock(text: string): Lock | null {
   const lock: unknown = parseJson(text)
   if (!isObject(lock) || !isObject(lock['process']) || !Array.isArray(lock['paths'])) return null
-  const { process, owner, paths, isHeld } = lock
+  const { process, owner, paths, isHeld, completedAt } = lock
   const { host, pid, started } = process
   if (typeof host !== 'string' || typeof pid !== 'number' || typeof owner !== 'string') return null
   return {
@@ -185,6 +205,7 @@ function readLock(text: string): Lock | null {
     owner,
     paths: paths.filter((path) => typeof path === 'string'),
     isHeld: isHeld === true,
+    completedAt: typeof completedAt === 'number' ? completedAt : null,
   }
 }
 

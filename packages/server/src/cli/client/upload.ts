@@ -102,10 +102,13 @@ Options:
       paths: args.paths,
       activity: 'upload of these files',
     })
+    let isCompleted = false
     try {
-      await uploadPaths(args, state, context)
+      await uploadPaths(args, state, context, () => {
+        isCompleted = true
+      })
     } finally {
-      await release()
+      await release(isCompleted)
     }
   },
 })
@@ -114,6 +117,7 @@ async function uploadPaths(
   { paths, expires, expiry, exclude, format }: Arguments,
   state: StateFiles,
   context: ClientContext,
+  onCompleted: () => void,
 ): Promise<void> {
   const { report, tokenHash } = context
   const start = performance.now()
@@ -150,6 +154,7 @@ async function uploadPaths(
   if (end === null) {
     await journal.remove()
     await states.settle()
+    onCompleted()
   } else if ((journal.begun() || states.begun()) && !isRefusal(context.explain(end))) {
     report('Run the same command again to continue.')
   }
