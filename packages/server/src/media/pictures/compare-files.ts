@@ -7,7 +7,7 @@ import type { ComparisonTask, PictureSource, Verdict } from './picture-task.ts'
 const maxPart = 96 * 1024 * 1024
 
 /** Pixels of one picture, which is decoded at most eight times, and of all pictures in a file. */
-const maxPixels = { each: 250_000_000, all: 1_000_000_000 }
+const maxPixels = { each: 250_000_000, all: 2_000_000_000 }
 
 /** Milliseconds for the pictures of a HEIC file. Where they take longer, as those that the program does not know, they are not compared. */
 const heifTimeout = 30_000
@@ -106,9 +106,10 @@ async function describe(decode: Decode, file: PictureSource): Promise<Described[
   })
   try {
     const first = await read({})
-    const { format, width, height, pages = 1 } = first.metadata
-    if (format === 'webp') {
-      // The frames before a frame are decoded too, so as many as possible are decoded at once.
+    const { format, width, height, pages = 1, subifds = 0 } = first.metadata
+    const isScan = format === 'tiff' && pages > 1 && subifds === 0
+    // The library reads all pages at once if they have one size. The frames before a frame of an animation are decoded too.
+    if (format === 'webp' || (isScan && (await read({ pages: -1 }).catch(() => null)) !== null)) {
       const atOnce = Math.max(1, Math.floor(maxPart / (width * height * 4)))
       return Array.from({ length: Math.ceil(pages / atOnce) }, (_, index) => {
         const page = index * atOnce
@@ -145,8 +146,9 @@ async function comparePixels(
   { width, height, space, depth, hasAlpha }: Metadata,
 ): Promise<Verdict> {
   const isDeep = depth === 'ushort'
+  const isGrey = space === 'b-w' && !hasAlpha && depth === 'uchar'
   // The library converts other colours to sRGB.
-  const channels = hasAlpha || space === 'cmyk' ? 4 : 3
+  const channels = isGrey ? 1 : hasAlpha || space === 'cmyk' ? 4 : 3
   const rows = Math.max(1, Math.floor(maxPart / (width * channels * (isDeep ? 2 : 1))))
   for (let top = 0; top < height; top += rows) {
     const part = { left: 0, top, width, height: Math.min(rows, height - top) }
@@ -154,6 +156,7 @@ async function comparePixels(
       const opened = decode(file, options)
       // Frames of an animation, which fit into memory together, are decoded to one picture.
       if ((options.pages ?? 1) === 1) opened.extract(part)
+      if (isGrey) opened.toColourspace('b-w')
       if (space === 'cmyk') opened.pipelineColourspace('cmyk').toColourspace('cmyk')
       if (isDeep) opened.toColourspace(space === 'grey16' ? 'grey16' : 'rgb16')
       return opened.raw({ depth: isDeep ? 'ushort' : 'uchar' }).toBuffer()

@@ -48,6 +48,13 @@ describe('X6 whatever the plan is, a file is refused unless it shows the same af
     ['CMYK', 'jpeg', true, () => picture().toColourspace('cmyk').jpeg().toBuffer()],
     ['PNG', 'png', true, () => picture().png().toBuffer()],
     ['16-bit PNG', 'png', true, () => picture().toColourspace('rgb16').png().toBuffer()],
+    ['grey PNG', 'png', true, () => picture().toColourspace('b-w').png().toBuffer()],
+    [
+      'TIFF of several pages',
+      'tiff',
+      true,
+      async () => (await animation(9)).tiff({ compression: 'none' }).toBuffer(),
+    ],
     ['WebP', 'webp', true, () => picture().webp({ quality: 95 }).toBuffer()],
     [
       'animation',
