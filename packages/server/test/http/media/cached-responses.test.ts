@@ -49,7 +49,7 @@ async function fill(capacity: number, size: number) {
     variants: variantList,
     formatFor: () => 'webp',
     findByName: async () => media,
-    checkAccess: () => expect.unreachable(),
+    checkAccess: async (find) => ({ media: (await find()) ?? expect.unreachable(), access: null }),
     prepareBody: async () => () => undefined,
     recordDownload: null,
     maxAge: 1_000,
