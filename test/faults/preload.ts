@@ -8,6 +8,11 @@ export const withFailpoints = (...failpoints: readonly Failpoint[]): Record<stri
   [failpointsVariable]: JSON.stringify(failpoints),
 })
 
+/** The settings of a server that records its database calls, and in which those fail that a test names. */
+export const withFailingStatements = (): Record<string, string> => ({
+  NODE_OPTIONS: importOption(new URL('failing-statements.ts', import.meta.url)),
+})
+
 /** The settings of a server that stores uploads in this broken order. */
 export const withBrokenOrder = (order: BrokenOrder): Record<string, string> => ({
   NODE_OPTIONS: importOption(new URL('broken-orders.ts', import.meta.url)),

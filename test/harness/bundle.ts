@@ -7,13 +7,13 @@ const root = resolve(import.meta.dirname, '../..')
 const server = 'packages/server'
 
 /** Modules that fault tests load before the service (node --import). They share the service's modules. */
-const preloads = ['failpoints', 'broken-orders'].map((name) => `test/faults/${name}.ts`)
+const preloads = ['failpoints', 'failing-statements', 'broken-orders'].map((name) => `test/faults/${name}.ts`)
 
 /** The sources of a bundle. */
 const patterns = [
   `${server}/{bin,src}/**/*.{js,ts}`,
   'packages/client/src/**/*.ts',
-  'test/faults/{failpoints,broken-orders,orders,steps,intercept-writes}.ts',
+  'test/faults/{failpoints,failing-statements,broken-orders,orders,steps,intercept-writes}.ts',
   'package-lock.json',
 ]
 
