@@ -36,15 +36,23 @@ done`,
   journalctl: 'exec cat $STAGE/journal',
 }
 
-/** Directories of a machine, which the lines change, in a mount namespace of their own. */
+/**
+ * Directories of a machine, which the lines change, in a mount namespace of their own. The repository may be in a directory that only its
+ * owner can enter, so its entries are mounted one by one.
+ */
 const machine = `set -e
 cp -a /etc $STAGE/etc
+mkdir $STAGE/repository
+mount --bind ${root} $STAGE/repository
 mount --bind $STAGE/etc /etc
 for directory in /opt /var/lib /mnt /run /usr/local/bin; do mount -t tmpfs tmpfs $directory; done
 mkdir -p /opt/mediabucket /run/postgresql /etc/systemd/system
-mount --bind ${root} /opt/mediabucket
+for entry in $STAGE/repository/*; do
+  place=/opt/mediabucket/$(basename "$entry")
+  if [ -d "$entry" ]; then mkdir "$place"; else : > "$place"; fi
+  mount --bind "$entry" "$place"
+done
 mount --bind $STAGE/postgres /run/postgresql
-chown mediabucket: $STAGE/pid 2>$STAGE/end || :
 `
 
 /** A request with the token of the first start, to the service that runs now. */
@@ -53,6 +61,7 @@ const request = (path: string, ...args: string[]) =>
 
 test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
   'the lines of docs/operations/systemd.md install a service, back it up, restore it and move it to PostgreSQL, as a user who is not root',
+  { timeout: 300_000 },
   async () => {
     const stage = await mkdtemp(join(tmpdir(), 'mediabucket-machine-'))
     try {
@@ -61,6 +70,9 @@ test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
       await run('chmod', ['755', stage])
       for (const [name, code] of Object.entries(programs))
         await writeFile(join(bin, name), `#!/bin/sh\n${code}\n`, { mode: 0o755 })
+      const cache = join(stage, 'cache')
+      await mkdir(cache)
+      await run('chmod', ['777', cache])
       await writeFile(join(stage, 'pid'), '', { mode: 0o666 })
       await run('chmod', ['666', join(stage, 'pid')])
       // On a socket only, so the port is not taken from others.
@@ -96,13 +108,14 @@ test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
       const file = join(stage, 'script.sh')
       await writeFile(file, `${script.join('\n')}\n`)
       const env = {
+        NODE_COMPILE_CACHE: cache,
         PATH: `${bin}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
         STAGE: stage,
         LANG: 'C.UTF-8',
       }
       const { stdout, stderr } = await run('unshare', ['--mount', '--propagation=private', 'sh', file], {
         env,
-        timeout: 120_000,
+        timeout: 280_000,
       }).catch(async (error: unknown) => {
         await run('sh', ['-c', 'kill "$(cat "$0")"', join(stage, 'pid')]).catch(() => undefined)
         throw error
