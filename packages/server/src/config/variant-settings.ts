@@ -16,7 +16,7 @@ export const variantSettings = {
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',
     wholeNumber(1, 64),
-    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, rounded up. They run only while there is work. Raise it on a machine with many cores.',
+    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. They run only while there is work. Raise it on a machine with many cores.',
   ),
   MEDIABUCKET_VARIANT_QUEUE: setting(
     '500',

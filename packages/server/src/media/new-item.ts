@@ -51,7 +51,7 @@ export async function newItem(
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const stored =
     removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
-  const measuring = parts.measurePicture(stored, type.contentType)
+  const measuring = parts.measurePicture(stored, type.contentType, bucketId)
   const dimensions = measuring && (await measuring)
   const item = {
     id: 'id' in stored && stored !== file ? stored.id : given.id,

@@ -10,8 +10,8 @@ import type { StartContext } from './start-context.ts'
 const limits = {
   workers: 2,
   queue: 1_000,
-  queueTimeout: 10_000,
-  timeout: 10_000,
+  queueTimeout: 5_000,
+  timeout: 2_000,
   memory: 400_000_000,
   niceness: 0,
 }

@@ -43,7 +43,8 @@ export function startThumbnailWorkers(
   // Workers that start programs, such as ffmpeg, have a queue of their own, so that videos do not delay the thumbnails of pictures.
   const toolWorkers = createPictureWorkers({
     ...limits,
-    workers: Math.ceil(config.variantProcesses / 2),
+    // At least two, so that no bucket has all of them.
+    workers: Math.min(config.variantProcesses, Math.max(2, Math.ceil(config.variantProcesses / 2))),
     startPrograms: true,
   })
   const missing = missingPackages(tools)

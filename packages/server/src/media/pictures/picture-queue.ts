@@ -1,3 +1,8 @@
+import { LRUCache } from 'lru-cache'
+
+/** Buckets whose last turns are kept. */
+const maxTurns = 10_000
+
 /** A fair queue: buckets take turns, however many jobs each has. */
 export interface PictureQueue<Job extends { readonly bucket: string }> {
   readonly length: number
@@ -8,7 +13,7 @@ export interface PictureQueue<Job extends { readonly bucket: string }> {
    * if it is one of them.
    */
   overflow(added: Job, excess?: number): Job | null
-  /** Removes and returns the next job. Buckets with fewer than `share` running jobs go first. */
+  /** Removes and returns the next job. Buckets with fewer than `share` running jobs go first, then those whose last turn was the earliest. */
   take(running: (bucket: string) => number, share: number): Job | null
   /** Returns false if the job is not in the queue. */
   remove(job: Job): boolean
@@ -21,8 +26,11 @@ export interface PictureQueue<Job extends { readonly bucket: string }> {
 export function createPictureQueue<Job extends { readonly bucket: string }>(
   bound: number,
 ): PictureQueue<Job> {
-  /** In the order of turns. No list is empty. */
+  /** No list is empty. */
   const waiting = new Map<string, Job[]>()
+  /** The last turn of each bucket, also of those without waiting jobs: otherwise such a bucket would have the next turn too. */
+  const turns = new LRUCache<string, number>({ max: maxTurns })
+  let turn = 0
   /** The buckets with each number of jobs. No set is empty. */
   const bySize = new Map<number, Set<string>>()
   /** The number of jobs of the bucket with the most. */
@@ -47,9 +55,13 @@ export function createPictureQueue<Job extends { readonly bucket: string }>(
   }
 
   function nextBucket(isPreferred: (bucket: string) => boolean): string | undefined {
-    for (const bucket of waiting.keys()) if (isPreferred(bucket)) return bucket
-    const [first] = waiting.keys()
-    return first
+    let next: { bucket: string; isPreferred: boolean; turn: number } | undefined
+    for (const bucket of waiting.keys()) {
+      const other = { bucket, isPreferred: isPreferred(bucket), turn: turns.peek(bucket) ?? 0 }
+      const isSooner = next?.isPreferred === other.isPreferred ? other.turn < next.turn : other.isPreferred
+      if (next === undefined || isSooner) next = other
+    }
+    return next?.bucket
   }
 
   return {
@@ -74,9 +86,9 @@ export function createPictureQueue<Job extends { readonly bucket: string }>(
       const bucket = nextBucket((bucket) => running(bucket) < share)
       if (bucket === undefined) return null
       const jobs = waiting.get(bucket) ?? []
-      const job = drop(bucket, jobs, 0) ?? null
-      if (waiting.delete(bucket)) waiting.set(bucket, jobs)
-      return job
+      turn += 1
+      turns.set(bucket, turn)
+      return drop(bucket, jobs, 0) ?? null
     },
     remove(job) {
       const jobs = waiting.get(job.bucket) ?? []

@@ -90,6 +90,11 @@ export interface ReadRequest {
   readonly length: number
 }
 
+/** A worker has loaded its decoder. */
+export interface Ready {
+  readonly outcome: 'ready'
+}
+
 export const maxRead = 1024 * 1024
 
 /** Pixels, as the picture is displayed. */

@@ -13,6 +13,7 @@ import {
   type PictureTask,
   type ReadReply,
   type ReadRequest,
+  type Ready,
   type RecordedPreview,
   type RemovalTask,
   type ResizeTask,
@@ -190,3 +191,7 @@ process.on('message', async (task: PictureTask | ReadReply) => {
   clearInterval(watch)
   process.send?.(result)
 })
+
+loading ??= load()
+// A task reports why it cannot be loaded.
+loading.catch(() => undefined).then(() => process.send?.({ outcome: 'ready' } satisfies Ready))

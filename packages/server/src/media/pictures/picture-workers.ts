@@ -8,6 +8,7 @@ import {
   type PictureTask,
   type ReadReply,
   type ReadRequest,
+  type Ready,
 } from './picture-task.ts'
 
 export interface PictureWorkers {
@@ -35,6 +36,9 @@ interface Job {
   readonly task: PictureTask
   readonly read: ReadBytes
   readonly isAhead: boolean
+  /** How often it was preempted, and when it began (`performance.now`). */
+  preemptions: number
+  startedAt: number
   readonly resolve: (result: PictureResult) => void
   readonly reject: (error: Error) => void
 }
@@ -53,6 +57,9 @@ interface Worker {
 /** Milliseconds until an idle worker ends. Starting one takes longer than most tasks. */
 const idleTime = 15_000
 
+/** The maximum milliseconds from the start of a process until it is ready. */
+const startTime = 8_000
+
 /** Milliseconds that a bucket without a running task waits before it preempts a bucket with more than its share, or a task that runs ahead. */
 const preemptionDelay = 1_000
 
@@ -67,7 +74,7 @@ export function createPictureWorkers(limits: {
   readonly queue: number
   /** Milliseconds that a task may wait. */
   readonly queueTimeout: number
-  /** Milliseconds for one task, including the start of its process. */
+  /** Milliseconds for one task, without the start of its process. */
   readonly timeout: number
   /** Bytes for one process. */
   readonly memory: number
@@ -90,7 +97,8 @@ export function createPictureWorkers(limits: {
     const timer = setTimeout(() => undefined)
     const worker: Worker = { process: child, job: null, preempted: false, timedOut: false, timer }
     workers.add(worker)
-    child.on('message', (result: PictureResult | ReadRequest) => {
+    child.on('message', (result: PictureResult | ReadRequest | Ready) => {
+      if (result.outcome === 'ready') return void (worker.job && endAfter(worker, limits.timeout))
       if (result.outcome === 'read') return void sendBytes(worker, result)
       worker.job?.resolve(result)
       worker.job = null
@@ -164,7 +172,9 @@ export function createPictureWorkers(limits: {
       return
     }
     worker.job = job
-    endAfter(worker, limits.timeout)
+    job.startedAt = performance.now()
+    // The time of the task begins when the process is ready.
+    endAfter(worker, free ? limits.timeout : limits.timeout + startTime)
     // If sending fails, the process ends, and `onEnd` reports it.
     if (worker.process.connected) worker.process.send(job.task, () => undefined)
   }
@@ -182,18 +192,30 @@ export function createPictureWorkers(limits: {
   }
 
   /**
-   * Preempts a task that runs ahead, if any other waits, or the newest task of a bucket with more than its share, if another bucket waits and
-   * has none running.
+   * Preempts a task that runs ahead, if any other waits. If a bucket waits and has none running, preempts the newest task of a bucket with
+   * more than its share, or the one that has used the most of its time. That doubles with each preemption, so that every task ends.
    */
   function preempt(): void {
     if (closed || waiting.length === 0) return
-    if ([...workers].some(({ process }) => process.killed)) return
     const others = waiting.buckets().some((bucket) => running(bucket) === 0)
+    const again = () => others && setTimeout(preempt, preemptionDelay).unref()
+    if ([...workers].some(({ process }) => process.killed)) return void again()
     const victim =
-      findAhead() ?? [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share)
-    if (victim === undefined) return
+      findAhead() ??
+      [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share) ??
+      (others ? findOverdue() : undefined)
+    if (victim === undefined) return void again()
     victim.preempted = true
+    if (victim.job) victim.job.preemptions += 1
     victim.process.kill('SIGKILL')
+  }
+
+  /** The worker whose task has used the most of its time, if that is all of it. */
+  function findOverdue(): Worker | undefined {
+    const usedBy = ({ job }: Worker) =>
+      job === null ? 0 : (performance.now() - job.startedAt) / (preemptionDelay * 2 ** job.preemptions)
+    const [most] = [...workers].toSorted((one, other) => usedBy(other) - usedBy(one))
+    return most && usedBy(most) >= 1 ? most : undefined
   }
 
   function enqueue(job: Job, first = false): void {
@@ -207,7 +229,7 @@ export function createPictureWorkers(limits: {
     run: (task, bucket = '', read = noBytes) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(stopping())
-        const job = { bucket, task, read, isAhead: false, resolve, reject }
+        const job = { bucket, task, read, isAhead: false, preemptions: 0, startedAt: 0, resolve, reject }
         enqueue(job)
         next()
         // A task that runs ahead gives way, so no request is refused because of it.
@@ -220,7 +242,17 @@ export function createPictureWorkers(limits: {
         if (closed) return reject(stopping())
         const free = findFree()
         if (!isIdle() || (free === undefined && workers.size >= limits.workers)) return reject(givenWay())
-        begin({ bucket: '', task, read: noBytes, isAhead: true, resolve, reject }, free)
+        const job = {
+          bucket: '',
+          task,
+          read: noBytes,
+          isAhead: true,
+          preemptions: 0,
+          startedAt: 0,
+          resolve,
+          reject,
+        }
+        begin(job, free)
       }),
     whenIdle: () => new Promise((resolve) => (closed || isIdle() ? resolve() : idleListeners.push(resolve))),
     close() {

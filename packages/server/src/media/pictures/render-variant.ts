@@ -64,8 +64,8 @@ export interface VariantRenderer {
    * `isAhead`, the render gives way to requests: then it throws PictureTaskPreempted.
    */
   render(media: Media, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered>
-  /** Throws Fault `variant-unavailable` if the variant cannot be rendered, or not for a while because that has failed. */
-  requireRenderable(media: Media, variant: Variant): void
+  /** Throws Fault `variant-unavailable` if a render of the item has failed, and is not tried again, or not for a while. */
+  requireRenderable(media: Media): void
 }
 
 /** Failed renders that are cached. They are not retried for a while, so that they cannot occupy the workers. */
@@ -76,7 +76,8 @@ const overLimitsRetryDelay = 60_000
 
 export function createVariantRenderer(parts: RenderParts): VariantRenderer {
   const { catalog, maxPixels, tools } = parts
-  const failed = new LRUCache<string, string>({ max: failureCacheSize })
+  const failed = new LRUCache<MediaId, string>({ max: failureCacheSize })
+  const failedBefore = new LRUCache<MediaId, true>({ max: failureCacheSize })
   let supported = true
 
   async function run(
@@ -112,7 +113,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
         report('too-hard')
         parts.onOverLimits(media.id, error)
       } else if (!isAhead) report('refused')
-      throw await faultFor(media, variant, error)
+      throw await faultFor(media, error)
     }
     onResult()
     if (result.outcome === 'resized') {
@@ -128,34 +129,30 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
     report('unreadable')
     throw await rememberFailure(
       media,
-      variant,
       damagedRetryDelay,
       'The picture is damaged, or has more pixels than the service takes on.',
     )
   }
 
-  async function faultFor(media: Media, variant: Variant, error: unknown): Promise<unknown> {
+  async function faultFor(media: Media, error: unknown): Promise<unknown> {
     if (error instanceof PictureTaskPreempted) return error
     if (error instanceof PictureWorkersBusy)
       return new Fault('variants-busy', 'Too many variants are being rendered.')
     if (!(error instanceof PictureOverLimits)) return error
     return rememberFailure(
       media,
-      variant,
       overLimitsRetryDelay,
       'The picture takes more time or memory than the service allows.',
     )
   }
 
   /** Caches the failure, unless the item was deleted in the meantime. */
-  async function rememberFailure(
-    media: Media,
-    variant: Variant,
-    ttl: number,
-    detail: string,
-  ): Promise<Fault> {
+  async function rememberFailure(media: Media, ttl: number, detail: string): Promise<Fault> {
     if ((await catalog.media(media.id)) === null) return mediaUnknown()
-    failed.set(keyOf(media, variant), detail, { ttl })
+    // A second failure is that of the picture. A new version of the service or of a program starts without failures.
+    const again = failedBefore.has(media.id) && !failed.has(media.id)
+    failedBefore.set(media.id, true)
+    failed.set(media.id, detail, again ? {} : { ttl })
     return unavailable(detail)
   }
 
@@ -176,8 +173,8 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       }
     },
 
-    requireRenderable(media, variant) {
-      const reason = failed.get(keyOf(media, variant))
+    requireRenderable(media) {
+      const reason = failed.get(media.id)
       if (reason !== undefined) throw unavailable(reason)
     },
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { shared } from '../../../src/blobs/memory-blob.ts'
+import type { BucketId } from '../../../src/catalog/records.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { measurePictureOperation } from '../../../src/media/pictures/measure-picture.ts'
 import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-errors.ts'
@@ -16,34 +17,37 @@ const blob = {
 /** Measures with this worker, and records its tasks. */
 function measuring(run: () => Promise<PictureResult>) {
   const tasks: PictureTask[] = []
+  const buckets: string[] = []
   const measure = measurePictureOperation({
     blobs: { share: async ({ handle }) => shared({ type: 'file', path: `/data/${handle}` }) },
     workers: {
-      run(task) {
+      run(task, bucket = '') {
         tasks.push(task)
+        buckets.push(bucket)
         return run()
       },
     },
   })
-  return { measure, tasks }
+  return { measure, tasks, buckets }
 }
 
+const bucketId = 7 as BucketId
 const size = { width: 3, height: 2 }
 
-test('V8 a picture is measured from its file, and other types start no task', async () => {
-  const { measure, tasks } = measuring(async () => ({ outcome: 'measured', size }))
-  expect(await measure(blob, 'image/jpeg')).toEqual(size)
+test('V8, V12 a picture is measured from its file, in the turn of its bucket, and other types start no task', async () => {
+  const { measure, tasks, buckets } = measuring(async () => ({ outcome: 'measured', size }))
+  expect(await measure(blob, 'image/jpeg', bucketId)).toEqual(size)
   for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
-    expect(await measure(blob, type)).toBeNull()
-  expect(tasks).toEqual([{ type: 'measure', picture: '/data/tmp/x' }])
+    expect(await measure(blob, type, bucketId)).toBeNull()
+  expect([tasks, buckets]).toEqual([[{ type: 'measure', picture: '/data/tmp/x' }], ['7']])
 })
 
 test('V8 a picture that is received into memory is measured from its bytes', async () => {
   const { measure, tasks } = measuring(async () => ({ outcome: 'measured', size }))
   const bytes = new Uint8Array(1)
-  expect(await measure({ bytes, size: 1, sha256: new Uint8Array(32), head: bytes }, 'image/jpeg')).toEqual(
-    size,
-  )
+  expect(
+    await measure({ bytes, size: 1, sha256: new Uint8Array(32), head: bytes }, 'image/jpeg', bucketId),
+  ).toEqual(size)
   expect(tasks).toEqual([{ type: 'measure', picture: bytes }])
 })
 
@@ -53,5 +57,5 @@ test.each([
   ['exceeds the limits', () => Promise.reject(new PictureOverLimits('x'))],
   ['exceeds the queue timeout', () => Promise.reject(new PictureWorkersBusy('x'))],
 ])('V8 a picture that %s has no size, and the upload succeeds', async (_what, run) => {
-  expect(await measuring(run).measure(blob, 'image/png')).toBeNull()
+  expect(await measuring(run).measure(blob, 'image/png', bucketId)).toBeNull()
 })

@@ -57,3 +57,14 @@ test('V6, V12, V16 a job that exceeds the bound is the last one of the bucket wi
     )
   }
 })
+
+test('V12 a bucket without waiting jobs keeps its last turn, so that it has no two turns in a row', () => {
+  const queue = createPictureQueue<Job>(10)
+  const take = () => queue.take(() => 0, 1)?.bucket
+  queue.add({ bucket: 'a', number: 1 })
+  expect(take()).toBe('a')
+  queue.add({ bucket: 'a', number: 2 })
+  queue.add({ bucket: 'b', number: 1 })
+  queue.add({ bucket: 'c', number: 1 })
+  expect([take(), take(), take(), take()]).toEqual(['b', 'c', 'a', undefined])
+})

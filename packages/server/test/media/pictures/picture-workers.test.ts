@@ -141,6 +141,18 @@ describe('V12 buckets share the processes', () => {
     await greedy
   })
 
+  test('with one process, a task that never ends gives way to another bucket, and is run again', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    execFileSync('/usr/bin/mkfifo', [endless])
+    const workers = start({ workers: 1, queueTimeout: 120_000, timeout: 120_000 })
+    const greedy = Promise.allSettled([workers.run(shrink(endless), 'greedy')])
+    for (const bucket of ['modest', 'other'])
+      expect(await workers.run(shrink('/nowhere'), bucket)).toEqual({ outcome: 'unreadable' })
+    workers.close()
+    expect(await greedy).toMatchObject([{ reason: { message: 'the service is stopping' } }])
+  })
+
   test('a bucket that fills the queue leaves room for another one', async () => {
     const workers = start({ queue: 2 })
     const greedy = Promise.allSettled(
@@ -235,10 +247,13 @@ describe('processes that decode pictures', () => {
   )
 
   test('V6 a process that exceeds the time limit is ended, and the next task gets a new one', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    execFileSync('/usr/bin/mkfifo', [endless])
     const hasty = start({ timeout: 1 })
     const timeout = { name: 'PictureOverLimits', isTimeout: true }
-    await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject(timeout)
-    await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureOverLimits' })
+    await expect(hasty.run(shrink(endless))).rejects.toMatchObject(timeout)
+    await expect(hasty.run(shrink(endless))).rejects.toMatchObject({ name: 'PictureOverLimits' })
   })
 
   test('V6 tasks beyond the length of the queue are refused, the others run in order', async () => {
