@@ -86,7 +86,7 @@ test('get --all downloads every item, numbers equal names, replaces no file, and
   for (const [index, [, content]] of files.slice(0, 5).entries())
     expect(await readFile(printed.get(at.items[index]?.url ?? '') ?? '', 'utf8')).toBe(content)
 
-  // A touched file is compared by its bytes.
+  // Files are compared by their bytes, whatever their times are.
   await utimes(join(directory, 'a.txt'), new Date(0), new Date(0))
   const again = await at.run(...args, '--json')
   expect(again.stderr).toMatch(/^Downloaded 0 of 5 files, 0 B in \S+ s\.\nComplete before: 5 files\.\n/)
@@ -111,6 +111,32 @@ test('get -d downloads the named items, reports those that do not exist, and exi
   expect(await contentsOf(at.at('to'))).toEqual({ 'x y.txt': 'one', 'b.txt': 'two' })
   const { mtime } = await stat(at.at('to', 'b.txt'))
   expect(mtime).toEqual(new Date(two?.created_at ?? ''))
+})
+
+test('a file of another item with the same name, size and time is not taken for that of the item', async () => {
+  await using at = await scene('twins')
+  const twin = (content: string) => ({ source: Buffer.from(content), filename: 'frame.bmp' })
+  const items = await at.client.uploadAll([twin('one'), twin('two')])
+  for (const { id } of items) expect((await at.run('get', id, '-d', at.at('to'))).code).toBe(0)
+  expect(await contentsOf(at.at('to'))).toEqual({ 'frame.bmp': 'one', 'frame-2.bmp': 'two' })
+  // The file of the deleted item stays, and is not that of the other one.
+  await at.client.delete(items[0]?.id ?? '')
+  const again = await at.run('get', '--all', at.at('to'), '--json')
+  expect(JSON.parse(again.stdout)).toMatchObject({ path: at.at('to', 'frame-2.bmp'), present: true })
+})
+
+test('an item that the service cannot read does not stop the others', async () => {
+  await using at = await scene('unreadable', [['a.txt', 'one']])
+  const [item] = at.items
+  await using service = await listen((request, response) => {
+    if (request.url?.startsWith('/media/')) response.writeHead(200, { etag: '"x"' }).end('one')
+    else if (request.url?.endsWith('damaged')) sendJson(response, { title: 'Damaged' }, 500)
+    else sendJson(response, item)
+  })
+  const args = ['get', 'damaged', item?.id ?? '', '-d', at.at('to')]
+  const { code, stderr } = await runClient({ url: service.url, token: 'x' }, ...args)
+  expect([code, await contentsOf(at.at('to'))]).toEqual([1, { 'a.txt': 'one' }])
+  expect(stderr).toMatch(/Not downloaded:\n {2}damaged: .+\nmediabucket: 1 of 2 files was not downloaded\n$/)
 })
 
 test('a rejected token, a missing scope and a failing file have their exit codes', async () => {
@@ -312,6 +338,8 @@ test('upload - stores standard input; --json, -0, --exclude and --dry-run change
     `${at.at('files', 'a.txt')}\0${at.at('files', 'line\nend.txt')}\0`,
   ])
   expect(dry.stderr).toBe('Would upload 2 of 2 files, 17 B.\nExcluded: 2 paths.\n')
+  const missing = await at.run(...args, at.at('nothing'), '--dry-run')
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('does not exist\n')])
   expect((await at.client.listPage(1)).total).toBe(1)
   const sent = await at.run(...args, '--json')
   expect(lines(sent.stdout).map((line) => JSON.parse(line))).toEqual([

@@ -117,6 +117,24 @@ test('login stores nothing that it could not check, and names the reason', async
   await expect(stat(at.file)).rejects.toThrow('ENOENT')
 })
 
+test.skipIf(!hasTerminal && !process.env['CI'])(
+  'Ctrl-D instead of an answer ends login with one line, and stores nothing',
+  async () => {
+    await using at = await scene()
+    for (const args of [[], ['--url', server.url]]) {
+      const child = startOnTerminal([process.execPath, bin, 'login', ...args], at.env)
+      let shown = ''
+      child.stdout.on('data', (chunk) => (shown += chunk))
+      await until('the question', () => /service \[|not shown/.test(shown))
+      child.stdin.write('\x04')
+      const [code] = await once(child, 'close')
+      expect([code, shown]).toEqual([1, expect.stringContaining('mediabucket: the input ended')])
+      expect(shown).not.toContain('AbortError')
+    }
+    await expect(stat(at.file)).rejects.toThrow('ENOENT')
+  },
+)
+
 test('a rejected token of a profile names the profile', async () => {
   await using at = await scene()
   await at.runWith(server.token, 'login', '--url', server.url)

@@ -96,8 +96,8 @@ export async function downloadItems(
 
   async function drain(): Promise<void> {
     for (;;) {
-      const { done, value: item } = await iterator.next()
-      if (done || signal.aborted) return
+      const item = await next()
+      if (item === null || signal.aborted) return
       try {
         await settle(item)
       } catch (error) {
@@ -118,15 +118,20 @@ export async function downloadItems(
   }
 
   const iterator = items[Symbol.asyncIterator]()
-  try {
-    await Promise.all(Array.from({ length: concurrency }, drain))
-  } catch (error) {
-    // The list of items broke off.
-    end = explain(error) ?? error
-    stopped.abort()
-  } finally {
-    bars.clear()
+  /** Null after the last item, and if the list broke off, which ends the downloads in progress too. */
+  async function next(): Promise<Media | null> {
+    try {
+      const { done, value: item } = await iterator.next()
+      return done ? null : item
+    } catch (error) {
+      end ??= explain(error) ?? error
+      stopped.abort()
+      return null
+    }
   }
+
+  await Promise.all(Array.from({ length: concurrency }, drain))
+  bars.clear()
   return { downloaded, present, renamed, failed, end: interrupted.aborted ? interrupted.reason : end }
 }
 
@@ -183,7 +188,7 @@ function emptyIfMissing(error: NodeJS.ErrnoException): string[] {
   throw error
 }
 
-/** Whether a path is free, or has the bytes of the item. Files of the same size and time are equal, as for rsync. */
+/** Whether a path is free, or has the bytes of the item. Another item can have the same name, size and time, so the bytes decide. */
 async function compare(path: string, item: Media): Promise<'free' | 'complete' | 'other'> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
@@ -191,7 +196,7 @@ async function compare(path: string, item: Media): Promise<'free' | 'complete' |
   })
   if (found === null) return 'free'
   if (!found.isFile() || found.size !== item.size) return 'other'
-  if (Math.floor(found.mtimeMs / 1000) === Math.floor(Date.parse(item.created_at) / 1000)) return 'complete'
+  if (item.sha256 === null) return found.mtimeMs === Date.parse(item.created_at) ? 'complete' : 'other'
   const hash = createHash('sha256')
   await hashFile(path, hash)
   return hash.digest('hex') === item.sha256 ? 'complete' : 'other'
@@ -221,7 +226,7 @@ export function localName({ id, url, filename }: Pick<Media, 'id' | 'url' | 'fil
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}/\\:*?"<>|]/gu, '_')
     .replace(/^\./, '_')
     .replace(/[. ]+$/, '_')
-    .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '_$1')
+    .replace(/^(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?=[ .]*(?:\.|$))/i, '_$1')
   return name === '' ? id : cut(name)
 }
 

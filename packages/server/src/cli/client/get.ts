@@ -7,7 +7,7 @@ import { type ClientContext, clientCommand } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { downloadFile, openTransfer, type Transfer } from './download-file.ts'
 import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './download-items.ts'
-import { isRefusal } from './explain-client-error.ts'
+import { affectsAllFiles, isRefusal } from './explain-client-error.ts'
 import { bytesReference, itemReference, ownUrl } from './item-reference.ts'
 import { readExclusions } from './local-files.ts'
 import { formatOptions, type LineFormat, printItem, readFormat } from './output.ts'
@@ -154,9 +154,10 @@ async function writeText({ chunks, headers, size }: Transfer, { output }: Client
 
 async function getMany(args: Many, context: ClientContext): Promise<void> {
   const { directory, references, isExcluded, isDryRun, format } = args
-  const { client, output, interrupted } = context
+  const { client, output, interrupted, explain } = context
   const start = performance.now()
   const missing: string[] = []
+  const unavailable: { path: string; reason: string }[] = []
   let excluded = 0
 
   async function* wanted(): AsyncGenerator<Media> {
@@ -169,10 +170,24 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
     }
     const seen = new Set<string>()
     for (const reference of references) {
-      const item = await client.describe(reference, { signal: interrupted }).catch(nullIfMissing)
-      if (item === null) missing.push(reference)
-      else if (!seen.has(item.id)) yield item
-      if (item !== null) seen.add(item.id)
+      const item = await describe(reference)
+      if (item === null || seen.has(item.id)) continue
+      seen.add(item.id)
+      yield item
+    }
+  }
+
+  /** Null for an item that does not exist, or cannot be read while others can. */
+  async function describe(reference: string): Promise<Media | null> {
+    try {
+      return await client.describe(reference, { signal: interrupted })
+    } catch (error) {
+      const explained = explain(error)
+      if (interrupted.aborted || explained === null || affectsAllFiles(error, explained)) throw error
+      if (explained instanceof CommandError && explained.exitCode === exitCodes.notFound)
+        missing.push(reference)
+      else unavailable.push({ path: reference, reason: explained.message })
+      return null
     }
   }
 
@@ -193,7 +208,12 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
   try {
     const bucket = references === null ? await client.bucket({ signal: interrupted }) : null
     const total = { items: bucket?.items ?? references?.length ?? 0, bytes: bucket?.bytes ?? 0 }
-    const outcome = await downloadItems(wanted(), { directory, total, isDryRun, print }, context)
+    const { failed, ...downloads } = await downloadItems(
+      wanted(),
+      { directory, total, isDryRun, print },
+      context,
+    )
+    const outcome = { ...downloads, failed: [...unavailable, ...failed] }
     const isWhole = references === null && outcome.end === null && outcome.failed.length === 0
     if (isWhole && !isDryRun) await removeParts(directory)
     const seconds = ((performance.now() - start) / 1000).toFixed(1)
@@ -201,11 +221,6 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
   } finally {
     await release(false)
   }
-}
-
-function nullIfMissing(error: unknown): null {
-  if (error instanceof Error && 'status' in error && error.status === 404) return null
-  throw error
 }
 
 interface Summary {

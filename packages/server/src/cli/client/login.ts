@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parse } from '../arguments.ts'
-import { type ClientCommand, type CommandOutput, UsageError } from '../command.ts'
+import { type ClientCommand, CommandError, type CommandOutput, UsageError } from '../command.ts'
 import { connect, withService } from './client-command.ts'
 import {
   clientSettings,
@@ -113,8 +113,15 @@ async function ask(question: string, output: NodeJS.WritableStream): Promise<str
   const lines = createInterface({ input: process.stdin, output, terminal: true })
   // The terminal sends no signal while the line is edited.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  const ended = new AbortController()
+  lines.once('close', () => ended.abort())
   try {
-    return await lines.question(question)
+    return await lines.question(question, { signal: ended.signal })
+  } catch (error) {
+    // Ctrl-D, or the end of the terminal.
+    if (error instanceof Error && error.name === 'AbortError')
+      throw new CommandError('the input ended before the answer. Nothing was stored.')
+    throw error
   } finally {
     lines.close()
   }

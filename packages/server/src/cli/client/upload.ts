@@ -204,7 +204,11 @@ async function listPaths(
       `Would skip ${formatCount(systemFiles.length, 'file')} of the operating system: ${namesOf(systemFiles)}.`,
     )
   if (excluded > 0) report(`Excluded: ${formatCount(excluded, 'path')}.`)
-  if (faults.length > 0) report('Not uploaded:', ...failureLines(faults))
+  if (faults.length === 0) return
+  report('Would not upload:', ...failureLines(faults))
+  throw new CommandError(
+    `${faults.length} of ${formatCount(files.length + faults.length, 'file')} would not be uploaded`,
+  )
 }
 
 /** If the time after the first run has passed, it is a time after this one. */
