@@ -181,8 +181,9 @@ test('F8, B8 rows of a tampered backup whose ids are paths: nothing outside is w
     expect(await (await fetch(`${later.url}/media/${sound.id}`)).text()).toBe('sound')
   }
   await unharmed()
-  expect((await outcome(['migrate', '--to', at('to', 'other')], data)).stdout).toContain(report)
   expect((await outcome(['backup', at('to', 'again')], data)).stdout).toContain(report)
+  expect((await outcome(['migrate', '--to', at('to', 'other')], data)).stdout).toContain(report)
+  expect(await outcome(['migrate', '--reopen'], data)).toMatchObject({ code: 0 })
   expect(await fsck(data, '--repair')).toMatchObject({
     code: 1,
     found: { 'id-malformed': [expect.any(Number), expect.any(Number)] },
