@@ -68,6 +68,31 @@ export function hollowPng(width: number, height: number): Buffer<ArrayBuffer> {
   ])
 }
 
+/** A grey TIFF of 8 × 6 pixels, which its orientation turns, with this many directories of the same picture. */
+export function crowdedTiff(directories: number): Buffer<ArrayBuffer> {
+  const [width, height, pixels] = [8, 6, 8]
+  const entries = [
+    ...[256, width, 257, height, 258, 8, 259, 1, 262, 1],
+    ...[273, pixels, 274, 6, 277, 1, 278, height, 279, width * height],
+  ]
+  const [start, size] = [pixels + width * height, 2 + entries.length * 6 + 4]
+  const directory = Buffer.alloc(size)
+  directory.writeUInt16LE(entries.length / 2)
+  for (let at = 0; at < entries.length; at += 2) {
+    directory.writeUInt16LE(entries[at] ?? 0, 2 + at * 6)
+    // One number of 32 bits.
+    directory.set([4, 0, 1], 2 + at * 6 + 2)
+    directory.writeUInt32LE(entries[at + 1] ?? 0, 2 + at * 6 + 8)
+  }
+  const bytes = Buffer.alloc(start + directories * size)
+  bytes.write('II*\0')
+  bytes.writeUInt32LE(start, 4)
+  bytes.fill(directory, start)
+  for (let nth = 1; nth < directories; nth += 1)
+    bytes.writeUInt32LE(start + nth * size, start + nth * size - 4)
+  return bytes
+}
+
 /** The nearest named colour at each corner of a picture, and its opacity. */
 export async function cornersOf(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true })

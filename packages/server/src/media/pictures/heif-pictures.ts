@@ -1,6 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises'
 import { type Box, boxAt, childOf, childrenOf, dataOf, type LoadedBoxes, loadBox } from './metadata/boxes.ts'
-import { createByteSource } from './metadata/byte-source.ts'
+import { withFile } from './metadata/byte-source.ts'
 import { type ByteSource, UnreadableFile } from './metadata/pieces.ts'
 
 /** The pictures of a HEIF file (ISO 23008-12), as far as heif-convert must be guided. */
@@ -17,9 +16,8 @@ export interface HidingByte {
 
 const none: HeifPictures = { hasAlpha: false, hiding: [] }
 
-/** Bytes of the list, and of one read. */
+/** Bytes of the list. */
 const maxList = 16 * 1024 * 1024
-const maxRead = 1024 * 1024
 
 /** Items that are no pictures. */
 const otherKinds: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri '])
@@ -32,23 +30,15 @@ const alphaNames = ['urn:mpeg:mpegB:cicp:systems:auxiliary:alpha', 'urn:mpeg:hev
 
 /** Reads the list of pictures. A file of another form has nothing to hide; heif-convert decides whether it is readable. */
 export async function readHeifPictures(path: string): Promise<HeifPictures> {
-  const file = await open(path)
   try {
-    const { size } = await file.stat()
-    const source = createByteSource(size, (position, length) => readPart(file, position, length), maxRead)
-    const list = await findList(source)
-    return list === null ? none : readList(await loadBox(source, list, maxList), list)
+    return await withFile(path, async (source) => {
+      const list = await findList(source)
+      return list === null ? none : readList(await loadBox(source, list, maxList), list)
+    })
   } catch (error) {
     if (error instanceof UnreadableFile || error instanceof RangeError) return none
     throw error
-  } finally {
-    await file.close()
   }
-}
-
-async function readPart(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position)
-  return buffer.subarray(0, bytesRead)
 }
 
 async function findList(source: ByteSource): Promise<Box | null> {

@@ -18,6 +18,7 @@ import {
   type RemovalTask,
   type ResizeTask,
 } from './picture-task.ts'
+import { measureTiff, withoutManyDirectories } from './tiff-pictures.ts'
 
 /**
  * A process that decodes untrusted pictures, so that a picture that crashes the decoder or exhausts its memory ends only
@@ -105,12 +106,16 @@ async function perform(task: PictureTask): Promise<PictureResult> {
     if (task.type === 'compare')
       return { outcome: 'compared', verdict: await compareFiles(sharp, task, Number(memoryLimit)) }
     if (task.type === 'measure') {
+      const size = await measureTiff(task.picture)
+      if (size !== null) return { outcome: 'measured', size }
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
     const { picture, extraction } = task
-    if (extraction === null)
-      return await resize(sharp, task, { picture, duration: null, hasOwnSize: true, isUpright: false })
+    if (extraction === null) {
+      const shown = await withoutManyDirectories(picture)
+      return await resize(sharp, task, { picture: shown, duration: null, hasOwnSize: true, isUpright: false })
+    }
     if (typeof picture !== 'string') throw new TypeError('a program needs a file')
     const extracted = await extractPicture(extraction, picture, task, Number(memoryLimit))
     if (extracted === null) return { outcome: 'unreadable' }

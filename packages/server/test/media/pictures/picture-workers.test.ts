@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { crowdedTiff } from '../../../../../test/harness/pictures.ts'
 import { findPictureSandbox } from '../../../src/media/pictures/picture-sandbox.ts'
 import { createPictureWorkers, type PictureWorkers } from '../../../src/media/pictures/picture-workers.ts'
 
@@ -245,6 +246,25 @@ describe('processes that decode pictures', () => {
       expect(await workers.run({ type: 'measure', picture: path })).toEqual({ outcome: 'unreadable' })
     },
   )
+
+  test('V6, V8 only the first directory of a TIFF is read, however many there are', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const workers = start({ timeout: 3_000 })
+    const size = { width: 6, height: 8 }
+    for (const directories of [1, 3, 200_000]) {
+      const bytes = crowdedTiff(directories)
+      const path = join(directory.path, `${directories}.tif`)
+      await writeFile(path, bytes)
+      const pictures = directories < 10 ? [path, bytes] : [path]
+      for (const picture of pictures) {
+        expect(await workers.run({ type: 'measure', picture })).toEqual({ outcome: 'measured', size })
+        const task = { ...shrink(path), picture, recorded: { width: null, height: null, thumbhash: null } }
+        expect(await workers.run(task)).toMatchObject({ outcome: 'resized', preview: size })
+      }
+    }
+    const damaged = crowdedTiff(1).subarray(0, 60)
+    expect(await workers.run({ type: 'measure', picture: damaged })).toEqual({ outcome: 'unreadable' })
+  })
 
   test('V6 a process that exceeds the time limit is ended, and the next task gets a new one', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))

@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises'
 import { type ByteSource, type Range, UnreadableFile } from './pieces.ts'
 
 /** Bytes that are fetched at least. All fetched ranges start at a multiple of it. */
@@ -73,6 +74,20 @@ export function createByteSource(
       const { start, bytes } = findCached(range) ?? (await load(range, readAhead))
       return bytes.subarray(position - start)
     },
+  }
+}
+
+/** Opens a file, which is closed after the work. */
+export async function withFile<T>(path: string, work: (source: ByteSource) => Promise<T>): Promise<T> {
+  const file = await open(path)
+  try {
+    const fetch = async (position: number, length: number) => {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position)
+      return buffer.subarray(0, bytesRead)
+    }
+    return await work(createByteSource((await file.stat()).size, fetch, readAhead))
+  } finally {
+    await file.close()
   }
 }
 

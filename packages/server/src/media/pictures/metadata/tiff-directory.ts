@@ -79,7 +79,8 @@ export async function* directoriesOf(source: ByteSource, format: TiffFormat): As
 export const sizesOf = ({ isBig }: Pick<TiffFormat, 'isBig'>) =>
   isBig ? { pointer: 8, count: 8, entry: 20 } : { pointer: 4, count: 2, entry: 12 }
 
-async function readDirectory(
+/** One directory. Throws UnreadableFile. */
+export async function readDirectory(
   source: ByteSource,
   format: TiffFormat,
   position: number,
