@@ -265,6 +265,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await Promise.all([source.close(), target.close()])
       await transfer({ from, to })
       expect(await eventsOf(to)).toEqual(before)
+      // Events have the ids of buckets.
+      expect(await newBucket(await opened(to), 'new')).toBeGreaterThan(deleted)
     })
 
     test('a target with other data is refused and not changed', async () => {

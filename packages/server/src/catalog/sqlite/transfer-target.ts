@@ -137,7 +137,10 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
           recount.correct(id)
           if (!isTrash(id)) refreshExpiry(id)
         })
-      await change(() => db.prepare('DELETE FROM meta WHERE key = ?').run(transferKey))
+      await change(() => {
+        db.exec(retireIds)
+        db.prepare('DELETE FROM meta WHERE key = ?').run(transferKey)
+      })
     },
 
     async close() {
@@ -145,6 +148,10 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
     },
   }
 }
+
+/** The audit log has ids of deleted buckets. A new bucket with one of them would seem to have its events. */
+const retireIds = `INSERT OR REPLACE INTO meta (key, value)
+  SELECT 'last_bucket_id', max(bucket_id) FROM audit_events WHERE bucket_id IS NOT NULL HAVING count(*) > 0`
 
 const removal = `
   DELETE FROM keyed_requests;
