@@ -1,3 +1,4 @@
+import { maxExpired } from '../core/item-expiry.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId, Item, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
@@ -49,23 +50,24 @@ export const readMedia = (row: Row): Media => ({
 export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
 
 /**
- * Of a row of `buckets`: the number or the bytes of the items that have expired at `now`, a parameter, and are not removed yet. `buckets` are
- * the ids of its bucket, its trash, or both.
+ * Of a row of `buckets`: the number or the bytes of the items that have expired at `now`, a parameter, and are not removed yet, of
+ * `maxExpired` + 1 items at the most. `bucket` is the id of its bucket or its trash.
  */
-const expired = (value: string, buckets: string, now: string): string =>
-  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM media
-    WHERE bucket_id IN (${buckets}) AND item_expires_at IS NOT NULL AND item_expires_at <= ${now}) ELSE 0 END`
-const expiredBytes = (buckets: string, now: string): string =>
-  expired('CAST(coalesce(sum(size), 0) AS bigint)', buckets, now)
+const expired = (value: string, column: string, bucket: string, now: string): string =>
+  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM (SELECT ${column} FROM media
+    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now} LIMIT ${maxExpired + 1}) AS expired) ELSE 0 END`
+const expiredCount = (bucket: string, now: string): string => expired('count(*)', 'seq', bucket, now)
+const expiredBytes = (bucket: string, now: string): string =>
+  expired('CAST(coalesce(sum(size), 0) AS bigint)', 'size', bucket, now)
 
-/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet. */
-export const expiredColumn = (now: string): string => expired('count(*)', 'buckets.id', now)
+/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet; `maxExpired` + 1 at the most. */
+export const expiredColumn = (now: string): string => expiredCount('buckets.id', now)
 /** As expiredColumn, and the bytes of these items and of those in the trash. */
 export const expiredOfBucket = (now: string): string =>
-  `${expiredColumn(now)}, ${expiredBytes('buckets.id, -buckets.id', now)}`
-/** The number and the bytes of the items in the trash that have expired. */
+  `${expiredColumn(now)}, ${expiredBytes('buckets.id', now)} + ${expiredBytes('-buckets.id', now)}`
+/** As expiredColumn, of the trash, and the bytes of these items. */
 export const expiredOfTrash = (now: string): string =>
-  `${expired('count(*)', '-buckets.id', now)}, ${expiredBytes('-buckets.id', now)}`
+  `${expiredCount('-buckets.id', now)}, ${expiredBytes('-buckets.id', now)}`
 
 /** Null for an item that has expired. */
 export const unlessExpired = (media: Media): Media | null =>

@@ -1,3 +1,4 @@
+import { requireFewExpired } from '../core/item-expiry.ts'
 import { expiredOfTrash, itemColumnCount, itemColumns, readItem } from './item-columns.ts'
 import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
 import { integer, type Row } from './rows.ts'
@@ -36,8 +37,9 @@ export const trashStateColumns = (
 ) => `buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash(now)}
   FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id`
 
-export const readTrashState = (row: Row): TrashState => ({
-  days: integer(row, 0),
-  items: integer(row, 1) - integer(row, 3),
-  bytes: integer(row, 2) - integer(row, 4),
-})
+/** Throws as requireFewExpired. */
+export function readTrashState(row: Row): TrashState {
+  const expired = integer(row, 3)
+  requireFewExpired(expired)
+  return { days: integer(row, 0), items: integer(row, 1) - expired, bytes: integer(row, 2) - integer(row, 4) }
+}

@@ -2,10 +2,19 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { BucketId, ItemSelection } from '../../src/catalog/records.ts'
 import { service } from '../../src/core/actor.ts'
-import { listState } from '../../src/core/item-expiry.ts'
+import { listState, maxExpired } from '../../src/core/item-expiry.ts'
 import type { MediaId } from '../../src/core/media-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { allPages, hashOf, newBucket, newItem, newItems, newUpload, withBytes } from './samples.ts'
+import {
+  allPages,
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  newUpload,
+  withBytes,
+} from './samples.ts'
 
 const hour = 3_600_000
 
@@ -63,6 +72,23 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect(await catalog.expiringBuckets(now)).toEqual([])
       expect((await catalog.expireItems(bucketId, now + hour)).ids).toEqual([later.id])
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 1 })
+    })
+
+    test('E2 the lists of a bucket fail while too many of its expired items are not removed', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const expired = inBlobStore(newItems(maxExpired + 2).map((item) => ({ ...item, expiresAt: 1 })))
+      await catalog.addMedia(bucketId, expired.slice(0, maxExpired))
+      const few = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
+      expect(few).toMatchObject({ total: 0, expired: maxExpired })
+      expect(listState(few)).toBe(`${few.revision}-${maxExpired}`)
+      expect(await catalog.page(bucketId, 1)).toMatchObject({ total: 0, expired: maxExpired, rows: [] })
+      expect(await catalog.bucket(bucketId)).toMatchObject({ items: 0, bytes: 0 })
+      await catalog.addMedia(bucketId, expired.slice(maxExpired))
+      const many = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
+      // Counts end after one more.
+      expect(many.expired).toBe(maxExpired + 1)
+      expect(() => listState(many)).toThrow(expect.objectContaining({ code: 'catalog-busy' }))
     })
 
     test('E2 an item that was servable is not when it expires, although nothing was committed in between', async () => {

@@ -1,4 +1,5 @@
 import { bucketDeleted } from '../../core/fault.ts'
+import { maxExpired } from '../../core/item-expiry.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { bucketColumns, liveBucketOf } from '../bucket-columns.ts'
@@ -105,7 +106,9 @@ export function createHotReads(run: Run): HotReads {
           return row ? pageOf(row) : ('no bucket' as const)
         }
         return Promise.all(
-          pages.map((page, index) => (page !== 'no bucket' && page.expired > 0 ? readLive(index) : page)),
+          pages.map((page, index) =>
+            page !== 'no bucket' && page.expired > 0 && page.expired <= maxExpired ? readLive(index) : page,
+          ),
         )
       },
     }),

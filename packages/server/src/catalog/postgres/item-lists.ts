@@ -18,8 +18,8 @@ export async function readItems(
   const { sql, order, values } = statementOf(selection, after, limit, Date.now())
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
-    `SELECT item.*, buckets.revision, ${expiredColumn('$2')} FROM buckets LEFT JOIN LATERAL (${sql}) AS item ON true
-    WHERE buckets.id = $1 ORDER BY ${order}`,
+    `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('$2')} AS expired FROM buckets WHERE id = $1)
+    SELECT item.*, bucket.revision, bucket.expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
     ...values,
   )
   const [first] = rows

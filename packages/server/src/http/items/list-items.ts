@@ -98,6 +98,7 @@ export function listItemsRoute(
     async handler(request, reply) {
       const grant = await authorize(request, 'media:read')
       const { bucketId } = grant
+      const current = listState(grant)
       const query = parseItemsQuery(request.query)
       const urls = readListedUrls(request.query)
       if (prefersLines(request.headers.accept)) return await sendLines(reply, grant, query, urls)
@@ -109,7 +110,7 @@ export function listItemsRoute(
 
       // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
       if (ifNoneMatch !== '*') {
-        const { identity, gzip } = entityTags(bucketId, listState(grant), query, signer)
+        const { identity, gzip } = entityTags(bucketId, current, query, signer)
         const tags = acceptsGzip ? [identity, gzip] : [identity]
         const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
         if (matched !== undefined) return notModified(matched)

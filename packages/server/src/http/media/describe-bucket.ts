@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../catalog/catalog.ts'
+import { requireFewExpired } from '../../core/item-expiry.ts'
 import { describeBucket } from '../../media/describe-bucket.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { BucketObject } from '../openapi/schemas.ts'
@@ -11,8 +12,9 @@ export function describeBucketRoute(
   { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'bucket' | 'trashState'> },
 ): void {
   app.get('/api/bucket', routeOptions(description), async (request, reply) => {
-    const grant = await authorize(request, 'media:read')
-    return reply.header('cache-control', 'no-store').send(await describeBucket(catalog, grant.bucketId))
+    const { bucketId, expired } = await authorize(request, 'media:read')
+    requireFewExpired(expired)
+    return reply.header('cache-control', 'no-store').send(await describeBucket(catalog, bucketId))
   })
 }
 

@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import { expiryLimit } from '../../catalog/changes.ts'
 import type { BucketId, RemovedMedia } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
-import { Fault } from '../../core/fault.ts'
+import { tooManyExpired } from '../../core/item-expiry.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import { resolvesWithin } from '../../core/resolves-within.ts'
 import { mediaUnknown } from '../find-media.ts'
@@ -116,6 +116,3 @@ export function createMediaRemover(
     },
   }
 }
-
-const tooManyExpired = (): Fault =>
-  new Fault('catalog-busy', 'Many items of this bucket have expired and are being removed; try again.')
