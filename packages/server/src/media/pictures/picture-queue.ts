@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { PictureWorkersBusy } from './picture-errors.ts'
 
 /** Buckets whose last turns are kept. */
 const maxTurns = 10_000
@@ -107,4 +108,55 @@ export function createPictureQueue<Job extends { readonly bucket: string }>(
       return all
     },
   }
+}
+
+/** Takes a place for a bucket, and resolves with a function that gives it back. Throws PictureWorkersBusy after the timeout. */
+export type TakePlace = (bucket: string) => Promise<() => void>
+
+/** Places that buckets take in turns: `all` together, `each` at the most. */
+export function createPlaces(limits: {
+  readonly all: number
+  readonly each: number
+  /** Milliseconds. */
+  readonly timeout: number
+}): TakePlace {
+  const waiting = createPictureQueue<{ readonly bucket: string; readonly begin: () => void }>(
+    Number.POSITIVE_INFINITY,
+  )
+  const taken = new Map<string, number>()
+  const takenBy = (bucket: string) => taken.get(bucket) ?? 0
+  let free = limits.all
+
+  function count(bucket: string, change: 1 | -1): void {
+    free -= change
+    if (takenBy(bucket) + change === 0) taken.delete(bucket)
+    else taken.set(bucket, takenBy(bucket) + change)
+  }
+
+  function next(): void {
+    while (free > 0 && waiting.buckets().some((bucket) => takenBy(bucket) < limits.each))
+      waiting.take(takenBy, limits.each)?.begin()
+  }
+
+  return (bucket) =>
+    new Promise((resolve, reject) => {
+      const giveBack = () => {
+        count(bucket, -1)
+        next()
+      }
+      const place = {
+        bucket,
+        begin() {
+          clearTimeout(timer)
+          count(bucket, 1)
+          resolve(giveBack)
+        },
+      }
+      const timer = setTimeout(() => {
+        waiting.remove(place)
+        reject(new PictureWorkersBusy('no place is free'))
+      }, limits.timeout).unref()
+      waiting.add(place)
+      next()
+    })
 }

@@ -8,7 +8,8 @@ import type { InstalledTools } from './find-tools.ts'
 import { lengthOf, type Piece, requireBounded } from './metadata/pieces.ts'
 import { mayHaveRemovableMetadata, type RemovableFormat, type RemovalPlan } from './metadata/plan-removal.ts'
 import { PictureOverLimits, PictureWorkersBusy } from './picture-errors.ts'
-import { type PictureResult, sourceOf } from './picture-task.ts'
+import { createPlaces } from './picture-queue.ts'
+import { sourceOf } from './picture-task.ts'
 import type { PictureWorkers, ReadBytes } from './picture-workers.ts'
 import { sourceFileOf } from './source-file.ts'
 
@@ -29,12 +30,18 @@ const copyLength = 1024 * 1024
 /** Larger files are not compared. The store limits how many bytes it downloads for other processes. Bytes. */
 const maxCompared = { local: 4 * 1024 ** 3, remote: 256 * 1024 ** 2 }
 
+/**
+ * Comparisons of files that the store downloads, at a time. Each needs two of the downloads that the store allows at a time, so more of them
+ * would wait for each other's second one; and the pictures that are rendered need some too. No bucket has all. Milliseconds.
+ */
+const remotePlaces = { all: 3, each: 2, timeout: 60_000 }
+
 interface Comparison {
   readonly format: RemovableFormat
   readonly contentType: string
   readonly bucketId: BucketId
-  /** Bytes of a file that is compared. */
-  readonly maxSize: number
+  /** Whether the store downloads the files. */
+  readonly isRemote: boolean
 }
 
 /**
@@ -51,6 +58,7 @@ export function removeMetadataOperation(parts: {
 }): RemoveMetadata {
   const { blobs, workers, comparisonWorkers, tools } = parts
   const newId = createMediaIds(parts.now)
+  const takePlace = createPlaces(remotePlaces)
 
   async function plan(
     file: ReceivedFile,
@@ -79,15 +87,16 @@ export function removeMetadataOperation(parts: {
   async function requireSame(
     sent: ReceivedFile,
     stored: ReceivedFile,
-    { format, contentType, bucketId, maxSize }: Comparison,
+    { format, contentType, bucketId, isRemote }: Comparison,
   ): Promise<void> {
     const hasBoxes = format === 'boxes'
-    if (sent.size > maxSize) {
+    if (sent.size > (isRemote ? maxCompared.remote : maxCompared.local)) {
       // Nothing moves in a file of boxes, and a video of this size is large because of its frames.
       if (hasBoxes) return
       throw new Fault('file-unreadable', `${mustShowSame} This file is too large to check that.`)
     }
     await using stack = new AsyncDisposableStack()
+    if (isRemote) stack.defer(await orFault(contentType, takePlace(`${bucketId}`)))
     const open = async (file: ReceivedFile) => {
       const local = await share(file)
       const source = hasBoxes ? await sourceFileOf(local) : null
@@ -110,7 +119,7 @@ export function removeMetadataOperation(parts: {
       const { pieces, format } = await plan(file, contentType, bucketId)
       if (format === null || isWhole(pieces, file)) return file
       const stored = received(joined(pieces, file.bytes))
-      await requireSame(file, stored, { format, contentType, bucketId, maxSize: maxCompared.local })
+      await requireSame(file, stored, { format, contentType, bucketId, isRemote: false })
       return stored
     }
     const opened = await blobs.openReceived(file)
@@ -121,8 +130,8 @@ export function removeMetadataOperation(parts: {
       if (format === null || isWhole(pieces, file)) return file
       const stored = await blobs.receive(newId(), copied(pieces, opened), Number.POSITIVE_INFINITY)
       try {
-        const maxSize = opened.content.type === 'object' ? maxCompared.remote : maxCompared.local
-        await requireSame(file, stored, { format, contentType, bucketId, maxSize })
+        const isRemote = opened.content.type === 'object'
+        await requireSame(file, stored, { format, contentType, bucketId, isRemote })
         return stored
       } catch (error) {
         await blobs.discard([stored])
@@ -170,7 +179,7 @@ async function* copied(pieces: readonly Piece[], opened: OpenBlob): AsyncGenerat
 }
 
 /** The result of a worker. Throws Fault `overloaded` if it has no time, `file-unreadable` if the file exceeds its memory or ends it. */
-async function orFault(contentType: string, running: Promise<PictureResult>): Promise<PictureResult> {
+async function orFault<Result>(contentType: string, running: Promise<Result>): Promise<Result> {
   try {
     return await running
   } catch (error) {

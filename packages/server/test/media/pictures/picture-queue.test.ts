@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
-import { createPictureQueue } from '../../../src/media/pictures/picture-queue.ts'
+import { createPictureQueue, createPlaces } from '../../../src/media/pictures/picture-queue.ts'
 
 interface Job {
   readonly bucket: string
@@ -67,4 +67,25 @@ test('V12 a bucket without waiting jobs keeps its last turn, so that it has no t
   queue.add({ bucket: 'b', number: 1 })
   queue.add({ bucket: 'c', number: 1 })
   expect([take(), take(), take(), take()]).toEqual(['b', 'c', 'a', undefined])
+})
+
+test('X6 no bucket has all places, and buckets take turns', async () => {
+  const take = createPlaces({ all: 3, each: 2, timeout: 60_000 })
+  const order: string[] = []
+  const releases: (() => void)[] = []
+  const taking = ['a', 'a', 'a', 'a', 'b', 'b', 'c'].map(async (bucket) => {
+    releases.push(await take(bucket))
+    order.push(bucket)
+  })
+  await expect.poll(() => order.join('')).toBe('aab')
+  for (const expected of ['aabc', 'aabca', 'aabcab', 'aabcaba']) {
+    releases.shift()?.()
+    await expect.poll(() => order.join('')).toBe(expected)
+  }
+  await Promise.all(taking)
+  const hasty = createPlaces({ all: 1, each: 1, timeout: 1 })
+  const release = await hasty('a')
+  await expect(hasty('b')).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+  release()
+  await hasty('b')
 })

@@ -7,6 +7,7 @@ import { animation, noise } from '../../../../../test/harness/pictures.ts'
 import type { BucketId } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
 import { Fault } from '../../../src/core/fault.ts'
+import { createMediaIds } from '../../../src/core/media-id.ts'
 import { findTools } from '../../../src/media/pictures/find-tools.ts'
 import type { Piece } from '../../../src/media/pictures/metadata/pieces.ts'
 import type { RemovableFormat } from '../../../src/media/pictures/metadata/plan-removal.ts'
@@ -144,6 +145,35 @@ test.skipIf(!hasCeph)(
       const damaged = Buffer.concat([sent.subarray(0, 300), randomBytes(100_000)])
       await expect(send(damaged)).rejects.toMatchObject({ code: 'file-unreadable' })
       expect(await opened.count()).toBe(1)
+
+      // Each comparison needs two of the downloads that the store allows at a time.
+      const count = 16
+      const half = Math.floor(sent.length / 2)
+      const pieces = [
+        { from: 0, to: half },
+        { from: half, to: sent.length },
+      ]
+      let copies = 0
+      const { promise: allCopied, resolve: onAllCopied } = Promise.withResolvers<void>()
+      const remove = removeMetadataOperation({
+        ...{ tools: new Map(), now: Date.now },
+        blobs: {
+          ...blobs,
+          async receive(...args) {
+            const copy = await blobs.receive(...args)
+            copies += 1
+            if (copies === count) onAllCopied()
+            return copy
+          },
+        },
+        workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces }) },
+        // All others wait for their downloads.
+        comparisonWorkers: { run: (...args) => allCopied.then(() => comparisonWorkers.run(...args)) },
+      })
+      const newId = createMediaIds(Date.now)
+      const file = await blobs.receive(newId(), chunksOf(sent, 65_536), sent.length)
+      const removing = Array.from({ length: count }, () => remove(file, 'image/jpeg', 1 as BucketId))
+      for (const { size } of await Promise.all(removing)) expect(size).toBe(sent.length)
     } finally {
       workers.close()
       comparisonWorkers.close()
