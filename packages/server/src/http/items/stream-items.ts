@@ -34,8 +34,9 @@ export function createItemStreams({
 }): SendItemStream {
   const counts = new Map<TokenId, number>()
 
-  /** Counts a stream of a token until its response has ended. */
+  /** Counts a stream of a token until its response has ended. The client may have closed the connection already. */
   function count({ raw }: FastifyReply, tokenId: TokenId): void {
+    if (raw.closed) return
     const others = counts.get(tokenId) ?? 0
     if (others >= maxStreams)
       throw new Fault(

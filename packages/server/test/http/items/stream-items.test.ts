@@ -1,12 +1,25 @@
+import { once } from 'node:events'
+import fastify from 'fastify'
 import { expect, test } from 'vitest'
-import type { BucketId, Item } from '../../../src/catalog/records.ts'
-import { readBatch } from '../../../src/http/items/stream-items.ts'
+import type { BucketId, Item, TokenId } from '../../../src/catalog/records.ts'
+import { createTurns } from '../../../src/core/turns.ts'
+import { createItemStreams, readBatch } from '../../../src/http/items/stream-items.ts'
 import { newItem } from '../../catalog/samples.ts'
 
 const item = (expiresAt: number | null): Item => ({
   ...newItem({ expiresAt }),
   ...{ thumbhash: null, duration: null, altText: null, caption: null },
 })
+
+const query = {
+  order: 'oldest',
+  kind: null,
+  from: null,
+  to: null,
+  name: null,
+  limit: 50,
+  after: null,
+} as const
 
 test('E2, K10 a stream omits the items that have expired when their batch is read', async () => {
   const now = Date.now()
@@ -15,17 +28,39 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
     { state: '1', items: [lasting, gone], next: 'after' },
     { state: '2', items: [gone, later], next: null },
   ]
-  const query = {
-    order: 'oldest',
-    kind: null,
-    from: null,
-    to: null,
-    name: null,
-    limit: 50,
-    after: null,
-  } as const
   const read = (after: string | null) =>
     readBatch(async () => pages.shift() ?? expect.unreachable(), { bucketId: 1 as BucketId, query }, after)
   expect(await read(null)).toEqual({ items: [lasting], next: 'after' })
   expect(await read('after')).toEqual({ items: [later], next: null })
+})
+
+test('K10 a stream whose client is gone before it begins is not counted', async () => {
+  const app = fastify()
+  const send = createItemStreams({
+    listItems: async () => ({ state: '1', items: [], next: null }),
+    turns: createTurns(),
+  })
+  const ended: Promise<unknown>[] = []
+  app.get('/:when', async (request, reply) => {
+    if (request.url === '/late') {
+      const closed = once(reply.raw, 'close')
+      ended.push(closed)
+      await closed
+    }
+    const stream = { tokenId: 'token' as TokenId, bucketId: 1 as BucketId, query, format: async () => '' }
+    return send(reply, stream)
+  })
+  try {
+    const url = await app.listen()
+    for (let request = 0; request < 20; request += 1) {
+      const aborting = new AbortController()
+      const refused = expect(fetch(`${url}/late`, { signal: aborting.signal })).rejects.toThrow('aborted')
+      await expect.poll(() => ended.length).toBe(request + 1)
+      aborting.abort()
+      await Promise.all([refused, ended[request]])
+    }
+    expect((await fetch(`${url}/now`)).status).toBe(200)
+  } finally {
+    await app.close()
+  }
 })
