@@ -14,6 +14,12 @@ export interface FileStart {
 export const isTextByte = (byte: number): boolean =>
   byte >= 0x20 ? byte !== 0x7f : (byte >= 0x07 && byte <= 0x0d) || byte === 0x1b
 
+/** A loop, because `every` takes ten times as long. */
+function isText(bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.byteLength; i += 1) if (!isTextByte(bytes[i] ?? 0)) return false
+  return true
+}
+
 /** The encoding of a text that begins with the byte order mark of UTF-16. */
 function wideEncodingOf(head: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
@@ -39,7 +45,7 @@ export function decodeText(bytes: Uint8Array): string | null {
   }
   // Decoders of pictures read these files by their markers, whatever follows.
   if (head[0] === 0xff && head[1] === 0xd8 && head[2] === 0xff) return null
-  for (let i = 0; i < head.length; i += 1) if (!isTextByte(head[i] ?? 0)) return null
+  if (!isText(head)) return null
   const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf
   return head.toString('latin1', hasMark ? 3 : 0)
 }
@@ -62,7 +68,7 @@ function charsetOf({ head, size }: FileStart, declared: string | null): string |
   // The head may end within a character of up to four bytes.
   const cuts = size > head.byteLength ? [0, 1, 2, 3] : [0]
   if (!cuts.some((cut) => isUtf8(head.subarray(0, head.byteLength - cut))))
-    return label ?? (head.every(isTextByte) ? unknownCharset : null)
+    return label ?? (isText(head) ? unknownCharset : null)
   // Only UTF-8 has valid sequences of several bytes, apart from accidents. ASCII is valid in nearly all charsets.
   return isAscii(head) ? label : null
 }
