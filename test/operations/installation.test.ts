@@ -55,6 +55,10 @@ done
 mount --bind $STAGE/postgres /run/postgresql
 `
 
+/** The command of the crontab in docs/operations.md, which cron runs with few variables. */
+const nightlyJob = (): string | undefined =>
+  blocksOf('docs/operations.md').flatMap(({ code }) => /^[\d*]+ .* \* (\/.+)/.exec(code)?.[1] ?? [])[0]
+
 /** A request with the token of the first start, to the service that runs now. */
 const request = (path: string, ...args: string[]) =>
   `curl -sSf -H "Authorization: Bearer $(cat $STAGE/token)" ${args.join(' ')} "http://127.0.0.1:$(sed -n 's/.*"port":\\([0-9]*\\).*/\\1/p' $STAGE/journal)${path}"`
@@ -96,6 +100,7 @@ test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
         // As an operator does it, from a directory that the user of the service cannot enter.
         'mkdir -m 700 /mnt/private; cd /mnt/private',
         ...backup,
+        `env -i HOME=/root PATH=/usr/bin:/bin sh -c '${nightlyJob()}'`,
         'find /mnt/backups /var/lib/mediabucket-restored -printf "%u\\n" | sort -u > $STAGE/owners',
         ...serve,
         `${request('/api/media')} > $STAGE/restored`,
@@ -127,7 +132,7 @@ test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
       expect(await text('catalog')).toBe(
         'The catalog is postgres://mediabucket@%2Fvar%2Frun%2Fpostgresql/mediabucket.',
       )
-      expect(stdout.match(/No faults were found/g)).toHaveLength(3)
+      expect(stdout.match(/No faults were found/g)).toHaveLength(4)
       expect(stderr).not.toMatch(/\.[jt]s:\d/)
     } finally {
       await stopPostgres(join(stage, 'postgres'))
