@@ -19,7 +19,9 @@ const maxDrawing = 1_000_000
 
 /**
  * The URL of the picture of an item on its tile; null if it has none. The server responds at once (docs/interface.md, V17): over HTTP/1.1,
- * requests that wait for renders would use all connections of the browser, and uploads could not begin. A drawing (SVG) in an `<img>` runs no script and loads nothing. */
+ * requests that wait for renders would use all connections of the browser, and uploads could not begin.
+ * A drawing (SVG) in an `<img>` runs no script and loads nothing.
+ */
 export function pictureUrl(media: Media): string | null {
   const { content_type, size, variants } = media
   if (content_type === 'image/svg+xml') return size <= maxDrawing ? bytesUrl(media) : null
@@ -30,8 +32,8 @@ export function pictureUrl(media: Media): string | null {
 
 /**
  * Milliseconds after which to request a failed thumbnail again; null if the item has no thumbnail (404). A failed `<img>`
- * does not expose the response's status, so HEAD requests ask for it, until the thumbnail is no longer being rendered. `tries` is how often
- * the `<img>` has failed.
+ * does not expose the response's status, so HEAD requests are sent until the thumbnail is no longer being rendered. `tries` counts the
+ * failures of the `<img>`.
  */
 export async function thumbnailRetryDelay(
   url: string,

@@ -25,7 +25,8 @@ export const clientSettings = {
 export const connectionHelp = `Service:
   --profile NAME     Use the URL and the token of a profile of mediabucket login.
   --url URL          The base URL of the service. Default: MEDIABUCKET_URL, or the profile "default".
-  --token-file FILE  A file with the token. Default: MEDIABUCKET_TOKEN, or the profile "default".`
+  --token-file FILE  A file with the token. Default: MEDIABUCKET_TOKEN, or the profile "default". With a token that is not of
+                     a profile, the default URL is http://127.0.0.1:8080.`
 
 /** The options of all commands over HTTP. */
 export interface ConnectionOptions {

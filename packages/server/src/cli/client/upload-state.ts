@@ -89,13 +89,13 @@ interface Lock {
 /** Milliseconds for which the lock of a completed run is kept for processes that were started before its end. */
 const completedAge = 300_000
 
-/** Milliseconds in which a process that starts at the same time gives way. */
+/** Milliseconds to wait until the other one of two runs that start at the same time has removed its lock. */
 const lockTimeout = 2_000
 
 /**
  * Locks the files, and returns the function that releases them. Throws CommandError if another process of the owner has locked any of
- * them, or has completed the same work since this process was started. Each run writes its own file before it lists those of the others, so of two runs at least one detects the
- * other; of runs that start at the same time, the one with the smallest random name stays.
+ * them, or has completed work on them since this process was started. Each run writes its own file before it lists the others, so of two
+ * runs at least one detects the other. Of runs that start at the same time, the one with the smallest random name continues.
  */
 export async function lockPaths(
   files: StateFiles,
