@@ -2,8 +2,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { canTrace, traceServer } from '../faults/system-calls.ts'
+import { runHere } from '../harness/commands.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { startIssuer } from '../harness/issuer.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { readItems, readMedia, readPage } from '../harness/wire.ts'
 
@@ -73,6 +76,26 @@ test('E2, E3, J6 reads neither wait for a catalog that cannot be written nor fai
   }
   expect((await server.request('/api/media', { method: 'POST', body: 'later' })).status).toBe(201)
   expect(await readPage(await server.request('/api/media'))).toMatchObject({ total: 17 })
+})
+
+test('H8 private buckets have signed URLs while the catalog cannot be written, also before the first signature', async () => {
+  await using directory = await temporaryDirectory()
+  const data = directory.path
+  const { authorization } = await makeToken({ data }, '--bucket', 'private')
+  await runHere(data, 'bucket set', 'private', '--private', 'on')
+  {
+    using db = new DatabaseSync(join(data, 'catalog.db'))
+    // Earlier versions created no key when a bucket became private: the start of the service does it.
+    expect(db.prepare('DELETE FROM signing_keys').run().changes).toBe(1)
+  }
+  await using server = await startServer({}, data)
+  const send = (path: string, body?: string) =>
+    server.request(path, { headers: { authorization }, ...(body && { method: 'POST', body }) })
+  await send('/api/media', 'bytes')
+  using _lock = expireAndLock(server)
+  const items = await readItems(await send('/api/items?urls=signed'))
+  const response = await fetch(items.data[0]?.url ?? '')
+  expect([response.status, await response.text()]).toEqual([200, 'bytes'])
 })
 
 const isTraceable = process.env['CI'] !== undefined || (await canTrace())

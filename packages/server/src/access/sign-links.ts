@@ -7,29 +7,30 @@ import { newSigningKey } from './new-signing-key.ts'
 /** Returns a signer of links that are valid for this time in seconds; null for the same URLs within a window (docs/interface.md H10). */
 export type SignLinks = (lifetime: number | null) => Promise<LinkSigner>
 
-/** Signs with the newest key, which it reads for each call, and creates if there is none. */
+type Keys = Pick<KeyCatalog, 'signingKeys' | 'addSigningKey'>
+
+/** The newest key. Creates the first one: early, where reads will sign, because these must not need a write. */
+export async function ensureSigningKey(catalog: Keys, now: number): Promise<SigningKey> {
+  const newest = async () => (await catalog.signingKeys()).at(-1)
+  const existing = await newest()
+  if (existing) return existing
+  await catalog.addSigningKey(newSigningKey(now), true)
+  // Another process may have been first.
+  const created = await newest()
+  if (!created) throw new Error('the signing key was removed while it was created')
+  return created
+}
+
+/** Signs with the newest key, which it reads for each call. */
 export function signLinksOperation(parts: {
-  readonly catalog: Pick<KeyCatalog, 'signingKeys' | 'addSigningKey'>
+  readonly catalog: Keys
   readonly urlSettings: UrlSettings
   readonly now: () => number
 }): SignLinks {
   const { catalog, urlSettings, now } = parts
-
-  const newestKey = async () => (await catalog.signingKeys()).at(-1)
-
-  async function currentKey(): Promise<SigningKey> {
-    const existing = await newestKey()
-    if (existing) return existing
-    await catalog.addSigningKey(newSigningKey(now()), true)
-    // Another process may have been first.
-    const created = await newestKey()
-    if (!created) throw new Error('the signing key was removed while it was created')
-    return created
-  }
-
   return async (lifetime) => {
-    const key = await currentKey()
     const at = now()
+    const key = await ensureSigningKey(catalog, at)
     const expires = lifetime === null ? windowExpiry(at) : linkExpiry(at, lifetime)
     return {
       tag: `${key.id}.${expires}`,

@@ -1,3 +1,4 @@
+import { ensureSigningKey } from '../access/sign-links.ts'
 import { bucketNameRule, isBucketName } from '../core/bucket-name.ts'
 import { parse } from './arguments.ts'
 import {
@@ -30,9 +31,12 @@ ${bucketHelp}`,
       throw new UsageError('bucket create takes one NAME. See: mediabucket bucket create --help')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
     const settings = readBucketSettings(values)
-    const isCreated = await withNewCatalog({ config, report }, (catalog) =>
-      catalog.createBucket(name, settings, Date.now()),
-    )
+    const isCreated = await withNewCatalog({ config, report }, async (catalog) => {
+      const now = Date.now()
+      if (!(await catalog.createBucket(name, settings, now))) return false
+      if (settings.isPrivate) await ensureSigningKey(catalog, now)
+      return true
+    })
     if (!isCreated)
       throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
     report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)

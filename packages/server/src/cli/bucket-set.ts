@@ -1,3 +1,4 @@
+import { ensureSigningKey } from '../access/sign-links.ts'
 import { parse } from './arguments.ts'
 import {
   bucketHelp,
@@ -34,9 +35,11 @@ ${bucketHelp}`,
     const settings = readBucketSettings(values)
     if (Object.keys(settings).length === 0)
       throw new UsageError(`bucket set needs ${bucketOptionList}. See: mediabucket bucket set --help`)
-    const bucket = await withCatalog(config, async (catalog) =>
-      (await catalog.setBucket(name, settings)) ? await catalog.bucketNamed(name) : null,
-    )
+    const bucket = await withCatalog(config, async (catalog) => {
+      if (!(await catalog.setBucket(name, settings))) return null
+      if (settings.isPrivate) await ensureSigningKey(catalog, Date.now())
+      return await catalog.bucketNamed(name)
+    })
     if (bucket === null) throw unknownBucket(name)
     report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)
     const { items, bytes } = bucket

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { ensureSigningKey } from '../access/sign-links.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import {
@@ -99,6 +100,18 @@ export async function recoverData(
   for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
     log.info(cleared, 'recovered after an interrupted run')
+  await prepareSigning(blobDeletion.catalog).catch((err: unknown) =>
+    log.warn(
+      { err },
+      'no key was created, so private buckets have no signed URLs until the catalog can be written',
+    ),
+  )
+}
+
+/** Requests that list a private bucket sign URLs. */
+async function prepareSigning(catalog: Catalog): Promise<void> {
+  const buckets = await catalog.buckets()
+  if (buckets.some(({ isPrivate }) => isPrivate)) await ensureSigningKey(catalog, Date.now())
 }
 
 /** The size of a directory's file system. Bytes. */
