@@ -36,6 +36,25 @@ export const film = (
     ]),
   )
 
+/** A video of 4080 × 4080 pixels whose frame that is shown follows this many frames without a key frame. */
+export async function longFilm(frames: number): Promise<Buffer<ArrayBuffer>> {
+  const short = await film('flv', '4080x4080', ['-frames:v', '2', '-c:v', 'flv1'])
+  const tags: Buffer[] = []
+  for (let at = 13; at < short.length; ) {
+    const end = at + short.readUIntBE(at + 1, 3) + 15
+    tags.push(short.subarray(at, end))
+    at = end
+  }
+  const [, key = Buffer.alloc(0), next = Buffer.alloc(0)] = tags
+  const nextAt = (milliseconds: number) => {
+    const tag = Buffer.from(next)
+    tag.writeUIntBE(milliseconds, 4, 3)
+    return tag
+  }
+  const times = Array.from({ length: frames }, (_, index) => Math.floor((index * 5_000) / frames))
+  return Buffer.concat([short.subarray(0, 13), key, ...[...times, 5_001, 60_000].map(nextAt)])
+}
+
 /** A HEIC file of pictures of these PNG bytes. */
 export const heicOf = (...pngs: readonly Buffer[]): Promise<Buffer> =>
   withFile('picture.heic', async (path) => {

@@ -39,3 +39,23 @@ export function pdfOf(objects: readonly string[]): Buffer<ArrayBuffer> {
   text += `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`
   return Buffer.from(text)
 }
+
+/** A PDF of 3 kB whose page draws a form that draws another one ten times, and so on, so that it takes days to render. */
+export function endlessPdf(): Buffer<ArrayBuffer> {
+  const stream = (entries: string, drawing: string) =>
+    `<< ${entries} /Length ${drawing.length} >>\nstream\n${drawing}\nendstream`
+  const depth = 12
+  const uses = (object: number) => `/Resources << /XObject << /F ${object} 0 R >> >>`
+  const form = (nth: number) =>
+    stream(
+      `/Type /XObject /Subtype /Form /BBox [0 0 100 100] ${nth < depth ? uses(5 + nth) : ''}`,
+      nth < depth ? '/F Do '.repeat(10) : '0 0 50 50 re f',
+    )
+  return pdfOf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 100 100] /Contents 4 0 R ${uses(5)} >>`,
+    stream('', '/F Do'),
+    ...Array.from({ length: depth }, (_, index) => form(index + 1)),
+  ])
+}
