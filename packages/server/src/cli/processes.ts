@@ -15,7 +15,7 @@ export const thisProcess = (): ProcessIdentity => ({
   started: startOf(process.pid),
 })
 
-/** Whether the process is running; null if it belongs to another host, which cannot be asked. */
+/** Whether the process is running; null if it belongs to another host, whose processes are not visible. */
 export function isRunning({ host, pid, started }: ProcessIdentity): boolean | null {
   if (host !== hostname()) return null
   if (started !== null) return startOf(pid) === started

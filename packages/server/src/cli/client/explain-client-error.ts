@@ -151,7 +151,7 @@ function certificateRemedy(cause: unknown): string | null {
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-      return `The certificate of the server is of an unknown authority. ${trust}`
+      return `The certificate of the server is signed by an unknown authority. ${trust}`
     case 'CERT_HAS_EXPIRED':
       return 'The certificate of the server has expired. Renew it where the service runs, or check the clock of this machine.'
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
