@@ -47,7 +47,7 @@ test('L9 with MEDIABUCKET_LINKS=window the links are shortened to a window', asy
 test('L18 every URL begins with the configured base URL', async () => {
   const base = 'https://media.example.org/box'
   await using server = await startServer({ MEDIABUCKET_BASE_URL: `${base}/` })
-  const uploaded = await server.request('/api/media', { method: 'POST', body: 'x' })
+  const uploaded = await server.request('/api/media', { method: 'POST', body: Buffer.from('x') })
   const { url, id } = await readMedia(uploaded)
   expect(url).toBe(`${base}/media/${id}`)
   expect(uploaded.headers.get('location')).toBe(`${base}/api/media/${id}`)

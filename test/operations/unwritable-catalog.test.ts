@@ -118,8 +118,9 @@ test.skipIf(!isTraceable)(
       {
         await using _trace = await traceServer(server, { inject })
         // A write that succeeded counts for a second.
-        await until('the failure is noticed', async () => !(await isReadyForWrites()))
-        expect(await readiness()).toEqual([200, reasons])
+        await expect
+          .poll(async () => [await isReadyForWrites(), ...(await readiness())])
+          .toEqual([false, 200, reasons])
       }
       await until('it is ready again', isReadyForWrites)
     }
