@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { runCommand, type SharedServer } from './server.ts'
@@ -82,4 +85,20 @@ export async function brokenItems(
     if (response.status !== 200 || hash !== sha256) broken.push(id)
   }
   return broken
+}
+
+/** Overwrites a page of this kind of a table, as a disk might that has lost it. */
+export async function damagePage(data: string, table: string, kind: 'leaf' | 'overflow'): Promise<void> {
+  const path = join(data, 'catalog.db')
+  const db = new DatabaseSync(path)
+  const page = db
+    .prepare(
+      'SELECT pageno, pgsize FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY pageno LIMIT 1 OFFSET 1',
+    )
+    .get(table, kind)
+  db.close()
+  const [number, size] = [Number(page?.['pageno']), Number(page?.['pgsize'])]
+  const file = await open(path, 'r+')
+  await file.write(Buffer.alloc(size, 0xff), 0, size, (number - 1) * size)
+  await file.close()
 }

@@ -1,30 +1,12 @@
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { filePart, formBytes, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { scrape } from '../harness/scrape.ts'
 import { startServer } from '../harness/server.ts'
-import { fsck, listAll, outcome } from '../harness/upkeep.ts'
+import { damagePage, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { workersOf } from '../harness/workers.ts'
-
-/** Overwrites a page of this kind of a table, as a disk might that has lost it. */
-async function damagePage(data: string, table: string, kind: 'leaf' | 'overflow'): Promise<void> {
-  const path = join(data, 'catalog.db')
-  const db = new DatabaseSync(path)
-  const page = db
-    .prepare(
-      'SELECT pageno, pgsize FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY pageno LIMIT 1 OFFSET 1',
-    )
-    .get(table, kind)
-  db.close()
-  const [number, size] = [Number(page?.['pageno']), Number(page?.['pgsize'])]
-  const file = await open(path, 'r+')
-  await file.write(Buffer.alloc(size, 0xff), 0, size, (number - 1) * size)
-  await file.close()
-}
 
 const count = 200
 

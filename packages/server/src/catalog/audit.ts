@@ -75,13 +75,20 @@ export interface CatalogAudit {
   close(): Promise<void>
 }
 
+/** What a snapshot does not have, because it is on damaged pages. */
+export interface MissingRows {
+  readonly items: readonly MediaId[]
+  /** Whether events of the audit log are missing. */
+  readonly hasLostEvents: boolean
+}
+
 /** A catalog in a directory, which backups and restores copy. */
 export interface CopyableAudit extends CatalogAudit {
   /**
    * Writes a snapshot of all rows into an existing directory without a catalog. Not synced. Rows and bytes of items on damaged pages are
-   * taken from an earlier snapshot, or left out. Resolves with the ids of the items whose rows are missing.
+   * taken from an earlier snapshot, or left out, and so are events on them. Bytes that are missing are not in the result.
    */
-  snapshot(directory: string, earlier: string | null): Promise<readonly MediaId[]>
+  snapshot(directory: string, earlier: string | null): Promise<MissingRows>
 
   /** Makes a restored copy independent: a new epoch, no unfinished uploads, tombstones and intents. */
   renew(): Promise<void>

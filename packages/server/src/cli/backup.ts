@@ -1,5 +1,5 @@
+import type { MissingRows } from '../catalog/audit.ts'
 import type { Config } from '../config/config.ts'
-import type { MediaId } from '../core/media-id.ts'
 import {
   acquireBackupHold,
   openBlobs,
@@ -66,6 +66,10 @@ delete the old DIR.`,
         catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
       )
       for (const line of copyReportLines('Backed up', result, path)) print(line)
+      if (result.hasLostEvents) {
+        process.exitCode = exitCodes.incomplete
+        print('Events of the audit log cannot be read, and the backup does not have them.')
+      }
       if (faults > 0) print('  → Run mediabucket fsck --verify-bytes to check every item.')
     } catch (error) {
       throw explainCopyError(error, path)
@@ -81,7 +85,7 @@ async function writeSnapshot(
   config: Config,
   directory: string,
   earlier: string | null,
-): Promise<readonly MediaId[]> {
+): Promise<MissingRows> {
   const { databaseUrl } = config
   if (databaseUrl === null) {
     const audit = await openCopyableAudit(config)
@@ -98,5 +102,5 @@ async function writeSnapshot(
       await target.close()
     }
   })
-  return []
+  return { items: [], hasLostEvents: false }
 }

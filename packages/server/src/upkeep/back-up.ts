@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { CopyableAudit } from '../catalog/audit.ts'
+import type { CopyableAudit, MissingRows } from '../catalog/audit.ts'
 import { earlierSnapshot, finishBackup, newSnapshot } from './backup-directory.ts'
 import { type CopyResult, copyBlobs } from './copy-blobs.ts'
 
@@ -16,17 +16,15 @@ export async function backUp(parts: {
   readonly openAudit: (directory: string) => Promise<CopyableAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
-}): Promise<CopyResult> {
+}): Promise<CopyResult & Pick<MissingRows, 'hasLostEvents'>> {
   const { blobs, directory, onItem } = parts
   const target = await parts.openBlobs(directory)
   // Removes the temporary files of a killed backup.
   await target.recovery?.removeTemporary()
   const snapshot = await newSnapshot(directory)
   const path = join(directory, snapshot)
-  const lost = (await parts.snapshot(path, await earlierSnapshot(directory))).map((id) => ({
-    id,
-    what: 'lost' as const,
-  }))
+  const missing = await parts.snapshot(path, await earlierSnapshot(directory))
+  const lost = missing.items.map((id) => ({ id, what: 'lost' as const }))
   const rows = await parts.openAudit(path)
   let result: CopyResult
   try {
@@ -43,5 +41,5 @@ export async function backUp(parts: {
     await rows.close()
   }
   await finishBackup(directory, { snapshot, items: result.items, faulty: [...result.faulty] })
-  return result
+  return { ...result, hasLostEvents: missing.hasLostEvents }
 }

@@ -1,8 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
+import { damagePage } from '../../../../test/harness/upkeep.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { copySnapshot } from '../../src/catalog/sqlite/copy-snapshot.ts'
+import { service } from '../../src/core/actor.ts'
 import { allPages, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -71,4 +74,23 @@ test('F7, Z6 a copy has items that were trashed, restored and purged during it i
     expect(media).toEqual(await catalog.media(id))
     expect(media?.contentId == null || (await copy.content(media.contentId)) !== null).toBe(true)
   }
+})
+
+test('F7, S10 a copy passes by events of the audit log on a damaged page, and reports that', async () => {
+  const [from, to] = [tempDirectory(), tempDirectory()]
+  const catalog = await openSqliteCatalog({ directory: from, writer: 'direct', actor: service })
+  const bucketId = await newBucket(catalog, 'b')
+  const event = { action: 'link', bucketId, target: null, detail: {}, by: service, time: 1 } as const
+  await catalog.recordEvents(Array.from({ length: 2_500 }, (_, nth) => ({ ...event, name: `${nth}` })))
+  await catalog.close()
+  await damagePage(from, 'audit_events', 'leaf')
+  const missing = await copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
+  expect(missing).toEqual({ items: [], hasLostEvents: true })
+  const db = new DatabaseSync(join(to, 'catalog.db'), { returnArrays: true })
+  const names = db.prepare('SELECT CAST(name AS INTEGER) FROM audit_events ORDER BY id').all().flat()
+  db.close()
+  // One page has some hundred events.
+  expect(names.length).toBeGreaterThan(1_500)
+  expect(names.length).toBeLessThan(2_500)
+  expect([names[0], names.at(-1)]).toEqual([0, 2_499])
 })

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ExplainedError } from '../../core/explained-error.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
+import type { MissingRows } from '../audit.ts'
 import { integer, text } from '../rows.ts'
 import { readTimeout } from './connection.ts'
 import { isUnreadable, itemIds, unlessUnreadable } from './damage.ts'
@@ -40,14 +41,14 @@ const pause = 2
  * SQLite's `backup` would start again whenever another connection writes. `VACUUM INTO` would read everything in one
  * transaction.
  *
- * Rows of items, and their bytes, on pages that cannot be read are taken from `earlier`, the file of an earlier copy, or left out. Resolves
- * with the ids of the items whose rows are missing; the bytes of others may be missing.
+ * Rows of items, and their bytes, on pages that cannot be read are taken from `earlier`, the file of an earlier copy, or left out. Events
+ * on such pages are left out. Resolves with what is missing, apart from bytes.
  */
 export async function copySnapshot(
   source: string,
   target: string,
   earlier: string | null = null,
-): Promise<readonly MediaId[]> {
+): Promise<MissingRows> {
   const db = new DatabaseSync(target, {
     returnArrays: true,
     timeout: readTimeout,
@@ -113,9 +114,9 @@ export async function copySnapshot(
     if (unread.length > 0 || omitted.has('ranks')) recountAll(db)
     for (const name of ['user_version', 'application_id'])
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
-    return missing
+    return { items: missing, hasLostEvents: events.hasLost() }
   } catch (error) {
-    throw isUnreadable(error) ? new UnreadableTable('media, contents or audit_events', error) : error
+    throw isUnreadable(error) ? new UnreadableTable('media or contents', error) : error
   } finally {
     db.close()
   }
@@ -306,8 +307,63 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
 function prepareEvents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.audit_events')
   const copy = prepareCopy(db, 'audit_events')('id > ? ORDER BY id LIMIT ?')
-  const copyChunk = (): number => copy(integer(one(last) ?? [], 0), chunk)
+  const next = db.prepare('SELECT * FROM source.audit_events WHERE id > ? ORDER BY id LIMIT 1')
+  /** The last number that was passed by, because the event after it cannot be read. */
+  let passed = 0
+  let hasLost = false
+
+  const canRead = (after: number): boolean =>
+    unlessUnreadable(
+      () => all(next, after).length >= 0,
+      () => false,
+    )
+
+  /** The first number after this one whose next event can be read. No index has all numbers, so it is found by halving. */
+  function passBy(after: number, error: unknown): number {
+    let step = 1
+    while (!canRead(after + step)) {
+      step *= 2
+      // Not even the end of the table can be read.
+      if (after + step > Number.MAX_SAFE_INTEGER) throw new UnreadableTable('audit_events', error)
+    }
+    let [unreadable, readable] = [after, after + step]
+    while (readable - unreadable > 1) {
+      const middle = Math.floor((unreadable + readable) / 2)
+      if (canRead(middle)) readable = middle
+      else unreadable = middle
+    }
+    return readable
+  }
+
+  /** Copies the events one by one, and passes by those that cannot be read. Returns how many it has copied. */
+  function copySingly(after: number): number {
+    let count = 0
+    for (let at = after; count < chunk; at = Math.max(passed, integer(one(last) ?? [], 0))) {
+      const from = at
+      const copied = unlessUnreadable(
+        () => copy(from, 1),
+        (error) => {
+          hasLost = true
+          passed = passBy(from, error)
+          return null
+        },
+      )
+      if (copied === 0) break
+      count += copied ?? 0
+    }
+    return count
+  }
+
+  function copyChunk(): number {
+    const after = Math.max(passed, integer(one(last) ?? [], 0))
+    return unlessUnreadable(
+      () => copy(after, chunk),
+      () => copySingly(after),
+    )
+  }
+
   return {
+    hasLost: () => hasLost,
     async copyInChunks(): Promise<number> {
       let total = 0
       for (let copied = chunk; copied === chunk; total += copied) {
