@@ -1,5 +1,6 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
+import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { animation, cornersOf, hollowPng, quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { memory } from '../harness/resources.ts'
@@ -40,11 +41,20 @@ test('V6 a picture above the limit of pixels has no variant', async () => {
   expect((await fetch(variantUrl(server, within.id))).status).toBe(200)
 })
 
-test('V6 a picture above the time limit has no variant', async () => {
-  await using server = await startServer({ MEDIABUCKET_VARIANT_TIMEOUT: '1ms' })
+test('V6 a picture above the time limit has no variant, and is not tried after a restart, unless the limit is another one', async () => {
+  const settings = { MEDIABUCKET_VARIANT_TIMEOUT: '1ms' }
+  await using server = await startServer(settings)
   const { id } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
   expect(await refused(server, id)).toContain('time')
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+  await server.stop()
+  {
+    await using restarted = await startServer(settings, server.data)
+    expect(await refused(restarted, id)).toContain('time')
+    expect(await freshMetrics(restarted.url)).not.toContain('outcome="too-hard"')
+  }
+  await using patient = await startServer({}, server.data)
+  expect((await fetch(variantUrl(patient, id))).status).toBe(200)
 })
 
 test('V6 a picture above the memory limit has no variant, and the next one has', async () => {

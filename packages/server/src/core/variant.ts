@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Fault } from './fault.ts'
 import { type PictureTool, toolFor } from './picture-tools.ts'
 import { createParameterReader } from './query-parameters.ts'
@@ -48,7 +49,11 @@ function keyOf({ width, height, fit }: VariantSize, format: VariantFormat): Vari
 export const keyFor = ({ key }: Variant, contentType: string): VariantKey =>
   toolFor(contentType) === 'heif-convert' ? (`${key}-upright` as VariantKey) : key
 
-/** Whether a text has the form of a key: of this version, an earlier one, or a size that no longer exists. */
+/** The key under which a failed render of an item is stored, beside its variants. A renderer has a text that names its version. */
+export const failureKeyOf = (renderer: string): VariantKey =>
+  `failed-${createHash('sha256').update(renderer).digest('hex').slice(0, 16)}` as VariantKey
+
+/** Whether a text has the form of a key: of this version, an earlier one, or a size that no longer exists, or of a failed render. */
 export const isVariantKey = (text: string): text is VariantKey => /^[a-z][a-z0-9-]{0,40}$/.test(text)
 
 /** The sizes of a service, in both formats. */

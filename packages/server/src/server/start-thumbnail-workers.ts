@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { createVariantList } from '../core/variant.ts'
+import { version } from '../core/version.ts'
 import type { OnStored } from '../media/new-item.ts'
 import { type OpenBytes, openBytesOperation } from '../media/open-bytes.ts'
-import { type InstalledTools, missingPackages } from '../media/pictures/find-tools.ts'
+import { type InstalledTools, missingPackages, printedVersion } from '../media/pictures/find-tools.ts'
 import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
 import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
 import { createRenderAhead } from '../media/pictures/render-ahead.ts'
@@ -55,6 +57,12 @@ export function startThumbnailWorkers(
     ...pictureParts,
     blobs,
     openBytes,
+    async rendererOf(tool) {
+      const program = tool === null ? undefined : tools.get(tool)
+      const printed = tool && program ? await printedVersion(tool, program) : ''
+      const { variantTimeout, variantMemory, variantMegapixels } = config
+      return [version, decoderVersion(), printed, variantTimeout, variantMemory, variantMegapixels].join('\n')
+    },
     hasRoom: space.hasRoom,
     onRendered: ({ variant, seconds, outcome }) =>
       metrics.variantSeconds.observe({ variant: variant.name, outcome }, seconds),
@@ -86,5 +94,14 @@ export function startThumbnailWorkers(
     openBytes,
     openVariant: variants.open,
     renderAhead: config.renderAhead ? ahead.add : () => undefined,
+  }
+}
+
+/** The version of the library that decodes pictures, which only other processes load; empty where it is not installed. */
+function decoderVersion(): string {
+  try {
+    return readFileSync(new URL('../package.json', import.meta.resolve('sharp')), 'utf8')
+  } catch {
+    return ''
   }
 }

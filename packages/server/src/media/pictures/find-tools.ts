@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { demuxerFor, type PictureTool, toolFor, toolPackages } from '../../core/picture-tools.ts'
@@ -22,6 +23,15 @@ export function findTools(searchPath: string): InstalledTools {
   if (!tools.has('ffprobe')) tools.delete('ffmpeg')
   return tools
 }
+
+/** What a program prints about its version and its libraries. Without such an option, heif-convert prints it with its usage. */
+export const printedVersion = (tool: PictureTool, program: string): Promise<string> =>
+  new Promise((resolve) => {
+    const args = [tool === 'ffmpeg' ? '-version' : '-v']
+    execFile(program, args, { env: {}, timeout: 10_000 }, (_error, output, errors) =>
+      resolve(output + errors),
+    )
+  })
 
 function isExecutable(path: string): boolean {
   try {

@@ -157,7 +157,7 @@ export function createVariants(
       const stored = await openStored(media, variant, wholeUpTo)
       if (stored !== null) return stored
       const picture = await openAndClose(media)
-      renderer.requireRenderable(media)
+      await renderer.requireRenderable(media)
       const { bytes } = await within(wait, renderOnce(media, variant, picture))
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       return openMemoryBlob(bytes)
@@ -169,7 +169,7 @@ export function createVariants(
       const stored = await openStored(media, variant, 0)
       if (stored !== null) return stored.close()
       const picture = await openAndClose(media)
-      renderer.requireRenderable(media)
+      await renderer.requireRenderable(media)
       if (renders.has(keyOf(media, variant))) return
       const render = start(media, variant, picture, true)
       await render.rendered

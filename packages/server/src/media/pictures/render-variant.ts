@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache'
-import type { OpenBlob } from '../../blobs/blobs.ts'
+import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Media, NewPreview } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
@@ -17,6 +16,7 @@ import {
   sourceOf,
 } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
+import { createRenderFailures, type FailureParts } from './render-failures.ts'
 import { type SourceFile, sourceFileOf } from './source-file.ts'
 
 /** The result of a render, and its duration in seconds, including the time in the queue. */
@@ -31,8 +31,9 @@ export interface Rendered {
   readonly preview: NewPreview | null
 }
 
-export interface RenderParts {
+export interface RenderParts extends FailureParts {
   readonly catalog: Pick<Catalog, 'media'>
+  readonly blobs: Pick<BlobStore, 'variants'>
   readonly workers: Pick<PictureWorkers, 'run' | 'runAhead'>
   /** Those that start programs, and the programs. */
   readonly toolWorkers: Pick<PictureWorkers, 'run' | 'runAhead'>
@@ -65,19 +66,12 @@ export interface VariantRenderer {
    */
   render(media: Media, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered>
   /** Throws Fault `variant-unavailable` if a render of the item has failed, and is not tried again, or not for a while. */
-  requireRenderable(media: Media): void
+  requireRenderable(media: Media): Promise<void>
 }
-
-/** Failed renders that are cached. They are not retried for a while, so that they cannot occupy the workers. */
-const failureCacheSize = 10_000
-/** Milliseconds until a retry. A damaged picture stays damaged; an exceeded limit may be due to load. */
-const damagedRetryDelay = 600_000
-const overLimitsRetryDelay = 60_000
 
 export function createVariantRenderer(parts: RenderParts): VariantRenderer {
   const { catalog, maxPixels, tools } = parts
-  const failed = new LRUCache<MediaId, string>({ max: failureCacheSize })
-  const failedBefore = new LRUCache<MediaId, true>({ max: failureCacheSize })
+  const failures = createRenderFailures(parts)
   let supported = true
 
   async function run(
@@ -127,11 +121,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       throw unsupported()
     }
     report('unreadable')
-    throw await rememberFailure(
-      media,
-      damagedRetryDelay,
-      'The picture is damaged, or has more pixels than the service takes on.',
-    )
+    throw await rememberFailure(media, 'damaged')
   }
 
   async function faultFor(media: Media, error: unknown): Promise<unknown> {
@@ -139,21 +129,15 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
     if (error instanceof PictureWorkersBusy)
       return new Fault('variants-busy', 'Too many variants are being rendered.')
     if (!(error instanceof PictureOverLimits)) return error
-    return rememberFailure(
-      media,
-      overLimitsRetryDelay,
-      'The picture takes more time or memory than the service allows.',
-    )
+    return rememberFailure(media, 'too-hard')
   }
 
-  /** Caches the failure, unless the item was deleted in the meantime. */
-  async function rememberFailure(media: Media, ttl: number, detail: string): Promise<Fault> {
-    if ((await catalog.media(media.id)) === null) return mediaUnknown()
-    // A second failure is that of the picture. A new version of the service or of a program starts without failures.
-    const again = failedBefore.has(media.id) && !failed.has(media.id)
-    failedBefore.set(media.id, true)
-    failed.set(media.id, detail, again ? {} : { ttl })
-    return unavailable(detail)
+  /** Records the failure, unless the item was deleted in the meantime. */
+  async function rememberFailure(media: Media, kind: 'damaged' | 'too-hard'): Promise<Fault> {
+    const reason = await failures.add(media, kind)
+    if ((await catalog.media(media.id)) !== null) return unavailable(reason)
+    await parts.blobs.variants.remove(media.id)
+    return mediaUnknown()
   }
 
   return {
@@ -173,9 +157,9 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       }
     },
 
-    requireRenderable(media) {
-      const reason = failed.get(media.id)
-      if (reason !== undefined) throw unavailable(reason)
+    async requireRenderable(media) {
+      const reason = await failures.reasonOf(media)
+      if (reason !== null) throw unavailable(reason)
     },
   }
 }

@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { until } from '../../../../../test/harness/until.ts'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import type { Media } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
+import { failureKeyOf } from '../../../src/core/variant.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
@@ -17,6 +18,10 @@ import { readVariant } from '../../blobs/variant-contract.ts'
 import { medium, thumb } from '../../variant-samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
+afterEach(() => {
+  vi.useRealTimers()
+})
+
 const rendered = Buffer.from('a picture')
 const preview = { thumbhash: new Uint8Array([1, 2, 3]), duration: null, width: 4, height: 3 }
 
@@ -25,6 +30,7 @@ function slowVariants(
   media: TemporaryMedia,
   change: Partial<BlobStore['variants']> = {},
   catalogChange: Partial<Pick<Catalog, 'setPreview'>> = {},
+  renderer = 'version 1',
 ) {
   const renders: { resolve: (result: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
@@ -65,6 +71,7 @@ function slowVariants(
     toolWorkers: { run: () => expect.unreachable(), runAhead: () => expect.unreachable() },
     tools: new Map(),
     maxPixels: 1,
+    rendererOf: async () => renderer,
     hasRoom: () => true,
     onRendered: ({ outcome }) => outcomes.push(outcome),
     onOverLimits: (id) => outcomes.push(id),
@@ -169,6 +176,38 @@ test('V6 no variant of a picture that exceeded the limits is rendered before the
   await expect(variants.open(item, thumb)).rejects.toMatchObject({ code: 'variant-unavailable' })
   await expect(variants.open(item, medium)).rejects.toMatchObject({ code: 'variant-unavailable' })
   expect([variants.renders, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
+})
+
+test('V6 failures outlive the process, until the item is tried again after a delay, or rendered by another version', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const unavailable = { code: 'variant-unavailable' }
+  const failing = async (variants: ReturnType<typeof slowVariants>) => {
+    const opening = expect(variants.open(item, thumb)).rejects.toMatchObject(unavailable)
+    await variants.fail()
+    await opening
+  }
+  const refusing = async (restarted = slowVariants(media)) => {
+    await expect(restarted.open(item, medium)).rejects.toMatchObject(unavailable)
+    expect(restarted.renders).toEqual([])
+  }
+  vi.useFakeTimers({ toFake: ['Date'] })
+  await failing(slowVariants(media))
+  await refusing()
+  vi.setSystemTime(Date.now() + 60_000)
+  await failing(slowVariants(media))
+  vi.setSystemTime(Date.now() + 365 * 86_400_000)
+  await refusing()
+
+  const upgraded = slowVariants(media, {}, {}, 'version 2')
+  const opening = upgraded.open(item, thumb)
+  await upgraded.finish()
+  await opening
+  await upgraded.settled()
+
+  await remove(media, item)
+  for (const renderer of ['version 1', 'version 2'])
+    expect(await readVariant(media.blobs, item.id, failureKeyOf(renderer))).toBeNull()
 })
 
 test('V13 what the first render has found is recorded once, and needs no further render', async () => {
