@@ -39,6 +39,8 @@ interface Job {
   /** How often it was preempted, and when it began (`performance.now`). */
   preemptions: number
   startedAt: number
+  /** Ends its wait in the queue. */
+  waiting: NodeJS.Timeout | undefined
   readonly resolve: (result: PictureResult) => void
   readonly reject: (error: Error) => void
 }
@@ -88,6 +90,7 @@ export function createPictureWorkers(limits: {
   const workers = new Set<Worker>()
   const startProcess = createPictureProcesses(limits)
   let closed = false
+  let preemptingAgain: NodeJS.Timeout | null = null
   const idleListeners: (() => void)[] = []
 
   /** Null if no process can be started. */
@@ -171,6 +174,7 @@ export function createPictureWorkers(limits: {
       job.reject(new PictureWorkersBusy('no process can be started'))
       return
     }
+    clearTimeout(job.waiting)
     worker.job = job
     job.startedAt = performance.now()
     // The time of the task begins when the process is ready.
@@ -198,13 +202,18 @@ export function createPictureWorkers(limits: {
   function preempt(): void {
     if (closed || waiting.length === 0) return
     const others = waiting.buckets().some((bucket) => running(bucket) === 0)
-    const again = () => others && setTimeout(preempt, preemptionDelay).unref()
-    if ([...workers].some(({ process }) => process.killed)) return void again()
+    // The task that is preempted waits too. All calls share one timer.
+    if (others && preemptingAgain === null)
+      preemptingAgain = setTimeout(() => {
+        preemptingAgain = null
+        preempt()
+      }, preemptionDelay).unref()
+    if ([...workers].some(({ process }) => process.killed)) return
     const victim =
       findAhead() ??
       [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share) ??
       (others ? findOverdue() : undefined)
-    if (victim === undefined) return void again()
+    if (victim === undefined) return
     victim.preempted = true
     if (victim.job) victim.job.preemptions += 1
     victim.process.kill('SIGKILL')
@@ -220,7 +229,7 @@ export function createPictureWorkers(limits: {
 
   function enqueue(job: Job, first = false): void {
     waiting.add(job, first)
-    setTimeout(() => {
+    job.waiting = setTimeout(() => {
       if (waiting.remove(job)) job.reject(new PictureWorkersBusy('the queue timeout expired'))
     }, limits.queueTimeout).unref()
   }
@@ -229,7 +238,17 @@ export function createPictureWorkers(limits: {
     run: (task, bucket = '', read = noBytes) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(stopping())
-        const job = { bucket, task, read, isAhead: false, preemptions: 0, startedAt: 0, resolve, reject }
+        const job = {
+          bucket,
+          task,
+          read,
+          isAhead: false,
+          preemptions: 0,
+          startedAt: 0,
+          waiting: undefined,
+          resolve,
+          reject,
+        }
         enqueue(job)
         next()
         // A task that runs ahead gives way, so no request is refused because of it.
@@ -249,6 +268,7 @@ export function createPictureWorkers(limits: {
           isAhead: true,
           preemptions: 0,
           startedAt: 0,
+          waiting: undefined,
           resolve,
           reject,
         }

@@ -1,7 +1,7 @@
 import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtempDisposable, stat, writeFile } from 'node:fs/promises'
+import { constants, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtempDisposable, open, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -153,6 +153,30 @@ describe('V12 buckets share the processes', () => {
     workers.close()
     expect(await greedy).toMatchObject([{ reason: { message: 'the service is stopping' } }])
   })
+
+  test('a task that was preempted preempts in its turn', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const [slow, endless] = ['slow', 'endless'].map((name) => join(directory.path, name)) as [string, string]
+    execFileSync('/usr/bin/mkfifo', [slow, endless])
+    const workers = start({ workers: 1, queueTimeout: 120_000, timeout: 120_000 })
+    const modest = workers.run(shrink(slow), 'modest')
+    const greedy = Promise.allSettled([workers.run(shrink(endless), 'greedy')])
+    let isDone = false
+    const done = modest.finally(() => {
+      isDone = true
+    })
+    const hasReader = async (path: string) => {
+      const writer = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null)
+      await writer?.close()
+      return writer !== null
+    }
+    await vi.waitUntil(() => hasReader(endless), 60_000)
+    // Each close is the end of the file for one of the decoders.
+    await vi.waitUntil(() => hasReader(slow).then(() => isDone), 60_000)
+    expect(await done).toEqual({ outcome: 'unreadable' })
+    workers.close()
+    await greedy
+  }, 60_000)
 
   test('a bucket that fills the queue leaves room for another one', async () => {
     const workers = start({ queue: 2 })
