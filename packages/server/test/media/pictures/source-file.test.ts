@@ -1,5 +1,6 @@
-import { readdir, readFile, readlink } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdtempDisposable, readdir, readFile, readlink, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { sourceFileOf } from '../../../src/media/pictures/source-file.ts'
 
@@ -26,4 +27,26 @@ test('V15 without room for a temporary file the fault is overloaded, and the byt
     vi.unstubAllEnvs()
   }
   expect(release).toHaveBeenCalledOnce()
+})
+
+test('V15 copies are bounded in their size and their number', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-source-'))
+  const path = join(directory.path, 'picture')
+  const release = async () => undefined
+  const openSource = () => sourceFileOf({ content: { type: 'file', path }, isWhole: true, release })
+  const change = [{ position: 1, value: 7 }]
+  await writeFile(path, Uint8Array.of(1, 2, 3))
+  const sources = await Promise.all(Array.from({ length: 9 }, openSource))
+  const [last, ...others] = sources
+  for (const source of others)
+    expect(await readFile(await source.copyWith(change))).toEqual(Buffer.from([1, 7, 3]))
+  await expect(last?.copyWith(change)).rejects.toMatchObject({ code: 'overloaded' })
+  for (const source of others) await source.release()
+  await last?.copyWith(change)
+  await last?.release()
+
+  await truncate(path, 64 * 1024 ** 2 + 1)
+  const large = await openSource()
+  await expect(large.copyWith(change)).rejects.toMatchObject({ code: 'variant-unavailable' })
+  await large.release()
 })
