@@ -9,8 +9,11 @@ const maxPart = 96 * 1024 * 1024
 /** Pixels of one picture, which is decoded at most eight times, and of all pictures in a file. */
 const maxPixels = { each: 250_000_000, all: 2_000_000_000 }
 
-/** Milliseconds for the pictures of a HEIC file. Where they take longer, as those that the program does not know, they are not compared. */
-const heifTimeout = 30_000
+/**
+ * Milliseconds for one decoding of a HEIC file, and for the whole comparison, which is less than the task has. What the programs have not
+ * decoded until then is not compared: pictures that heif-convert does not know, and long videos on a slow disk.
+ */
+const maxTime = { heif: 30_000, all: 100_000 }
 
 type Decode = typeof import('sharp')['default']
 
@@ -25,44 +28,43 @@ type Place = Pick<SharpOptions, 'page' | 'pages' | 'tiff'>
 /**
  * Compares a file with its copy without metadata by decoders that do not know how the copy was made: the pixels of all pictures, their
  * orientation and colour profile, and the packets of pictures and sounds. `decode` is null where the library is not available; `memory`
- * limits each program, in bytes.
+ * limits each program, in bytes. Throws if the system does not run a program to its end.
  */
 export async function compareFiles(
   decode: Decode | null,
   { before, after, programs }: ComparisonTask,
   memory: number,
 ): Promise<Verdict> {
+  const deadline = performance.now() + maxTime.all
   const pictures = decode === null ? 'unchecked' : await comparePictures(decode, before, after)
   if (programs === null || pictures === 'different' || pictures === 'too-large') return pictures
   if (typeof before !== 'string' || typeof after !== 'string') throw new TypeError('a program needs files')
   const { ffmpeg, heif } = programs
   const compareOutput = async (
     commandFor: (path: string) => readonly [string, readonly string[]],
-    timeout = 0,
-  ) => {
-    const limits = { memory, timeout }
-    const sent = await digestOutput(...commandFor(before), limits)
-    if (sent === null) return null
-    return sent === (await digestOutput(...commandFor(after), limits)) ? 'same' : 'different'
+    most = maxTime.all,
+  ): Promise<Verdict | null> => {
+    const digest = (path: string) =>
+      digestOutput(...commandFor(path), { memory, timeout: Math.min(most, deadline - performance.now()) })
+    try {
+      const sent = await digest(before)
+      if (sent === null) return null
+      return sent === (await digest(after)) ? 'same' : 'different'
+    } catch (error) {
+      if (error instanceof ProgramTimeout) return 'unchecked'
+      throw error
+    }
   }
   const heifVerdict =
     pictures === 'unchecked' && heif
       ? // The format without compression.
-        await compareOutput(
-          (path) => heifDecoding(heif.program, path, `${heif.output}.y4m`),
-          heifTimeout,
-        ).catch(unchecked)
+        await compareOutput((path) => heifDecoding(heif.program, path, `${heif.output}.y4m`), maxTime.heif)
       : null
   const movieVerdict = ffmpeg ? await compareOutput((path) => [ffmpeg, packetsOf(path)]) : null
   const verdicts = [pictures, heifVerdict, movieVerdict]
   if (verdicts.includes('different')) return 'different'
   if (verdicts.includes('same')) return 'same'
-  return pictures === 'unchecked' || ffmpeg === null ? 'unchecked' : 'undecodable'
-}
-
-const unchecked = (error: unknown): Verdict => {
-  if (error instanceof ProgramTimeout) return 'unchecked'
-  throw error
+  return verdicts.includes('unchecked') || ffmpeg === null ? 'unchecked' : 'undecodable'
 }
 
 /** The times, the flags and a checksum of each packet, without covers, which are metadata. */

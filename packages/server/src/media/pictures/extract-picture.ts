@@ -157,21 +157,18 @@ async function runProgram(
 
 /**
  * The hash of what a program writes to its standard output; null if that is nothing, or the program fails. Throws ProgramTimeout after
- * `timeout` milliseconds.
+ * `timeout` milliseconds, and ProgramLost if the system does not run it to its end.
  */
 export async function digestOutput(
   program: string,
   args: readonly string[],
-  { memory, timeout = 0 }: { readonly memory: number; readonly timeout?: number },
+  { memory, timeout }: { readonly memory: number; readonly timeout: number },
 ): Promise<string | null> {
   const child = startProgram(program, args, memory)
   let isLate = false
-  const timer = setTimeout(
-    () => {
-      isLate = child.kill('SIGKILL')
-    },
-    timeout || maxCpu * 1000,
-  )
+  const timer = setTimeout(() => {
+    isLate = child.kill('SIGKILL')
+  }, timeout)
   const hash = createHash('sha256')
   let size = 0
   child.stdout.on('data', (chunk: Buffer) => {
@@ -181,7 +178,13 @@ export async function digestOutput(
   const code = await ended(child)
   clearTimeout(timer)
   if (isLate) throw new ProgramTimeout(`${program} has not ended in time`)
+  // No process could be started, or the system needed its memory. That says nothing about the file.
+  if (child.pid === undefined || child.signalCode === 'SIGKILL') throw new ProgramLost(`${program} was ended`)
   return size === 0 || code !== 0 ? null : hash.digest('hex')
+}
+
+class ProgramLost extends Error {
+  override readonly name = 'ProgramLost'
 }
 
 export class ProgramTimeout extends Error {

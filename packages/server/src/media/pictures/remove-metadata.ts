@@ -108,7 +108,9 @@ export function removeMetadataOperation(parts: {
     const heif = heifConvert === undefined ? null : { program: heifConvert, output }
     const task = { type: 'compare', before, after, programs: hasBoxes ? { ffmpeg, heif } : null } as const
     const result = await orFault(contentType, comparisonWorkers.run(task, `${bucketId}`))
-    const verdict = result.outcome === 'compared' ? result.verdict : 'undecodable'
+    if (result.outcome !== 'compared')
+      throw new Fault('overloaded', 'The service cannot run a program that compares the file at the moment.')
+    const { verdict } = result
     if (verdict === 'same' || verdict === 'unchecked') return
     throw new Fault('file-unreadable', `${mustShowSame} ${reasons[verdict]}`)
   }

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { hasCeph } from '../../../../../test/harness/ceph.ts'
 import { canFilm, canReadHeic, film, heicOf } from '../../../../../test/harness/films.ts'
 import { animation, noise } from '../../../../../test/harness/pictures.ts'
@@ -8,6 +11,7 @@ import type { BucketId } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { createMediaIds } from '../../../src/core/media-id.ts'
+import { compareFiles } from '../../../src/media/pictures/compare-files.ts'
 import { findTools } from '../../../src/media/pictures/find-tools.ts'
 import type { Piece } from '../../../src/media/pictures/metadata/pieces.ts'
 import type { RemovableFormat } from '../../../src/media/pictures/metadata/plan-removal.ts'
@@ -100,6 +104,42 @@ describe('X6 whatever the plan is, a file is refused unless it shows the same af
   test('and one that no decoder reads is refused', async () => {
     const broken = Buffer.from('ffd8ffe000104a464946', 'hex')
     expect(await removedBy(broken, [{ from: 0, to: 2 }], 'jpeg')).toBe('file-unreadable')
+  })
+})
+
+describe('X6 a program that does not end says nothing about the file', () => {
+  async function compared(script: string) {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-compare-'))
+    const ffmpeg = join(directory.path, 'ffmpeg')
+    await writeFile(ffmpeg, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    const task = { type: 'compare', before: ffmpeg, after: ffmpeg, programs: { ffmpeg, heif: null } } as const
+    return await compareFiles(sharp, task, 6e8)
+  }
+
+  test.skipIf(!canFilm)('a file is not compared if that takes too long', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const comparing = compared('exec sleep 600')
+      await vi.waitUntil(() => vi.getTimerCount() > 0)
+      vi.advanceTimersByTime(100_000)
+      expect(await comparing).toBe('unchecked')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test.skipIf(!canFilm)('it is an error if the system has ended the program', async () => {
+    await expect(compared('kill -KILL $$')).rejects.toMatchObject({ name: 'ProgramLost' })
+    const unused = () => Promise.reject(new Error('the bytes are in memory'))
+    const pieces = [{ from: 0, to: 2 }]
+    const remove = removeMetadataOperation({
+      blobs: { openReceived: unused, receive: unused, share: unused, discard: unused },
+      workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces }) },
+      comparisonWorkers: { run: async () => ({ outcome: 'unreadable' }) },
+      ...{ tools: new Map(), now: Date.now },
+    })
+    const removing = remove(received(Uint8Array.of(0xff, 0xd8, 0xff)), 'image/jpeg', 1 as BucketId)
+    await expect(removing).rejects.toMatchObject({ code: 'overloaded' })
   })
 })
 
