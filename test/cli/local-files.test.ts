@@ -44,3 +44,9 @@ test.each<[string, (path: string) => Promise<void>]>([
   await change(path)
   await expect(blob.slice(0, 2).arrayBuffer()).rejects.toThrow('the file changed during the upload')
 })
+
+test('a file that has bytes beyond its size is not read', async () => {
+  const blob = await DiskFile.at('/proc/version')
+  expect(blob.size).toBe(0)
+  await expect(blob.arrayBuffer()).rejects.toThrow('its size is not known before it is read')
+})

@@ -7,7 +7,7 @@ import { urlsOf } from '../client/buckets.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { runClient } from './client-run.ts'
+import { lines, runClient } from './client-run.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -129,22 +129,27 @@ test('files that cannot be uploaded are listed, the others are stored, and the e
   await writeFile(Buffer.concat([Buffer.from(path('tree/bad')), Buffer.from([0xff])]), 'named by no text')
   await symlink(path('nowhere'), path('tree/inner/dangling'))
   await symlink(path('tree/good.txt'), path('tree/inner/link.txt'))
-  const { code, stdout, stderr } = await runClient(
-    service,
-    'upload',
-    path('tree'),
-    path('missing'),
-    '/dev/null',
-  )
+  const args = ['upload', path('tree'), path('missing'), '/dev/null', '/proc/version']
+  const { code, stdout, stderr } = await runClient(service, ...args)
   expect(code).toBe(1)
   expect(stdout.match(/\t.*$/gm)).toEqual([`\t${path('tree/good.txt')}`, `\t${path('tree/inner/link.txt')}`])
-  expect(stderr).toMatch(/^Uploaded 2 of 7 files, 8 B /)
+  expect(stderr).toMatch(/^Uploaded 2 of 8 files, 8 B /)
   expect(stderr).toContain(`  ${path('tree/inner/dangling')}: is a link to a file that does not exist\n`)
   expect(stderr).toContain(`  ${path('tree/bad\ufffd')}: its name is not valid UTF-8; rename it\n`)
   expect(stderr).toContain(`  ${path('tree/inner/loop')}: is a link to a directory`)
   expect(stderr).toContain(`  ${path('missing')}: does not exist\n`)
   expect(stderr).toContain('  /dev/null: is neither a file nor a directory')
-  expect(stderr).toContain('mediabucket: 5 of 7 files were not uploaded')
+  expect(stderr).toContain('  /proc/version: its size is not known before it is read; use: cat FILE |')
+  expect(stderr).toContain('mediabucket: 6 of 8 files were not uploaded')
+  const dry = await runClient(service, ...args, '--dry-run')
+  expect([dry.code, lines(dry.stdout)]).toEqual([1, [path('tree/good.txt'), path('tree/inner/link.txt')]])
+  const faultsOf = (text: string) => text.match(/^ {2}.*$/gm)
+  expect(faultsOf(dry.stderr)).toEqual(faultsOf(stderr))
+  const tree = await runClient(service, 'upload', path('tree/inner'), '--exclude', 'dangling', '--dry-run')
+  expect([tree.code, tree.stderr]).toEqual([
+    1,
+    expect.stringContaining('inner/loop: is a link to a directory'),
+  ])
 })
 
 test('a file that the service refuses does not prevent the others', async () => {

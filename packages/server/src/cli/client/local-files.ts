@@ -1,4 +1,4 @@
-import { type FileHandle, lstat, open, readdir, stat } from 'node:fs/promises'
+import { constants, type FileHandle, lstat, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, matchesGlob, relative } from 'node:path'
 import { CommandError } from '../command.ts'
 
@@ -59,9 +59,10 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
   async function visit(path: string, isLink: boolean, root: string): Promise<void> {
     try {
       const found = await stat(path, { bigint: true })
-      if (found.isFile())
-        files.push({ path, size: Number(found.size), version: `${found.size} ${found.mtimeNs}` })
-      else if (!found.isDirectory()) faults.push({ path, reason: 'is neither a file nor a directory' })
+      if (found.isFile()) {
+        if (found.size === 0n && (await hasBytes(path))) faults.push({ path, reason: sizeUnknown })
+        else files.push({ path, size: Number(found.size), version: `${found.size} ${found.mtimeNs}` })
+      } else if (!found.isDirectory()) faults.push({ path, reason: 'is neither a file nor a directory' })
       // A link to a parent directory would never end.
       else if (isLink) faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
       else await visitDirectory(path, root)
@@ -89,6 +90,24 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
   return { files, faults, systemFiles, excluded }
 }
 
+const sizeUnknown =
+  'its size is not known before it is read; use: cat FILE | mediabucket upload - --filename NAME'
+
+/**
+ * Whether a file of size 0 has bytes nevertheless, as in procfs and some FUSE file systems. Without waiting: files such as
+ * trace_pipe have bytes only later.
+ */
+async function hasBytes(path: string): Promise<boolean> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const { bytesRead } = await file.read(new Uint8Array(1))
+    return bytesRead > 0
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return true
+    throw error
+  }
+}
+
 async function reasonOf(path: string, error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : null
@@ -113,8 +132,8 @@ interface Range {
 const chunkSize = 256 * 1024
 
 /**
- * A file on the disk as a Blob of any size, read on demand. Reading fails if the file has changed. (Blobs of Node's openAsBlob
- * lose the bytes beyond 2 GB: nodejs/node#52585.)
+ * A file on the disk as a Blob of any size, read on demand. Reading fails if the file has changed, or has bytes beyond its
+ * size. (Blobs of Node's openAsBlob lose the bytes beyond 2 GB: nodejs/node#52585.)
  */
 export class DiskFile extends Blob {
   readonly #path: string
@@ -157,7 +176,9 @@ export class DiskFile extends Blob {
 
   async *#read(): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
     await using file = await open(this.#path)
-    await this.#check(file)
+    const size = await this.#check(file)
+    // First: a request is complete with its last byte.
+    if (this.#range.end >= size) await this.#checkEnd(file, size)
     for (let at = this.#range.start; at < this.#range.end; ) {
       const wanted = new Uint8Array(Math.min(chunkSize, this.#range.end - at))
       const { bytesRead } = await file.read(wanted, 0, wanted.length, at)
@@ -168,9 +189,18 @@ export class DiskFile extends Blob {
     }
   }
 
-  async #check(file: FileHandle): Promise<void> {
+  async #checkEnd(file: FileHandle, size: number): Promise<void> {
+    const { bytesRead } = await file.read(new Uint8Array(1), 0, 1, size)
+    if (bytesRead === 0) return
+    await this.#check(file)
+    throw new CommandError(sizeUnknown)
+  }
+
+  /** Returns the size. */
+  async #check(file: FileHandle): Promise<number> {
     const { size, mtimeNs } = await file.stat({ bigint: true })
     if (`${size} ${mtimeNs}` !== this.version) throw changed()
+    return Number(size)
   }
 }
 
