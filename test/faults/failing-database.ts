@@ -50,6 +50,8 @@ export const failingStatements = faultOnStage(
     const { authorization } = await makeToken(server, '--bucket', 'pictures')
     const picture = await quarters(60, 40).png().toBuffer()
     const { id } = await upload(server, new Uint8Array(picture), { type: 'image/png', authorization })
+    // Starts all threads: what they call at their start is not called again.
+    await useAll(stage, instance, id)
     rmSync(seen)
     await useAll(stage, instance, id)
     const calls = [

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, unlinkSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { threadName } from 'node:worker_threads'
@@ -7,7 +7,7 @@ import { wrap } from './intercept-writes.ts'
 // Loaded into a server with node --import, in all its threads: records every call of node:sqlite, and makes the call fail that a test names.
 
 const data = process.env['MEDIABUCKET_DATA'] ?? ''
-/** A line for each different call: the thread, the method and the SQL. */
+/** A line for each different call since the test removed the file: the thread, the method and the SQL. */
 const seenPath = join(data, 'statements-seen')
 /** The call that fails once, and the result code of SQLite. */
 const armedPath = join(data, 'statement-armed')
@@ -16,6 +16,7 @@ const seen = new Set<string>()
 
 function failIfArmed(method: string, sql: string): void {
   const call = `${threadName || 'main'} ${method} ${sql.replace(/\s+/g, ' ').trim()}`
+  if (!existsSync(seenPath)) seen.clear()
   if (!seen.has(call)) {
     seen.add(call)
     appendFileSync(seenPath, `${call}\n`)

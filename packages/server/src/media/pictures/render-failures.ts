@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { VariantStore } from '../../blobs/blobs.ts'
 import type { Media } from '../../catalog/records.ts'
+import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { type PictureTool, toolFor } from '../../core/picture-tools.ts'
 import { failureKeyOf, type VariantKey } from '../../core/variant.ts'
@@ -71,6 +72,7 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
       if (failure) cache.set(media.id, failure)
       return failure
     } catch (error) {
+      if (error instanceof Fault && error.code === 'shutting-down') throw error
       // The render is tried.
       parts.onStoreFailure(media.id, error)
       return null
