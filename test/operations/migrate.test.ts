@@ -117,6 +117,23 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       const urls = await listAll(later, authorization)
       expect(urls).toEqual(listed)
       expect(await brokenItems(later, urls, authorization)).toEqual([])
+
+      // No service ever ran on the restored catalog, but the bytes no longer belong to it either.
+      urls.unshift((await upload(later, new Uint8Array(100_000).fill(8), { authorization })).url)
+      await runCommand(['migrate', '--reopen'], fromBackup)
+      const refused = {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('holds the bytes of another catalog'),
+      }
+      for (const command of [
+        ['fsck', '--repair'],
+        ['backup', `${backup}-2`],
+      ])
+        expect(await outcome(command, restored)).toMatchObject(refused)
+      expect(await brokenItems(later, urls, authorization)).toEqual([])
+      expect(await later.stop()).toBe(0)
+      await expect(startServer(base, restored)).rejects.toThrow('holds the bytes of another catalog')
     } finally {
       await Promise.all([first.release(), second.release()])
     }

@@ -85,6 +85,10 @@ test('S9 a new catalog beside the bytes of another one is refused', async () => 
   await using server = await stoppedServer()
   for (const name of ['catalog.db', 'catalog.db-ballast']) await rm(join(server.data, name), { force: true })
   expect(await failedStart(server.data)).toMatch(/catalog\.db is new.*restore/)
+  expect(await outcome(['fsck', '--repair'], server.data)).toMatchObject({
+    ...{ code: 1, stdout: '' },
+    stderr: expect.stringMatching(/may hold the bytes of another catalog.*start it once/),
+  })
 })
 
 test('S9 data of earlier versions and restored data receive an identity if their bytes exist', async () => {

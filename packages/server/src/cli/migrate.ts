@@ -15,12 +15,13 @@ import {
   openCatalogSource,
   openCatalogTarget,
 } from '../engines.ts'
+import { ensureBlobsIdentity } from '../upkeep/ensure-blobs-identity.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError, faultyItemLines } from './copy-report.ts'
-import { recordCommand, requireData } from './open-catalog.ts'
+import { recordCommand, requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const migrate: Command = {
@@ -174,6 +175,12 @@ async function copyData(parts: {
   const movedTo = await source.movedTo()
   // The same migration may have been interrupted after it had closed the source.
   if (movedTo !== null && movedTo !== settings) throw new CommandError(movedText('the source', movedTo))
+  // The first start on the target gives the bytes a new identity. Without one of its own, the source could be opened again and would not
+  // notice that. Restored data that no service has used have none.
+  if (movedTo === null)
+    await withCatalog(config, async (catalog) =>
+      ensureBlobsIdentity({ catalog, directory: await openBlobsDirectory(config) }),
+    )
   const identity = moves.bytes ? await requireStores(config, target, source) : null
   if (moves.rows) await markTransfer(target)
   lockTarget()
