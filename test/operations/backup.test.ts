@@ -131,6 +131,8 @@ test('F6 bytes of items deleted during a backup are removed after its end; a kil
     code: 1,
     stderr: expect.stringContaining('Another backup of these data is running'),
   })
+  // Two backups never prepare one directory at the same time.
+  expect(await exists(join(directory.path, 'second'))).toBe(false)
   expect([await isGone(server, early.id), await isGone(server, other.id)]).toEqual([false, false])
   expect((await fetch(`${server.url}/media/${early.id}`)).status).toBe(404)
   backup.kill('SIGKILL')

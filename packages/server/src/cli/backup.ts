@@ -47,10 +47,11 @@ delete the old DIR.`,
     await withCatalog(config, async (catalog) =>
       requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
     )
-    const directory = await openBackupDirectory(path, config.data)
+    // First, so that no other backup of these data creates the same directory.
     const hold = acquireBackupHold(config)
     const progress = createItemProgress('Copied')
     try {
+      const directory = await openBackupDirectory(path, config.data)
       const result = await backUp({
         snapshot: (into, earlier) => writeSnapshot(config, into, earlier),
         blobs: await openBlobs(config),
