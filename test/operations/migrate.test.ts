@@ -248,6 +248,33 @@ test.skipIf(!hasCeph && !process.env['CI'])(
   },
 )
 
+test.skipIf(!(hasCeph && canUsePostgres) && !process.env['CI'])(
+  'F11 where the bytes stay in an S3 store, the earlier catalog cannot use them once the service has started on the new one',
+  async () => {
+    await using directory = await temporaryDirectory()
+    const { url, release } = await createDatabase()
+    try {
+      const onS3 = { ...(await s3Settings()), MEDIABUCKET_DATA: directory.path }
+      const server = await startServer({ ...base, ...onS3 }, directory.path)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      await server.stop()
+      await migrate(onS3, url)
+      await using later = await startServer(
+        { ...base, ...onS3, MEDIABUCKET_DATABASE_URL: url },
+        directory.path,
+      )
+      expect(await brokenItems(later, listed, authorization)).toEqual([])
+      await runCommand(['migrate', '--reopen'], onS3)
+      await expect(runCommand(['fsck', '--repair'], onS3)).rejects.toMatchObject({
+        stderr: expect.stringContaining('holds the bytes of another catalog'),
+      })
+    } finally {
+      await release()
+    }
+  },
+)
+
 test('F11 a source that a service uses is refused', async () => {
   await using directory = await temporaryDirectory()
   await using server = await startServer(base)

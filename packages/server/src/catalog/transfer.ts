@@ -121,7 +121,7 @@ export const movedText = (place: string, settings: string): string =>
 
 const movedPrefix = 'moved to '
 
-/** Replaces the identity of a store whose bytes `mediabucket migrate` has copied to another one. */
+/** Replaces the identity of a store whose bytes `mediabucket migrate` has copied elsewhere, or of a shared one whose rows it has moved. */
 export const movedIdentity = (settings: string): string => movedPrefix + settings
 
 /** The settings in such an identity; null for any other. */

@@ -197,6 +197,11 @@ async function copyData(parts: {
     blobs: moves.bytes
       ? { from: await open(openBlobs(config)), to: await open(openBlobsTarget(target)) }
       : null,
+    async onClosed() {
+      const bytes = await openBlobsDirectory(config)
+      // The first start on the target replaces this identity. In a shared store it would keep the one of the source.
+      if (!moves.bytes && bytes.isShared) await bytes.writeIdentity(movedIdentity(settings))
+    },
     onBytes: progress.show,
     onRows: progress.show,
   })

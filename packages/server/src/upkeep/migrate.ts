@@ -29,10 +29,12 @@ export async function migrate(parts: {
   readonly settings: string
   /** Null if the bytes stay where they are. */
   readonly blobs: { readonly from: Pick<BlobStore, 'open'>; readonly to: BlobStore } | null
+  /** Called when the source is closed, before the target can be used. */
+  readonly onClosed: () => Promise<void>
   readonly onBytes: (done: number, of: number) => void
   readonly onRows: (done: number, of: number) => void
 }): Promise<Migrated> {
-  const { source, audit, target, settings, blobs, onBytes, onRows } = parts
+  const { source, audit, target, settings, blobs, onClosed, onBytes, onRows } = parts
   const state = await source.state()
   const all = await source.countItems()
   // From here on no service starts on the target. A target that has other data is refused before any byte is copied.
@@ -48,6 +50,7 @@ export async function migrate(parts: {
     async onCopied() {
       await requireUnchanged(source, state)
       await source.setMovedTo(settings)
+      await onClosed()
     },
   })
   await target.finish()
