@@ -19,6 +19,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** `npm test` without a file: only then are programs installed on the machine. `npm run test:tools` installs them too. */
+const isWholeRun = process.argv.slice(2).join(' ') === 'run'
+
 /** With `MEDIABUCKET_TEST_ENGINES`, tests of the disk are left out. */
 function onOtherEngines() {
   if (!process.env['MEDIABUCKET_TEST_ENGINES']?.includes('s3')) return {}
@@ -33,7 +36,6 @@ function onOtherEngines() {
 export default defineConfig({
   test: {
     ...onOtherEngines(),
-    include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     // Far above what any test takes: a test that hangs ends, and a busy machine fails none.
     testTimeout: 180_000,
     hookTimeout: 180_000,
@@ -43,16 +45,27 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     restoreMocks: true,
     unstubGlobals: true,
-    globalSetup: [
-      'test/harness/tools.ts',
-      'test/harness/postgres.ts',
-      'test/harness/ceph.ts',
-      'packages/gallery/ensure-built.ts',
-      'test/harness/bundle.ts',
-    ],
     setupFiles: ['test/harness/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
     // Three times the cores of a small machine, because many tests wait for a server or a browser.
     maxWorkers: 6,
+    projects: [
+      // Of pure modules, beside them. They need no set-up.
+      { extends: true, test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'service',
+          include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          globalSetup: [
+            ...(isWholeRun ? ['test/harness/tools.ts'] : []),
+            'test/harness/postgres.ts',
+            'test/harness/ceph.ts',
+            'packages/gallery/ensure-built.ts',
+            'test/harness/bundle.ts',
+          ],
+        },
+      },
+    ],
   },
 })

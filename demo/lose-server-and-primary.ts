@@ -2,12 +2,12 @@ import { withoutPassword } from '../packages/server/src/core/database-urls.ts'
 import { workOn } from '../test/faults/cluster-work.ts'
 import { createLedger } from '../test/faults/ledger.ts'
 import type { Instance } from '../test/faults/server-instances.ts'
-import prepareCeph, { hasCeph, s3Settings } from '../test/harness/ceph.ts'
-import { canUsePostgres, onServer, rowsOf } from '../test/harness/postgres.ts'
+import prepareCeph, { s3Settings } from '../test/harness/ceph.ts'
+import { onServer, rowsOf } from '../test/harness/postgres.ts'
 import { openProxy } from '../test/harness/proxy.ts'
 import { startReplicatedPostgres } from '../test/harness/replicated-postgres.ts'
 import { startServer } from '../test/harness/server.ts'
-import { hasTool } from '../test/harness/tools.ts'
+import { needTools } from '../test/harness/tools.ts'
 import { tusOf } from '../test/harness/tus.ts'
 import { until } from '../test/harness/until.ts'
 import { listAll, outcome } from '../test/harness/upkeep.ts'
@@ -26,10 +26,7 @@ const uploadTimeout = 120_000
 const progressInterval = 2_000
 
 export async function loseServerAndPrimary(steps: Steps): Promise<void> {
-  if (!canUsePostgres || !hasCeph || !hasTool('nginx'))
-    throw new Error(
-      'This needs the Debian packages postgresql, ceph-mon, ceph-osd, radosgw, ceph-common and nginx-light.',
-    )
+  needTools('postgres', 'ceph-mon', 'ceph-osd', 'radosgw', 'radosgw-admin', 'nginx')
   await using cleanUp = new AsyncDisposableStack()
   const database = cleanUp.use(
     await steps.run(

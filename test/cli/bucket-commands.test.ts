@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
-import { hasTerminal, onTerminal } from '../harness/terminal.ts'
+import { onTerminal } from '../harness/terminal.ts'
 import { makeToken } from '../harness/token.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
@@ -172,7 +172,7 @@ test('Q5 a deletion that is killed at any step is completed by the next one', as
   expect(found).toEqual({})
 })
 
-describe.skipIf(!hasTerminal && !process.env['CI'])('on a terminal', () => {
+describe('on a terminal', () => {
   test('bucket delete asks for confirmation, and deletes nothing without it', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'asked')
     await upload(server, 'x', { authorization })

@@ -9,8 +9,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { basics, bin, type SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { hasTerminal, startOnTerminal } from '../harness/terminal.ts'
-import { hasTool } from '../harness/tools.ts'
+import { startOnTerminal } from '../harness/terminal.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import type { CommandResult } from './client-run.ts'
 
@@ -42,26 +42,23 @@ async function scene() {
   }
 }
 
-test.skipIf(!hasTerminal && !process.env['CI'])(
-  'login on a terminal asks for the URL and the token, which is not shown, and stores them for the user only',
-  async () => {
-    await using at = await scene()
-    const child = startOnTerminal([process.execPath, bin, 'login'], at.env)
-    let shown = ''
-    child.stdout.on('data', (chunk) => (shown += chunk))
-    await until('the first question', () => shown.includes('URL of the service [http://127.0.0.1:8080]: '))
-    child.stdin.write(`${server.url}\r`)
-    await until('the second question', () => shown.includes('Token (it is not shown):'))
-    child.stdin.write(`${server.token}\r`)
-    const [code] = await once(child, 'close')
-    expect([code, shown]).toEqual([0, expect.stringContaining(`Signed in to the bucket "${server.bucket}"`)])
-    expect(shown).not.toContain(server.token.slice(5))
-    expect(JSON.parse(await readFile(at.file, 'utf8'))).toEqual({
-      default: { url: server.url, token: server.token },
-    })
-    expect((await stat(at.file)).mode & 0o777).toBe(0o600)
-  },
-)
+test('login on a terminal asks for the URL and the token, which is not shown, and stores them for the user only', async () => {
+  await using at = await scene()
+  const child = startOnTerminal([process.execPath, bin, 'login'], at.env)
+  let shown = ''
+  child.stdout.on('data', (chunk) => (shown += chunk))
+  await until('the first question', () => shown.includes('URL of the service [http://127.0.0.1:8080]: '))
+  child.stdin.write(`${server.url}\r`)
+  await until('the second question', () => shown.includes('Token (it is not shown):'))
+  child.stdin.write(`${server.token}\r`)
+  const [code] = await once(child, 'close')
+  expect([code, shown]).toEqual([0, expect.stringContaining(`Signed in to the bucket "${server.bucket}"`)])
+  expect(shown).not.toContain(server.token.slice(5))
+  expect(JSON.parse(await readFile(at.file, 'utf8'))).toEqual({
+    default: { url: server.url, token: server.token },
+  })
+  expect((await stat(at.file)).mode & 0o777).toBe(0o600)
+})
 
 test('login reads the token from standard input or a file; commands use the profiles until logout', async () => {
   await using at = await scene()
@@ -117,23 +114,20 @@ test('login stores nothing that it could not check, and names the reason', async
   await expect(stat(at.file)).rejects.toThrow('ENOENT')
 })
 
-test.skipIf(!hasTerminal && !process.env['CI'])(
-  'Ctrl-D instead of an answer ends login with one line, and stores nothing',
-  async () => {
-    await using at = await scene()
-    for (const args of [[], ['--url', server.url]]) {
-      const child = startOnTerminal([process.execPath, bin, 'login', ...args], at.env)
-      let shown = ''
-      child.stdout.on('data', (chunk) => (shown += chunk))
-      await until('the question', () => /service \[|not shown/.test(shown))
-      child.stdin.write('\x04')
-      const [code] = await once(child, 'close')
-      expect([code, shown]).toEqual([1, expect.stringContaining('mediabucket: the input ended')])
-      expect(shown).not.toContain('AbortError')
-    }
-    await expect(stat(at.file)).rejects.toThrow('ENOENT')
-  },
-)
+test('Ctrl-D instead of an answer ends login with one line, and stores nothing', async () => {
+  await using at = await scene()
+  for (const args of [[], ['--url', server.url]]) {
+    const child = startOnTerminal([process.execPath, bin, 'login', ...args], at.env)
+    let shown = ''
+    child.stdout.on('data', (chunk) => (shown += chunk))
+    await until('the question', () => /service \[|not shown/.test(shown))
+    child.stdin.write('\x04')
+    const [code] = await once(child, 'close')
+    expect([code, shown]).toEqual([1, expect.stringContaining('mediabucket: the input ended')])
+    expect(shown).not.toContain('AbortError')
+  }
+  await expect(stat(at.file)).rejects.toThrow('ENOENT')
+})
 
 test('a rejected token of a profile names the profile', async () => {
   await using at = await scene()
@@ -147,38 +141,36 @@ test('a rejected token of a profile names the profile', async () => {
   })
 })
 
-test.skipIf(!hasTool('openssl') && !process.env['CI'])(
-  'a self-signed certificate is named, with the setting that accepts it',
-  async () => {
-    await using at = await scene()
-    const [cert, key] = [join(at.path, 'cert.pem'), join(at.path, 'key.pem')]
-    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
-    const name = ['-days', '2', '-subj', '/CN=x', '-addext', 'subjectAltName=IP:127.0.0.1']
-    execFileSync('openssl', [...request, ...name, '-keyout', key, '-out', cert], { stdio: 'ignore' })
-    const secure = createServer(
-      { cert: await readFile(cert), key: await readFile(key) },
-      (incoming, response) => {
-        const { authorization = '' } = incoming.headers
-        void fetch(new URL(incoming.url ?? '', server.url), { headers: { authorization } }).then(
-          async (found) =>
-            response.writeHead(found.status, { 'content-type': 'application/json' }).end(await found.text()),
-        )
-      },
-    )
-    await new Promise<void>((done) => secure.listen(0, '127.0.0.1', done))
-    const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
-    const env = { ...at.env, MEDIABUCKET_URL: url, MEDIABUCKET_TOKEN: server.token }
-    const run = (more: object) =>
-      promisify(execFile)(process.execPath, [bin, 'whoami', '--json'], { env: { ...env, ...more } })
-    await expect(run({})).rejects.toMatchObject({
-      code: 1,
-      stderr: `mediabucket: no connection to ${url} (DEPTH_ZERO_SELF_SIGNED_CERT). The certificate of the server is self-signed. If it is yours, set NODE_EXTRA_CA_CERTS to the file of the certificate, or of its authority, in PEM format: NODE_EXTRA_CA_CERTS=/path/to/certificate.pem mediabucket …\n`,
-    })
-    expect(JSON.parse((await run({ NODE_EXTRA_CA_CERTS: cert })).stdout).bucket).toBe(server.bucket)
-    secure.closeAllConnections()
-    secure.close()
-  },
-)
+test('a self-signed certificate is named, with the setting that accepts it', async () => {
+  needTools('openssl')
+  await using at = await scene()
+  const [cert, key] = [join(at.path, 'cert.pem'), join(at.path, 'key.pem')]
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+  const name = ['-days', '2', '-subj', '/CN=x', '-addext', 'subjectAltName=IP:127.0.0.1']
+  execFileSync('openssl', [...request, ...name, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  const secure = createServer(
+    { cert: await readFile(cert), key: await readFile(key) },
+    (incoming, response) => {
+      const { authorization = '' } = incoming.headers
+      void fetch(new URL(incoming.url ?? '', server.url), { headers: { authorization } }).then(
+        async (found) =>
+          response.writeHead(found.status, { 'content-type': 'application/json' }).end(await found.text()),
+      )
+    },
+  )
+  await new Promise<void>((done) => secure.listen(0, '127.0.0.1', done))
+  const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
+  const env = { ...at.env, MEDIABUCKET_URL: url, MEDIABUCKET_TOKEN: server.token }
+  const run = (more: object) =>
+    promisify(execFile)(process.execPath, [bin, 'whoami', '--json'], { env: { ...env, ...more } })
+  await expect(run({})).rejects.toMatchObject({
+    code: 1,
+    stderr: `mediabucket: no connection to ${url} (DEPTH_ZERO_SELF_SIGNED_CERT). The certificate of the server is self-signed. If it is yours, set NODE_EXTRA_CA_CERTS to the file of the certificate, or of its authority, in PEM format: NODE_EXTRA_CA_CERTS=/path/to/certificate.pem mediabucket …\n`,
+  })
+  expect(JSON.parse((await run({ NODE_EXTRA_CA_CERTS: cert })).stdout).bucket).toBe(server.bucket)
+  secure.closeAllConnections()
+  secure.close()
+})
 
 test('in bash, the script of completion completes commands, second words, options and paths', async () => {
   await using at = await scene()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '../architecture/sources.ts'
 import { bin, startServer, type TestServer } from '../harness/server.ts'
+import { needTools } from '../harness/tools.ts'
 import type { Block } from './blocks.ts'
 import { interpreters } from './interpreters.ts'
 
@@ -63,6 +64,7 @@ export async function openStage(): Promise<Stage> {
     async run({ language, code }) {
       const interpreter = interpreters[language]
       if (!interpreter) throw new Error(`nothing runs ${language}`)
+      needTools(...interpreter.needs)
       const file = join(directory, `block.${interpreter.extension}`)
       const here = code
         .replaceAll(documented, server.url)

@@ -5,9 +5,9 @@ import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
-import { canReadPdf } from '../harness/films.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { clip, isDrawn, pdf, picture } from './files.ts'
@@ -94,7 +94,8 @@ browserTest('G23, G31 a PDF of a private bucket opens in a new tab, whose URL ha
   await guest.signIn(server.token)
   await withOpened(guest, 'report.pdf', async (dialog) => {
     const page = dialog.getByAltText(strings.viewer.firstPage)
-    if (canReadPdf) await until('the first page', () => isDrawn(page, 200))
+    needTools('pdftoppm')
+    await until('the first page', () => isDrawn(page, 200))
     const opened = guest.context.waitForEvent('page')
     await dialog.getByRole('link', { name: strings.viewer.openPdf }).click()
     const tab = await opened

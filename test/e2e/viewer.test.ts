@@ -4,9 +4,9 @@ import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
-import { canReadPdf } from '../harness/films.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { clip, isDrawn, pdf, picture, tone } from './files.ts'
@@ -137,7 +137,8 @@ describe('viewing', () => {
   browserTest('G31 the first page of a PDF is shown, and the PDF opens in a new tab', async () => {
     await using guest = await opened('report.pdf')
     const page = dialogOf(guest, 'report.pdf').getByAltText(strings.viewer.firstPage)
-    if (canReadPdf) await until('the first page', () => isDrawn(page, 200))
+    needTools('pdftoppm')
+    await until('the first page', () => isDrawn(page, 200))
     const link = dialogOf(guest, 'report.pdf').getByRole('link', { name: strings.viewer.openPdf })
     const address = await link.evaluate(({ href }) => href)
     const received = guest.context.waitForEvent('response', (response) => response.url() === address)

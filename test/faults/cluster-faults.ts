@@ -1,5 +1,4 @@
-import { gateway, hasCeph, killGateway, startGateway } from '../harness/ceph.ts'
-import { canUsePostgres } from '../harness/postgres.ts'
+import { gateway, killGateway, startGateway } from '../harness/ceph.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../harness/replicated-postgres.ts'
 import { until } from '../harness/until.ts'
 import { listeningWorkers, workersOf } from '../harness/workers.ts'
@@ -23,8 +22,6 @@ const inStore = { MEDIABUCKET_INLINE_SIZE: '0' }
 
 /** Milliseconds of each response of a slow store. */
 const slow = 5_000
-
-export const canCluster = () => canUsePostgres && hasCeph
 
 interface Scene {
   readonly cluster: Cluster

@@ -1,7 +1,6 @@
 import { canMount } from '../harness/small-disk.ts'
 import { flippedByte, plantedBlobs } from './changed-blobs.ts'
 import {
-  canCluster,
   failover,
   killedGateway,
   killedServers,
@@ -75,11 +74,11 @@ export const otherFaults: readonly FaultRow[] = [
 
 /** Faults of several servers that share PostgreSQL and an S3 store. */
 export const clusterFaults: readonly FaultRow[] = [
-  row('U2, R6', restartedDatabase, 1, 25, canCluster),
-  row('U2, R6', terminatedBackends, 1, 25, canCluster),
-  row('U2, R6', failover, 1, 25, canCluster),
-  row('U2, R6', killedGateway, 1, 25, canCluster),
-  row('U2, R6', slowGateway, 1, 25, canCluster),
-  row('U2, R6, M2', killedServers, 1, 25, canCluster),
-  row('O11', killedWorker, 1, 25, canCluster),
+  row('U2, R6', restartedDatabase, 1, 25),
+  row('U2, R6', terminatedBackends, 1, 25),
+  row('U2, R6', failover, 1, 25),
+  row('U2, R6', killedGateway, 1, 25),
+  row('U2, R6', slowGateway, 1, 25),
+  row('U2, R6, M2', killedServers, 1, 25),
+  row('O11', killedWorker, 1, 25),
 ]

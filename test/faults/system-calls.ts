@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../harness/directory.ts'
 import type { TestServer } from '../harness/server.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 
 /** A system call of any thread. */
@@ -43,6 +44,7 @@ export async function traceServer(
   const injecting = injection ? ['-e', `inject=${injection.inject}`] : []
   if (injection?.path !== undefined) injecting.push('-P', injection.path)
   const args = ['-f', '-y', '-s', `${shownBytes}`, '-e', `trace=${traced}`, ...injecting, '-o', output]
+  needTools('strace')
   const strace = spawn('strace', [...args, '-p', `${server.process.pid}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -100,8 +102,10 @@ function parseTrace(text: string): SystemCall[] {
   return calls
 }
 
-/** Whether this process may trace another. */
+/** Whether this process may trace another, as far as it is known without strace. */
 export const canTrace = (): Promise<boolean> =>
   new Promise((resolve) =>
-    execFile('strace', ['-o', '/dev/null', 'true'], (error) => resolve(error === null)),
+    execFile('strace', ['-o', '/dev/null', 'true'], (error) =>
+      resolve(error === null || error.code === 'ENOENT'),
+    ),
   )

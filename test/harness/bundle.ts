@@ -11,8 +11,8 @@ const preloads = ['failpoints', 'failing-statements', 'broken-orders'].map((name
 
 /** The sources of a bundle. */
 const patterns = [
-  `${server}/{bin,src}/**/*.{js,ts}`,
-  'packages/client/src/**/*.ts',
+  `${server}/{bin,src}/**/!(*.test).{js,ts}`,
+  'packages/client/src/**/!(*.test).ts',
   'test/faults/{failpoints,failing-statements,broken-orders,orders,steps,intercept-writes}.ts',
   'package-lock.json',
 ]
@@ -42,9 +42,10 @@ const started = /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/g
 
 /**
  * Vitest's global set-up: bundles the service with its dependencies, which halves the start of the many processes of
- * the tests. Without a bundle they run from the sources.
+ * the tests. With `MEDIABUCKET_TEST_SOURCES=1` they run from the sources, to which the lines of stack traces then point.
  */
 export default async function bundleService(): Promise<void> {
+  if (process.env['MEDIABUCKET_TEST_SOURCES'] === '1') return
   try {
     const sources = await readSources()
     const hash = createHash('sha256')

@@ -16,13 +16,10 @@ import {
 import { freePort } from './free-port.ts'
 import { oncePerRun } from './once-per-run.ts'
 import { isRunning, signal } from './processes.ts'
-import { hasTool } from './tools.ts'
+import { needTools } from './tools.ts'
 import { until } from './until.ts'
 
 const run = promisify(execFile)
-
-/** The programs of a Ceph cluster with one gateway. */
-export const hasCeph = ['ceph-mon', 'ceph-osd', 'radosgw', 'radosgw-admin', 'monmaptool'].every(hasTool)
 
 /** A gateway that stores objects in memory, and the keys of its user. */
 export interface Gateway {
@@ -132,6 +129,7 @@ const attempts = 3
 
 /** Starts a cluster with a gateway. Ports can be taken in the meantime, so it tries again. */
 export async function startCeph(directory: string): Promise<Gateway> {
+  needTools('ceph-mon', 'ceph-osd', 'radosgw', 'radosgw-admin')
   for (let attempt = 1; ; attempt += 1) {
     const own = join(directory, `${attempt}`)
     await mkdir(own)

@@ -1,4 +1,5 @@
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
+import { needTools } from './tools.ts'
 import { atWorkerEnd } from './worker-end.ts'
 
 /** Chromium as Debian packages it without a user interface, which needs half the CPU time. No connections to other machines. */
@@ -17,13 +18,18 @@ export const launchOptions: LaunchOptions = {
 }
 
 /** A separate browser, which the caller closes. */
-export const launchBrowser = (): Promise<Browser> => chromium.launch(launchOptions)
+export const launchBrowser = (): Promise<Browser> => launchWith(launchOptions)
+
+async function launchWith(options: LaunchOptions): Promise<Browser> {
+  needTools('chromium-headless-shell')
+  return await chromium.launch(options)
+}
 
 let launching: Promise<Browser> | undefined
 
 async function launch(): Promise<Browser> {
   // Playwright ends it when this process exits.
-  const browser = await chromium.launch({ ...launchOptions, handleSIGTERM: false })
+  const browser = await launchWith({ ...launchOptions, handleSIGTERM: false })
   atWorkerEnd(() => undefined)
   return browser
 }

@@ -4,17 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pdfOf } from './pdf.ts'
-import { hasTool } from './tools.ts'
+import { needTools } from './tools.ts'
 
 const run = promisify(execFile)
-const isRequired = process.env['CI'] !== undefined
 
-/** Tests that need a program are skipped without it, and fail where CI is set. */
-export const canFilm = hasTool('ffmpeg') || isRequired
-export const canReadPdf = hasTool('pdftoppm') || isRequired
-export const canReadHeic = hasTool('heif-enc') || isRequired
-
-async function withFile(name: string, work: (path: string) => Promise<unknown>): Promise<Buffer> {
+async function withFile(
+  name: string,
+  tool: string,
+  work: (path: string) => Promise<unknown>,
+): Promise<Buffer> {
+  needTools(tool)
   await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-film-'))
   const path = join(directory.path, name)
   await work(path)
@@ -28,7 +27,7 @@ export const film = (
   options: readonly string[] = [],
   filter = 'null',
 ): Promise<Buffer> =>
-  withFile(`film.${extension}`, (path) =>
+  withFile(`film.${extension}`, 'ffmpeg', (path) =>
     run('ffmpeg', [
       ...['-v', 'error', '-f', 'lavfi', '-i', `color=black:s=${size}:r=10:d=0.4`],
       ...['-f', 'lavfi', '-i', `color=red:s=${size}:r=10:d=4.6`],
@@ -57,7 +56,7 @@ export async function longFilm(frames: number): Promise<Buffer<ArrayBuffer>> {
 
 /** A HEIC file of pictures of these PNG bytes. */
 export const heicOf = (...pngs: readonly Buffer[]): Promise<Buffer> =>
-  withFile('picture.heic', async (path) => {
+  withFile('picture.heic', 'heif-enc', async (path) => {
     const paths = pngs.map((_, index) => `${path}-${index}.png`)
     for (const [index, png] of pngs.entries()) await writeFile(paths[index] ?? '', png)
     await run('heif-enc', ['-q', '90', ...paths, '-o', path])

@@ -24,7 +24,7 @@ export async function oncePerRun(directory: string, start: () => Promise<string>
     await rename(`${ready}.new`, ready)
     return result
   } catch (error) {
-    await writeFile(failed, String(error))
+    await writeFile(failed, error instanceof Error ? error.message : String(error))
     throw error
   }
 }

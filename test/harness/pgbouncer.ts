@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { databasePassword } from './postgres.ts'
-import { hasTool } from './tools.ts'
+import { needTools } from './tools.ts'
 import { until } from './until.ts'
-
-export const canPool = hasTool('pgbouncer') || process.env['CI'] !== undefined
 
 /** Starts pgbouncer in transaction mode before a database: transactions of all clients share two connections. */
 export async function startPgbouncer(databaseUrl: string): Promise<{ url: string } & AsyncDisposable> {
+  needTools('pgbouncer')
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-pgbouncer-'))
   const [target, port] = [new URL(databaseUrl), await freePort()]
   await writeFile(join(directory, 'users'), '"postgres" ""\n')

@@ -3,6 +3,7 @@ import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { needTools } from './tools.ts'
 
 const run = promisify(execFile)
 
@@ -24,6 +25,7 @@ export async function phonePicture(
   size: { readonly width: number; readonly height: number },
   { turns = 0, orientation = 1, declared }: PhoneOptions = {},
 ): Promise<Buffer<ArrayBuffer>> {
+  needTools('ffmpeg', 'heif-enc')
   const [columns, rows] = [Math.ceil(size.width / tile), Math.ceil(size.height / tile)]
   const video = await tilesOf(png, columns, rows)
   const tiles = framesOf(video)

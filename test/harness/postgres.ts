@@ -9,16 +9,13 @@ import { Client } from 'pg'
 import { freePort } from './free-port.ts'
 import { oncePerRun } from './once-per-run.ts'
 import { childrenOf, isRunning, signal } from './processes.ts'
+import { needTools } from './tools.ts'
 import { until } from './until.ts'
 
 const run = promisify(execFile)
 
 /** The directory of the newest server of Debian's packages, or null. */
 const programs = globSync('/usr/lib/postgresql/*/bin/initdb').map(dirname).toSorted().at(-1) ?? null
-
-/** Tests of PostgreSQL run where it is installed, and everywhere in CI. */
-export const canUsePostgres = programs !== null || process.env['CI'] !== undefined
-if (!canUsePostgres) console.error('The tests of PostgreSQL are skipped: install the package postgresql.')
 
 /** A password that must not appear in logs. The server does not check it. */
 export const databasePassword = 'unsafe-Geheim%40'
@@ -46,6 +43,7 @@ export async function startPostgres(
   settings: Readonly<Record<string, string | number>> = {},
   primary?: number,
 ): Promise<PostgresServer> {
+  needTools('postgres')
   const port = Number(settings['port'] ?? (await freePort()))
   await chmod(directory, 0o755)
   const data = join(directory, 'data')

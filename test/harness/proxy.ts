@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { read } from '../architecture/sources.ts'
 import { freePort } from './free-port.ts'
+import { needTools } from './tools.ts'
 import { until } from './until.ts'
 
 /** A reverse proxy that runs a configuration of docs/operations/, its addresses and paths replaced. */
@@ -140,6 +141,7 @@ ${http}
 export type ProxyKind = keyof typeof kinds
 
 export async function openProxy(kind: ProxyKind): Promise<Proxy> {
+  needTools(kind === 'caddy' ? 'caddy' : 'nginx', 'openssl')
   const { path, configure, command } = kinds[kind]
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-proxy-'))
   for (const name of temporary) await mkdir(join(directory, 'temporary', name), { recursive: true })

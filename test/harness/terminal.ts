@@ -1,15 +1,14 @@
 import { execFile, spawn } from 'node:child_process'
-import { hasTool } from './tools.ts'
+import { needTools } from './tools.ts'
 
 /** script(1) of util-linux creates a terminal. */
 const tool = 'script'
 
-/** Whether a command can be run on a terminal. */
-export const hasTerminal = hasTool(tool)
-
 /** Starts a command on a terminal. What is written to its standard input is typed. */
-export const startOnTerminal = (command: readonly string[], env: NodeJS.ProcessEnv) =>
-  spawn(tool, ['-qec', quoted(command), '/dev/null'], { env: { ...env, TERM: 'xterm' } })
+export function startOnTerminal(command: readonly string[], env: NodeJS.ProcessEnv) {
+  needTools(tool)
+  return spawn(tool, ['-qec', quoted(command), '/dev/null'], { env: { ...env, TERM: 'xterm' } })
+}
 
 const quoted = (command: readonly string[]): string => command.map((word) => `'${word}'`).join(' ')
 
@@ -19,6 +18,7 @@ export function onTerminal(
   env: NodeJS.ProcessEnv,
   input = '',
 ): Promise<{ code: number; shown: string }> {
+  needTools(tool)
   const line = `stty cols 80 rows 24; ${quoted(command)}`
   return new Promise((resolve) => {
     const child = execFile(

@@ -35,8 +35,7 @@ const packages: Readonly<Record<string, string>> = {
 /** Directories of programs besides the PATH. */
 const directories = ['/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
 
-/** Whether a program is on the PATH. A test that lacks one skips, and fails where CI is set. */
-export const hasTool = (name: string): boolean =>
+const hasTool = (name: string): boolean =>
   [...(process.env['PATH'] ?? '').split(delimiter), ...directories].some((directory) => {
     try {
       accessSync(join(directory, name), constants.X_OK)
@@ -46,9 +45,18 @@ export const hasTool = (name: string): boolean =>
     }
   })
 
+/** Throws one sentence if a program is missing. Tests call it where they would start the program. */
+export function needTools(...names: readonly string[]): void {
+  const missing = names.filter((name) => !hasTool(name))
+  if (missing.length === 0) return
+  throw new Error(
+    `This needs ${missing.join(', ')}, which \`npm run test:tools\` installs (as root on Debian).`,
+  )
+}
+
 const startPolicy = '/usr/sbin/policy-rc.d'
 
-/** Vitest's global set-up: as root on Debian, installs the missing programs before any test. */
+/** As root on Debian, installs the missing programs. A run of all tests does so, as Vitest's global set-up. */
 export default function installTools(): void {
   const missing = Object.keys(packages).filter((name) => !hasTool(name))
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
@@ -65,14 +73,10 @@ export default function installTools(): void {
       env,
     })
   } catch (error) {
-    console.error(
-      'The installation failed. Tests that need these programs are skipped, or fail in CI.',
-      error,
-    )
+    console.error('The installation failed. Tests that need these programs fail.', error)
   } finally {
     if (!hasPolicy) rmSync(startPolicy, { force: true })
   }
 }
 
-// `.ci/run` installs them while it runs the static checks.
 if (import.meta.main) installTools()

@@ -6,11 +6,12 @@ import { DatabaseSync } from 'node:sqlite'
 import sharp from 'sharp'
 import { rgbaToThumbHash, thumbHashToAverageRGBA } from 'thumbhash'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { canFilm, canReadHeic, canReadPdf, film, heicOf, pdf } from '../harness/films.ts'
+import { film, heicOf, pdf } from '../harness/films.ts'
 import { phonePicture } from '../harness/phone-pictures.ts'
 import { cornersOf, noise, quarters, storedVariants, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readItems, readMedia } from '../harness/wire.ts'
@@ -59,7 +60,7 @@ async function picture(id: string, variant = 'thumb') {
 const refused = async (id: string) =>
   expectProblem(await fetch(variantUrl(server, id)), 404, 'variant-unavailable')
 
-describe.skipIf(!canFilm)('videos', () => {
+describe('videos', () => {
   test.each([
     ['mp4', 'video/mp4', []],
     ['mov', 'video/quicktime', []],
@@ -165,7 +166,9 @@ test('V15 a start removes the copies of files that killed processes have left', 
   expect(other.log().map(({ msg }) => msg)).toContain('removed temporary copies of files of killed processes')
 })
 
-describe.skipIf(!canReadPdf)('PDF', () => {
+describe('PDF', () => {
+  beforeAll(() => needTools('pdftoppm'))
+
   test('V14 the variant of a PDF is its first page in the requested size, on white', async () => {
     const { id } = await store(pdf(), 'a.pdf', 'application/pdf')
     const { bytes, item, size } = await picture(id)
@@ -200,7 +203,7 @@ describe.skipIf(!canReadPdf)('PDF', () => {
   })
 })
 
-describe.skipIf(!canReadHeic)('HEIC', () => {
+describe('HEIC', () => {
   test('V14 HEIC has variants, and its size is recorded', async () => {
     const { id, content_type } = await store(
       await heicOf(await quarters(600, 400).png().toBuffer()),
@@ -224,7 +227,7 @@ describe.skipIf(!canReadHeic)('HEIC', () => {
     ][turns]
   }
 
-  test.skipIf(!canFilm).each([
+  test.each([
     [3, 6],
     [2, 3],
     [1, 8],
@@ -324,7 +327,7 @@ describe.skipIf(!canReadHeic)('HEIC', () => {
   })
 
   /** Long form: MEDIABUCKET_TEST_RENDERS=200. */
-  test.skipIf(!canFilm)('V14 photos of phones of 12 megapixels are rendered, two at a time', async () => {
+  test('V14 photos of phones of 12 megapixels are rendered, two at a time', async () => {
     await using phone = await startServer({ MEDIABUCKET_RENDER_AHEAD: 'off' })
     const size = { width: 4032, height: 3024 }
     const rounds = process.env['MEDIABUCKET_TEST_RENDERS']

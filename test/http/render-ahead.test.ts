@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
-import { canFilm, canReadPdf, film, pdf } from '../harness/films.ts'
+import { film, pdf } from '../harness/films.ts'
 import { filePart, formBytes, sendForm } from '../harness/form.ts'
 import { noise, quarters, renderCount, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { childrenOf, commandOf } from '../harness/processes.ts'
 import { scrape } from '../harness/scrape.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { needTools } from '../harness/tools.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -48,11 +49,11 @@ async function uploadEachKind(server: TestServer): Promise<string[]> {
   )
   const listed = (await readManyMedia(form)).map(({ id }) => id)
   const single = [await raw(small), await raw(large), await resumable(small), await resumable(large)]
-  const video = canFilm && (await film('mp4'))
-  const page = canReadPdf && pdf()
+  needTools('pdftoppm')
+  const video = new Uint8Array(await film('mp4'))
   const others = [
-    ...(video ? [await upload(server, new Uint8Array(video), { name: 'a.mp4', type: 'video/mp4' })] : []),
-    ...(page ? [await upload(server, new Uint8Array(page), { name: 'a.pdf', type: 'application/pdf' })] : []),
+    await upload(server, video, { name: 'a.mp4', type: 'video/mp4' }),
+    await upload(server, pdf(), { name: 'a.pdf', type: 'application/pdf' }),
   ]
   return [...listed, ...single, ...others.map(({ id }) => id)]
 }

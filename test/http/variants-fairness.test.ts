@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
-import { canFilm, canReadHeic, canReadPdf, film, heicOf, longFilm, pdf } from '../harness/films.ts'
+import { film, heicOf, longFilm, pdf } from '../harness/films.ts'
 import { endlessPdf } from '../harness/pdf.ts'
 import { phonePicture } from '../harness/phone-pictures.ts'
 import { crowdedTiff, quarters, variantUrl } from '../harness/pictures.ts'
 import { startServer } from '../harness/server.ts'
+import { needTools } from '../harness/tools.ts'
 import { upload } from '../harness/upload.ts'
 
 test('V12 a bucket with many expensive pictures delays no thumbnail, listing or upload of another bucket', async () => {
@@ -43,52 +44,50 @@ test('V12 a bucket with many expensive pictures delays no thumbnail, listing or 
   expect(await Promise.all(thumbnails)).toEqual(expensive.map(() => 200))
 })
 
-test.skipIf(!canFilm || !canReadPdf || !canReadHeic)(
-  'V12, V8 hostile TIFF, HEIC, videos and PDF of a bucket delay no thumbnail of that kind and no dimensions of another bucket',
-  async () => {
-    await using server = await startServer()
-    const modest = await bucketWith(server)
-    const small = await quarters(40, 60).png().toBuffer()
-    const square = (side: number) => ({ width: side, height: side })
-    const large = await quarters(512, 512).png().toBuffer()
-    /** The last one never ends. */
-    const kinds = [
-      ['tif', 'image/tiff', crowdedTiff(250_000), await quarters(40, 60).tiff().toBuffer()],
-      [
-        'heic',
-        'image/heic',
-        await phonePicture(large, square(512), { declared: square(4_096) }),
-        await heicOf(small),
-      ],
-      ['flv', 'video/x-flv', await longFilm(60), await film('flv', '64x48', ['-frames:v', '1'])],
-      ['pdf', 'application/pdf', endlessPdf(), pdf()],
-    ] as const
-    for (const [extension, type, hostile, harmless] of kinds) {
-      const file = { name: `a.${extension}`, type }
-      const storing = Array.from({ length: 4 }, () => upload(server, hostile, file))
-      let isStoring = true
-      const stored = Promise.all(storing).finally(() => {
-        isStoring = false
-      })
-      const options = { type: 'image/png', authorization: modest.authorization }
-      // While they are being measured, or wait for it.
-      while (isStoring) {
-        const measured = await upload(server, new Uint8Array(small), { ...options, name: 'a.png' })
-        expect(measured, type).toMatchObject({ width: 40, height: 60 })
-      }
-      const { id } = await upload(server, new Uint8Array(harmless), { ...options, ...file })
-
-      let ended = 0
-      const thumbnails = (await stored).map(async (item) => {
-        await fetch(variantUrl(server, item.id)).then((response) => response.arrayBuffer())
-        ended += 1
-      })
-      // The server is stopped while those of the PDF are being rendered.
-      for (const thumbnail of thumbnails) thumbnail.catch(() => undefined)
-      expect((await fetch(variantUrl(server, id))).status, type).toBe(200)
-      // In the order of arrival it would be the last one.
-      if (type !== 'image/tiff') expect(ended, type).toBeLessThan(thumbnails.length)
-      if (type !== 'application/pdf') await Promise.all(thumbnails)
+test('V12, V8 hostile TIFF, HEIC, videos and PDF of a bucket delay no thumbnail of that kind and no dimensions of another bucket', async () => {
+  needTools('pdftoppm')
+  await using server = await startServer()
+  const modest = await bucketWith(server)
+  const small = await quarters(40, 60).png().toBuffer()
+  const square = (side: number) => ({ width: side, height: side })
+  const large = await quarters(512, 512).png().toBuffer()
+  /** The last one never ends. */
+  const kinds = [
+    ['tif', 'image/tiff', crowdedTiff(250_000), await quarters(40, 60).tiff().toBuffer()],
+    [
+      'heic',
+      'image/heic',
+      await phonePicture(large, square(512), { declared: square(4_096) }),
+      await heicOf(small),
+    ],
+    ['flv', 'video/x-flv', await longFilm(60), await film('flv', '64x48', ['-frames:v', '1'])],
+    ['pdf', 'application/pdf', endlessPdf(), pdf()],
+  ] as const
+  for (const [extension, type, hostile, harmless] of kinds) {
+    const file = { name: `a.${extension}`, type }
+    const storing = Array.from({ length: 4 }, () => upload(server, hostile, file))
+    let isStoring = true
+    const stored = Promise.all(storing).finally(() => {
+      isStoring = false
+    })
+    const options = { type: 'image/png', authorization: modest.authorization }
+    // While they are being measured, or wait for it.
+    while (isStoring) {
+      const measured = await upload(server, new Uint8Array(small), { ...options, name: 'a.png' })
+      expect(measured, type).toMatchObject({ width: 40, height: 60 })
     }
-  },
-)
+    const { id } = await upload(server, new Uint8Array(harmless), { ...options, ...file })
+
+    let ended = 0
+    const thumbnails = (await stored).map(async (item) => {
+      await fetch(variantUrl(server, item.id)).then((response) => response.arrayBuffer())
+      ended += 1
+    })
+    // The server is stopped while those of the PDF are being rendered.
+    for (const thumbnail of thumbnails) thumbnail.catch(() => undefined)
+    expect((await fetch(variantUrl(server, id))).status, type).toBe(200)
+    // In the order of arrival it would be the last one.
+    if (type !== 'image/tiff') expect(ended, type).toBeLessThan(thumbnails.length)
+    if (type !== 'application/pdf') await Promise.all(thumbnails)
+  }
+})

@@ -16,10 +16,9 @@ import { read } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { openProxy } from '../harness/proxy.ts'
 import { startServer } from '../harness/server.ts'
-import { hasTool } from '../harness/tools.ts'
+import { needTools } from '../harness/tools.ts'
 
 const run = promisify(execFile)
-const needs = (tool: string) => test.skipIf(!hasTool(tool) && !process.env['CI'])
 
 const Environment = Type.Record(Type.String(), Type.String())
 
@@ -59,14 +58,16 @@ const secrets = {
   MEDIABUCKET_BASE_URL: 'http://localhost:8080',
 }
 
-needs('docker-compose')('compose.yaml is valid, and sets settings of the service', async () => {
+test('compose.yaml is valid, and sets settings of the service', async () => {
+  needTools('docker-compose')
   const { stdout } = await run('docker-compose', ['-f', resolve('docs/deploy/compose.yaml'), 'config'], {
     env: { ...process.env, ...secrets },
   })
   expectSettings(Value.Parse(Environment, parse(stdout).services.mediabucket.environment))
 })
 
-needs('docker-compose')('compose.yaml names each secret that is not set', async () => {
+test('compose.yaml names each secret that is not set', async () => {
+  needTools('docker-compose')
   for (const name of Object.keys(secrets)) {
     const env = { ...process.env, ...secrets, [name]: '' }
     const failed = run('docker-compose', ['-f', resolve('docs/deploy/compose.yaml'), 'config'], { env })
@@ -74,7 +75,8 @@ needs('docker-compose')('compose.yaml names each secret that is not set', async 
   }
 })
 
-needs('nginx')('nginx.conf is valid', async () => {
+test('nginx.conf is valid', async () => {
+  needTools('nginx')
   await using directory = await temporaryDirectory()
   const path = join(directory.path, 'nginx.conf')
   // nginx looks up the names of servers.
@@ -85,20 +87,17 @@ needs('nginx')('nginx.conf is valid', async () => {
   expect(stderr).not.toContain('[warn]')
 })
 
-needs('nginx')(
-  'nginx.conf: a 503 of a server reaches the client, and the server keeps its requests',
-  async () => {
-    await using proxy = await openProxy('nginx before several servers')
-    // More free space than there is: the server is not ready for uploads.
-    await using server = await startServer({
-      MEDIABUCKET_BASE_URL: proxy.url,
-      MEDIABUCKET_MIN_FREE: '1000TB',
-    })
-    await proxy.start([server.url, server.url])
-    const headers = { authorization: `Bearer ${server.token}` }
-    for (let time = 0; time < 3; time += 1) {
-      expect((await fetch(`${proxy.url}/readyz?writes`)).status).toBe(503)
-      expect((await fetch(`${proxy.url}/api/media`, { headers })).status).toBe(200)
-    }
-  },
-)
+test('nginx.conf: a 503 of a server reaches the client, and the server keeps its requests', async () => {
+  await using proxy = await openProxy('nginx before several servers')
+  // More free space than there is: the server is not ready for uploads.
+  await using server = await startServer({
+    MEDIABUCKET_BASE_URL: proxy.url,
+    MEDIABUCKET_MIN_FREE: '1000TB',
+  })
+  await proxy.start([server.url, server.url])
+  const headers = { authorization: `Bearer ${server.token}` }
+  for (let time = 0; time < 3; time += 1) {
+    expect((await fetch(`${proxy.url}/readyz?writes`)).status).toBe(503)
+    expect((await fetch(`${proxy.url}/api/media`, { headers })).status).toBe(200)
+  }
+})

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { withoutPassword } from '../../packages/server/src/core/database-urls.ts'
-import { hasCeph, s3Settings } from '../harness/ceph.ts'
+import { s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { canUsePostgres, createDatabase, databasePassword, rowsOf } from '../harness/postgres.ts'
+import { createDatabase, databasePassword, rowsOf } from '../harness/postgres.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
@@ -54,7 +54,7 @@ async function killMigration(
   await ended
 }
 
-describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
+describe('with a PostgreSQL server', () => {
   test('F11 rows and bytes move to PostgreSQL and a directory, and back, with the same URLs, tokens and order', async () => {
     await using directory = await temporaryDirectory()
     const { url, release } = await createDatabase()
@@ -210,70 +210,61 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
   })
 })
 
-test.skipIf(!hasCeph && !process.env['CI'])(
-  'F11 the bytes move to an S3 store, the rows stay, and both move back',
-  async () => {
-    await using directory = await temporaryDirectory()
-    const [first, second] = [join(directory.path, 'first'), join(directory.path, 'second')]
-    const { MEDIABUCKET_BLOBS_URL: store = '', ...credentials } = await s3Settings()
-    const server = await startServer(base, first)
+test('F11 the bytes move to an S3 store, the rows stay, and both move back', async () => {
+  await using directory = await temporaryDirectory()
+  const [first, second] = [join(directory.path, 'first'), join(directory.path, 'second')]
+  const { MEDIABUCKET_BLOBS_URL: store = '', ...credentials } = await s3Settings()
+  const server = await startServer(base, first)
+  const authorization = `Bearer ${server.token}`
+  const listed = await fill(server)
+  await server.stop()
+
+  const there = await migrate({ ...credentials, MEDIABUCKET_DATA: first }, store)
+  expect(there.stdout).toMatch(/^Copied the bytes of 5 items to s3:/)
+  const onS3 = { ...credentials, MEDIABUCKET_BLOBS_URL: store }
+  {
+    await using later = await startServer({ ...base, ...onS3 }, first)
+    const again = await listAll(later, authorization)
+    expect(again).toEqual(listed)
+    expect(await brokenItems(later, again, authorization)).toEqual([])
+    listed.push((await upload(later, 'on S3', { authorization })).url)
+    expect(await later.stop()).toBe(0)
+  }
+  for (const command of [['fsck'], ['migrate', '--to', store]])
+    await expect(runCommand(command, { ...credentials, MEDIABUCKET_DATA: first })).rejects.toMatchObject({
+      stderr: expect.stringMatching(
+        /were moved .* use them with MEDIABUCKET_BLOBS_URL='s3:.* migrate --reopen/,
+      ),
+    })
+
+  const back = await migrate({ ...onS3, MEDIABUCKET_DATA: first }, second)
+  expect(back.stdout).toMatch(/^Copied the rows of 6 items/)
+  await using last = await startServer(base, second)
+  const again = await listAll(last, authorization)
+  expect(again).toEqual(listed)
+  expect(await brokenItems(last, again, authorization)).toEqual([])
+})
+
+test('F11 where the bytes stay in an S3 store, the earlier catalog cannot use them once the service has started on the new one', async () => {
+  await using directory = await temporaryDirectory()
+  const { url, release } = await createDatabase()
+  try {
+    const onS3 = { ...(await s3Settings()), MEDIABUCKET_DATA: directory.path }
+    const server = await startServer({ ...base, ...onS3 }, directory.path)
     const authorization = `Bearer ${server.token}`
     const listed = await fill(server)
     await server.stop()
-
-    const there = await migrate({ ...credentials, MEDIABUCKET_DATA: first }, store)
-    expect(there.stdout).toMatch(/^Copied the bytes of 5 items to s3:/)
-    const onS3 = { ...credentials, MEDIABUCKET_BLOBS_URL: store }
-    {
-      await using later = await startServer({ ...base, ...onS3 }, first)
-      const again = await listAll(later, authorization)
-      expect(again).toEqual(listed)
-      expect(await brokenItems(later, again, authorization)).toEqual([])
-      listed.push((await upload(later, 'on S3', { authorization })).url)
-      expect(await later.stop()).toBe(0)
-    }
-    for (const command of [['fsck'], ['migrate', '--to', store]])
-      await expect(runCommand(command, { ...credentials, MEDIABUCKET_DATA: first })).rejects.toMatchObject({
-        stderr: expect.stringMatching(
-          /were moved .* use them with MEDIABUCKET_BLOBS_URL='s3:.* migrate --reopen/,
-        ),
-      })
-
-    const back = await migrate({ ...onS3, MEDIABUCKET_DATA: first }, second)
-    expect(back.stdout).toMatch(/^Copied the rows of 6 items/)
-    await using last = await startServer(base, second)
-    const again = await listAll(last, authorization)
-    expect(again).toEqual(listed)
-    expect(await brokenItems(last, again, authorization)).toEqual([])
-  },
-)
-
-test.skipIf(!(hasCeph && canUsePostgres) && !process.env['CI'])(
-  'F11 where the bytes stay in an S3 store, the earlier catalog cannot use them once the service has started on the new one',
-  async () => {
-    await using directory = await temporaryDirectory()
-    const { url, release } = await createDatabase()
-    try {
-      const onS3 = { ...(await s3Settings()), MEDIABUCKET_DATA: directory.path }
-      const server = await startServer({ ...base, ...onS3 }, directory.path)
-      const authorization = `Bearer ${server.token}`
-      const listed = await fill(server)
-      await server.stop()
-      await migrate(onS3, url)
-      await using later = await startServer(
-        { ...base, ...onS3, MEDIABUCKET_DATABASE_URL: url },
-        directory.path,
-      )
-      expect(await brokenItems(later, listed, authorization)).toEqual([])
-      await runCommand(['migrate', '--reopen'], onS3)
-      await expect(runCommand(['fsck', '--repair'], onS3)).rejects.toMatchObject({
-        stderr: expect.stringContaining('holds the bytes of another catalog'),
-      })
-    } finally {
-      await release()
-    }
-  },
-)
+    await migrate(onS3, url)
+    await using later = await startServer({ ...base, ...onS3, MEDIABUCKET_DATABASE_URL: url }, directory.path)
+    expect(await brokenItems(later, listed, authorization)).toEqual([])
+    await runCommand(['migrate', '--reopen'], onS3)
+    await expect(runCommand(['fsck', '--repair'], onS3)).rejects.toMatchObject({
+      stderr: expect.stringContaining('holds the bytes of another catalog'),
+    })
+  } finally {
+    await release()
+  }
+})
 
 test('F11 a source that a service uses is refused', async () => {
   await using directory = await temporaryDirectory()

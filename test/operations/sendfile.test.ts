@@ -6,11 +6,9 @@ import { expectProblem } from '../harness/problem.ts'
 import { bytesOf, ownHeaders } from '../harness/proxied-bytes.ts'
 import { openProxy, type Proxy as ReverseProxy } from '../harness/proxy.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { hasTool } from '../harness/tools.ts'
 import { blobPath, upload } from '../harness/upload.ts'
 import { readLink } from '../harness/wire.ts'
 
-const proxied = test.skipIf(!hasTool('nginx') && !process.env['CI'])
 const origin = 'https://app.example.org'
 const size = 300_000
 const names = [
@@ -26,7 +24,6 @@ let server: TestServer
 /** Items on the disk, with hostile names, and their bytes. */
 let items: readonly { readonly id: string; readonly path: string; readonly bytes: Buffer }[]
 beforeAll(async () => {
-  if (!hasTool('nginx') && !process.env['CI']) return
   proxy = await openProxy('nginx that sends files')
   server = await startServer({
     MEDIABUCKET_BASE_URL: proxy.url,
@@ -48,7 +45,7 @@ afterAll(async () => {
   await server?.[Symbol.asyncDispose]()
 })
 
-proxied('B1, B2, B5, B6 nginx sends the file with the headers of the service, for any name', async () => {
+test('B1, B2, B5, B6 nginx sends the file with the headers of the service, for any name', async () => {
   for (const { path, bytes } of items) {
     const headers = { origin }
     const direct = await fetch(server.url + path, { headers })
@@ -63,7 +60,7 @@ proxied('B1, B2, B5, B6 nginx sends the file with the headers of the service, fo
   }
 })
 
-proxied.each([
+test.each([
   ['bytes=0-9', 0, 10],
   ['bytes=-5', size - 5, size],
   ['bytes=299999-', size - 1, size],
@@ -77,7 +74,7 @@ proxied.each([
   }
 })
 
-proxied('B3 several ranges get the whole file, a range past the end a problem', async () => {
+test('B3 several ranges get the whole file, a range past the end a problem', async () => {
   for (const { path, bytes } of items.slice(0, 1)) {
     const several = await fetch(proxy.url + path, { headers: { range: 'bytes=0-1,5-6' } })
     expect([several.status, (await bytesOf(several)).equals(bytes)]).toEqual([200, true])
@@ -86,7 +83,7 @@ proxied('B3 several ranges get the whole file, a range past the end a problem', 
   }
 })
 
-proxied('B4 conditions mean the same as without the proxy', async () => {
+test('B4 conditions mean the same as without the proxy', async () => {
   for (const { path } of items.slice(0, 1)) {
     const { headers } = await fetch(proxy.url + path, { method: 'HEAD' })
     const [etag, date] = [headers.get('etag') ?? '', headers.get('last-modified') ?? '']
@@ -113,22 +110,19 @@ proxied('B4 conditions mean the same as without the proxy', async () => {
   }
 })
 
-proxied(
-  'B7, B8 clients reach no file, the location of the files is internal, links are not followed',
-  async () => {
-    const [item] = items
-    if (!item) throw new Error('no item')
-    const inside = `/mediabucket-files/${item.id.slice(0, 2)}/${item.id}`
-    for (const path of [inside, '/mediabucket-files/../catalog.db', '/mediabucket-files/'])
-      expect([path, (await fetch(proxy.url + path)).status]).toEqual([path, 404])
-    const linked = await upload(server, randomBytes(size), { name: 'linked.bin' })
-    await rm(blobPath(server, linked.id))
-    await symlink('/etc/passwd', blobPath(server, linked.id))
-    await expectProblem(await fetch(linked.url), 404, 'media-unknown')
-  },
-)
+test('B7, B8 clients reach no file, the location of the files is internal, links are not followed', async () => {
+  const [item] = items
+  if (!item) throw new Error('no item')
+  const inside = `/mediabucket-files/${item.id.slice(0, 2)}/${item.id}`
+  for (const path of [inside, '/mediabucket-files/../catalog.db', '/mediabucket-files/'])
+    expect([path, (await fetch(proxy.url + path)).status]).toEqual([path, 404])
+  const linked = await upload(server, randomBytes(size), { name: 'linked.bin' })
+  await rm(blobPath(server, linked.id))
+  await symlink('/etc/passwd', blobPath(server, linked.id))
+  await expectProblem(await fetch(linked.url), 404, 'media-unknown')
+})
 
-proxied('B1, M2 the service sends bytes in the catalog, and a deleted item is not found', async () => {
+test('B1, M2 the service sends bytes in the catalog, and a deleted item is not found', async () => {
   const { id, url } = await upload(server, 'in the catalog')
   expect(await (await fetch(url)).text()).toBe('in the catalog')
   expect((await fetch(`${server.url}/media/${id}`)).headers.get('x-accel-redirect')).toBe(null)
@@ -138,31 +132,28 @@ proxied('B1, M2 the service sends bytes in the catalog, and a deleted item is no
   await expectProblem(await fetch(deleted.url), 404, 'media-unknown')
 })
 
-proxied(
-  'H2, H4 nginx sends the files of a private bucket to those who may read them, as private',
-  async () => {
-    const [item] = items
-    await runHere(server.data, 'bucket set', 'default', '--private', 'on')
-    try {
-      const path = item?.path ?? ''
-      await expectProblem(await fetch(proxy.url + path), 404, 'media-unknown')
-      const withToken = await fetch(proxy.url + path, {
-        headers: { authorization: `Bearer ${server.token}` },
-      })
-      const headers = { 'content-type': 'application/json' }
-      const created = await server.request(`/api/media/${item?.id}/links`, {
-        method: 'POST',
-        headers,
-        body: '{}',
-      })
-      const signed = await fetch((await readLink(created)).url)
-      for (const response of [withToken, signed]) {
-        expect(response.headers.get('cache-control')).toMatch(/^private, /)
-        expect((await bytesOf(response)).equals(item?.bytes ?? Buffer.alloc(0))).toBe(true)
-      }
-      expect(withToken.headers.get('vary')).toContain('Authorization')
-    } finally {
-      await runHere(server.data, 'bucket set', 'default', '--private', 'off')
+test('H2, H4 nginx sends the files of a private bucket to those who may read them, as private', async () => {
+  const [item] = items
+  await runHere(server.data, 'bucket set', 'default', '--private', 'on')
+  try {
+    const path = item?.path ?? ''
+    await expectProblem(await fetch(proxy.url + path), 404, 'media-unknown')
+    const withToken = await fetch(proxy.url + path, {
+      headers: { authorization: `Bearer ${server.token}` },
+    })
+    const headers = { 'content-type': 'application/json' }
+    const created = await server.request(`/api/media/${item?.id}/links`, {
+      method: 'POST',
+      headers,
+      body: '{}',
+    })
+    const signed = await fetch((await readLink(created)).url)
+    for (const response of [withToken, signed]) {
+      expect(response.headers.get('cache-control')).toMatch(/^private, /)
+      expect((await bytesOf(response)).equals(item?.bytes ?? Buffer.alloc(0))).toBe(true)
     }
-  },
-)
+    expect(withToken.headers.get('vary')).toContain('Authorization')
+  } finally {
+    await runHere(server.data, 'bucket set', 'default', '--private', 'off')
+  }
+})

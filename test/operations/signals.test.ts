@@ -5,7 +5,7 @@ import { openConnection } from '../harness/connection.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { basics, bin, startServer, type TestServer } from '../harness/server.ts'
 import { type Started, startBy } from '../harness/started-by.ts'
-import { hasTool } from '../harness/tools.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import { readPage } from '../harness/wire.ts'
 
@@ -154,14 +154,11 @@ test.concurrent.each([
   expect(server.log().at(-1)).toMatchObject({ signal, msg: expect.stringContaining('second') })
 })
 
-test.skipIf(!hasTool('script') && !process.env['CI'])(
-  'O9 a service stops when its terminal is closed',
-  { concurrent: true },
-  async () => {
-    // Standard input and output are the terminal; the log is redirected.
-    const command = `${process.execPath} ${bin} serve 2>&3`
-    await using started = await startBy(['sh', '-c', `exec 3>&2; exec script -qfec '${command}' /dev/null`])
-    started.process.kill('SIGKILL')
-    await until('it has ended', () => !started.isRunning())
-  },
-)
+test('O9 a service stops when its terminal is closed', { concurrent: true }, async () => {
+  needTools('script')
+  // Standard input and output are the terminal; the log is redirected.
+  const command = `${process.execPath} ${bin} serve 2>&3`
+  await using started = await startBy(['sh', '-c', `exec 3>&2; exec script -qfec '${command}' /dev/null`])
+  started.process.kill('SIGKILL')
+  await until('it has ended', () => !started.isRunning())
+})

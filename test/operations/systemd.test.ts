@@ -8,13 +8,12 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters } from '../harness/pictures.ts'
 import { bin } from '../harness/server.ts'
 import { startBy } from '../harness/started-by.ts'
-import { hasTool } from '../harness/tools.ts'
+import { needTools } from '../harness/tools.ts'
 import { readMedia } from '../harness/wire.ts'
 
 const run = promisify(execFile)
 const unit = read('docs/operations/mediabucket.service')
 const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
-const systemdTest = test.skipIf(!hasTool('systemd-analyze') && !process.env['CI'])
 
 /** The unit file with a program that exists on this machine. */
 async function installedUnit() {
@@ -24,7 +23,8 @@ async function installedUnit() {
   return { ...directory, unitPath: path }
 }
 
-systemdTest('the unit for systemd is valid, and what it allows is little', async () => {
+test('the unit for systemd is valid, and what it allows is little', async () => {
+  needTools('systemd-analyze')
   await using installed = await installedUnit()
   const { stdout, stderr } = await run('systemd-analyze', [
     'verify',
@@ -56,35 +56,33 @@ async function callsOf(set: string): Promise<Set<string>> {
   return new Set([...names, ...nested.flatMap((calls) => [...calls])])
 }
 
-test.skipIf(!(hasTool('systemd-analyze') && hasTool('strace')) && !process.env['CI'])(
-  'V1, O5 the service, its threads and picture processes make no system call that the unit forbids',
-  async () => {
-    await using directory = await temporaryDirectory()
-    const trace = join(directory.path, 'trace')
-    await using started = await startBy([
-      'strace',
-      '-f',
-      '-c',
-      '-S',
-      'name',
-      '-o',
-      trace,
-      process.execPath,
-      bin,
-      'serve',
-    ])
-    const headers = { authorization: `Bearer ${started.token}`, 'content-type': 'image/png' }
-    const body = new Uint8Array(await quarters(600, 400).png().toBuffer())
-    const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body })
-    const variant = await fetch(`${(await readMedia(response)).url}?variant=thumb`)
-    expect(variant.headers.get('content-type')).toBe('image/webp')
-    process.kill(started.pid(), 'SIGTERM')
-    expect(await started.exited).toEqual([0, null])
-    const made = (await readFile(trace, 'utf8'))
-      .split('\n')
-      .flatMap((line) => /^\s*[\d.]+ .*?(\w+)$/.exec(line)?.[1] ?? [])
-    const allowed = await callsOf(settingOf('SystemCallFilter'))
-    expect(made.length).toBeGreaterThan(40)
-    expect(made.filter((name) => name !== 'total' && !allowed.has(name))).toEqual([])
-  },
-)
+test('V1, O5 the service, its threads and picture processes make no system call that the unit forbids', async () => {
+  await using directory = await temporaryDirectory()
+  needTools('systemd-analyze', 'strace')
+  const trace = join(directory.path, 'trace')
+  await using started = await startBy([
+    'strace',
+    '-f',
+    '-c',
+    '-S',
+    'name',
+    '-o',
+    trace,
+    process.execPath,
+    bin,
+    'serve',
+  ])
+  const headers = { authorization: `Bearer ${started.token}`, 'content-type': 'image/png' }
+  const body = new Uint8Array(await quarters(600, 400).png().toBuffer())
+  const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body })
+  const variant = await fetch(`${(await readMedia(response)).url}?variant=thumb`)
+  expect(variant.headers.get('content-type')).toBe('image/webp')
+  process.kill(started.pid(), 'SIGTERM')
+  expect(await started.exited).toEqual([0, null])
+  const made = (await readFile(trace, 'utf8'))
+    .split('\n')
+    .flatMap((line) => /^\s*[\d.]+ .*?(\w+)$/.exec(line)?.[1] ?? [])
+  const allowed = await callsOf(settingOf('SystemCallFilter'))
+  expect(made.length).toBeGreaterThan(40)
+  expect(made.filter((name) => name !== 'total' && !allowed.has(name))).toEqual([])
+})

@@ -5,19 +5,19 @@ import { expect, test } from 'vitest'
 import { sendRaw } from '../harness/raw-http.ts'
 import { bin } from '../harness/server.ts'
 import { type Started, startBy } from '../harness/started-by.ts'
-import { hasTool } from '../harness/tools.ts'
+import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import { readMedia } from '../harness/wire.ts'
 
-const terminalTest = test.skipIf(!hasTool('script') && !process.env['CI'])
-
 /** A service with a terminal as its stdin, stdout and stderr. */
-const startOnTerminal = (settings: Readonly<Record<string, string>> = {}) =>
-  startBy(
+const startOnTerminal = (settings: Readonly<Record<string, string>> = {}) => {
+  needTools('script')
+  return startBy(
     ['script', '-qfec', `${process.execPath} ${bin} serve`, '/dev/null'],
     { TERM: 'xterm-256color', ...settings },
     /curl .*\/api\/media\b/,
   )
+}
 
 const send = ({ url }: Started, path: string) =>
   sendRaw(url, Buffer.from(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'latin1'))
@@ -28,47 +28,45 @@ const controls = /[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
 const colours = /\x1b\[[\d;]*m/g
 
-terminalTest(
-  'O10 on a terminal the service shows a banner and a line for each request, in colours, without JSON',
-  { concurrent: true },
-  async () => {
-    await using started = await startOnTerminal()
-    const headers = { authorization: `Bearer ${started.token}` }
-    const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body: 'text' })
-    const { id, url } = await readMedia(response)
-    await fetch(`${started.url}/no/such/path?secret=1`)
-    await fetch(url)
-    // Bytes that begin an escape sequence: 0x9b is \x1b[ in one byte.
-    await send(started, '/\x9b31mred\x9b2J\x85next')
-    await send(started, '/%1b[31m%0d%0aencoded')
-    await until('the last is shown', () => started.output().includes('encoded'))
+test('O10 on a terminal the service shows a banner and a line for each request, in colours, without JSON', {
+  concurrent: true,
+}, async () => {
+  await using started = await startOnTerminal()
+  const headers = { authorization: `Bearer ${started.token}` }
+  const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body: 'text' })
+  const { id, url } = await readMedia(response)
+  await fetch(`${started.url}/no/such/path?secret=1`)
+  await fetch(url)
+  // Bytes that begin an escape sequence: 0x9b is \x1b[ in one byte.
+  await send(started, '/\x9b31mred\x9b2J\x85next')
+  await send(started, '/%1b[31m%0d%0aencoded')
+  await until('the last is shown', () => started.output().includes('encoded'))
 
-    const output = started.output()
-    expect(output).toMatch(colours)
-    const plain = output.replace(colours, '')
-    expect(plain).toMatch(/^\d\d:\d\d:\d\d 201 POST {3}\/api\/media [\d.]+ ms\r$/m)
-    expect(plain).toMatch(/^\d\d:\d\d:\d\d 404 GET {4}\/no\/such\/path [\d.]+ ms\r$/m)
-    expect(plain).toContain('refused an invalid request')
-    expect(plain).toContain(' /%1b[31m%0d%0aencoded ')
-    expect(plain).not.toMatch(controls)
-    expect(plain).not.toMatch(/"level"|secret/)
-    expect(plain).toContain(`The catalog is ${started.data}/catalog.db.`)
-    expect(plain).toContain(`Files are stored in ${started.data}`)
-    expect(plain.split(started.token).length).toBe(4)
-    expect(plain).toContain(`/media/${id}`)
-    started.process.stdin?.write('\x03')
-    await until('Ctrl-C stops it', () => started.output().includes('stopped'))
-  },
-)
+  const output = started.output()
+  expect(output).toMatch(colours)
+  const plain = output.replace(colours, '')
+  expect(plain).toMatch(/^\d\d:\d\d:\d\d 201 POST {3}\/api\/media [\d.]+ ms\r$/m)
+  expect(plain).toMatch(/^\d\d:\d\d:\d\d 404 GET {4}\/no\/such\/path [\d.]+ ms\r$/m)
+  expect(plain).toContain('refused an invalid request')
+  expect(plain).toContain(' /%1b[31m%0d%0aencoded ')
+  expect(plain).not.toMatch(controls)
+  expect(plain).not.toMatch(/"level"|secret/)
+  expect(plain).toContain(`The catalog is ${started.data}/catalog.db.`)
+  expect(plain).toContain(`Files are stored in ${started.data}`)
+  expect(plain.split(started.token).length).toBe(4)
+  expect(plain).toContain(`/media/${id}`)
+  started.process.stdin?.write('\x03')
+  await until('Ctrl-C stops it', () => started.output().includes('stopped'))
+})
 
-terminalTest('O10 NO_COLOR takes the colours away', { concurrent: true }, async () => {
+test('O10 NO_COLOR takes the colours away', { concurrent: true }, async () => {
   await using started = await startOnTerminal({ NO_COLOR: '1' })
   await send(started, '/some/path')
   await until('it is shown', () => started.output().includes('/some/path'))
   expect(stripVTControlCharacters(started.output())).toBe(started.output())
 })
 
-terminalTest('O10 MEDIABUCKET_LOG_FORMAT=json is JSON on a terminal too', { concurrent: true }, async () => {
+test('O10 MEDIABUCKET_LOG_FORMAT=json is JSON on a terminal too', { concurrent: true }, async () => {
   await using started = await startOnTerminal({ MEDIABUCKET_LOG_FORMAT: 'json' })
   await send(started, '/some/path')
   const line = await until('it is logged', () => /^\{.*"\/some\/path".*\}\r$/m.exec(started.output())?.[0])

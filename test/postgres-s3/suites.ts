@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe } from 'vitest'
-import { hasCeph } from '../harness/ceph.ts'
 import { usePostgres, useS3 } from '../harness/database.ts'
-import { canUsePostgres } from '../harness/postgres.ts'
 
 /**
  * Runs suites of test/http, which by default use SQLite and the disk, on servers with PostgreSQL and an S3 store.
  * `npm run test:postgres-s3` runs all suites on them.
  */
 export function describeOnPostgresAndS3(...suites: readonly string[]): void {
-  describe.skipIf(!hasCeph || !canUsePostgres).each(suites)('%s on PostgreSQL and S3', async (suite) => {
+  describe.each(suites)('%s on PostgreSQL and S3', async (suite) => {
     let restore: (() => void)[] = []
     beforeAll(() => {
       restore = [usePostgres(), useS3()]

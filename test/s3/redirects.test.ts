@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasCeph, s3Settings } from '../harness/ceph.ts'
+import { s3Settings } from '../harness/ceph.ts'
 import { runHere } from '../harness/commands.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -29,7 +29,7 @@ const kinds = [
   ['a small picture', png.subarray(0, 10_000), 'b.png', false],
 ] as const
 
-describe.skipIf(!hasCeph)('MEDIABUCKET_SENDFILE=redirect', () => {
+describe('MEDIABUCKET_SENDFILE=redirect', () => {
   let server: TestServer
   beforeAll(async () => {
     server = await startServer({

@@ -5,7 +5,7 @@ import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
 import { newMediaId } from '../../packages/server/src/core/media-id.ts'
 import { builtInSizes, createVariantList } from '../../packages/server/src/core/variant.ts'
-import { hasCeph, objectsOf, s3Settings } from '../harness/ceph.ts'
+import { objectsOf, s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { runCommand, startServer } from '../harness/server.ts'
@@ -34,7 +34,7 @@ async function check(settings: Settings, ...options: string[]) {
   return [code, Object.fromEntries(findings.map(({ code, count, repaired }) => [code, [count, repaired]]))]
 }
 
-describe.skipIf(!hasCeph && !process.env['CI'])('upkeep of an S3 store', () => {
+describe('upkeep of an S3 store', () => {
   test('F1, F3 fsck finds missing, wrong and unknown objects; --repair moves those without a row to lost+found/', async () => {
     const stored = await s3Settings()
     await using server = await startServer(stored)

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { hasCeph } from '../../../../test/harness/ceph.ts'
 import { PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
 import { createHeldIntents } from '../../src/blobs/s3/held-intents.ts'
 import { createPartMemory, type Part } from '../../src/blobs/s3/part-memory.ts'
@@ -15,7 +14,7 @@ import { describePartialUploads, plainChunk } from './partial-upload-contract.ts
 import { type TemporaryS3Store, temporaryS3Store } from './temporary-s3-store.ts'
 import { describeVariants } from './variant-contract.ts'
 
-describe.runIf(hasCeph)('S3', () => {
+describe('S3', () => {
   describeBlobStore('S3', temporaryS3Store)
   describeVariants('S3', temporaryS3Store)
   describePartialUploads('S3', temporaryS3Store)
@@ -235,8 +234,3 @@ describe.runIf(hasCeph)('S3', () => {
     expect(await other.isReachable()).toBe(false)
   })
 })
-
-test.runIf(process.env['CI'] === 'true')('the programs of Ceph are installed', () =>
-  expect(hasCeph).toBe(true),
-)
-if (!hasCeph) console.error('The tests of S3 are skipped: ceph-mon, ceph-osd and radosgw are not installed.')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { gateway, hasCeph } from '../../../../test/harness/ceph.ts'
+import { gateway } from '../../../../test/harness/ceph.ts'
 import { BlobTruncatedError, type OpenBlob } from '../../src/blobs/blobs.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { createIntentSweep } from '../../src/media/deletion/sweep-intents.ts'
@@ -53,7 +53,7 @@ async function bodyOf({ content }: OpenBlob, start: number, end: number): Promis
 
 const unavailable = { code: 'storage-unavailable' }
 
-describe.runIf(hasCeph)('faults of an S3 store', () => {
+describe('faults of an S3 store', () => {
   test.each<[string, Treatment]>([
     ['responds with 500', { status: 500 }],
     ['responds with 503', { status: 503 }],

@@ -3,13 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type CommitFault, startCommitProxy } from '../../../../test/harness/commit-proxy.ts'
-import {
-  canUsePostgres,
-  onServer,
-  rowsOf,
-  startPostgres,
-  stopPostgres,
-} from '../../../../test/harness/postgres.ts'
+import { onServer, rowsOf, startPostgres, stopPostgres } from '../../../../test/harness/postgres.ts'
 import { until } from '../../../../test/harness/until.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
@@ -65,7 +59,7 @@ function addContinuously(
   return { additions, furtherItems, ended: Promise.all(works) }
 }
 
-describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
+describe('PostgreSQL: commits', () => {
   test('L4, L10 writers of several processes: a number is never seen before the one below it, and totals are exact', async () => {
     const url = await freshDatabase()
     const catalogs = await openSeveral(url, 4)

@@ -2,8 +2,8 @@ import { createServer } from 'node:net'
 import { DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startCommitProxy } from '../../../../test/harness/commit-proxy.ts'
-import { canPool, startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
-import { canUsePostgres, databasePassword, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
+import { startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
+import { databasePassword, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
 import { CatalogVersionError, DatabaseError } from '../../src/catalog/catalog-errors.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
@@ -27,7 +27,7 @@ import {
 
 const open = (url: string) => openPostgresCatalog({ url, role: 'command' })
 
-describe.skipIf(!canUsePostgres)('PostgreSQL: migrations', () => {
+describe('PostgreSQL: migrations', () => {
   test('many processes that open an empty database at once create one catalog', async () => {
     const catalogs = await openSeveral(await freshDatabase(), 8)
     expect(new Set(catalogs.map(({ epoch }) => epoch)).size).toBe(1)
@@ -53,7 +53,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: migrations', () => {
   })
 })
 
-describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', () => {
+describe('PostgreSQL: a database that cannot be used', () => {
   async function reasonOf(change: (url: URL) => unknown): Promise<string> {
     const url = new URL(await freshDatabase())
     change(url)
@@ -103,7 +103,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', (
   })
 })
 
-describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
+describe('PostgreSQL: connections', () => {
   async function connect(): Promise<Connections> {
     const address = parseDatabaseUrl(await freshDatabase())
     const connections = await openConnections(address, { readers: 1, writers: 1 })
@@ -213,7 +213,7 @@ describe('PostgreSQL: errors', () => {
   })
 })
 
-describe.skipIf(!canUsePostgres || !canPool)('PostgreSQL behind pgbouncer in transaction mode', () => {
+describe('PostgreSQL behind pgbouncer in transaction mode', () => {
   test('catalogs of several processes read and write correctly, though their transactions change connections', async () => {
     const database = await freshDatabase()
     await using pooler = await startPgbouncer(database)

@@ -1,6 +1,6 @@
 import { Client, DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { canUsePostgres, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
+import { onServer, rowsOf } from '../../../../test/harness/postgres.ts'
 import { until } from '../../../../test/harness/until.ts'
 import type { Change } from '../../src/catalog/changes.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
@@ -56,7 +56,7 @@ async function isWaiting(url: string): Promise<boolean> {
   return (await rowsOf(url, waiting)).length > 0
 }
 
-describe.skipIf(!canUsePostgres)('PostgreSQL: locks', () => {
+describe('PostgreSQL: locks', () => {
   test('a bucket that stays locked fails its own changes, not those of other buckets in the same batch', async () => {
     const url = await freshDatabase()
     const catalog = await openCatalog(url)

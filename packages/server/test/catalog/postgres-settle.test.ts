@@ -1,11 +1,11 @@
 import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { canUsePostgres, createDatabase } from '../../../../test/harness/postgres.ts'
+import { createDatabase } from '../../../../test/harness/postgres.ts'
 import { until } from '../../../../test/harness/until.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { newBucket } from './samples.ts'
 
-test.skipIf(!canUsePostgres)('a start waits for a transaction that an ended process has left', async () => {
+test('a start waits for a transaction that an ended process has left', async () => {
   const { url, release } = await createDatabase()
   onTestFinished(release)
   const catalog = await openPostgresCatalog({ url, role: 'command' })

@@ -2,9 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { canPool, startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
+import { startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
 import {
-  canUsePostgres,
   onServer,
   type PostgresServer,
   rowsOf,
@@ -21,7 +20,7 @@ import { allPages, hashOf, newBucket, newItem, withBytes } from './samples.ts'
 
 const databaseBusy: Partial<Fault> = { name: 'Fault', code: 'catalog-busy' }
 
-describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
+describe('PostgreSQL with a standby', () => {
   const directories: string[] = []
   let primary: PostgresServer
   let standby: PostgresServer
@@ -82,7 +81,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
     expect(await allPages(catalog, bucketId)).toEqual([first.id, last.id])
   })
 
-  test.skipIf(!canPool)('behind pgbouncer a replica finds no grant', async () => {
+  test('behind pgbouncer a replica finds no grant', async () => {
     const url = await newDatabase('pooled')
     await using proxy = await startSwitchingProxy(primary.port)
     await using pooler = await startPgbouncer(url(proxy.port))

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { canUsePostgres, onServer } from '../../../../test/harness/postgres.ts'
+import { onServer } from '../../../../test/harness/postgres.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
@@ -16,7 +16,7 @@ const tampering = {
   expiry: 'UPDATE buckets SET next_expiry = NULL',
 }
 
-describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
+describe('with a PostgreSQL server', () => {
   describeCatalog('PostgreSQL', async () => {
     const url = await freshDatabase()
     return { open: () => openPostgresCatalog({ url, role: 'server' }) }

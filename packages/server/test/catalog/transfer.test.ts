@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, onTestFinished } from 'vitest'
-import { canUsePostgres, createDatabase } from '../../../../test/harness/postgres.ts'
+import { createDatabase } from '../../../../test/harness/postgres.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
@@ -46,7 +46,7 @@ async function markDamaged(opened: ReturnType<typeof openPostgresAudit>, { id }:
 
 describeTransfer('SQLite to SQLite', async () => ({ from: newDirectory(), to: newDirectory() }))
 
-describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
+describe('with a PostgreSQL server', () => {
   describeTransfer('SQLite to PostgreSQL', async () => ({ from: newDirectory(), to: await newDatabase() }))
   describeTransfer('PostgreSQL to SQLite', async () => ({ from: await newDatabase(), to: newDirectory() }))
 })

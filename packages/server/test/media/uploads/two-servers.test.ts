@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { hasCeph } from '../../../../../test/harness/ceph.ts'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import { service } from '../../../src/core/actor.ts'
 import { createFileReceivers } from '../../../src/media/receive-files.ts'
@@ -71,7 +70,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
 
 const conflict = { code: 'upload-offset-conflict' }
 
-describe.runIf(hasCeph)('R5 of two servers that receive the last chunk of an upload, one finishes it', () => {
+describe('R5 of two servers that receive the last chunk of an upload, one finishes it', () => {
   test('the other gets a conflict, if the upload is finished while it receives', async () => {
     await using servers = await openTwoServers()
     const slow = stoppedChunk(servers.lastBytes)

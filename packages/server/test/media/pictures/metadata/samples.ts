@@ -3,16 +3,15 @@ import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import { hasTool } from '../../../../../../test/harness/tools.ts'
+import { needTools } from '../../../../../../test/harness/tools.ts'
 import { createByteSource } from '../../../../src/media/pictures/metadata/byte-source.ts'
 import { lengthOf, type Piece } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
 
 const run = promisify(execFile)
-const isRequired = process.env['CI'] !== undefined
 
-/** Tests that need these programs are skipped without them, and fail where CI is set. */
-export const hasPrograms = ['exiftool', 'ffmpeg', 'heif-enc'].every(hasTool) || isRequired
+/** The programs of most tests of metadata. */
+export const needPrograms = (): void => needTools('exiftool', 'ffmpeg', 'heif-enc')
 
 /** Part of every text of the samples that must be removed. */
 export const secret = 'Secret'

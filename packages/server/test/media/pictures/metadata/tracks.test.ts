@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { box, bytesOf, withBox } from './boxes.ts'
-import { changedBy, hasPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
+import { changedBy, needPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
 
 const toFormats = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd']
 const film = (name: string, ...options: readonly string[]) =>
@@ -11,7 +11,9 @@ const film = (name: string, ...options: readonly string[]) =>
 const sound = ['-f', 'lavfi', '-i', 'sine=d=1', '-shortest']
 const h264 = ['-c:v', 'libx264', '-preset', 'ultrafast']
 
-describe.skipIf(!hasPrograms)('X2 metadata in tracks', () => {
+describe('X2 metadata in tracks', () => {
+  beforeAll(needPrograms)
+
   test.each([
     ['a.mp4', 'video/mp4', 'aac', 'mp4a'],
     ['a.mov', 'video/quicktime', 'aac', 'mp4a'],
@@ -92,7 +94,9 @@ describe.skipIf(!hasPrograms)('X2 metadata in tracks', () => {
   })
 })
 
-describe.skipIf(!hasPrograms)('X2 in a fragmented video', () => {
+describe('X2 in a fragmented video', () => {
+  beforeAll(needPrograms)
+
   const fragmented = (...flags: readonly string[]) =>
     film('a.mp4', ...sound, ...h264, '-g', '5', '-movflags', ['frag_keyframe', ...flags].join('+'))
 
