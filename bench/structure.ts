@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { filesBelow, importsOf, read, root } from '../test/architecture/sources.ts'
+import { importsOf, read, root, sourcesBelow } from '../test/architecture/sources.ts'
 import { freePort } from '../test/harness/free-port.ts'
 import { startServer } from '../test/harness/server.ts'
 import { makeToken } from '../test/harness/token.ts'
@@ -154,7 +154,7 @@ interface Shape {
 
 /** The sizes and imports of the server's sources. */
 function shape(): Shape {
-  const files = filesBelow(sources)
+  const files = sourcesBelow(sources)
   const lines = files.map((file) => read(file).split('\n').length - 1).sort((a, b) => a - b)
   const imports = new Map(files.map((file) => [file, importsOf(file).own]))
   const importers = Map.groupBy(

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { filesBelow, importsOf, read } from './sources.ts'
+import { importsOf, read, sourcesBelow } from './sources.ts'
 
 const src = 'packages/gallery/src/'
-const files = filesBelow(src)
+const files = sourcesBelow(src)
 
 /** Files that the page loads on demand, and the modules that only they may import. */
 const onDemand: Readonly<Record<string, RegExp>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filesBelow, importsOf, loadedAtStart, read } from './sources.ts'
+import { filesBelow, importsOf, loadedAtStart, read, sourcesBelow } from './sources.ts'
 
 const src = 'packages/server/src/'
 
@@ -50,8 +50,20 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
   },
 }
 
-const files = filesBelow(src)
+const files = sourcesBelow(src)
 const folderOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
+
+test('tests beside their sources import sources only, and need no set-up', () => {
+  const folders = [src, 'packages/client/src/']
+  const tests = folders.flatMap(filesBelow).filter((path) => path.endsWith('.test.ts'))
+  expect(tests.length).toBeGreaterThan(40)
+  const other = tests.flatMap((path) =>
+    importsOf(path)
+      .own.filter((target) => !folders.some((folder) => target.startsWith(folder)))
+      .map((target) => `${path} → ${target}`),
+  )
+  expect(other).toEqual([])
+})
 
 test('every file is in a known folder', () => {
   expect(files.map(folderOf).filter((folder) => !(folder in folderImports))).toEqual([])

@@ -13,6 +13,10 @@ export function filesBelow(directory: string): string[] {
     .sort()
 }
 
+/** Those that are no tests. */
+export const sourcesBelow = (directory: string): string[] =>
+  filesBelow(directory).filter((path) => !path.endsWith('.test.ts'))
+
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 /** The imports and re-exports of a file, including types; files of the project as paths from its root. */

@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { mediaUrl } from './media-url.ts'
+import { type PageSettings, pageObject, pageSize } from './page.ts'
+
+const form: PageSettings = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
+const at = (page: number): string => `https://media.example/api/media?page=${page}`
+
+const itemsOf = (page: number, total: number): { id: string; extension: string | null }[] =>
+  Array.from({ length: Math.max(0, Math.min(10, total - (page - 1) * 10)) }, (_, index) => ({
+    id: `m${index}`,
+    extension: index % 2 === 0 ? 'jpg' : null,
+  }))
+
+const pageOf = (page: number, total: number, shape: PageSettings = form): ReturnType<typeof pageObject> =>
+  pageObject(shape, page, total, itemsOf(page, total))
+
+/** Any total up to 60 pages, and any page within it or past its end. */
+const listing = fc.tuple(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 0, max: 600 }))
+const every = (check: (page: number, total: number, last: number) => void): void =>
+  fc.assert(
+    fc.property(listing, ([page, total]) => {
+      check(page, total, total === 0 ? 1 : Math.ceil(total / 10))
+    }),
+    { numRuns: 500 },
+  )
+
+test('L2 a page is byte for byte equal to the documented one', () => {
+  const items = [
+    { id: '0f3k', extension: 'jpg' },
+    { id: '7xw2', extension: null },
+  ]
+  expect(JSON.stringify(pageObject(form, 2, 12, items), null, 2)).toBe(`{
+  "current_page": 2,
+  "data": [
+    "https://media.example/media/0f3k.jpg",
+    "https://media.example/media/7xw2"
+  ],
+  "first_page_url": "https://media.example/api/media?page=1",
+  "from": 11,
+  "last_page": 2,
+  "last_page_url": "https://media.example/api/media?page=2",
+  "links": [
+    {
+      "url": "https://media.example/api/media?page=1",
+      "label": "&laquo; Previous",
+      "active": false
+    },
+    {
+      "url": "https://media.example/api/media?page=1",
+      "label": "1",
+      "active": false
+    },
+    {
+      "url": "https://media.example/api/media?page=2",
+      "label": "2",
+      "active": true
+    },
+    {
+      "url": null,
+      "label": "Next &raquo;",
+      "active": false
+    }
+  ],
+  "next_page_url": null,
+  "path": "https://media.example/api/media",
+  "per_page": 10,
+  "prev_page_url": "https://media.example/api/media?page=1",
+  "to": 12,
+  "total": 12
+}`)
+})
+
+test('L3 per_page is always 10', () => {
+  expect(pageSize).toBe(10)
+  every((page, total) => expect(pageOf(page, total).per_page).toBe(10))
+})
+
+test('L4 last_page is the number of pages that total needs, and 1 for an empty bucket', () => {
+  every((page, total, last) => expect(pageOf(page, total)).toMatchObject({ total, last_page: last }))
+  expect(pageOf(1, 0).last_page).toBe(1)
+  expect(pageOf(1, 10).last_page).toBe(1)
+  expect(pageOf(1, 11).last_page).toBe(2)
+})
+
+test('L5 from and to are the 1-based positions in the whole listing, null on an empty page', () => {
+  every((page, total) => {
+    const { from, to, data } = pageOf(page, total)
+    if (data.length === 0) return expect([from, to]).toEqual([null, null])
+    expect([from, to]).toEqual([page * 10 - 9, Math.min(page * 10, total)])
+  })
+})
+
+test('L6 the URLs of first, last, next and previous page, and the path', () => {
+  every((page, total, last) =>
+    expect(pageOf(page, total)).toMatchObject({
+      first_page_url: at(1),
+      last_page_url: at(last),
+      next_page_url: page < last ? at(page + 1) : null,
+      prev_page_url: page === 1 ? null : at(page - 1),
+      path: 'https://media.example/api/media',
+    }),
+  )
+})
+
+test('L7 links hold the previous entry, one entry per page number, and the next entry', () => {
+  every((page, total, last) => {
+    const { links, prev_page_url, next_page_url } = pageOf(page, total)
+    expect(links).toHaveLength(last + 2)
+    expect(links[0]).toEqual({ url: prev_page_url, label: '&laquo; Previous', active: false })
+    expect(links.at(-1)).toEqual({ url: next_page_url, label: 'Next &raquo;', active: false })
+    for (const [index, link] of links.slice(1, -1).entries()) {
+      expect(link).toMatchObject({ url: at(index + 1), label: `${index + 1}` })
+    }
+  })
+})
+
+test('L7 links have one entry per page at any size', () => {
+  const { links } = pageObject(form, 50_000, 1_000_000, [])
+  expect(links).toHaveLength(100_002)
+  expect(links[50_000]).toEqual({ url: at(50_000), label: '50000', active: true })
+})
+
+test('L8 active is true on the number link of the current page and on no other', () => {
+  every((page, total, last) => {
+    const labels = pageOf(page, total).links.flatMap(({ label, active }) => (active ? [label] : []))
+    expect(labels).toEqual(page <= last ? [`${page}`] : [])
+  })
+})
+
+test('L12 a page past the last one is empty and links to the previous page', () => {
+  const page = Number.MAX_SAFE_INTEGER
+  const past = pageOf(page, 25)
+  expect(past).toMatchObject({
+    current_page: page,
+    data: [],
+    from: null,
+    to: null,
+    last_page: 3,
+    next_page_url: null,
+    prev_page_url: at(page - 1),
+    total: 25,
+  })
+  expect(past.links.filter(({ active }) => active)).toEqual([])
+  expect(past.links.map(({ label }) => label)).toEqual(['&laquo; Previous', '1', '2', '3', 'Next &raquo;'])
+})
+
+test('L14 a media URL has the extension of a known type, unless the setting disables it', () => {
+  expect(mediaUrl(form, 'abc', 'jpg')).toBe('https://media.example/media/abc.jpg')
+  expect(mediaUrl(form, 'abc', null)).toBe('https://media.example/media/abc')
+  expect(mediaUrl({ ...form, extensions: false }, 'abc', 'jpg')).toBe('https://media.example/media/abc')
+  expect(pageOf(1, 2, { ...form, extensions: false }).data).toEqual([
+    'https://media.example/media/m0',
+    'https://media.example/media/m1',
+  ])
+})

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { base32Alphabet, base32Of } from './base32.ts'
+import { createMediaIds, isMediaId, newMediaId, shardOf } from './media-id.ts'
+import { hashToken, isWellFormedToken, newToken } from './token-format.ts'
+
+/** A fixed token, so that issued tokens stay well-formed. */
+const issued = 'mbkt_0123456789abcdefghjkmnpqrstvwxyzmam962'
+
+test('A8 a token is mbkt_, 32 characters and a checksum of 6', () => {
+  for (let count = 0; count < 1000; count++) {
+    const token = newToken()
+    expect(token).toMatch(/^mbkt_[0-9a-hjkmnp-tv-z]{38}$/)
+    expect(isWellFormedToken(token)).toBe(true)
+  }
+})
+
+test('A8 each of the 32 characters carries five random bits', () => {
+  const seen = Array.from({ length: 32 }, () => new Set<string>())
+  for (let count = 0; count < 2000; count++) {
+    for (const [index, character] of [...newToken().slice(5, 37)].entries()) seen[index]?.add(character)
+  }
+  expect(seen.map(({ size }) => size)).toEqual(Array.from({ length: 32 }, () => 32))
+})
+
+test('A8 the checksum of issued tokens does not change', () => {
+  expect(isWellFormedToken(issued)).toBe(true)
+})
+
+test('A8 any one changed character is detected', () => {
+  for (const token of [issued, newToken()]) {
+    for (let index = 0; index < token.length; index++) {
+      for (const character of `${base32Alphabet}ilouA_-. é`) {
+        if (character === token.charAt(index)) continue
+        const changed = token.slice(0, index) + character + token.slice(index + 1)
+        expect(isWellFormedToken(changed), changed).toBe(false)
+      }
+    }
+  }
+})
+
+test('A8 a token cut, lengthened or with two characters swapped is detected', () => {
+  fc.assert(
+    fc.property(fc.constant(null).map(newToken), fc.nat({ max: 42 }), (token, index) => {
+      expect(isWellFormedToken(token.slice(0, index))).toBe(false)
+      expect(isWellFormedToken(token + token.charAt(index))).toBe(false)
+      const [one, other] = [token.charAt(index), token.charAt(index + 1)]
+      const swapped = token.slice(0, index) + other + one + token.slice(index + 2)
+      expect(isWellFormedToken(swapped)).toBe(swapped === token)
+    }),
+  )
+})
+
+test('A8 only tokens are well-formed', () => {
+  const token = newToken()
+  for (const text of ['', 'mbkt_', ` ${token}`, `${token}\n`, token.toUpperCase(), token.slice(5)]) {
+    expect(isWellFormedToken(text), text).toBe(false)
+  }
+})
+
+test('A8 the hash is the SHA-256 of the token', () => {
+  expect(Buffer.from(hashToken(issued))).toEqual(createHash('sha256').update(issued).digest())
+})
+
+test('base32 writes the low bits, most significant first', () => {
+  expect(base32Of(0, 6)).toBe('000000')
+  expect(base32Of(1, 6)).toBe('000001')
+  expect(base32Of(0xffffffff, 6)).toBe('zzzzzz')
+  expect(base32Of((1 << 25) | (2 << 5) | 31, 6)).toBe('10002z')
+})
+
+test('a media id has 28 characters, or 26 in the first version, and no path, URL or other id is one', () => {
+  const ids = new Set(Array.from({ length: 1000 }, newMediaId))
+  expect(ids.size).toBe(1000)
+  for (const id of ids) {
+    expect(id).toMatch(/^[0-9a-hjkmnp-tv-z]{28}$/)
+    expect(isMediaId(id)).toBe(true)
+    expect(isMediaId(id.slice(2))).toBe(true)
+  }
+  const [id = ''] = ids
+  for (const text of [
+    '',
+    id.slice(1),
+    id.slice(3),
+    `${id}0`,
+    id.toUpperCase(),
+    `${id}\n`,
+    `../${id.slice(3)}`,
+  ]) {
+    expect(isMediaId(text), text).toBe(false)
+  }
+})
+
+test('ids of the same 20 ms share the two characters of their shard, and their 26 random characters do not repeat', () => {
+  let time = 1_000
+  const newId = createMediaIds(() => time)
+  const [one, other] = [newId(), newId()]
+  expect(shardOf(other)).toBe(shardOf(one))
+  const secrets = new Set(Array.from({ length: 1000 }, () => newId().slice(2)))
+  expect(secrets.size).toBe(1000)
+  const shardsAfter = (step: number) => {
+    time += step
+    return shardOf(newId())
+  }
+  expect(new Set(Array.from({ length: 19 }, () => shardsAfter(1)))).toEqual(new Set([shardOf(one)]))
+  // Also if the clock is set back; one in a thousand is equal by chance.
+  for (const step of [20, -86_400_000])
+    expect(new Set(Array.from({ length: 20 }, () => shardsAfter(step))).size).toBeGreaterThan(1)
+})
+
+test('every character of an id is equally likely', () => {
+  const newId = createMediaIds(() => 0)
+  const counts = new Map<string, number>()
+  for (let round = 0; round < 2_000; round += 1)
+    for (const letter of newId().slice(2) + newMediaId().slice(0, 2))
+      counts.set(letter, (counts.get(letter) ?? 0) + 1)
+  // 56,000 letters of 32 kinds: 1,750 of each, standard deviation 41. The limit is six standard deviations.
+  expect(counts.size).toBe(32)
+  for (const count of counts.values()) expect(Math.abs(count - 1_750)).toBeLessThan(250)
+})
