@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
-import type { TokenRecord } from '../catalog/token-records.ts'
+import type { TokenRecord } from '../catalog/tokens.ts'
 import { Fault } from '../core/fault.ts'
 import { isTokenId } from './token-id.ts'
 

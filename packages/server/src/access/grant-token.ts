@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
-import type { GrantedToken } from '../catalog/token-records.ts'
+import type { GrantedToken } from '../catalog/tokens.ts'
 import type { Actor } from '../core/actor.ts'
 import { generateToken } from './new-token.ts'
 import { requireGrantable } from './require-scope.ts'

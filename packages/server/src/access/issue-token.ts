@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { TokenId } from '../catalog/records.ts'
-import type { NewToken } from '../catalog/token-records.ts'
+import type { NewToken } from '../catalog/tokens.ts'
 import { generateToken } from './new-token.ts'
 
 type TokenRequest = Pick<NewToken, 'bucket' | 'name' | 'scopes' | 'expiresAt'> & {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { SigningKey } from '../catalog/key-catalog.ts'
+import type { SigningKey } from '../catalog/keys.ts'
 import { randomBase32 } from '../core/base32.ts'
 
 /** A key of 256 random bits. `now` is in milliseconds since 1970. */

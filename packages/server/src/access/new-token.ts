@@ -1,4 +1,4 @@
-import type { NewTokenSecret } from '../catalog/token-records.ts'
+import type { NewTokenSecret } from '../catalog/tokens.ts'
 import { hashToken, newToken } from '../core/token-format.ts'
 import { newTokenId } from './token-id.ts'
 

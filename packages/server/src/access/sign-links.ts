@@ -1,4 +1,4 @@
-import type { KeyCatalog, SigningKey } from '../catalog/key-catalog.ts'
+import type { KeyCatalog, SigningKey } from '../catalog/keys.ts'
 import { linkExpiry, windowExpiry } from '../core/link-lifetimes.ts'
 import type { UrlSettings } from '../core/media-url.ts'
 import { type LinkSigner, signUrl } from '../core/signed-url.ts'

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { TokenId } from '../catalog/records.ts'
-import type { TokenRecord } from '../catalog/token-records.ts'
+import type { TokenRecord } from '../catalog/tokens.ts'
 import { bucketDeleted } from '../core/fault.ts'
 import type { Scope } from '../core/scopes.ts'
 

@@ -1,4 +1,4 @@
-import type { KeyCatalog } from '../catalog/key-catalog.ts'
+import type { KeyCatalog } from '../catalog/keys.ts'
 import { Fault } from '../core/fault.ts'
 import { isSignedWith, type SignedUrl } from '../core/signed-url.ts'
 

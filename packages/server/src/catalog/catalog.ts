@@ -1,245 +1,190 @@
-import type { Actor } from '../core/actor.ts'
-import type { MediaId } from '../core/media-id.ts'
-import type { AuditEvent } from './audit-log/events.ts'
-import type { KeyCatalog } from './key-catalog.ts'
-import type {
-  Bucket,
-  BucketId,
-  BucketSettings,
-  CatalogStatistics,
-  ContentId,
-  DeletedChunk,
-  EditedMedia,
-  Grant,
-  IdempotentRequest,
-  ItemEdit,
-  ItemPlace,
-  ItemRows,
-  ItemSelection,
-  ItemTexts,
-  Media,
-  NamedBucket,
-  NewMedia,
-  NewMediaContent,
-  NewPreview,
-  PageRows,
-  RemovedMedia,
-  Servability,
-  TokenId,
-  TrashedItem,
-  TrashState,
-  UpkeepRun,
-} from './records.ts'
-import type { TokenCatalog } from './token-catalog.ts'
-import type { UploadCatalog } from './upload-catalog.ts'
+import { type Actor, service } from '../core/actor.ts'
+import type { EventCatalog } from './audit-log/audit-log.ts'
+import type { AddedContent } from './audit-log/events.ts'
+import { type BucketCatalog, bucketNamed, listBuckets } from './buckets.ts'
+import { type Change, type ChangeKind, expiryLimit, type Output } from './changes.ts'
+import type { ItemCatalog } from './items.ts'
+import { findRepeated } from './keyed-requests.ts'
+import type { KeyCatalog } from './keys.ts'
+import type { NameIndexer } from './names/indexer.ts'
+import type { NewMediaContent } from './records.ts'
+import type { Query } from './statements.ts'
+import { findToken, listTokens, newUserGrant, type TokenCatalog, tokensAfter } from './tokens.ts'
+import { expiredTrash, expiringBuckets, listTrash, type TrashCatalog, trashState } from './trash.ts'
+import {
+  blobsIdentity,
+  expiredIntents,
+  findUnreferenced,
+  isNew,
+  listIntents,
+  listTombstones,
+  readStatistics,
+  someWithBlobs,
+  type UpkeepCatalog,
+} from './upkeep.ts'
+import {
+  expiredUploads,
+  findParts,
+  findPieces,
+  findUpload,
+  type UploadCatalog,
+  unfinishedUploads,
+  uploadsOf,
+} from './uploads.ts'
 
 /**
  * Stores buckets, media, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
  * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
-export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
+export interface Catalog
+  extends ItemCatalog,
+    TrashCatalog,
+    BucketCatalog,
+    TokenCatalog,
+    KeyCatalog,
+    UploadCatalog,
+    EventCatalog,
+    UpkeepCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
-  /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
-  findGrant(tokenHash: Uint8Array): Promise<Grant | null>
-
-  /** What a user with this id has who has no row yet, in a bucket: as findGrant, without scopes. Null if there is no such bucket. */
-  newUserGrant(bucket: string, id: TokenId): Promise<Grant | null>
-
-  /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
-  page(bucketId: BucketId, page: number): Promise<PageRows>
-
-  /**
-   * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
-   * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
-   */
-  items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
-
-  /**
-   * Indexes the names that are not indexed. Resolves when nothing is left that another process is not doing, also after an error.
-   * Call it at the start; then the catalog indexes names itself, as items are added.
-   */
-  indexNames(): Promise<void>
-
-  /** The current row of the item with this id, in any bucket. Never cached. */
-  media(id: MediaId): Promise<Media | null>
-
-  /**
-   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
-   * was committed before the call.
-   */
-  servability(ids: readonly MediaId[]): Promise<readonly Servability[]>
-
-  /** Bytes that are stored in the catalog; null if their item was deleted. */
-  content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
-
-  /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
-  addMedia(bucketId: BucketId, items: readonly NewMediaContent[], by?: Actor): Promise<void>
-
-  /**
-   * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
-   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs.
-   */
-  addMediaOnce(
-    bucketId: BucketId,
-    items: readonly NewMediaContent[],
-    request: IdempotentRequest,
-    by?: Actor,
-  ): Promise<readonly NewMedia[]>
-
-  /** The items of the first request with the key; null if there is none. Throws as addMediaOnce. */
-  findRepeated(request: IdempotentRequest): Promise<readonly NewMedia[] | null>
-
-  /** Removes the records of requests that expired at `now` or before; returns how many. */
-  forgetRequests(now: number): Promise<number>
-
-  /**
-   * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
-   * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
-   */
-  removeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor, now?: number): Promise<RemovedMedia>
-
-  /**
-   * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
-   * `quota-exceeded`.
-   */
-  restoreMedia(
-    bucketId: BucketId,
-    ids: readonly MediaId[],
-    by?: Actor,
-    now?: number,
-  ): Promise<readonly MediaId[]>
-
-  /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeMedia. */
-  purgeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor): Promise<RemovedMedia>
-
-  /** Removes up to 500 items of the bucket that have expired, as removeMedia does, permanently. */
-  expireItems(bucketId: BucketId, now?: number): Promise<RemovedMedia>
-
-  /** Buckets that may have items that expired at `now` or before. */
-  expiringBuckets(now: number): Promise<readonly BucketId[]>
-
-  trashState(bucketId: BucketId): Promise<TrashState>
-
-  /** Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. */
-  trash(
-    bucketId: BucketId,
-    after: number | null,
-    limit: number,
-    now?: number,
-  ): Promise<readonly TrashedItem[]>
-
-  /** Up to `limit` items of all trashes that expired at `now` or before. */
-  expiredTrash(
-    now: number,
-    limit: number,
-  ): Promise<readonly { readonly bucketId: BucketId; readonly id: MediaId }[]>
-
-  /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
-  editMedia(
-    bucketId: BucketId,
-    id: MediaId,
-    edit: ItemEdit,
-    expected: ItemTexts | null,
-    by?: Actor,
-  ): Promise<EditedMedia>
-
-  /**
-   * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
-   * nothing changes if the item has a ThumbHash.
-   */
-  setPreview(bucketId: BucketId, id: MediaId, preview: NewPreview): Promise<void>
-
-  /**
-   * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,
-   * so after a crash the remaining ones name all committed bytes without an item. Their deadline is `lifetime` milliseconds from now;
-   * a deadline of an existing intent is only extended.
-   */
-  addIntents(ids: readonly MediaId[], lifetime: number): Promise<void>
-
-  intents(): Promise<MediaId[]>
-
-  /** The ids of intents whose deadline has passed. */
-  expiredIntents(): Promise<MediaId[]>
-
-  /**
-   * Of intents whose deadline has passed, returns the ids that no item, tombstone or unfinished upload has, and reserves them
-   * permanently in the same transaction: no item can have them, so their bytes can be removed.
-   */
-  retireIntents(ids: readonly MediaId[]): Promise<MediaId[]>
-
-  /** Removes intents. Call it when the blob store has no bytes under these ids. */
-  clearIntents(ids: readonly MediaId[]): Promise<void>
-
-  /** Returns the ids that no item, tombstone or unfinished upload has. */
-  findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
-
-  /** Ids of removed items whose bytes or variants may still exist in the blob store. */
-  tombstones(): Promise<MediaId[]>
-
-  /** Removes the tombstones of items whose bytes and variants were removed. */
-  clearTombstones(ids: readonly MediaId[]): Promise<void>
-
-  bucket(id: BucketId): Promise<Bucket | null>
-
-  bucketNamed(name: string): Promise<NamedBucket | null>
-
-  /** Settings that are left out have their defaults. False if a bucket has this name. */
-  createBucket(
-    name: string,
-    settings: Partial<BucketSettings>,
-    createdAt: number,
-    by?: Actor,
-  ): Promise<boolean>
-
-  /**
-   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeMedia does. If no items and
-   * uploads are left, removes the bucket with its tokens. Its id is never reused.
-   */
-  deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
-
-  /** By name. */
-  buckets(): Promise<Bucket[]>
-
-  /** Changes the given settings; false if there is no such bucket. */
-  setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Promise<boolean>
-
-  statistics(): Promise<CatalogStatistics>
-
-  /** Records a completed upkeep command; replaces the earlier record of its kind. */
-  recordUpkeep(run: UpkeepRun, by?: Actor): Promise<void>
-
-  /** Adds events to the audit log that describe no change of the catalog; nothing if the log is off. */
-  recordEvents(events: readonly AuditEvent[]): Promise<void>
-
-  /** Removes up to `limit` events of the audit log that were recorded before this time, earliest first; returns how many. */
-  removeEvents(before: number, limit: number): Promise<number>
-
-  /** The identity of the directory of the bytes; null before the first start. */
-  blobsIdentity(): Promise<string | null>
-
-  /** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
-  claimBlobsIdentity(identity: string): Promise<string>
-
-  /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
-  someWithBlobs(): Promise<MediaId[]>
-
-  /** True if the catalog has no bucket. */
-  isNew(): Promise<boolean>
-
-  /**
-   * Waits until no change of an earlier process can be committed any more: a database may still be committing what a process sent
-   * before it was killed. For a start that compares rows with files.
-   */
-  settle(): Promise<void>
-
-  /** Throws if rows cannot be read. */
-  checkReads(): Promise<void>
-
-  /** Throws if rows cannot be written. */
-  checkWrites(): Promise<void>
-
   close(): Promise<void>
+}
+
+/** What each engine has written for itself: the reads that requests wait for, and how statements and changes are run. */
+export interface CatalogEngine
+  extends Pick<
+    Catalog,
+    | 'epoch'
+    | 'findGrant'
+    | 'page'
+    | 'items'
+    | 'media'
+    | 'servability'
+    | 'content'
+    | 'bucket'
+    | 'signingKeys'
+    | 'settle'
+    | 'close'
+  > {
+  query<T>(query: Query<T>): Promise<T>
+  /** Applies a change durably. */
+  apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
+  /** Changes that are queued or in progress. */
+  pendingCount(): number
+  /** Size of the write-ahead log. Bytes. */
+  logBytes(): number
+  readonly names: NameIndexer
+}
+
+/** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
+export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
+  const { query, apply, names, pendingCount, logBytes, ...reads } = engine
+
+  const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
+    actor === null || by === null ? input : { ...input, by }
+  const signedItems = (items: readonly NewMediaContent[], by = actor): readonly AddedContent[] =>
+    actor === null || by === null ? items : items.map((item) => ({ ...item, by }))
+
+  return {
+    ...reads,
+    indexNames: names.indexAll,
+    addMedia(bucketId, items, by) {
+      names.added(bucketId, items.length)
+      return apply({ kind: 'add-media', input: { bucketId, items: signedItems(items, by) } })
+    },
+    addMediaOnce(bucketId, items, request, by) {
+      names.added(bucketId, items.length)
+      return apply({ kind: 'add-media-once', input: { bucketId, items: signedItems(items, by), request } })
+    },
+    findRepeated: (request) => query(findRepeated(request)),
+    forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
+    removeMedia: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'remove-media', input: signed({ bucketId, ids, now }, by) }),
+    setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
+    editMedia: (bucketId, id, edit, expected, by) =>
+      apply({ kind: 'edit-media', input: signed({ bucketId, id, edit, expected }, by) }),
+
+    trashState: (bucketId) => query(trashState(bucketId)),
+    trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
+    restoreMedia: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'restore-media', input: signed({ bucketId, ids, now }, by) }),
+    purgeMedia: (bucketId, ids, by) => apply({ kind: 'purge-media', input: signed({ bucketId, ids }, by) }),
+    expiredTrash: (now, limit) => query(expiredTrash(now, limit)),
+    expiringBuckets: (now) => query(expiringBuckets(now)),
+    expireItems: (bucketId, now = Date.now()) =>
+      apply({ kind: 'expire-items', input: signed({ bucketId, now, limit: expiryLimit }, actor && service) }),
+
+    bucketNamed: (name) => query(bucketNamed(name)),
+    buckets: () => query(listBuckets()),
+    createBucket: (name, settings, createdAt, by) =>
+      apply({ kind: 'create-bucket', input: signed({ name, settings, createdAt }, by) }),
+    setBucket: (bucket, settings, by) =>
+      apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
+    deleteBucketChunk: (id, limit, now, by) =>
+      apply({ kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
+
+    newUserGrant: (bucket, id) => query(newUserGrant(bucket, id)),
+    token: (id) => query(findToken(id)),
+    tokensAfter: (bucketId, after, limit) => query(tokensAfter(bucketId, after, limit)),
+    tokens: (bucket) => query(listTokens(bucket)),
+    addToken: (token, by) => apply({ kind: 'add-token', input: signed(token, by) }),
+    addUser: (user, newBucket, by) => apply({ kind: 'add-user', input: signed({ user, newBucket }, by) }),
+    createBucketWithToken: (token, by) =>
+      apply({ kind: 'create-bucket-with-token', input: signed(token, by) }),
+    grantToken: (bucketId, grantor, token, by) =>
+      apply({ kind: 'grant-token', input: signed({ bucketId, grantor, token }, by) }),
+    rotateToken: (bucketId, grantor, successor, by) =>
+      apply({ kind: 'rotate-token', input: signed({ bucketId, grantor, successor }, by) }),
+    revokeToken: (id, at, by) => apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
+    touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
+    addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: signed({ key, onlyFirst }) }),
+    removeSigningKey: (id) => apply({ kind: 'remove-key', input: signed({ id }) }),
+
+    upload: (id) => query(findUpload(id)),
+    uploadParts: (id) => query(findParts(id)),
+    uploadPieces: (id) => query(findPieces(id)),
+    unfinishedUploads: () => query(unfinishedUploads()),
+    expiredUploads: (now) => query(expiredUploads(now)),
+    uploadsOf: (bucketId) => query(uploadsOf(bucketId)),
+    createUpload: (upload) => apply({ kind: 'create-upload', input: upload }),
+    declareLength: (id, length) => apply({ kind: 'declare-length', input: { id, length } }),
+    moveUpload: (id, from, to, expiresAt) =>
+      apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
+    beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
+    storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
+    finishUpload(id, added, expiresAt, by, received = added.item.size) {
+      names.addedToAny()
+      return apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } })
+    },
+    removeUpload: (id, onlyUnfinished = false) =>
+      apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
+
+    async recordEvents(events) {
+      if (actor !== null) await apply({ kind: 'record-events', input: { events } })
+    },
+    removeEvents: (before, limit) => apply({ kind: 'remove-events', input: { before, limit } }),
+
+    addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
+    intents: () => query(listIntents()),
+    expiredIntents: () => query(expiredIntents()),
+    retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
+    clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),
+    findUnreferenced: (ids) => query(findUnreferenced(ids)),
+    tombstones: () => query(listTombstones()),
+    clearTombstones: (ids) => apply({ kind: 'clear-tombstones', input: { ids } }),
+    blobsIdentity: () => query(blobsIdentity()),
+    claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),
+    someWithBlobs: () => query(someWithBlobs()),
+    statistics: async () => ({
+      ...(await query(readStatistics())),
+      waitingChanges: pendingCount(),
+      logBytes: logBytes(),
+    }),
+    recordUpkeep: (run, by) => apply({ kind: 'record-upkeep', input: signed(run, by) }),
+    isNew: () => query(isNew()),
+    checkReads: async () => void (await query(isNew())),
+    checkWrites: () => apply({ kind: 'check', input: null }),
+  }
 }

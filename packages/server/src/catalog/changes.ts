@@ -1,42 +1,93 @@
-import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
-import type { UploadId } from '../core/upload-id.ts'
-import type { AddedContent, AuditEvent } from './audit-log/events.ts'
-import type { SigningKey } from './key-catalog.ts'
+import { recordEvents, removeEvents } from './audit-log/audit-log.ts'
+import type { AddedContent, Audited } from './audit-log/events.ts'
+import { createBucket, setBucket } from './buckets.ts'
+import { addMediaOnce, forgetRequests } from './keyed-requests.ts'
+import { addKey, removeKey } from './keys.ts'
 import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
   BucketId,
-  BucketSettings,
   DeletedChunk,
   EditedMedia,
-  IdempotentRequest,
   ItemEdit,
   ItemTexts,
-  NewMedia,
   NewPreview,
   RemovedMedia,
-  TokenId,
-  UpkeepRun,
 } from './records.ts'
-import type { GrantedToken, NewToken, TokenSuccessor } from './token-records.ts'
-import type { NewUpload, OffsetMove, StoredParts } from './upload-records.ts'
+import type { Work } from './statements.ts'
+import {
+  addToken,
+  addUser,
+  createBucketWithToken,
+  grantToken,
+  revokeToken,
+  rotateToken,
+  touchToken,
+} from './tokens.ts'
+import {
+  addIntents,
+  claimBlobsIdentity,
+  clearIntents,
+  clearTombstones,
+  recordUpkeep,
+  retireIntents,
+} from './upkeep.ts'
+import {
+  beginParts,
+  createUpload,
+  declareLength,
+  finishUpload,
+  moveUpload,
+  removeUpload,
+  storeParts,
+} from './uploads.ts'
 
-/** Who makes a change; left out if the audit log is off. */
-export interface Audited {
-  readonly by?: Actor
+/** The changes that both engines make by the same statements, by kind. */
+export const sharedChanges = {
+  'create-bucket': createBucket,
+  'set-bucket': setBucket,
+  'add-token': addToken,
+  'add-user': addUser,
+  'create-bucket-with-token': createBucketWithToken,
+  'grant-token': grantToken,
+  'rotate-token': rotateToken,
+  'revoke-token': revokeToken,
+  'touch-token': touchToken,
+  'add-key': addKey,
+  'remove-key': removeKey,
+  'add-media-once': addMediaOnce,
+  'forget-requests': forgetRequests,
+  'create-upload': createUpload,
+  'declare-length': declareLength,
+  'move-upload': moveUpload,
+  'begin-parts': beginParts,
+  'store-parts': storeParts,
+  'finish-upload': finishUpload,
+  'remove-upload': removeUpload,
+  'record-events': recordEvents,
+  'remove-events': removeEvents,
+  'add-intents': addIntents,
+  'retire-intents': retireIntents,
+  'clear-intents': clearIntents,
+  'clear-tombstones': clearTombstones,
+  'claim-blobs-identity': claimBlobsIdentity,
+  'record-upkeep': recordUpkeep,
+}
+
+type SharedFunctions = typeof sharedChanges
+type SharedChanges = {
+  [K in keyof SharedFunctions]: {
+    input: Parameters<SharedFunctions[K]>[0]
+    output: ReturnType<SharedFunctions[K]> extends Work<infer Result> ? Result : never
+  }
 }
 
 /**
  * Every change of the catalog, by kind; the methods of Catalog describe them. Inputs and outputs are plain data,
  * because those of SQLite are sent to and from the writer thread.
  */
-export interface Changes {
+export interface Changes extends SharedChanges {
   'add-media': { input: { bucketId: BucketId; items: readonly AddedContent[] }; output: undefined }
-  'add-media-once': {
-    input: { bucketId: BucketId; items: readonly AddedContent[]; request: IdempotentRequest }
-    output: readonly NewMedia[]
-  }
-  'forget-requests': { input: { now: number }; output: number }
   'remove-media': {
     input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
     output: RemovedMedia
@@ -55,51 +106,10 @@ export interface Changes {
     input: Audited & { bucketId: BucketId; id: MediaId; edit: ItemEdit; expected: ItemTexts | null }
     output: EditedMedia
   }
-  'add-intents': { input: { ids: readonly MediaId[]; lifetime: number }; output: undefined }
-  'retire-intents': { input: { ids: readonly MediaId[] }; output: MediaId[] }
-  'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }
-  'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }
-  'create-upload': { input: NewUpload; output: undefined }
-  'declare-length': { input: { id: UploadId; length: number }; output: boolean }
-  'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
-  'begin-parts': { input: { id: UploadId; multipart: string }; output: string | null }
-  'store-parts': { input: { id: UploadId; stored: StoredParts; move: OffsetMove }; output: boolean }
-  'finish-upload': {
-    input: { id: UploadId; added: AddedContent; expiresAt: number; received: number }
-    output: boolean
-  }
-  'remove-upload': { input: { id: UploadId; onlyUnfinished: boolean }; output: boolean }
-  'create-bucket': {
-    input: Audited & { name: string; settings: Partial<BucketSettings>; createdAt: number }
-    output: boolean
-  }
   'delete-bucket-chunk': {
     input: Audited & { id: BucketId; limit: number; now: number }
     output: DeletedChunk
   }
-  'set-bucket': { input: Audited & { bucket: string; settings: Partial<BucketSettings> }; output: boolean }
-  'add-token': { input: Audited & NewToken; output: boolean }
-  'add-user': {
-    input: Audited & { user: NewToken; newBucket: Partial<BucketSettings> | null }
-    output: boolean
-  }
-  'create-bucket-with-token': { input: Audited & NewToken; output: boolean }
-  'grant-token': {
-    input: Audited & { bucketId: BucketId; grantor: TokenId; token: GrantedToken }
-    output: undefined
-  }
-  'rotate-token': {
-    input: Audited & { bucketId: BucketId; grantor: TokenId; successor: TokenSuccessor }
-    output: boolean
-  }
-  'revoke-token': { input: Audited & { id: TokenId; at: number }; output: boolean }
-  'add-key': { input: Audited & { key: SigningKey; onlyFirst: boolean }; output: undefined }
-  'remove-key': { input: Audited & { id: string }; output: boolean }
-  'touch-token': { input: { id: TokenId; at: number }; output: undefined }
-  'record-upkeep': { input: Audited & UpkeepRun; output: undefined }
-  'record-events': { input: { events: readonly AuditEvent[] }; output: undefined }
-  'remove-events': { input: { before: number; limit: number }; output: number }
-  'claim-blobs-identity': { input: { identity: string }; output: string }
   'claim-names': { input: { bucketId: BucketId; now: number }; output: NameTask | null }
   'store-names': { input: IndexedNames; output: undefined }
   settle: { input: null; output: undefined }
@@ -115,6 +125,10 @@ export interface Change<K extends ChangeKind = ChangeKind> {
 }
 
 export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
+
+/** Whether a change is made by statements that an engine has yet to run. Other changes have been made by its own functions. */
+export const isWork = <Result, Made>(made: Made | Work<Result>): made is Work<Result> =>
+  typeof made === 'object' && made !== null && 'next' in made
 
 /** The maximum number of expired items that one change removes. */
 export const expiryLimit = 500

@@ -1,22 +1,106 @@
 import { Fault } from '../core/fault.ts'
+import type { AddedContent } from './audit-log/events.ts'
 import { readNewItem } from './item-columns.ts'
-import type { NewMedia } from './records.ts'
-import { integerOrNull, type Row } from './rows.ts'
+import type { BucketId, IdempotentRequest, NewMedia } from './records.ts'
+import { bytes, integerOrNull, type Row } from './rows.ts'
+import { all, change, eachEngine, type Query, type Work } from './statements.ts'
 
-/** Throws Fault `idempotency-key-reused` unless both requests with one key have the same content. */
-export function requireSameFingerprint(first: Uint8Array, later: Uint8Array): void {
-  if (!Buffer.from(first).equals(later))
+// The items of the first request with each key. They are stored here because they may be deleted before the retry.
+
+/** The columns of `readKeyedItem`, of an item in JSON. */
+export const keyedItemColumns = (engine: 'sqlite' | 'postgres'): string => {
+  const hash = "value ->> 'sha256'"
+  return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
+    (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
+    (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8`
+}
+export const keyedItemColumnCount = 10
+
+/** The items of a row of `keyed_requests`, and their order. */
+export const keyedItems = {
+  sqlite: { rows: 'json_each(items) AS item', order: 'item.key' },
+  postgres: {
+    rows: 'json_array_elements(items) WITH ORDINALITY AS item (value, number)',
+    order: 'item.number',
+  },
+} as const
+
+const repeated = eachEngine(
+  (engine) => `SELECT ${keyedItemColumns(engine)}, fingerprint FROM keyed_requests, ${keyedItems[engine].rows}
+    WHERE token_id = $1 AND keyed_requests.key = $2 AND expires_at > $3 ORDER BY ${keyedItems[engine].order}`,
+)
+
+/** The items of the first request with the key; null if the key is new or expired. Throws Fault `idempotency-key-reused`. */
+export function* findRepeated({
+  tokenId,
+  key,
+  fingerprint,
+  now,
+}: IdempotentRequest): Query<readonly NewMedia[] | null> {
+  const found = yield* all(
+    (row) => ({ item: readKeyedItem(row), fingerprint: bytes(row, keyedItemColumnCount) }),
+    repeated,
+    ...[tokenId, key, now],
+  )
+  const [first] = found
+  if (first === undefined) return null
+  if (!Buffer.from(first.fingerprint).equals(fingerprint))
     throw new Fault('idempotency-key-reused', 'This Idempotency-Key was used for other files; use a new one.')
+  return found.map(({ item }) => item)
 }
 
-/** Reads an item of a repeated request: the columns of `readNewItem`, and its expiry in this column. */
-export function readKeyedItem(row: Row, expiryColumn: number): NewMedia {
-  const expiresAt = integerOrNull(row, expiryColumn)
+export function readKeyedItem(row: Row): NewMedia {
+  const expiresAt = integerOrNull(row, 9)
   return { ...readNewItem(row), ...(expiresAt === null ? {} : { expiresAt }) }
 }
 
+/** Adds items once for each key, as ItemCatalog.addMediaOnce. */
+export function* addMediaOnce({
+  bucketId,
+  items,
+  request,
+}: {
+  readonly bucketId: BucketId
+  readonly items: readonly AddedContent[]
+  readonly request: IdempotentRequest
+}): Work<readonly NewMedia[]> {
+  const first = yield* findRepeated(request)
+  if (first !== null) return first
+  const added = items.map(({ item }) => item)
+  const size = added.reduce((sum, { size }) => sum + size, 0)
+  yield (engine) => engine.requireRoom(bucketId, { items: items.length, bytes: size })
+  yield (engine) => engine.append(bucketId, items)
+  yield* storeRequest(request, added)
+  return added
+}
+
+const insertion = eachEngine((engine) => {
+  // Only PostgreSQL stores the bucket of a request, which is that of its token.
+  const [columns, values] =
+    engine === 'sqlite'
+      ? ['token_id, key, fingerprint, items, expires_at', 'VALUES ($1, $2, $3, $4, $5)']
+      : [
+          'bucket_id, token_id, key, fingerprint, items, expires_at',
+          'SELECT bucket_id, id, $2, $3::bytea, $4::json, $5::int8 FROM tokens WHERE id = $1',
+        ]
+  return `INSERT INTO keyed_requests (${columns}) ${values} ON CONFLICT (token_id, key) DO UPDATE SET
+    fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`
+})
+
+/** To be called within a transaction that holds the lock of the bucket. */
+export function* storeRequest(
+  { tokenId, key, fingerprint, expiresAt }: Omit<IdempotentRequest, 'now'>,
+  items: readonly NewMedia[],
+): Work<void> {
+  yield* change(insertion, tokenId, key, fingerprint, serializeItems(items), expiresAt)
+}
+
 /** The items of a request as JSON, with hashes in hexadecimal digits. */
-export const serializeItems = (items: readonly NewMedia[]): string =>
+const serializeItems = (items: readonly NewMedia[]): string =>
   JSON.stringify(
     items.map((item) => ({ ...item, sha256: item.sha256 && Buffer.from(item.sha256).toString('hex') })),
   )
+
+/** Removes the records that expired at `now` or before. Returns how many. */
+export const forgetRequests = ({ now }: { readonly now: number }): Work<number> =>
+  change('DELETE FROM keyed_requests WHERE expires_at <= $1', now)

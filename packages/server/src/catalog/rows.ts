@@ -1,3 +1,7 @@
+import type { MediaId } from '../core/media-id.ts'
+import type { UploadId } from '../core/upload-id.ts'
+import type { BucketId, TokenId } from './records.ts'
+
 /** One row as an array, in the order of the selected columns. */
 export type Row = readonly unknown[]
 
@@ -31,3 +35,10 @@ export const textOrNull = (row: Row, column: number): string | null =>
 
 export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
   row[column] === null ? null : bytes(row, column)
+
+// Columns of ids contain only ids of their kind.
+
+export const mediaIdOf = (row: Row, column: number): MediaId => text(row, column) as MediaId
+export const uploadIdOf = (row: Row, column: number): UploadId => text(row, column) as UploadId
+export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column) as TokenId
+export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId

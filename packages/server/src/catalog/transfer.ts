@@ -1,7 +1,7 @@
 import { ExplainedError } from '../core/explained-error.ts'
-import { readBucketSettings, settingColumns, settingValues } from './bucket-settings.ts'
+import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
 import { itemColumnCount, readItem } from './item-columns.ts'
-import type { SigningKey } from './key-catalog.ts'
+import type { SigningKey } from './keys.ts'
 import type {
   BucketId,
   BucketSettings,
@@ -11,8 +11,8 @@ import type {
   NewMediaContent,
 } from './records.ts'
 import { bytes, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
-import { readToken } from './token-columns.ts'
-import type { TokenRecord } from './token-records.ts'
+import type { TokenRecord } from './tokens.ts'
+import { readToken } from './tokens.ts'
 
 /** A bucket without its counters, which the target counts again. */
 export interface TransferredBucket extends BucketSettings {

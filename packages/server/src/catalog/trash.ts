@@ -1,7 +1,50 @@
+import type { Actor } from '../core/actor.ts'
+import { bucketDeleted } from '../core/fault.ts'
 import { requireFewExpired } from '../core/item-expiry.ts'
+import type { MediaId } from '../core/media-id.ts'
 import { expiredOfTrash, itemColumnCount, itemColumns, readItem } from './item-columns.ts'
 import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
-import { integer, type Row } from './rows.ts'
+import { bucketIdOf, integer, mediaIdOf, type Row } from './rows.ts'
+import { all, first, type Query } from './statements.ts'
+
+/** The trash of the catalog, and items that expire. */
+export interface TrashCatalog {
+  /**
+   * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
+   * `quota-exceeded`.
+   */
+  restoreMedia(
+    bucketId: BucketId,
+    ids: readonly MediaId[],
+    by?: Actor,
+    now?: number,
+  ): Promise<readonly MediaId[]>
+
+  /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeMedia. */
+  purgeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor): Promise<RemovedMedia>
+
+  /** Removes up to 500 items of the bucket that have expired, as removeMedia does, permanently. */
+  expireItems(bucketId: BucketId, now?: number): Promise<RemovedMedia>
+
+  /** Buckets that may have items that expired at `now` or before. */
+  expiringBuckets(now: number): Promise<readonly BucketId[]>
+
+  trashState(bucketId: BucketId): Promise<TrashState>
+
+  /** Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. */
+  trash(
+    bucketId: BucketId,
+    after: number | null,
+    limit: number,
+    now?: number,
+  ): Promise<readonly TrashedItem[]>
+
+  /** Up to `limit` items of all trashes that expired at `now` or before. */
+  expiredTrash(
+    now: number,
+    limit: number,
+  ): Promise<readonly { readonly bucketId: BucketId; readonly id: MediaId }[]>
+}
 
 // Deleted items that can be restored are in another bucket, the trash. Its id is the id of their bucket with a minus sign. So statements
 // that list a bucket do not read them, and checks, backups and transfers treat them like other items. The byte count of a bucket includes
@@ -21,25 +64,57 @@ export const joinRemoved = (listed: RemovedMedia, trashed: RemovedMedia): Remove
   tombstones: [...listed.tombstones, ...trashed.tombstones],
 })
 
-/** The columns that `readTrashed` reads, for both engines. */
-export const trashedColumns = `${itemColumns}, seq, deleted_at, expires_at`
+/** As TrashCatalog.trashState. */
+export function* trashState(bucketId: BucketId): Query<TrashState> {
+  // A bucket without a row of its trash has an empty one.
+  const trash = yield* first(
+    (row) => ({
+      days: integer(row, 0),
+      items: integer(row, 1),
+      bytes: integer(row, 2),
+      expired: { items: integer(row, 3), bytes: integer(row, 4) },
+    }),
+    `SELECT buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash('$2')}
+    FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id WHERE buckets.id = $1`,
+    ...[bucketId, Date.now()],
+  )
+  if (trash === null) throw bucketDeleted()
+  const { days, items, bytes, expired } = trash
+  requireFewExpired(expired.items)
+  return { days, items: items - expired.items, bytes: bytes - expired.bytes }
+}
 
-export const readTrashed = (row: Row): TrashedItem => ({
+const readTrashed = (row: Row): TrashedItem => ({
   item: readItem(row),
   seq: integer(row, itemColumnCount),
   deletedAt: integer(row, itemColumnCount + 1),
   expiresAt: integer(row, itemColumnCount + 2),
 })
 
-/** A bucket without a trash row has an empty trash. `now` is a parameter. */
-export const trashStateColumns = (
-  now: string,
-) => `buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash(now)}
-  FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id`
+/** As TrashCatalog.trash. */
+export const listTrash = (
+  bucketId: BucketId,
+  after: number | null,
+  limit: number,
+  now: number,
+): Query<TrashedItem[]> =>
+  all(
+    readTrashed,
+    `SELECT ${itemColumns}, seq, deleted_at, expires_at FROM media
+    WHERE bucket_id = $1 AND seq < $2 AND expires_at > $3 ORDER BY seq DESC LIMIT $4`,
+    ...[trashOf(bucketId), after ?? Number.MAX_SAFE_INTEGER, now, limit],
+  )
 
-/** Throws as requireFewExpired. */
-export function readTrashState(row: Row): TrashState {
-  const expired = integer(row, 3)
-  requireFewExpired(expired)
-  return { days: integer(row, 0), items: integer(row, 1) - expired, bytes: integer(row, 2) - integer(row, 4) }
+const expiredRows = {
+  sqlite: `SELECT -bucket_id, id FROM media INDEXED BY media_expiry
+    WHERE expires_at IS NOT NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2`,
+  postgres: 'SELECT -bucket_id, id FROM media WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2',
 }
+
+/** As TrashCatalog.expiredTrash. */
+export const expiredTrash = (now: number, limit: number) =>
+  all((row) => ({ bucketId: bucketIdOf(row, 0), id: mediaIdOf(row, 1) }), expiredRows, now, limit)
+
+/** As TrashCatalog.expiringBuckets. */
+export const expiringBuckets = (now: number): Query<BucketId[]> =>
+  all((row) => bucketIdOf(row, 0), 'SELECT id FROM buckets WHERE next_expiry <= $1 AND id > 0', now)

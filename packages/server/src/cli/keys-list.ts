@@ -1,4 +1,4 @@
-import type { SigningKey } from '../catalog/key-catalog.ts'
+import type { SigningKey } from '../catalog/keys.ts'
 import { parse } from './arguments.ts'
 import { jsonLine } from './client/terminal-text.ts'
 import type { Command } from './command.ts'

@@ -1,5 +1,5 @@
 import { newSigningKey } from '../access/new-signing-key.ts'
-import type { KeyCatalog } from '../catalog/key-catalog.ts'
+import type { KeyCatalog } from '../catalog/keys.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'

@@ -1,4 +1,4 @@
-import type { TokenRecord } from '../catalog/token-records.ts'
+import type { TokenRecord } from '../catalog/tokens.ts'
 import { parse } from './arguments.ts'
 import { jsonLine } from './client/terminal-text.ts'
 import type { Command } from './command.ts'

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { TokenRecord } from '../catalog/token-records.ts'
+import type { TokenRecord } from '../catalog/tokens.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'

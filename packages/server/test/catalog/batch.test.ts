@@ -13,8 +13,8 @@ function openWithBucket() {
   const directory = tempDirectory()
   const db = openDataDirectory(directory)
   onTestFinished(() => db.close())
-  const functions = prepareChanges(db)
-  const run = (...changes: Change[]) => commitBatch(db, functions, changes)
+  const applyChange = prepareChanges(db)
+  const run = (...changes: Change[]) => commitBatch(db, applyChange, changes)
   expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ output: true }])
   const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM media) FROM buckets'))
   return { db, directory, run, total }

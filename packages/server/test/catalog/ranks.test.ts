@@ -1,17 +1,26 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { createBucket, findBucket } from '../../src/catalog/buckets.ts'
 import { defaultShape, type RankShape, topLevel } from '../../src/catalog/rank-shape.ts'
 import type { BucketId } from '../../src/catalog/records.ts'
 import { bytes, integer } from '../../src/catalog/rows.ts'
-import { prepareBucketRows } from '../../src/catalog/sqlite/buckets.ts'
 import { prepareLocateItem } from '../../src/catalog/sqlite/item-locations.ts'
 import { prepareMediaRows } from '../../src/catalog/sqlite/media-rows.ts'
 import { migrate } from '../../src/catalog/sqlite/migrate.ts'
 import { prepareRanks } from '../../src/catalog/sqlite/ranks.ts'
 import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
 import { all } from '../../src/catalog/sqlite/rows.ts'
+import { createRun } from '../../src/catalog/sqlite/statements.ts'
 import { inBlobStore, newItems } from './samples.ts'
+
+function newBucketId(db: DatabaseSync, name: string): BucketId {
+  const run = createRun(db)
+  run(createBucket({ name, settings: {}, createdAt: 0 }))
+  const id = run(findBucket(name))
+  if (id === null) throw new Error('the bucket was not created')
+  return id
+}
 
 /** A bucket in memory, and an array that must have the same listing. */
 function bucketAndModel(shape: RankShape) {
@@ -20,7 +29,7 @@ function bucketAndModel(shape: RankShape) {
   const ranks = prepareRanks(db, shape)
   const media = prepareMediaRows(db, ranks)
   const reads = prepareReads(db, prepareLocateItem(db, shape))
-  const bucketId = prepareBucketRows(db).ensure('b', 0)
+  const bucketId = newBucketId(db, 'b')
   let model: { id: string; seq: number }[] = []
   let nextSeq = 0
 
@@ -143,10 +152,9 @@ test('L3 pages of two buckets in turn are right, with more nodes than are cached
   migrate(db)
   const media = prepareMediaRows(db, prepareRanks(db, shape))
   const reads = prepareReads(db, prepareLocateItem(db, shape))
-  const buckets = prepareBucketRows(db)
   const [large, small] = [40_000, 40].map((count, index) => {
     const items = newItems(count)
-    const bucketId = buckets.ensure(`b${index}`, 0)
+    const bucketId = newBucketId(db, `b${index}`)
     media.append(bucketId, inBlobStore(items))
     return { bucketId, ids: items.map(({ id }) => id) }
   })

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, NewMedia, NewMediaContent, TokenId } from '../../src/catalog/records.ts'
-import type { NewToken } from '../../src/catalog/token-records.ts'
-import type { NewUpload } from '../../src/catalog/upload-records.ts'
+import type { NewToken } from '../../src/catalog/tokens.ts'
+import type { NewUpload } from '../../src/catalog/uploads.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 

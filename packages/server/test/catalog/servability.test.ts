@@ -16,8 +16,8 @@ test('all states are as of one moment, although another connection commits durin
     writing.close()
     db.close()
   })
-  const functions = prepareChanges(writing)
-  const apply = (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, functions, changes)
+  const applyChange = prepareChanges(writing)
+  const apply = (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyChange, changes)
   const bucketId = 1 as BucketId
   const [known, unknown] = [newItem(), newItem()]
   apply({ kind: 'add-token', input: newToken('a') })

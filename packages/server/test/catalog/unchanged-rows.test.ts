@@ -17,11 +17,11 @@ function opened() {
     writing.close()
     if (db.isOpen) db.close()
   })
-  const functions = prepareChanges(writing)
+  const applyChange = prepareChanges(writing)
   const reads = prepareReads(db, prepareLocateItem(db))
   const findGrant = vi.fn((hash: Uint8Array) => reads.findGrant(hash, 0))
   return {
-    apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, functions, changes),
+    apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyChange, changes),
     db,
     findGrant,
     rows: createUnchangedRows(db, { keyOf: (hash) => Buffer.from(hash).toString('hex'), read: findGrant }),

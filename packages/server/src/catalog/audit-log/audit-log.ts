@@ -1,7 +1,17 @@
 import type { Actor } from '../../core/actor.ts'
 import type { BucketId } from '../records.ts'
 import { integer, integerOrNull, type Row, text, textOrNull } from '../rows.ts'
-import { type AuditAction, type AuditDetail, actorKinds, auditActions } from './events.ts'
+import { change, type Work } from '../statements.ts'
+import { type AuditAction, type AuditDetail, type AuditEvent, actorKinds, auditActions } from './events.ts'
+
+/** The audit log of the catalog, as the service writes it. */
+export interface EventCatalog {
+  /** Adds events to the audit log that describe no change of the catalog; nothing if the log is off. */
+  recordEvents(events: readonly AuditEvent[]): Promise<void>
+
+  /** Removes up to `limit` events of the audit log that were recorded before this time, earliest first; returns how many. */
+  removeEvents(before: number, limit: number): Promise<number>
+}
 
 /** An event as it was recorded. */
 export interface RecordedEvent {
@@ -109,3 +119,27 @@ export const bucketNameRows = `SELECT bucket_id, name FROM audit_events
 
 export const readBucketNames = (rows: readonly Row[]): ReadonlyMap<BucketId, string> =>
   new Map(rows.map((row) => [integer(row, 0) as BucketId, text(row, 1)]))
+
+export function* recordEvents({ events }: { readonly events: readonly AuditEvent[] }): Work<undefined> {
+  yield (engine) => engine.record(events)
+}
+
+/** SQLite numbers events by their times: the first number of a time is its milliseconds times this. */
+export const numbersPerMillisecond = 2_048
+
+const removal = {
+  // The last event stays, so that its number is not used again.
+  sqlite: `DELETE FROM audit_events WHERE id IN (SELECT id FROM audit_events
+    WHERE id < $1 * ${numbersPerMillisecond} AND id < (SELECT max(id) FROM audit_events) ORDER BY id LIMIT $2)`,
+  postgres: `DELETE FROM audit_events WHERE (time, number) IN
+    (SELECT time, number FROM audit_events WHERE time < $1 ORDER BY time, number LIMIT $2)`,
+}
+
+/** As EventCatalog.removeEvents. */
+export const removeEvents = ({
+  before,
+  limit,
+}: {
+  readonly before: number
+  readonly limit: number
+}): Work<number> => change(removal, before, limit)

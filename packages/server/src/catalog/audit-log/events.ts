@@ -1,8 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { settingValues } from '../bucket-settings.ts'
-import type { BucketId, BucketSettings, Item, NewMedia, NewMediaContent, UpkeepRun } from '../records.ts'
-import type { GrantedToken, TokenSuccessor } from '../token-records.ts'
+import type { BucketId, Item, NewMedia, NewMediaContent } from '../records.ts'
 
 /** What happened, and its number in the rows. Numbers are never reused. */
 export const auditActions = {
@@ -54,6 +52,11 @@ export interface AuditEvent {
   readonly time?: number
 }
 
+/** Who makes a change; left out if the audit log is off. */
+export interface Audited {
+  readonly by?: Actor
+}
+
 /** An item that is added, and who adds it. Left out if the audit log is off. */
 export interface AddedContent extends NewMediaContent {
   readonly by?: Actor
@@ -96,91 +99,12 @@ export const editEvent = (bucketId: BucketId, item: Item, edited: Item, by: Acto
   return { action: 'edit', by, bucketId, target: id, name, size, detail }
 }
 
-/** A key that signs URLs. */
-export const keyEvent = (action: 'key-create' | 'key-remove', id: string, by: Actor): AuditEvent => ({
-  action,
-  by,
-  bucketId: null,
-  target: id,
-})
-
-/** The key of `meta` that marks a bucket whose deletion has begun. */
-export const deletionKey = (id: BucketId): string => `deleting ${id}`
-
-export const bucketDeleteEvent = (bucketId: BucketId, name: string, by: Actor): AuditEvent => ({
-  action: 'bucket-delete',
-  by,
-  bucketId,
-  target: null,
-  name,
-})
-
-/** With the settings that were given. */
-export const bucketCreateEvent = (
-  bucketId: BucketId,
-  name: string,
-  settings: Partial<BucketSettings>,
-  by: Actor,
-): AuditEvent => ({ ...bucketSetEvent(bucketId, name, settings, by), action: 'bucket-create' })
-
-/** With the settings that have changed. */
-export const bucketSetEvent = (
-  bucketId: BucketId,
-  name: string,
-  settings: Partial<BucketSettings>,
-  by: Actor,
-): AuditEvent => ({
-  action: 'bucket-set',
-  by,
-  bucketId,
-  target: null,
-  name,
-  detail: Object.fromEntries(settingValues(settings).map(({ column, value }) => [column, value])),
-})
-
-export const tokenEvent = (
-  bucketId: BucketId,
-  { id, name, scopes, expiresAt }: GrantedToken,
-  by: Actor,
-): AuditEvent => ({
-  action: 'token-create',
-  by,
-  bucketId,
-  target: id,
-  name,
-  detail: { scopes, expires_at: timeOf(expiresAt) },
-})
-
-/** The target is the new token. */
-export const rotationEvent = (
-  bucketId: BucketId,
-  { id, expiresAt, replaces, replacedUntil }: TokenSuccessor,
-  by: Actor,
-): AuditEvent => ({
-  action: 'token-rotate',
-  by,
-  bucketId,
-  target: id,
-  detail: { replaces, replaced_until: timeOf(replacedUntil), expires_at: timeOf(expiresAt) },
-})
-
-export const upkeepEvent = ({ kind, faults }: UpkeepRun, by: Actor): AuditEvent => ({
-  action: kind,
-  by,
-  bucketId: null,
-  target: null,
-  detail: { faults },
-})
-
 /** The data of this catalog are a copy, of a backup or of other engines. */
 export const copyEvent = (
   action: 'backup-restore' | 'migrate',
   { items, faults }: { readonly items: number; readonly faults: number },
   by: Actor,
 ): AuditEvent => ({ action, by, bucketId: null, target: null, detail: { items, faults } })
-
-const timeOf = (milliseconds: number | null): string | null =>
-  milliseconds === null ? null : new Date(milliseconds).toISOString()
 
 /** The values of the columns of a row, but its number, in the order of `eventColumns`. `now` is the time of events without one. */
 export const eventValues = (

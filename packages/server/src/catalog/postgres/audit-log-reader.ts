@@ -14,11 +14,10 @@ import {
   recordedColumns,
 } from '../audit-log/audit-log.ts'
 import { auditActions } from '../audit-log/events.ts'
-import { integer, type Row, text } from '../rows.ts'
+import { integer, text } from '../rows.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
-
-type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
+import type { Run } from './statements.ts'
 
 /** Conditions of a selection with their values, whose placeholders are `?`. */
 type Condition = readonly [string, ...unknown[]]

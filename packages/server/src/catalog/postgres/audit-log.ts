@@ -1,4 +1,5 @@
 import type { MediaId } from '../../core/media-id.ts'
+import type { Audited } from '../audit-log/events.ts'
 import {
   type AuditAction,
   type AuditEvent,
@@ -6,7 +7,6 @@ import {
   eventValues,
   itemEvents,
 } from '../audit-log/events.ts'
-import type { Audited } from '../changes.ts'
 import type { BucketId } from '../records.ts'
 import { integer, text, textOrNull } from '../rows.ts'
 import type { Session } from './session.ts'

@@ -1,56 +1,68 @@
-import type { MediaId } from '../../core/media-id.ts'
-import { type AddedContent, upkeepEvent } from '../audit-log/events.ts'
-import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
+import { requireWithinQuota } from '../../core/quota.ts'
+import type { AddedContent } from '../audit-log/events.ts'
+import { beginDeletion, endDeletion } from '../buckets.ts'
+import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../changes.ts'
 import type { BucketId } from '../records.ts'
-import { text } from '../rows.ts'
+import type { EngineChanges, Work } from '../statements.ts'
 import { joinRemoved, trashOf } from '../trash.ts'
-import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
-import { deleteBucketChunk } from './bucket-deletion.ts'
-import { createBucket, findBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
-import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { expiredItems, refreshExpiry } from './item-expiry.ts'
-import { addKey, removeKey } from './key-rows.ts'
-import { appendMedia, removeByIds, type Transaction } from './media-rows.ts'
-import { claimNames, storeNames } from './name-index.ts'
-import { grantToken, insertToken, insertUser, revokeToken, rotateToken } from './token-rows.ts'
+import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
+import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
+import { runWork } from './statements.ts'
 import { purgeMedia, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
-import { beginParts, storeParts } from './upload-parts.ts'
-import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
 
 type ChangeFunctions = {
   readonly [K in ChangeKind]: (
-    transaction: Transaction,
     input: Changes[K]['input'],
-  ) => Promise<Changes[K]['output']>
+    transaction: Transaction,
+  ) => Promise<Output<K>> | Work<Output<K>>
 }
 
 /** Applies a change in a transaction that has locked its bucket. */
-export const applyChange = <K extends ChangeKind>(
+export function applyChange<K extends ChangeKind>(
   transaction: Transaction,
   { kind, input }: Change<K>,
-): Promise<Output<K>> => functions[kind](transaction, input)
+): Promise<Output<K>> {
+  const made = functions[kind](input, transaction)
+  return isWork(made) ? runWork(transaction.session, made, engineOf(transaction)) : made
+}
+
+const engineOf = (transaction: Transaction): EngineChanges => {
+  const { session, buckets } = transaction
+  return {
+    record: (events) => recordEvents(session, events),
+    requireRoom: buckets.requireRoom,
+    requireReserved(bucketId, reserved) {
+      const bucket = buckets.get(bucketId)
+      requireWithinQuota(bucket, bucket, reserved)
+    },
+    async reserve(bucketId, { items, bytes }) {
+      await session.run(
+        `UPDATE buckets SET reserved_items = reserved_items + $1, reserved_bytes = reserved_bytes + $2
+        WHERE id = $3`,
+        ...[items, bytes, bucketId],
+      )
+      buckets.add(bucketId, { reservedItems: items, reservedBytes: bytes })
+    },
+    append: (bucketId, items) => appendMedia(transaction, bucketId, items),
+    async removeNames(bucketId) {
+      await removeNames(session, bucketId)
+      await removeNames(session, trashOf(bucketId))
+    },
+  }
+}
 
 const functions: ChangeFunctions = {
-  async 'add-media'(transaction, { bucketId, items }) {
+  ...sharedChanges,
+
+  async 'add-media'({ bucketId, items }, transaction) {
     await addMedia(transaction, bucketId, items)
     return undefined
   },
 
-  async 'add-media-once'(transaction, { bucketId, items, request }) {
-    const first = await findRepeated(transaction.session.run, request)
-    if (first) return first
-    await addMedia(transaction, bucketId, items)
-    const rows = items.map(({ item }) => item)
-    await storeRepeatable(transaction.session, bucketId, request, rows)
-    return rows
-  },
-
-  'forget-requests': ({ session }, { now }) =>
-    session.change('DELETE FROM keyed_requests WHERE expires_at <= $1', now),
-
-  'remove-media': (transaction, input) =>
+  'remove-media': (input, transaction) =>
     recordItems(
       transaction.session,
       trashDaysOf(transaction, input.bucketId) > 0 ? 'trash' : 'delete',
@@ -59,7 +71,7 @@ const functions: ChangeFunctions = {
       ({ ids }) => ids,
     ),
 
-  'restore-media': (transaction, input) =>
+  'restore-media': (input, transaction) =>
     recordItems(
       transaction.session,
       'restore',
@@ -68,7 +80,7 @@ const functions: ChangeFunctions = {
       (ids) => ids,
     ),
 
-  async 'expire-items'(transaction, { bucketId, now, limit, ...input }) {
+  async 'expire-items'({ bucketId, now, limit, ...input }, transaction) {
     const { session } = transaction
     const listed = await expiredItems(session, bucketId, now, limit)
     const trashed = await expiredItems(session, trashOf(bucketId), now, limit - listed.length)
@@ -87,7 +99,7 @@ const functions: ChangeFunctions = {
     return removed
   },
 
-  'purge-media': (transaction, input) =>
+  'purge-media': (input, transaction) =>
     recordItems(
       transaction.session,
       'purge',
@@ -97,8 +109,8 @@ const functions: ChangeFunctions = {
     ),
 
   async 'set-preview'(
-    { session },
     { bucketId, id, preview: { thumbhash, duration, width, height, isCorrection = false } },
+    { session },
   ) {
     const changes = await session.change(
       `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2), 
@@ -114,104 +126,30 @@ const functions: ChangeFunctions = {
 
   'edit-media': editMedia,
 
-  'add-intents': ({ session }, { ids, lifetime }) =>
-    run(
-      session.run(
-        `INSERT INTO intents (id, expires_at)
-        SELECT id, clock_timestamp() + $2::int8 * interval '1 millisecond' FROM unnest($1::text[]) AS id ORDER BY id
-        ON CONFLICT (id) DO UPDATE SET expires_at = greatest(intents.expires_at, excluded.expires_at)`,
-        ids,
-        lifetime,
-      ),
-    ),
-
-  async 'retire-intents'({ session }, { ids }) {
-    const rows = await session.run('SELECT retire_intents($1)', ids)
-    return rows.map((row) => text(row, 0) as MediaId)
+  async 'delete-bucket-chunk'(input, transaction) {
+    const { session, buckets } = transaction
+    const { id, limit } = input
+    const engine = engineOf(transaction)
+    if (!(await runWork(session, beginDeletion(input), engine)))
+      return { items: 0, tombstones: [], isDeleted: true }
+    const { last, ...listed } = await removeOldest(transaction, id, limit)
+    // Step by step, as the items.
+    await removeNamesBelow(session, id, last + 1)
+    const trashed = await removeOldest(transaction, trashOf(id), limit)
+    const isDeleted = await runWork(session, endDeletion(id), engine)
+    if (isDeleted) buckets.remove(id)
+    return {
+      items: listed.items + trashed.items,
+      tombstones: [...listed.tombstones, ...trashed.tombstones],
+      isDeleted,
+    }
   },
 
-  'clear-intents': ({ session }, { ids }) =>
-    run(session.run('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)),
-
-  'clear-tombstones': ({ session }, { ids }) =>
-    run(session.run('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)),
-
-  'create-upload': (transaction, upload) => run(createUpload(transaction, upload)),
-  'declare-length': (transaction, { id, length }) => declareLength(transaction, id, length),
-  'move-upload': (transaction, { id, ...move }) => moveUpload(transaction, id, move),
-  'begin-parts': (transaction, { id, multipart }) => beginParts(transaction, id, multipart),
-  'store-parts': (transaction, { id, stored, move }) => storeParts(transaction, id, stored, move),
-  'finish-upload': (transaction, { id, added, expiresAt, received }) =>
-    finishUpload(transaction, id, added, { expiresAt, received }),
-  'remove-upload': (transaction, { id, onlyUnfinished }) => removeUpload(transaction, id, onlyUnfinished),
-
-  'create-bucket': ({ session }, { name, ...bucket }) => createBucket(session, { ...bucket, bucket: name }),
-
-  'delete-bucket-chunk': deleteBucketChunk,
-
-  'set-bucket': ({ session }, { bucket, settings, by }) => setBucket(session, bucket, settings, by),
-
-  async 'add-token'({ session }, token) {
-    const isNew = await createBucket(session, token)
-    await insertToken(session, await holdBucket(session, token.bucket), token, token.by)
-    return isNew
-  },
-
-  async 'add-user'({ session }, { user, newBucket, ...audited }) {
-    const { bucket, createdAt } = user
-    if (newBucket !== null)
-      await createBucket(session, { bucket, settings: newBucket, createdAt, ...audited })
-    const bucketId = await findBucket(session, bucket)
-    if (bucketId !== null) await insertUser(session, bucketId, user)
-    return bucketId !== null
-  },
-
-  async 'create-bucket-with-token'({ session }, token) {
-    const isNew = await createBucket(session, token)
-    if (isNew) await insertToken(session, await holdBucket(session, token.bucket), token, token.by)
-    return isNew
-  },
-
-  'grant-token': ({ session }, input) => grantToken(session, input),
-
-  'rotate-token': ({ session }, input) => rotateToken(session, input),
-
-  'add-key': ({ session }, input) => addKey(session, input),
-
-  'remove-key': ({ session }, input) => removeKey(session, input),
-
-  'revoke-token': ({ session }, input) => revokeToken(session, input),
-
-  'touch-token': ({ session }, { id, at }) =>
-    run(session.run('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)),
-
-  async 'record-upkeep'(transaction, { by, ...upkeep }) {
-    await setMeta(transaction, upkeepKey(upkeep.kind), formatUpkeepRun(upkeep))
-    if (by !== undefined) await recordEvents(transaction.session, [upkeepEvent(upkeep, by)])
-    return undefined
-  },
-
-  'record-events': ({ session }, { events }) => run(recordEvents(session, events)),
-
-  'remove-events': ({ session }, { before, limit }) =>
-    session.change(
-      `DELETE FROM audit_events WHERE (time, number) IN
-        (SELECT time, number FROM audit_events WHERE time < $1 ORDER BY time, number LIMIT $2)`,
-      before,
-      limit,
-    ),
-
-  async 'claim-blobs-identity'({ session }, { identity }) {
-    await session.run("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
-    const [row = []] = await session.run("SELECT value FROM meta WHERE key = 'blobs'")
-    return text(row, 0)
-  },
-
-  'claim-names': ({ session }, input) => claimNames(session, input),
-  'store-names': ({ session }, names) => storeNames(session, names),
+  'claim-names': (input, { session }) => claimNames(session, input),
+  'store-names': (names, { session }) => storeNames(session, names),
 
   // A transaction that changes these tables holds locks that exclude this one until it ends.
-  settle: ({ session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),
+  settle: (_, { session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),
 
   check: async () => undefined,
 }
@@ -230,12 +168,3 @@ async function addMedia(
   transaction.buckets.requireRoom(bucketId, { items: items.length, bytes })
   await appendMedia(transaction, bucketId, items)
 }
-
-const setMeta = ({ session }: Transaction, key: string, value: string) =>
-  run(
-    session.run(
-      'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
-      key,
-      value,
-    ),
-  )

@@ -9,8 +9,8 @@ import type { Transaction } from './media-rows.ts'
 
 /** Changes the texts of an item. */
 export async function editMedia(
-  { session }: Transaction,
   { bucketId, id, edit, expected, by }: Changes['edit-media']['input'],
+  { session }: Transaction,
 ): Promise<EditedMedia> {
   const [row] = await session.run(
     `SELECT ${itemColumns} FROM media WHERE id = $1 AND bucket_id = $2`,

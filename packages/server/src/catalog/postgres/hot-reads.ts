@@ -2,7 +2,7 @@ import { bucketDeleted } from '../../core/fault.ts'
 import { maxExpired } from '../../core/item-expiry.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
-import { bucketColumns, liveBucketOf } from '../bucket-columns.ts'
+import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import {
   expiredColumn,
   expiredOfBucket,
@@ -12,15 +12,13 @@ import {
   readMedia,
   unlessExpired,
 } from '../item-columns.ts'
-import type { SigningKey } from '../key-catalog.ts'
-import { readKey, selectKeys } from '../key-columns.ts'
-import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
-import { bytes, integer, type Row, textOrNull } from '../rows.ts'
-import { grantedColumns, readGrant } from '../token-columns.ts'
+import { listKeys, type SigningKey } from '../keys.ts'
+import type { Bucket, BucketId, ContentId, Grant, Media, PageRows, Servability } from '../records.ts'
+import { bytes, integer, type Row, text, textOrNull } from '../rows.ts'
+import { grantedColumns, readGrant } from '../tokens.ts'
 import { type BatchedReads, createBatchedReads } from './batched-reads.ts'
+import { type Run, runQuery } from './statements.ts'
 import { bytesArray } from './values.ts'
-
-type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 
 /** The reads that requests wait for. Those that are requested at the same time share a round trip. */
 interface HotReads {
@@ -77,7 +75,7 @@ export function createHotReads(run: Run): HotReads {
     count: number,
     missing: Missing,
     read: (row: Row) => Value,
-    rows: Promise<Row[]>,
+    rows: Promise<readonly Row[]>,
   ): Promise<(Value | Missing)[]> {
     const values: (Value | Missing)[] = Array.from({ length: count }, () => missing)
     for (const row of await rows) values[integer(row, row.length - 1) - 1] = read(row)
@@ -129,7 +127,7 @@ export function createHotReads(run: Run): HotReads {
       concurrency: 2,
       limit: 1,
       identify: (all) => all,
-      readAll: async () => [(await run(selectKeys)).map(readKey)],
+      readAll: async () => [await runQuery(run, listKeys())],
     }),
     contents: createBatchedReads({
       concurrency: 2,
@@ -138,6 +136,19 @@ export function createHotReads(run: Run): HotReads {
       readAll: (ids) => readEach(ids.length, null, (row) => bytes(row, 0), run(contentRows, ids)),
     }),
   }
+}
+
+/** As ItemCatalog.servability. */
+export async function readServability(run: Run, ids: readonly MediaId[]): Promise<readonly Servability[]> {
+  if (ids.length === 0) return []
+  const rows = await run(
+    `SELECT media.id, renamed, ${isPrivateColumn} FROM media WHERE id = ANY ($1::text[]) AND bucket_id > 0
+    AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
+    ...[ids, Date.now()],
+  )
+  const stateOf = (row: Row) => (integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed')
+  const found = new Map(rows.map((row) => [text(row, 0), stateOf(row)] as const))
+  return ids.map((id) => found.get(id) ?? 'not')
 }
 
 /** Returns the page. Throws Fault `token-revoked` if its bucket was deleted. */

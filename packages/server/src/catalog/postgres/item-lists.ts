@@ -2,9 +2,8 @@ import { bucketDeleted } from '../../core/fault.ts'
 import { expiredColumn, itemColumnCount, readItem } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
-import { integer, type Row } from '../rows.ts'
-
-type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
+import { integer } from '../rows.ts'
+import type { Run } from './statements.ts'
 
 const statementOf = createItemStatements('$')
 

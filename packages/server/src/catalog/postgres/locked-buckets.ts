@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
-import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
+import { bucketColumnCount, bucketColumns, bucketOf } from '../buckets.ts'
 import type { Change } from '../changes.ts'
 import type { Bucket, BucketId } from '../records.ts'
 import { integer, text } from '../rows.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { eventColumnCount, eventColumns } from '../audit-log/events.ts'
 import { itemColumns } from '../item-columns.ts'
-import { readKey, selectKeys } from '../key-columns.ts'
-import { readKeyedItem } from '../keyed-requests.ts'
+import { keyedItemColumnCount, keyedItemColumns, keyedItems, readKeyedItem } from '../keyed-requests.ts'
+import { listKeys } from '../keys.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, type Row, text } from '../rows.ts'
 import {
@@ -17,13 +17,12 @@ import {
 } from '../transfer.ts'
 import { openDatabase, openDatabaseForTransfer } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
+import { type Run, runQuery } from './statements.ts'
 import { runTransaction } from './transaction.ts'
 import { movedKey, readMeta } from './transfer-marks.ts'
 
 /** Idempotency keys in a batch. */
 const requestsPerBatch = 500
-
-type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 
 /** Reads that are not limited in time. */
 const counts = { readers: 1, writers: 1, readTimeout: 0 }
@@ -92,16 +91,16 @@ function createSource(run: Run): CatalogRows {
 
   async function itemsOf(keys: readonly Row[]): Promise<Map<string, Row[]>> {
     const rows = await run(
-      `SELECT value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
-        (value ->> 'size')::int8, decode(value ->> 'sha256', 'hex'), (value ->> 'width')::int4,
-        (value ->> 'height')::int4, (value ->> 'createdAt')::int8, token_id, keyed_requests.key, (value ->> 'expiresAt')::int8
+      `SELECT ${keyedItemColumns('postgres')}, token_id, keyed_requests.key
       FROM unnest($1::text[], $2::text[]) AS wanted (token_id, key)
-      JOIN keyed_requests USING (token_id, key), json_array_elements(items) WITH ORDINALITY AS item (value, number)
-      ORDER BY item.number`,
+      JOIN keyed_requests USING (token_id, key), ${keyedItems.postgres.rows} ORDER BY ${keyedItems.postgres.order}`,
       keys.map((row) => text(row, 0)),
       keys.map((row) => text(row, 1)),
     )
-    return Map.groupBy(rows, (row) => `${text(row, 9)} ${text(row, 10)}`)
+    return Map.groupBy(
+      rows,
+      (row) => `${text(row, keyedItemColumnCount)} ${text(row, keyedItemColumnCount + 1)}`,
+    )
   }
 
   return {
@@ -121,7 +120,7 @@ function createSource(run: Run): CatalogRows {
           FROM tokens ORDER BY number`)
       ).map(readTransferredToken),
 
-    keys: async () => (await run(selectKeys)).map(readKey),
+    keys: () => runQuery(run, listKeys()),
 
     items: async (after, limit) =>
       (
@@ -144,7 +143,7 @@ function createSource(run: Run): CatalogRows {
           const [tokenId, key] = [text(row, 0) as TokenId, text(row, 1)]
           return {
             request: { tokenId, key, fingerprint: bytes(row, 2), expiresAt: integer(row, 3) },
-            items: (items.get(`${tokenId} ${key}`) ?? []).map((row) => readKeyedItem(row, 11)),
+            items: (items.get(`${tokenId} ${key}`) ?? []).map(readKeyedItem),
           }
         })
         const last = keys.at(-1) ?? []

@@ -1,3 +1,5 @@
+import { storeRequest } from '../keyed-requests.ts'
+import { replaceKeys } from '../keys.ts'
 import type { BucketId, Item } from '../records.ts'
 import { integer } from '../rows.ts'
 import {
@@ -12,12 +14,11 @@ import {
 } from '../transfer.ts'
 import { isTrash } from '../trash.ts'
 import { insertEvents } from './audit-log.ts'
-import { storeRepeatable } from './idempotency-records.ts'
 import { refreshExpiry, setExpiries } from './item-expiry.ts'
-import { replaceKeys } from './key-rows.ts'
 import { openDatabaseForTransfer } from './open-database.ts'
 import { bucketIds, correctBucket } from './recount.ts'
 import type { Session } from './session.ts'
+import { runWork } from './statements.ts'
 import { runTransaction } from './transaction.ts'
 import { markTransfer, readMeta, transferKey } from './transfer-marks.ts'
 import { bytesArray } from './values.ts'
@@ -25,7 +26,6 @@ import { bytesArray } from './values.ts'
 /** Throws DatabaseError and CatalogVersionError. */
 export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
   const connections = await openDatabaseForTransfer(url, { readers: 1, writers: 1 }, markTransfer)
-  let bucketOfToken = new Map<string, BucketId>()
 
   const change = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
     runTransaction(connections, work, 0)
@@ -59,12 +59,11 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
       }),
 
     async addTokens(tokens) {
-      bucketOfToken = new Map(tokens.map(({ id, bucketId }) => [id, bucketId]))
       await change((session) => insertTokens(session, tokens))
     },
 
     async setKeys(keys) {
-      await change((session) => replaceKeys(session, keys))
+      await change((session) => runWork(session, replaceKeys(keys)))
     },
 
     async addItems(items) {
@@ -73,10 +72,7 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
 
     async addRequests(requests) {
       await change(async (session) => {
-        for (const { request, items } of requests) {
-          const bucketId = bucketOfToken.get(request.tokenId)
-          if (bucketId !== undefined) await storeRepeatable(session, bucketId, request, items)
-        }
+        for (const { request, items } of requests) await runWork(session, storeRequest(request, items))
       })
     },
 

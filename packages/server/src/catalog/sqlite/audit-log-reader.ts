@@ -8,6 +8,7 @@ import {
   followInterval,
   isOver,
   linksOfItem,
+  numbersPerMillisecond,
   type RecordedEvent,
   readBucketNames,
   readEvent,
@@ -16,7 +17,6 @@ import {
 } from '../audit-log/audit-log.ts'
 import { auditActions } from '../audit-log/events.ts'
 import { integer } from '../rows.ts'
-import { numbersPerMillisecond } from './audit-log.ts'
 import { readTimeout } from './connection.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { all } from './rows.ts'

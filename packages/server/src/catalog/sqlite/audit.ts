@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type CopyableAudit, readAuditedItem } from '../audit.ts'
 import type { BucketId, ContentId } from '../records.ts'
 import { integer } from '../rows.ts'
+import { findUnreferenced, retireIds } from '../upkeep.ts'
 import { readTimeout } from './connection.ts'
 import { prepareContentRows, prepareReadContent } from './content-rows.ts'
 import { copySnapshot } from './copy-snapshot.ts'
@@ -11,8 +12,8 @@ import { prepareRecount } from './recount.ts'
 import { all, one } from './rows.ts'
 import { prepareSnapshots } from './snapshot.ts'
 import { asFault } from './sqlite-errors.ts'
+import { createRun } from './statements.ts'
 import { runTransaction } from './transaction.ts'
-import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes wait. */
 const chunk = 500
@@ -25,8 +26,7 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
     db.prepare(`SELECT bucket_id, seq, media.id, size, sha256, damaged.id IS NOT NULL, content_id
     FROM media LEFT JOIN damaged ON damaged.id = media.id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
-  const findUnreferenced = prepareFindUnreferenced(db)
-  const retire = db.prepare('INSERT INTO retired (id) VALUES (?) ON CONFLICT DO NOTHING')
+  const run = createRun(db)
   const mark = db.prepare('INSERT INTO damaged (id) SELECT id FROM media WHERE id = ? ON CONFLICT DO NOTHING')
   const unmark = db.prepare('DELETE FROM damaged WHERE id = ?')
   const recount = prepareRecount(db)
@@ -63,16 +63,9 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
       await inChunks(ids, (some) => some.forEach(contents.remove))
     },
 
-    findUnreferenced: async (ids) => findUnreferenced(ids),
+    findUnreferenced: async (ids) => run(findUnreferenced(ids)),
 
-    async retire(ids) {
-      const found = await inChunks(ids, (some) => {
-        const retired = findUnreferenced(some)
-        for (const id of retired) retire.run(id)
-        return retired
-      })
-      return found.flat()
-    },
+    retire: async (ids) => (await inChunks(ids, (some) => run(retireIds(some)))).flat(),
 
     async markDamaged(ids) {
       await inChunks(ids, (some) => {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { endsTransaction, isCorrupt, isFull, isIoError } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
 import { addsMedia, type Change, groupAddedMedia, type Output } from '../changes.ts'
-import { applyChange, type ChangeFunctions } from './changes.ts'
+import type { ApplyChange } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
 import { asFault } from './sqlite-errors.ts'
 import { begin, commit, rollback } from './transaction.ts'
@@ -14,7 +14,7 @@ import { begin, commit, rollback } from './transaction.ts'
  */
 export function commitBatch(
   db: DatabaseSync,
-  functions: ChangeFunctions,
+  applyChange: ApplyChange,
   changes: readonly Change[],
 ): Outcome<Output>[] {
   const groups = groupAddedMedia(changes)
@@ -23,8 +23,8 @@ export function commitBatch(
     begin(db)
     const [only, ...others] = groups
     const outcomes =
-      (only && others.length === 0 ? applyAlone(db, functions, only) : null) ??
-      groups.flatMap((group) => applyGroup(db, functions, group))
+      (only && others.length === 0 ? applyAlone(db, applyChange, only) : null) ??
+      groups.flatMap((group) => applyGroup(db, applyChange, group))
     isCommitting = true
     commit(db)
     return outcomes
@@ -40,7 +40,7 @@ export function commitBatch(
   } catch (error) {
     rollback(db)
     if (changes.length > 1 && !isCommitting && (isCorrupt(error) || isIoError(error)))
-      return changes.flatMap((change) => commitBatch(db, functions, [change]))
+      return changes.flatMap((change) => commitBatch(db, applyChange, [change]))
     const failed = { error: asFault(error) }
     return changes.map(() => failed)
   }
@@ -52,11 +52,11 @@ export function commitBatch(
  */
 function applyAlone(
   db: DatabaseSync,
-  functions: ChangeFunctions,
+  applyChange: ApplyChange,
   group: readonly Change[],
 ): Outcome<Output>[] | null {
   try {
-    const output = applyChange(functions, asOne(group))
+    const output = applyChange(asOne(group))
     return group.map(() => ({ output }))
   } catch (error) {
     if (endsTransaction(error) || !db.isTransaction) throw error
@@ -69,16 +69,12 @@ function applyAlone(
  * Applies uploads to one bucket as one change, so that they share a savepoint. If they fail together, applies each alone,
  * so that only those fail that must.
  */
-function applyGroup(
-  db: DatabaseSync,
-  functions: ChangeFunctions,
-  group: readonly Change[],
-): Outcome<Output>[] {
+function applyGroup(db: DatabaseSync, applyChange: ApplyChange, group: readonly Change[]): Outcome<Output>[] {
   if (group.length > 1) {
-    const outcome = applyInSavepoint(db, functions, asOne(group))
+    const outcome = applyInSavepoint(db, applyChange, asOne(group))
     if (!('error' in outcome)) return group.map(() => outcome)
   }
-  return group.map((change) => applyInSavepoint(db, functions, change))
+  return group.map((change) => applyInSavepoint(db, applyChange, change))
 }
 
 /** The group as one change: a single change, or uploads to one bucket. */
@@ -90,10 +86,10 @@ function asOne(group: readonly Change[]): Change {
   return { ...first, input: { ...first.input, items } }
 }
 
-function applyInSavepoint(db: DatabaseSync, functions: ChangeFunctions, change: Change): Outcome<Output> {
+function applyInSavepoint(db: DatabaseSync, applyChange: ApplyChange, change: Change): Outcome<Output> {
   db.exec('SAVEPOINT change')
   try {
-    const output = applyChange(functions, change)
+    const output = applyChange(change)
     db.exec('RELEASE change')
     return { output }
   } catch (error) {

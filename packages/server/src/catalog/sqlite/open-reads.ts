@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { isNew } from '../upkeep.ts'
 import { prepareLocateItem } from './item-locations.ts'
 import { prepareReadUnindexed } from './name-index.ts'
 import { explainOpenError } from './open-errors.ts'
 import { prepareReads } from './reads.ts'
 import { prepareServability } from './servability.ts'
-import { prepareStatistics } from './statistics.ts'
+import { createRun } from './statements.ts'
 import { requireNoTransfer } from './transfer-marks.ts'
 
 /**
@@ -17,13 +18,14 @@ export async function openReads(db: DatabaseSync, directory: string) {
     db.exec('PRAGMA query_only = ON')
     requireNoTransfer(db, directory)
     const reads = prepareReads(db, prepareLocateItem(db))
-    reads.isNew()
+    const run = createRun(db)
+    run(isNew())
     return {
       reads,
       epoch: reads.epoch(),
       servability: prepareServability(db),
       readUnindexed: prepareReadUnindexed(db),
-      statistics: prepareStatistics(db),
+      run,
     }
   } catch (error) {
     throw explainOpenError(join(directory, 'catalog.db'), error)

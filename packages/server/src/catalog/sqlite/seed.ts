@@ -1,15 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createBucket, findBucket } from '../buckets.ts'
 import type { BucketId } from '../records.ts'
 import { integer } from '../rows.ts'
 import { seedItem } from '../seed-items.ts'
 import { createSeedPictures } from '../seed-pictures.ts'
-import { prepareBucketRows } from './buckets.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
 import { one } from './rows.ts'
 import { asFault } from './sqlite-errors.ts'
+import { createRun } from './statements.ts'
 import { runTransaction } from './transaction.ts'
 
 /** Rows of one transaction. It takes about 20 ms, during which a running server's writes wait. */
@@ -46,8 +47,12 @@ async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
   const create = options.pictures ? createSeedPictures() : seedItem
   const media = prepareMediaRows(db, prepareRanks(db))
   const bucket = db.prepare('SELECT next_seq, total FROM buckets WHERE id = ?')
-  const { ensure } = prepareBucketRows(db)
-  const bucketId = runTransaction(db, () => ensure(options.bucket, Date.now()))
+  const run = createRun(db)
+  const bucketId = runTransaction(db, () => {
+    run(createBucket({ name: options.bucket, settings: {}, createdAt: Date.now() }))
+    return run(findBucket(options.bucket))
+  })
+  if (bucketId === null) throw new Error('the bucket of the new items does not exist')
 
   for (let done = 0; done < items; ) {
     const count = Math.min(chunk, items - done)

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { eventColumnCount, eventColumns } from '../audit-log/events.ts'
 import { itemColumns } from '../item-columns.ts'
-import { readKey, selectKeys } from '../key-columns.ts'
+import { findRepeated } from '../keyed-requests.ts'
+import { listKeys } from '../keys.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, text } from '../rows.ts'
 import {
@@ -15,9 +16,9 @@ import {
 } from '../transfer.ts'
 import { readTimeout } from './connection.ts'
 import { openForTransfer } from './data-directory.ts'
-import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { all, one } from './rows.ts'
 import { asFault } from './sqlite-errors.ts'
+import { createRun } from './statements.ts'
 import { runTransaction } from './transaction.ts'
 import { movedKey, readMeta } from './transfer-marks.ts'
 
@@ -30,7 +31,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
   const buckets = db.prepare(`SELECT ${transferredBucketColumns.join(', ')} FROM buckets ORDER BY id`)
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
     bucket_id, hash FROM tokens ORDER BY rowid`)
-  const keys = db.prepare(selectKeys)
+  const run = createRun(db)
   const items =
     db.prepare(`SELECT media.${itemColumns}, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes,
       home_seq, deleted_at, media.expires_at
@@ -42,7 +43,6 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     `SELECT ${eventColumns}, id FROM audit_events WHERE id > ? ORDER BY id LIMIT ${eventsPerBatch}`,
   )
   const count = db.prepare('SELECT count(*) FROM media WHERE (bucket_id, seq) <= (?, ?)')
-  const idempotency = prepareIdempotencyRecords(db)
 
   const readBuckets = () => all(buckets).map(readTransferredBucket)
 
@@ -54,7 +54,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     },
     buckets: async () => readBuckets(),
     tokens: async () => all(tokens).map(readTransferredToken),
-    keys: async () => all(keys).map(readKey),
+    keys: async () => run(listKeys()),
     items: async (after, limit) =>
       all(items, after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit).map(
         readTransferredItem,
@@ -73,7 +73,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
             expiresAt: integer(row, 3),
           }
           // Also records that have expired.
-          return { request, items: idempotency.find({ ...request, now: Number.NEGATIVE_INFINITY }) ?? [] }
+          return { request, items: run(findRepeated({ ...request, now: Number.NEGATIVE_INFINITY })) ?? [] }
         })
         const end = rows.at(-1) ?? []
         last = [text(end, 0), text(end, 1)]

@@ -1,3 +1,5 @@
+import { storeRequest } from '../keyed-requests.ts'
+import { replaceKeys } from '../keys.ts'
 import type { BucketId } from '../records.ts'
 import { integer } from '../rows.ts'
 import {
@@ -12,13 +14,12 @@ import {
 import { isTrash } from '../trash.ts'
 import { prepareInsertEvents } from './audit-log.ts'
 import { openForTransfer } from './data-directory.ts'
-import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareRefreshExpiry } from './item-expiry.ts'
-import { prepareKeyRows } from './key-rows.ts'
 import { prepareInsertItem } from './media-rows.ts'
 import { prepareRecount } from './recount.ts'
 import { one } from './rows.ts'
 import { asFault } from './sqlite-errors.ts'
+import { createRun } from './statements.ts'
 import { runTransaction } from './transaction.ts'
 import { readMeta, transferKey, unmarkTransfer } from './transfer-marks.ts'
 
@@ -40,8 +41,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   const lastItem = db.prepare('SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1')
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
   const insertItem = prepareInsertItem(db)
-  const keyRows = prepareKeyRows(db)
-  const idempotency = prepareIdempotencyRecords(db)
+  const run = createRun(db)
   const insertEvents = prepareInsertEvents(db)
   const recount = prepareRecount(db)
   const refreshExpiry = prepareRefreshExpiry(db)
@@ -108,7 +108,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
           )
       }),
 
-    setKeys: (keys) => change(() => keyRows.replace(keys)),
+    setKeys: (keys) => change(() => run(replaceKeys(keys))),
 
     addItems: (items) =>
       change(() => {
@@ -124,7 +124,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
 
     addRequests: (requests) =>
       change(() => {
-        for (const { request, items } of requests) idempotency.store(request, items)
+        for (const { request, items } of requests) run(storeRequest(request, items))
       }),
 
     clearEvents: () => change(() => db.exec('DELETE FROM audit_events')),

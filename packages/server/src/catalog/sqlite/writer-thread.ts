@@ -17,7 +17,7 @@ const db = openConnection(directory)
 // After a crash the write-ahead log may hold frames that were written but never synced. A checkpoint copies and syncs
 // them before new changes depend on them.
 db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-const functions = prepareChanges(db)
+const applyChange = prepareChanges(db)
 const observeCommit = adaptCheckpoints(db)
 const stopReleasing = releaseInBackground(() => {
   if (!hasMuchFreeSpace(db)) return false
@@ -39,7 +39,7 @@ serveBatches<SentChange, Output, number>(
   (sent, reply) => {
     const changes = sent.map(fromSent)
     const start = performance.now()
-    const outcomes = commitBatch(db, functions, changes)
+    const outcomes = commitBatch(db, applyChange, changes)
     const seconds = (performance.now() - start) / 1000
     reply(outcomes, seconds)
     tendLog(seconds)

@@ -1,7 +1,7 @@
 import { extname, join } from 'node:path'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
 import type { Change, ChangeKind, Output } from '../changes.ts'
-import { applyChange, prepareChanges } from './changes.ts'
+import { prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
 import { explainOpenError } from './open-errors.ts'
 import { type SentChange, toSent } from './sent-changes.ts'
@@ -20,11 +20,11 @@ export interface Writer {
 /** For commands, whether a server is running or not: each change is a short transaction on this thread. */
 export function openDirectWriter(directory: string): Writer {
   const db = openConnection(directory)
-  const functions = prepareChanges(db)
+  const applyChange = prepareChanges(db)
   return {
     async apply(change) {
       try {
-        return runTransaction(db, () => applyChange(functions, change))
+        return runTransaction(db, () => applyChange(change))
       } catch (error) {
         throw asFault(error)
       }

@@ -1,4 +1,4 @@
-import type { GrantedToken } from '../../catalog/token-records.ts'
+import type { GrantedToken } from '../../catalog/tokens.ts'
 import type { ParameterFault } from '../../core/fault.ts'
 import { isScope, type Scope, scopes } from '../../core/scopes.ts'
 import { parseTimestamp } from '../../core/timestamp.ts'

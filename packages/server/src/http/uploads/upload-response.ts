@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { Upload } from '../../catalog/upload-records.ts'
+import type { Upload } from '../../catalog/uploads.ts'
 
 /** Sets the headers that describe the state of an upload. */
 export function describeUpload(

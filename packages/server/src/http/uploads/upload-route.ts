@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Upload } from '../../catalog/upload-records.ts'
+import type { Upload } from '../../catalog/uploads.ts'
 import type { UploadParams } from '../openapi/request-schemas.ts'
 import type { Caller } from '../tokens/authorizer.ts'
 

@@ -1,4 +1,4 @@
-import type { Upload } from '../../catalog/upload-records.ts'
+import type { Upload } from '../../catalog/uploads.ts'
 import { Fault } from '../../core/fault.ts'
 
 /** A chunk as its request describes it, before its bytes are read. */

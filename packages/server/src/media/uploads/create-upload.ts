@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
-import type { NewUpload, Upload } from '../../catalog/upload-records.ts'
+import type { NewUpload, Upload } from '../../catalog/uploads.ts'
 import { newMediaId } from '../../core/media-id.ts'
 import { newUploadId } from '../../core/upload-id.ts'
 import { checkFileSize } from './check-chunk.ts'

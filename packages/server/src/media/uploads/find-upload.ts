@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
-import type { Upload } from '../../catalog/upload-records.ts'
+import type { Upload } from '../../catalog/uploads.ts'
 import { Fault } from '../../core/fault.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../../blobs/blobs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
-import type { Upload } from '../../catalog/upload-records.ts'
+import type { Upload } from '../../catalog/uploads.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import { isMediaId } from '../../core/media-id.ts'

@@ -1,0 +1,91 @@
+import type { Actor } from '../core/actor.ts'
+import type { MediaId } from '../core/media-id.ts'
+import type {
+  BucketId,
+  ContentId,
+  EditedMedia,
+  IdempotentRequest,
+  ItemEdit,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  ItemTexts,
+  Media,
+  NewMedia,
+  NewMediaContent,
+  NewPreview,
+  PageRows,
+  RemovedMedia,
+  Servability,
+} from './records.ts'
+
+/** The items of the catalog. */
+export interface ItemCatalog {
+  /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
+  page(bucketId: BucketId, page: number): Promise<PageRows>
+
+  /**
+   * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
+   * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
+   */
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
+
+  /**
+   * Indexes the names that are not indexed. Resolves when nothing is left that another process is not doing, also after an error.
+   * Call it at the start; then the catalog indexes names itself, as items are added.
+   */
+  indexNames(): Promise<void>
+
+  /** The current row of the item with this id, in any bucket. Never cached. */
+  media(id: MediaId): Promise<Media | null>
+
+  /**
+   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
+   * was committed before the call.
+   */
+  servability(ids: readonly MediaId[]): Promise<readonly Servability[]>
+
+  /** Bytes that are stored in the catalog; null if their item was deleted. */
+  content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+
+  /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
+  addMedia(bucketId: BucketId, items: readonly NewMediaContent[], by?: Actor): Promise<void>
+
+  /**
+   * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
+   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs.
+   */
+  addMediaOnce(
+    bucketId: BucketId,
+    items: readonly NewMediaContent[],
+    request: IdempotentRequest,
+    by?: Actor,
+  ): Promise<readonly NewMedia[]>
+
+  /** The items of the first request with the key; null if there is none. Throws as addMediaOnce. */
+  findRepeated(request: IdempotentRequest): Promise<readonly NewMedia[] | null>
+
+  /** Removes the records of requests that expired at `now` or before; returns how many. */
+  forgetRequests(now: number): Promise<number>
+
+  /**
+   * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
+   * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
+   */
+  removeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor, now?: number): Promise<RemovedMedia>
+
+  /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
+  editMedia(
+    bucketId: BucketId,
+    id: MediaId,
+    edit: ItemEdit,
+    expected: ItemTexts | null,
+    by?: Actor,
+  ): Promise<EditedMedia>
+
+  /**
+   * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
+   * nothing changes if the item has a ThumbHash.
+   */
+  setPreview(bucketId: BucketId, id: MediaId, preview: NewPreview): Promise<void>
+}
