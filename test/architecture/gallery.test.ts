@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { importsOf, read, sourcesBelow } from './sources.ts'
+import { circlesAmong, importsOf, read, sourcesBelow } from './sources.ts'
 
 const src = 'packages/gallery/src/'
 const files = sourcesBelow(src)
@@ -39,17 +39,7 @@ test('uploader and viewer are not part of the first view: all imports of them ar
 })
 
 test('no import cycle in the gallery, including type imports', () => {
-  const circles: string[] = []
-  const done = new Set<string>()
-  const visit = (path: string, trail: readonly string[]): void => {
-    if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
-    if (done.has(path) || trail.includes(path)) return
-    for (const target of importsOf(path).own.filter((name) => /\.tsx?$/.test(name)))
-      visit(target, [...trail, path])
-    done.add(path)
-  }
-  for (const path of files) visit(path, [])
-  expect(circles).toEqual([])
+  expect(circlesAmong(files)).toEqual([])
 })
 
 test('G7 no user input is inserted as markup', () => {

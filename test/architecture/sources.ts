@@ -40,6 +40,24 @@ export function importsOf(path: string): { own: string[]; foreign: string[] } {
   }
 }
 
+/** The import cycles among files, imports of types included. */
+export function circlesAmong(files: readonly string[]): string[] {
+  const circles: string[] = []
+  const state = new Map<string, 'open' | 'done'>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+      return
+    }
+    state.set(path, 'open')
+    for (const target of importsOf(path).own) if (/\.tsx?$/.test(target)) visit(target, [...trail, path])
+    state.set(path, 'done')
+  }
+  for (const path of files) visit(path, [])
+  return circles
+}
+
 /** All packages and Node modules that a file loads at its start: its static imports and those of the files that it imports. */
 export function loadedAtStart(path: string, seen = new Set<string>()): Set<string> {
   if (seen.has(path)) return seen

@@ -1,5 +1,4 @@
-import { ConnectionError } from './errors/connection-error.ts'
-import { TimeoutError } from './errors/timeout-error.ts'
+import { ConnectionError, TimeoutError } from './errors.ts'
 
 /** The maximum of setTimeout; a longer timeout is not applied. */
 const maxTimer = 2 ** 31 - 1

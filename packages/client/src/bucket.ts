@@ -1,4 +1,8 @@
+import type { CallOptions } from './client-options.ts'
+import { sendJson } from './json.ts'
+import type { SendSettings } from './send.ts'
 import { type Check, count, countOrNull, flag, objectOf, optional, parse, text } from './shape.ts'
+import type { Endpoints } from './urls.ts'
 
 /** The contents and the quotas of a bucket, as on the wire. */
 export interface Bucket {
@@ -43,5 +47,15 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   item_days: optional(countOrNull),
 })
 
-/** Reads the bucket from a response. Throws a `ShapeError` that names the invalid field. */
-export const readBucket = (response: unknown): Bucket => parse('a bucket', bucketShape, response)
+/** Fetches the bucket of the token. */
+export const fetchBucket = (
+  settings: SendSettings,
+  endpoints: Endpoints,
+  { signal }: CallOptions,
+): Promise<Bucket> =>
+  sendJson(settings, {
+    url: endpoints.bucket,
+    signal,
+    what: 'a bucket',
+    read: (value) => parse('a bucket', bucketShape, value),
+  })

@@ -1,8 +1,8 @@
-import { httpUrl } from './http-url.ts'
-import { requireToken } from './require-token.ts'
 import { type RetryOptions, retryPolicy } from './retry.ts'
 import type { SendSettings } from './send.ts'
+import { requireToken } from './send.ts'
 import { fetchTransport } from './transport.ts'
+import { httpUrl } from './urls.ts'
 
 /** The options of every call. */
 export interface CallOptions {
@@ -17,6 +17,13 @@ export interface GetOptions extends CallOptions {
    * bytes and the status 206, or all bytes and the status 200 if they have changed or the server sends no ranges.
    */
   readonly resumeFrom?: { readonly offset: number; readonly etag: string } | undefined
+  /** Only the first bytes, at most this many: the status is 206, or 200 with all bytes if the server sends no ranges. */
+  readonly firstBytes?: number | undefined
+  /**
+   * Whether the request has the token, if the URL has the client's origin. Without it, shared caches can store the response: use that for
+   * URLs of a public bucket and signed URLs. Default: true.
+   */
+  readonly withToken?: boolean | undefined
 }
 
 /** The options of a client. */

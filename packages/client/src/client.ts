@@ -1,24 +1,20 @@
 import type { Bucket } from './bucket.ts'
 import type { CallOptions, GetOptions } from './client-options.ts'
-import type { DeletedItems } from './delete-many.ts'
-import type { DescribeOptions, TaggedMedia } from './describe-media.ts'
 import type { ItemOptions } from './item-list.ts'
 import type { Link, LinkOptions, Links } from './links.ts'
-import type { Media } from './media.ts'
-import type { Page, TaggedPage } from './page.ts'
-import type { Token } from './token.ts'
-import type { TokenManager } from './token-manager.ts'
+import type {
+  DeletedItems,
+  DescribeOptions,
+  Media,
+  MediaChanges,
+  TaggedMedia,
+  UpdateOptions,
+} from './media.ts'
+import type { CrawlOptions, Page, TaggedPage } from './page.ts'
+import type { Token, TokenManager } from './tokens.ts'
 import type { RestoredItems, TrashedMedia } from './trash.ts'
-import type { MediaChanges, UpdateOptions } from './update-media.ts'
-import type { UploadOptions } from './upload.ts'
+import type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
-import type { FormFile, UploadAllOptions } from './upload-form.ts'
-
-/** The options of an iteration over pages. */
-export interface CrawlOptions extends CallOptions {
-  /** The number of the first page. Default: 1. */
-  readonly from?: number | undefined
-}
 
 /**
  * One bucket of a service. Every call may reject with an `AnswerError` (a `ProblemError` if the service gives a reason),
@@ -62,6 +58,12 @@ export interface Client {
    * is also their order in the listing.
    */
   uploadAll(files: readonly FormFile[], options?: UploadAllOptions): Promise<readonly Media[]>
+
+  /**
+   * Ends an unfinished resumable upload, whose id a `ResumeStore` has, so that its space is free at once. Resolves if there is no such
+   * upload. If the upload is finished, its item is deleted, which requires `media:delete`.
+   */
+  deleteUpload(id: string, options?: CallOptions): Promise<void>
 
   /**
    * Fetches the bytes of an item: a `Response` with a status of 2xx. Reading its body rejects on a timeout. A URL is

@@ -1,28 +1,33 @@
 export type { Bucket } from './bucket.ts'
-export type { Client, CrawlOptions } from './client.ts'
+export type { Client } from './client.ts'
 export type { CallOptions, ClientOptions, GetOptions } from './client-options.ts'
 export { createClient } from './create-client.ts'
-export type { DeletedItems } from './delete-many.ts'
-export type { DescribeOptions, TaggedMedia } from './describe-media.ts'
-export { AnswerError } from './errors/answer-error.ts'
-export { ConnectionError } from './errors/connection-error.ts'
-export { MediabucketError } from './errors/mediabucket-error.ts'
-export { ProblemError } from './errors/problem-error.ts'
-export { RedirectError } from './errors/redirect-error.ts'
-export { ShapeError } from './errors/shape-error.ts'
-export { TimeoutError } from './errors/timeout-error.ts'
+export type { ParameterFault, Problem } from './errors.ts'
+export {
+  AnswerError,
+  ConnectionError,
+  MediabucketError,
+  ProblemError,
+  RedirectError,
+  ShapeError,
+  TimeoutError,
+} from './errors.ts'
 export type { ItemOptions } from './item-list.ts'
 export type { Link, LinkOptions, Links } from './links.ts'
-export type { Media, Variants } from './media.ts'
-export type { Page, PageLink, TaggedPage } from './page.ts'
-export type { ParameterFault, Problem } from './problem.ts'
+export type {
+  DeletedItems,
+  DescribeOptions,
+  Media,
+  MediaChanges,
+  TaggedMedia,
+  UpdateOptions,
+  Variants,
+} from './media.ts'
+export type { CrawlOptions, Page, PageLink, TaggedPage } from './page.ts'
 export { localStorageResume, type ResumeStore } from './resume-store.ts'
 export type { RetryOptions } from './retry.ts'
-export type { Token } from './token.ts'
-export type { CreatedToken, ManagedToken, NewToken, Rotation, TokenManager } from './token-manager.ts'
+export type { CreatedToken, ManagedToken, NewToken, Rotation, Token, TokenManager } from './tokens.ts'
+export type { UploadProgress } from './transport.ts'
 export type { RestoredItems, TrashedMedia } from './trash.ts'
-export type { MediaChanges, UpdateOptions } from './update-media.ts'
-export type { UploadOptions } from './upload.ts'
-export type { UploadProgress } from './upload-body.ts'
+export type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 export type { UploadSource } from './upload-content.ts'
-export type { FormFile, UploadAllOptions } from './upload-form.ts'

@@ -1,10 +1,8 @@
 import type { CallOptions } from './client-options.ts'
-import type { Endpoints } from './endpoints.ts'
-import { ShapeError } from './errors/shape-error.ts'
+import { followCursors } from './json.ts'
 import { type Media, mediaShape } from './media.ts'
-import { acceptJson, jsonReader } from './read-json.ts'
-import { type SendSettings, send } from './send.ts'
-import { arrayOf, type Check, objectOf, parse, textOrNull } from './shape.ts'
+import type { SendSettings } from './send.ts'
+import type { Endpoints } from './urls.ts'
 
 /** The options of an iteration over media objects. */
 export interface ItemOptions extends CallOptions {
@@ -27,46 +25,18 @@ export interface ItemOptions extends CallOptions {
   readonly batchSize?: number | undefined
 }
 
-interface ItemList {
-  readonly data: readonly Media[]
-  readonly next_cursor: string | null
-}
-
-const what = 'a list of items'
-const shape: Check<ItemList> = objectOf<ItemList>({ data: arrayOf(mediaShape), next_cursor: textOrNull })
-const readItemList = (response: unknown): ItemList => parse(what, shape, response)
-
 /** Iterates over the media objects of a bucket. Throws a `TypeError` for an invalid time. */
 export function iterateItems(
   settings: SendSettings,
   endpoints: Endpoints,
   options: ItemOptions,
 ): AsyncGenerator<Media, void, undefined> {
-  return followCursors(settings, endpoints, parametersOf(options), options.signal)
-}
-
-async function* followCursors(
-  settings: SendSettings,
-  endpoints: Endpoints,
-  parameters: URLSearchParams,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Media, void, undefined> {
-  for (let cursor: string | null = null; ; ) {
-    const { data, next_cursor }: ItemList = await send(settings, {
-      method: 'GET',
-      url: endpoints.items(parameters),
-      headers: acceptJson,
-      repeatable: true,
-      signal,
-      read: jsonReader(what, readItemList),
-    })
-    yield* data
-    if (next_cursor === null) return
-    if (next_cursor === cursor)
-      throw new ShapeError(what, 'next_cursor', 'must not be the cursor of the request')
-    cursor = next_cursor
-    parameters.set('after', cursor)
-  }
+  return followCursors(settings, {
+    url: endpoints.items(parametersOf(options)),
+    what: 'a list of items',
+    item: mediaShape,
+    signal: options.signal,
+  })
 }
 
 function parametersOf({ order, kind, from, to, name, urls, batchSize }: ItemOptions): URLSearchParams {

@@ -1,10 +1,10 @@
 import type { CallOptions } from './client-options.ts'
-import type { Endpoints } from './endpoints.ts'
-import { jsonBody } from './json-body.ts'
-import { mediaIdOf } from './media-reference.ts'
-import { acceptJson, jsonReader } from './read-json.ts'
-import { type SendSettings, send } from './send.ts'
+import { sendJson } from './json.ts'
+import { maxIds } from './media.ts'
+import type { SendSettings } from './send.ts'
 import { arrayOf, type Check, objectOf, parse, text } from './shape.ts'
+import type { Endpoints } from './urls.ts'
+import { mediaIdOf } from './urls.ts'
 
 /** What a link returns, and for how long. */
 export interface LinkOptions extends CallOptions {
@@ -46,19 +46,11 @@ const listShape: Check<LinkList> = objectOf<LinkList>({
   links: arrayOf(objectOf<{ id: string; url: string }>({ id: text, url: text })),
   expires_at: text,
 })
-const readLink = jsonReader('a link', (value) => parse('a link', linkShape, value))
-const readLinks = jsonReader('links', (value) => parse('links', listShape, value))
-
-/** The most ids that the service accepts in one request. */
-const maxIds = 500
-
 const bodyOf = ({ expiresIn, variant, download }: LinkOptions) => ({
   expires_in: expiresIn,
   variant,
   download,
 })
-
-const headers = { ...acceptJson, 'content-type': 'application/json' }
 
 /** Creates a link. Nothing is stored, so it can be repeated. */
 export const createLink = (
@@ -67,14 +59,14 @@ export const createLink = (
   reference: string | URL,
   options: LinkOptions,
 ): Promise<Link> =>
-  send(settings, {
+  sendJson(settings, {
     method: 'POST',
     url: `${endpoints.item(mediaIdOf(reference))}/links`,
-    headers,
-    body: jsonBody(bodyOf(options)),
+    json: bodyOf(options),
     repeatable: true,
     signal: options.signal,
-    read: readLink,
+    what: 'a link',
+    read: (value) => parse('a link', linkShape, value),
   })
 
 /** Creates links with one request for each 500 items. Throws a `TypeError` for anything else than ids and URLs of items. */
@@ -89,14 +81,14 @@ export async function createLinks(
   const urls = new Map<string, string>()
   const expiries: string[] = []
   for (let start = 0; start < ids.length; start += maxIds) {
-    const { links, expires_at } = await send(settings, {
+    const { links, expires_at } = await sendJson(settings, {
       method: 'POST',
       url: endpoints.links,
-      headers,
-      body: jsonBody({ ids: ids.slice(start, start + maxIds), ...bodyOf(options) }),
+      json: { ids: ids.slice(start, start + maxIds), ...bodyOf(options) },
       repeatable: true,
       signal: options.signal,
-      read: readLinks,
+      what: 'links',
+      read: (value) => parse('links', listShape, value),
     })
     for (const { id, url } of links) urls.set(id, url)
     expiries.push(expires_at)

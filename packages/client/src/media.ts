@@ -1,3 +1,8 @@
+import type { CallOptions } from './client-options.ts'
+import { AnswerError } from './errors.ts'
+import { acceptJson, sendJson, sendTagged } from './json.ts'
+import { readNothing } from './responses.ts'
+import { type SendSettings, send } from './send.ts'
 import {
   arrayOf,
   type Check,
@@ -11,6 +16,7 @@ import {
   text,
   textOrNull,
 } from './shape.ts'
+import { type Endpoints, mediaIdOf } from './urls.ts'
 
 /** The URLs of the variants of an item. A service may have further sizes than these two. */
 export interface Variants {
@@ -77,3 +83,166 @@ const manyShape: Check<{ data: readonly Media[] }> = objectOf<{ data: readonly M
 /** Reads the media objects from the response to a form with several files, in the order of the files. */
 export const readManyMedia = (response: unknown): readonly Media[] =>
   parse('media objects', manyShape, response).data
+
+export interface DescribeOptions extends CallOptions {
+  /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
+  readonly urls?: 'plain' | 'signed' | undefined
+}
+
+/** A media object and its `ETag`, null if the service sends none. */
+export interface TaggedMedia {
+  readonly media: Media
+  readonly etag: string | null
+}
+
+/** Fetches the media object of an item, with its `ETag`. */
+export async function describeTagged(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  id: string,
+  { signal, urls }: DescribeOptions,
+): Promise<TaggedMedia> {
+  const url = endpoints.item(id) + (urls === undefined ? '' : `?urls=${urls}`)
+  const { value, etag } = await sendTagged(settings, { url, signal, what: 'a media object', read: readMedia })
+  return { media: value, etag }
+}
+
+export const describeMedia = async (...call: Parameters<typeof describeTagged>): Promise<Media> =>
+  (await describeTagged(...call)).media
+
+/** Changes of an item. Members that are left out stay as they are, null removes a text. */
+export interface MediaChanges {
+  readonly filename?: string | null | undefined
+  readonly alt_text?: string | null | undefined
+  readonly caption?: string | null | undefined
+}
+
+export interface UpdateOptions extends CallOptions {
+  /** The `ETag` of the media object, from `describeTagged`: the item is changed only if it still has this one. */
+  readonly ifMatch?: string | undefined
+}
+
+/** Changes an item. With `ifMatch` it is not retried, because the first attempt changes the ETag. */
+export const updateMedia = (
+  settings: SendSettings,
+  endpoints: Endpoints,
+  id: string,
+  changes: MediaChanges,
+  { ifMatch, signal }: UpdateOptions,
+): Promise<Media> =>
+  sendJson(settings, {
+    method: 'PATCH',
+    url: endpoints.item(id),
+    headers: {
+      'content-type': 'application/merge-patch+json',
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+    },
+    json: changes,
+    repeatable: ifMatch === undefined,
+    signal,
+    what: 'a media object',
+    read: readMedia,
+  })
+
+/** Deletes an item. Resolves if there is no such item because an earlier attempt may have deleted it. */
+export async function deleteMedia(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  id: string,
+  { signal }: CallOptions,
+): Promise<void> {
+  let mayBeDeletedByUs = false
+  try {
+    await send(settings, {
+      method: 'DELETE',
+      url: endpoints.item(id),
+      headers: acceptJson,
+      repeatable: true,
+      signal,
+      onUncertain: () => {
+        mayBeDeletedByUs = true
+      },
+      read: readNothing,
+    })
+  } catch (error) {
+    const isMissing = error instanceof AnswerError && error.status === 404
+    if (!isMissing || !mayBeDeletedByUs) throw error
+  }
+}
+
+/** The result of a deletion of many items: ids and URLs as they were given. */
+export interface DeletedItems {
+  readonly deleted: readonly string[]
+  /** The bucket has no such items. */
+  readonly missing: readonly string[]
+}
+
+/** The ids of a request that were found, and the others. */
+export interface RequestResult {
+  readonly done: readonly string[]
+  readonly missing: readonly string[]
+}
+
+/** The most ids that the service accepts in one request. */
+export const maxIds = 500
+
+const deletedShape: Check<DeletedItems> = objectOf<DeletedItems>({
+  deleted: arrayOf(text),
+  missing: arrayOf(text),
+})
+
+function readDeleted(value: unknown): RequestResult {
+  const { deleted, missing } = parse('deleted items', deletedShape, value)
+  return { done: deleted, missing }
+}
+
+/** Deletes items with one request for each 500. Throws a `TypeError` for anything else than ids and URLs of items. */
+export async function deleteMany(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  references: readonly (string | URL)[],
+  options: CallOptions,
+): Promise<DeletedItems> {
+  const target = { method: 'DELETE', url: endpoints.uploads } as const
+  const { done, missing } = await requestByIds(settings, target, references, options)
+  return { deleted: done, missing }
+}
+
+/** Sends the ids of these items, 500 in one request. Returns ids and URLs as they were given. */
+export async function requestByIds(
+  settings: SendSettings,
+  target: {
+    readonly method: 'DELETE' | 'POST'
+    readonly url: string
+    readonly read?: (value: unknown) => RequestResult
+  },
+  references: readonly (string | URL)[],
+  { signal }: CallOptions,
+): Promise<RequestResult> {
+  const { method, url, read = readDeleted } = target
+  const idsByReference = new Map(references.map((reference) => [String(reference), mediaIdOf(reference)]))
+  const ids = [...new Set(idsByReference.values())]
+  const missing = new Set<string>()
+  for (let start = 0; start < ids.length; start += maxIds) {
+    let mayBeDone = false
+    const result = await sendJson(settings, {
+      method,
+      url,
+      json: { ids: ids.slice(start, start + maxIds) },
+      repeatable: true,
+      signal,
+      onUncertain: () => {
+        mayBeDone = true
+      },
+      what: 'the result for items',
+      read,
+    })
+    // An earlier attempt may have done what a later one reports as missing.
+    if (!mayBeDone) for (const id of result.missing) missing.add(id)
+  }
+  const given = [...idsByReference]
+  return {
+    done: given.filter(([, id]) => !missing.has(id)).map(([reference]) => reference),
+    missing: given.filter(([, id]) => missing.has(id)).map(([reference]) => reference),
+  }
+}

@@ -1,5 +1,7 @@
-import { ShapeError } from './errors/shape-error.ts'
-import { parseUrl } from './http-url.ts'
+import type { CallOptions } from './client-options.ts'
+import { AnswerError, ShapeError } from './errors.ts'
+import { sendJson, sendTagged } from './json.ts'
+import type { SendSettings } from './send.ts'
 import {
   arrayOf,
   type Check,
@@ -14,6 +16,7 @@ import {
   text,
   textOrNull,
 } from './shape.ts'
+import { type Endpoints, parseUrl } from './urls.ts'
 
 /** One entry of a page's `links`: the previous page, a page number or a gap (`...`), the next page. */
 export interface PageLink {
@@ -50,6 +53,12 @@ export interface Page {
   readonly total: number
 }
 
+/** The options of an iteration over pages. */
+export interface CrawlOptions extends CallOptions {
+  /** The number of the first page. Default: 1. */
+  readonly from?: number | undefined
+}
+
 /** A page with its ETag. */
 export interface TaggedPage {
   readonly page: Page
@@ -81,6 +90,62 @@ const pageShape: Check<Page> = objectOf<Page>({
 export function readPage(response: unknown): Page {
   const wrapped = isObject(response) && isObject(response['data']) && !('current_page' in response)
   return parse(what, pageShape, wrapped ? response['data'] : response)
+}
+
+/** The page with this number. */
+export const fetchPage = (
+  settings: SendSettings,
+  endpoints: Endpoints,
+  number: number,
+  { signal }: CallOptions,
+): Promise<Page> =>
+  sendJson(settings, { url: endpoints.page(pageNumber(number)), signal, what, read: readPage })
+
+/** The page with its `ETag`; null if it still has the ETag `etag`. */
+export async function fetchPageUnless(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  etag: string | null,
+  number: number,
+  { signal }: CallOptions,
+): Promise<TaggedPage | null> {
+  const headers = etag === null ? {} : { 'if-none-match': etag }
+  const url = endpoints.page(pageNumber(number))
+  try {
+    const tagged = await sendTagged(settings, { url, headers, signal, what, read: readPage })
+    return { page: tagged.value, etag: tagged.etag }
+  } catch (error) {
+    if (etag !== null && error instanceof AnswerError && error.status === 304) return null
+    throw error
+  }
+}
+
+/** Iterates over the pages from a number on, until a page has no next one. */
+export function iteratePages(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  { from = 1, signal }: CrawlOptions,
+): AsyncGenerator<Page, void, undefined> {
+  return followPages(pageNumber(from), endpoints.listing, (number) =>
+    fetchPage(settings, endpoints, number, { signal }),
+  )
+}
+
+async function* followPages(
+  from: number,
+  listing: string,
+  fetchNext: (number: number) => Promise<Page>,
+): AsyncGenerator<Page, void, undefined> {
+  for (let next: number | null = from; next !== null; ) {
+    const page: Page = await fetchNext(next)
+    yield page
+    next = nextPageNumber(page, next, listing)
+  }
+}
+
+function pageNumber(number: number): number {
+  if (Number.isSafeInteger(number) && number >= 1) return number
+  throw new TypeError('the number of a page must be a whole number from 1 to 2^53 - 1')
 }
 
 /**

@@ -1,6 +1,4 @@
-import { AnswerError } from './errors/answer-error.ts'
-import { ConnectionError } from './errors/connection-error.ts'
-import { TimeoutError } from './errors/timeout-error.ts'
+import { AnswerError, ConnectionError, TimeoutError } from './errors.ts'
 
 /**
  * How calls are retried. A call is retried after a failed connection, a timeout and the statuses 408, 429, 502, 503 and
@@ -80,4 +78,20 @@ function dateOf(value: string): number | null {
   if (!/^[A-Z][a-z]{2,8}[, ]/.test(value)) return null
   const time = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)
   return Number.isNaN(time) ? null : time
+}
+
+/** Waits. An aborted signal rejects it at once with the signal's reason. */
+export function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, milliseconds)
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
 }

@@ -1,4 +1,4 @@
-import { ShapeError } from './errors/shape-error.ts'
+import { ShapeError } from './errors.ts'
 
 interface Mismatch {
   readonly path: string

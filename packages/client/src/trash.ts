@@ -1,11 +1,10 @@
 import type { CallOptions } from './client-options.ts'
-import { type DeletedItems, type RequestResult, requestByIds } from './delete-many.ts'
-import type { Endpoints } from './endpoints.ts'
-import { jsonBody } from './json-body.ts'
-import { type Media, mediaShape } from './media.ts'
-import { acceptJson, jsonReader } from './read-json.ts'
+import { acceptJson, followCursors, jsonBody } from './json.ts'
+import { type DeletedItems, type Media, mediaShape, type RequestResult, requestByIds } from './media.ts'
+import { readNothing } from './responses.ts'
 import { type SendSettings, send } from './send.ts'
-import { arrayOf, type Check, objectOf, parse, text, textOrNull } from './shape.ts'
+import { arrayOf, type Check, objectOf, parse, text } from './shape.ts'
+import type { Endpoints } from './urls.ts'
 
 /** An item in the trash. */
 export interface TrashedMedia extends Media {
@@ -22,41 +21,19 @@ export interface RestoredItems {
   readonly missing: readonly string[]
 }
 
-interface TrashList {
-  readonly data: readonly TrashedMedia[]
-  readonly next_cursor: string | null
-}
-
 const times = objectOf<Pick<TrashedMedia, 'deleted_at' | 'expires_at'>>({
   deleted_at: text,
   expires_at: text,
 })
 const trashedShape: Check<TrashedMedia> = (value) => mediaShape(value) ?? times(value)
-const listShape: Check<TrashList> = objectOf<TrashList>({
-  data: arrayOf(trashedShape),
-  next_cursor: textOrNull,
-})
 
 /** Iterates over the items of the trash, last deleted first. */
-export async function* iterateTrash(
+export const iterateTrash = (
   settings: SendSettings,
   endpoints: Endpoints,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<TrashedMedia, void, undefined> {
-  for (let cursor: string | null = null; ; ) {
-    const list: TrashList = await send(settings, {
-      method: 'GET',
-      url: endpoints.trash(cursor),
-      headers: acceptJson,
-      repeatable: true,
-      signal,
-      read: jsonReader('a list of the trash', (value) => parse('a list of the trash', listShape, value)),
-    })
-    yield* list.data
-    if (list.next_cursor === null || list.next_cursor === cursor) return
-    cursor = list.next_cursor
-  }
-}
+  { signal }: CallOptions,
+): AsyncGenerator<TrashedMedia, void, undefined> =>
+  followCursors(settings, { url: endpoints.trash, what: 'a list of the trash', item: trashedShape, signal })
 
 const restoredShape: Check<RestoredItems> = objectOf<RestoredItems>({
   restored: arrayOf(text),
@@ -87,7 +64,7 @@ export async function deleteFromTrash(
   references: readonly (string | URL)[],
   options: CallOptions,
 ): Promise<DeletedItems> {
-  const target = { method: 'DELETE', url: endpoints.trash(null) } as const
+  const target = { method: 'DELETE', url: endpoints.trash } as const
   const { done, missing } = await requestByIds(settings, target, references, options)
   return { deleted: done, missing }
 }
@@ -99,10 +76,10 @@ export const emptyTrash = (
 ): Promise<void> =>
   send(settings, {
     method: 'DELETE',
-    url: endpoints.trash(null),
+    url: endpoints.trash,
     headers: { ...acceptJson, 'content-type': 'application/json' },
     body: jsonBody({ all: true }),
     repeatable: true,
     signal,
-    read: async (_response, timer) => timer.close(),
+    read: readNothing,
   })

@@ -1,5 +1,3 @@
-import { takesStreams } from './platform.ts'
-
 /**
  * The sources that can be uploaded. A File, a Blob and bytes can be sent again in a retry; a stream (also one of Node.js,
  * or any async iterable of bytes) is sent once. In Node.js, `fs.openAsBlob(path)` returns a Blob of a file on disk.
@@ -146,3 +144,34 @@ const isReadableStream = (source: object): source is ReadableStream<Uint8Array> 
 
 const isAsyncIterable = (source: object): source is AsyncIterable<Uint8Array> =>
   Symbol.asyncIterator in source
+
+/** The members of XMLHttpRequest that uploads use, declared here because the package is compiled without DOM types. */
+export interface UploadingXhr {
+  readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null }
+  readonly status: number
+  readonly responseText: string
+  readonly responseURL: string
+  onload: (() => void) | null
+  onerror: (() => void) | null
+  open(method: string, url: string): void
+  setRequestHeader(name: string, value: string): void
+  getAllResponseHeaders(): string
+  send(body: Blob): void
+  abort(): void
+}
+
+interface Platform {
+  readonly XMLHttpRequest?: new () => UploadingXhr
+  readonly process?: { readonly versions?: { readonly node?: string } }
+}
+
+/** XMLHttpRequest in browsers; undefined in service workers and elsewhere. */
+export const xhrOfPlatform = (): (new () => UploadingXhr) | undefined =>
+  (globalThis as Platform).XMLHttpRequest
+
+/**
+ * Whether fetch accepts a stream as a body. Node.js, Deno and Bun do. Some browsers send the text
+ * "[object ReadableStream]" instead, and others require HTTP/2, so streams are not used in browsers.
+ */
+export const takesStreams = (): boolean =>
+  xhrOfPlatform() === undefined && (globalThis as Platform).process?.versions?.node !== undefined

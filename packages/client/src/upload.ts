@@ -1,17 +1,19 @@
 import type { CallOptions } from './client-options.ts'
-import { contentDisposition } from './content-disposition.ts'
-import type { Endpoints } from './endpoints.ts'
-import { type Media, readMedia } from './media.ts'
-import { xhrOfPlatform } from './platform.ts'
-import { randomKey } from './random-key.ts'
-import { acceptJson, jsonReader } from './read-json.ts'
-import { createResumeEntry } from './resume-entry.ts'
+import { sendJson } from './json.ts'
+import { type Media, readManyMedia, readMedia } from './media.ts'
+import { createResumeEntry, uploadInChunks } from './resumable-upload.ts'
 import type { ResumeStore } from './resume-store.ts'
-import { type SendSettings, send } from './send.ts'
-import type { UploadProgress } from './upload-body.ts'
-import { isStream, type UploadContent, type UploadSource, uploadContent } from './upload-content.ts'
-import { uploadInChunks } from './upload-in-chunks.ts'
-import { xhrTransport } from './xhr-transport.ts'
+import type { SendSettings } from './send.ts'
+import { type UploadProgress, xhrTransport } from './transport.ts'
+import {
+  isBlob,
+  isStream,
+  type UploadContent,
+  type UploadSource,
+  uploadContent,
+  xhrOfPlatform,
+} from './upload-content.ts'
+import type { Endpoints } from './urls.ts'
 
 /** The options of an upload. */
 export interface UploadOptions extends CallOptions {
@@ -28,6 +30,11 @@ export interface UploadOptions extends CallOptions {
    * in one request, because their size is unknown. Bytes. Default: 16 777 216.
    */
   readonly piecesAbove?: number | undefined
+  /**
+   * Bytes of the first chunk of a resumable upload, from 262 144 to 8 388 608. An interruption loses what was sent of one chunk. A chunk
+   * that is sent within four seconds is followed by a larger one. Default: 8 388 608.
+   */
+  readonly firstChunkSize?: number | undefined
   /**
    * Awaited before the last chunk of a resumable upload is sent, which creates the item. Use it to keep an order among
    * concurrent uploads.
@@ -98,6 +105,7 @@ async function uploadResumable(
       signal,
       beforeLastChunk,
       expiresAt: options.expiresAt,
+      firstChunkSize: options.firstChunkSize,
       resumeEntry,
     })
   } finally {
@@ -115,7 +123,6 @@ async function uploadInOneRequest(
   const repeatable = content.blob !== null
   const key = idempotencyKey ?? (repeatable ? randomKey() : null)
   const headers: Record<string, string> = {
-    ...acceptJson,
     ...(type === null ? {} : { 'content-type': type }),
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
     ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
@@ -123,14 +130,15 @@ async function uploadInOneRequest(
     ...(key === null ? {} : { 'idempotency-key': key }),
   }
   try {
-    return await send(withProgress(settings, onProgress), {
+    return await sendJson(withProgress(settings, onProgress), {
       method: 'POST',
       url: endpoints.uploads,
       headers,
       body: { content, onProgress },
       repeatable,
       signal,
-      read: jsonReader('a media object', readMedia),
+      what: 'a media object',
+      read: readMedia,
     })
   } catch (error) {
     content.release()
@@ -139,9 +147,104 @@ async function uploadInOneRequest(
 }
 
 /** Sends bodies with XMLHttpRequest in browsers if progress is requested, because fetch does not report it. */
-export function withProgress(settings: SendSettings, onProgress: UploadOptions['onProgress']): SendSettings {
+function withProgress(settings: SendSettings, onProgress: UploadOptions['onProgress']): SendSettings {
   const Xhr = onProgress && settings.platformFetch ? xhrOfPlatform() : undefined
   if (!Xhr) return settings
   const [byXhr, byFetch] = [xhrTransport(Xhr), settings.transport]
   return { ...settings, transport: (hop, timer) => (hop.body ? byXhr : byFetch)(hop, timer) }
 }
+
+/** One file of a form. */
+export interface FormFile {
+  readonly source: Blob | Uint8Array
+  readonly filename: string
+  /** The type to declare. Default: that of a Blob; `application/octet-stream` for bytes. */
+  readonly contentType?: string | undefined
+}
+
+/** The options of an upload of several files. */
+export interface UploadAllOptions extends CallOptions {
+  /** When the items expire. Default: by the settings of the bucket. */
+  readonly expiresAt?: Date | undefined
+  /** Reports bytes of the whole form, including part headers. */
+  readonly onProgress?: ((progress: UploadProgress) => void) | undefined
+  /** Identifies repeated requests of one upload, for 24 hours. Default: a random key for each call. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** Stores several files with one form (docs/interface.md U1, U2, U4). */
+export async function uploadForm(
+  { settings, endpoints }: UploadParts,
+  files: readonly FormFile[],
+  { expiresAt, onProgress, signal, idempotencyKey }: UploadAllOptions,
+): Promise<readonly Media[]> {
+  requireFiles(files)
+  if (files.length === 0) return []
+  const boundary = `mediabucket-${randomKey()}`
+  const content = await uploadContent(formBlob(files, boundary), signal)
+  return await sendJson(withProgress(settings, onProgress), {
+    method: 'POST',
+    url: endpoints.uploads,
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'idempotency-key': idempotencyKey ?? randomKey(),
+      ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
+    },
+    body: { content, onProgress },
+    repeatable: true,
+    signal,
+    what: files.length === 1 ? 'a media object' : 'media objects',
+    read: files.length === 1 ? (response) => [readMedia(response)] : readManyMedia,
+  })
+}
+
+function requireFiles(files: readonly FormFile[]): void {
+  if (!Array.isArray(files)) throw new TypeError('uploadAll takes an array of { source, filename }')
+  for (const [index, { source, filename }] of files.entries()) {
+    if (!(typeof source === 'object' && (isBlob(source) || ArrayBuffer.isView(source))))
+      throw new TypeError(`files[${index}].source must be a File, Blob or Uint8Array`)
+    if (typeof filename !== 'string')
+      throw new TypeError(`files[${index}].filename is missing: uploadAll takes { source, filename }`)
+  }
+}
+
+/** Built here because FormData changes quotes and line ends in names. */
+function formBlob(files: readonly FormFile[], boundary: string): Blob {
+  const parts = files.flatMap(({ source, filename, contentType }) => {
+    const type = contentType || ('type' in source && source.type) || 'application/octet-stream'
+    if (/[\r\n]/.test(type)) throw new TypeError('contentType must be one line')
+    const head = [
+      `--${boundary}`,
+      `Content-Disposition: form-data; name="file"; ${filenameParameter(filename)}`,
+      `Content-Type: ${type}`,
+    ]
+    return [`${head.join('\r\n')}\r\n\r\n`, source as Blob | Uint8Array<ArrayBuffer>, '\r\n']
+  })
+  return new Blob([...parts, `--${boundary}--\r\n`])
+}
+
+/** Names that need no escape between quotes. */
+const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+
+/** Characters that encodeURIComponent does not escape and RFC 8187 requires to be escaped. */
+const unsafe = /['()*]/g
+
+/** The header with a file's name (RFC 6266; RFC 8187 for names that are not plain ASCII). */
+export const contentDisposition = (filename: string): string => `attachment; ${filenameParameter(filename)}`
+
+/** The parameter with a file's name. */
+function filenameParameter(filename: string): string {
+  if (plain.test(filename) && !filename.includes('%')) return `filename="${filename}"`
+  // encodeURIComponent throws on half a surrogate pair, which has no UTF-8 form.
+  const escaped = encodeURIComponent(filename.replace(/\p{Surrogate}/gu, '\ufffd')).replace(
+    unsafe,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `filename*=UTF-8''${escaped}`
+}
+
+/** 128 random bits, in hex. (Pages that were not loaded over HTTPS have no `crypto.randomUUID`.) */
+const randomKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  )

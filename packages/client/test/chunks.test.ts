@@ -226,6 +226,37 @@ describe('an invalid response is a ShapeError and is not retried', () => {
   })
 })
 
+test('chunks become larger from firstChunkSize on', async () => {
+  const size = 5 * 262_144
+  const accepted: Responder = async ({ init, headers }) => {
+    const bytes = await new Response(init.body).arrayBuffer()
+    const offset = Number(headers.get('upload-offset')) + bytes.byteLength
+    const named: Record<string, string> = offset === size ? { 'content-location': item } : {}
+    return new Response(null, { status: 204, headers: { 'upload-offset': `${offset}`, ...named } })
+  }
+  const { fetch, sent } = stubFetch((one) =>
+    one.method === 'POST' ? created(one) : one.method === 'PATCH' ? accepted(one) : found(one),
+  )
+  const client = createClient({ url, token: 'secret', fetch })
+  await client.upload(new Uint8Array(size), { piecesAbove: 0, firstChunkSize: 262_144 })
+  expect(
+    sent.flatMap(({ method, headers }) => (method === 'PATCH' ? [headers.get('content-length')] : [])),
+  ).toEqual(['262144', '524288', '524288'])
+})
+
+test('R9 deleteUpload ends an upload, also one that does not exist', async () => {
+  const { fetch, sent } = stubFetch(respondWith(204), respondWith(404), respondWith(403))
+  const client = createClient({ url, token: 'secret', fetch })
+  await client.deleteUpload('up1')
+  await client.deleteUpload('up1')
+  await expect(client.deleteUpload('up1')).rejects.toMatchObject({ status: 403 })
+  await expect(client.deleteUpload('../media/abc')).rejects.toBeInstanceOf(TypeError)
+  expect(sent.map(({ method, url }) => `${method} ${url}`)).toEqual(
+    Array(3).fill(`DELETE ${url}/api/uploads/up1`),
+  )
+  expect(sent[0]?.headers.get('tus-resumable')).toBe('1.0.0')
+})
+
 test.each([-1, Number.NaN])('piecesAbove %d is a TypeError', async (piecesAbove) => {
   expect(await clientOn({}).upload({ piecesAbove })).toBeInstanceOf(TypeError)
 })

@@ -1,11 +1,9 @@
 import type { CallOptions, GetOptions } from './client-options.ts'
-import type { Endpoints } from './endpoints.ts'
-import { AnswerError } from './errors/answer-error.ts'
-import { RedirectError } from './errors/redirect-error.ts'
+import { AnswerError, RedirectError } from './errors.ts'
 import { createLink } from './links.ts'
-import { itemIdIn, mediaUrlOf } from './media-reference.ts'
-import { withTimeout } from './response-body.ts'
+import { withTimeout } from './responses.ts'
 import { type SendSettings, send } from './send.ts'
+import { type Endpoints, itemIdIn, mediaUrlOf } from './urls.ts'
 
 /**
  * Fetches the bytes of an item. No other origin receives the token, so bytes of a private bucket that are at another origin are
@@ -17,14 +15,21 @@ export async function getBytes(
   reference: string | URL,
   options: GetOptions,
 ): Promise<Response> {
-  const { resumeFrom } = options
+  const { resumeFrom, firstBytes, withToken = true } = options
   if (resumeFrom !== undefined && !(Number.isSafeInteger(resumeFrom.offset) && resumeFrom.offset > 0))
     throw new TypeError('resumeFrom.offset must be a number of bytes from 1')
+  if (firstBytes !== undefined && !(Number.isSafeInteger(firstBytes) && firstBytes > 0))
+    throw new TypeError('firstBytes must be a number of bytes from 1')
+  if (resumeFrom !== undefined && firstBytes !== undefined)
+    throw new TypeError('resumeFrom and firstBytes exclude each other')
   const url = mediaUrlOf(reference, endpoints.bytes)
   try {
     return await fetchBytes(settings, url, options)
   } catch (error) {
-    const link = mayNeedLink(error, endpoints.origin) ? await linkTo(settings, endpoints, url, options) : null
+    const link =
+      withToken && mayNeedLink(error, endpoints.origin)
+        ? await linkTo(settings, endpoints, url, options)
+        : null
     if (link === null) throw error
     return await fetchBytes(settings, link, options)
   }
@@ -33,13 +38,17 @@ export async function getBytes(
 const fetchBytes = (
   settings: SendSettings,
   url: string,
-  { signal, resumeFrom }: GetOptions,
+  { signal, resumeFrom, firstBytes, withToken }: GetOptions,
 ): Promise<Response> =>
   send(settings, {
     method: 'GET',
     url,
-    headers: resumeFrom ? { range: `bytes=${resumeFrom.offset}-`, 'if-range': resumeFrom.etag } : {},
+    headers: {
+      ...(resumeFrom && { range: `bytes=${resumeFrom.offset}-`, 'if-range': resumeFrom.etag }),
+      ...(firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` }),
+    },
     mayLeaveOrigin: true,
+    withToken,
     repeatable: true,
     signal,
     read: async (response, timer) => withTimeout(response, timer),

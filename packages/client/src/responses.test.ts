@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { excerpt, readProblem } from './problem.ts'
+import { excerpt, readProblem } from './responses.ts'
 
 const type = 'application/problem+json; charset=utf-8'
 

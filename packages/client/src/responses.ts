@@ -1,4 +1,6 @@
 import type { AttemptTimer } from './attempt-timer.ts'
+import type { ParameterFault, Problem } from './errors.ts'
+import { isObject } from './shape.ts'
 
 /** The bytes of a response as they arrive. The timeout runs only while a caller waits for bytes. */
 async function* chunksOf(
@@ -70,4 +72,53 @@ export function withTimeout(response: Response, timer: AttemptTimer): Response {
   const { status, statusText, headers } = response
   const same = new Response(timed, { status, statusText, headers })
   return Object.defineProperties(same, { url: { value: url }, redirected: { value: redirected } })
+}
+
+const texts = ['title', 'detail', 'instance', 'code']
+
+/** Creates a reader of responses whose content is in the headers. */
+export const headersReader =
+  <T>(read: (response: Response) => T) =>
+  async (response: Response, timer: AttemptTimer): Promise<T> => {
+    timer.close()
+    return read(response)
+  }
+
+/** Reads a response whose status says everything. */
+export const readNothing = headersReader(() => {})
+
+/** The problem in the body of a response; null for any other body. */
+export function readProblem(contentType: string | null, body: string): Problem | null {
+  if (!/^application\/problem\+json\b/i.test(contentType ?? '')) return null
+  const value = jsonOf(body)
+  if (!isObject(value)) return null
+  const { type, status, errors, ...others } = value
+  // RFC 9457, section 3.1: a member of the wrong type is ignored, not fatal.
+  const members = Object.entries(others).filter(
+    ([name, member]) => !texts.includes(name) || typeof member === 'string',
+  )
+  return {
+    ...Object.fromEntries(members),
+    type: typeof type === 'string' && type !== '' ? type : 'about:blank',
+    ...(typeof status === 'number' ? { status } : {}),
+    ...(Array.isArray(errors) ? { errors: errors.filter(isParameterFault) } : {}),
+  }
+}
+
+const isParameterFault = (value: unknown): value is ParameterFault =>
+  isObject(value) && typeof value['parameter'] === 'string' && typeof value['detail'] === 'string'
+
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** The first line of a body that is not a problem, for messages: of text and JSON; empty for HTML and others. */
+export function excerpt(contentType: string | null, body: string): string {
+  if (!/^(?:text\/plain|application\/(?:[\w.-]+\+)?json)\b/i.test(contentType ?? '')) return ''
+  const line = body.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+  return line.length > 200 ? `${line.slice(0, 200)}…` : line
 }

@@ -1,10 +1,48 @@
 import type { CallOptions } from './client-options.ts'
-import type { Endpoints } from './endpoints.ts'
-import { jsonBody } from './json-body.ts'
-import { acceptJson, jsonReader } from './read-json.ts'
+import { acceptJson, followCursors, sendJson } from './json.ts'
+import { readNothing } from './responses.ts'
 import { type SendSettings, send } from './send.ts'
 import { arrayOf, type Check, objectOf, parse, text, textOrNull } from './shape.ts'
-import { type Token, tokenMembers } from './token.ts'
+import type { Endpoints } from './urls.ts'
+
+/** The properties of a token, as on the wire; never the token itself. */
+export interface Token {
+  readonly id: string
+  /** Empty if it has none. */
+  readonly name: string
+  /** The name of its bucket. */
+  readonly bucket: string
+  /** The permitted operations, such as `media:read`. */
+  readonly scopes: readonly string[]
+  /** RFC 3339, UTC. */
+  readonly created_at: string
+  /** RFC 3339, UTC; null if it does not expire. */
+  readonly expires_at: string | null
+}
+
+const tokenMembers = {
+  id: text,
+  name: text,
+  bucket: text,
+  scopes: arrayOf(text),
+  created_at: text,
+  expires_at: textOrNull,
+}
+
+const tokenShape: Check<Token> = objectOf<Token>(tokenMembers)
+
+/** Fetches the properties of the client's own token. */
+export const fetchToken = (
+  settings: SendSettings,
+  endpoints: Endpoints,
+  { signal }: CallOptions,
+): Promise<Token> =>
+  sendJson(settings, {
+    url: endpoints.token,
+    signal,
+    what: 'a token',
+    read: (value) => parse('a token', tokenShape, value),
+  })
 
 /** The properties of a token of the bucket, as on the wire, and its last use; never the token itself. */
 export interface ManagedToken extends Token {
@@ -51,52 +89,35 @@ export interface TokenManager {
   revoke(id: string, options?: CallOptions): Promise<void>
 }
 
-interface TokenList {
-  readonly data: readonly ManagedToken[]
-  readonly next_cursor: string | null
-}
-
-const listShape: Check<TokenList> = objectOf<TokenList>({
-  data: arrayOf(
-    objectOf<ManagedToken>({ ...tokenMembers, last_used_at: textOrNull, revoked_at: textOrNull }),
-  ),
-  next_cursor: textOrNull,
+const managedShape: Check<ManagedToken> = objectOf<ManagedToken>({
+  ...tokenMembers,
+  last_used_at: textOrNull,
+  revoked_at: textOrNull,
 })
 const createdShape: Check<CreatedToken> = objectOf<CreatedToken>({ ...tokenMembers, token: text })
-const readList = jsonReader('a list of tokens', (value) => parse('a list of tokens', listShape, value))
-const readCreated = jsonReader('a new token', (value) => parse('a new token', createdShape, value))
 
 export function createTokenManager(settings: SendSettings, { tokens }: Endpoints): TokenManager {
   const urlOf = (id: string) => `${tokens}/${encodeURIComponent(id)}`
 
   const post = (url: string, body: object, { signal }: CallOptions): Promise<CreatedToken> =>
-    send(settings, {
+    sendJson(settings, {
       method: 'POST',
       url,
-      headers: { ...acceptJson, 'content-type': 'application/json' },
-      body: jsonBody(body),
+      json: body,
       repeatable: false,
       signal,
-      read: readCreated,
+      what: 'a new token',
+      read: (value) => parse('a new token', createdShape, value),
     })
 
   return Object.freeze({
-    async *list({ signal }: CallOptions = {}) {
-      const parameters = new URLSearchParams({ limit: '500' })
-      for (let after: string | null = ''; after !== null; ) {
-        const { data, next_cursor }: TokenList = await send(settings, {
-          method: 'GET',
-          url: `${tokens}?${parameters}`,
-          headers: acceptJson,
-          repeatable: true,
-          signal,
-          read: readList,
-        })
-        yield* data
-        after = next_cursor
-        parameters.set('after', after ?? '')
-      }
-    },
+    list: ({ signal }: CallOptions = {}) =>
+      followCursors(settings, {
+        url: `${tokens}?limit=500`,
+        what: 'a list of tokens',
+        item: managedShape,
+        signal,
+      }),
 
     async create({ scopes, name, expiresAt }: NewToken, options: CallOptions = {}) {
       return await post(tokens, { scopes, name, expires_at: expiresAt?.toISOString() }, options)
@@ -117,7 +138,7 @@ export function createTokenManager(settings: SendSettings, { tokens }: Endpoints
         headers: acceptJson,
         repeatable: true,
         signal,
-        read: async (_response, timer) => timer.close(),
+        read: readNothing,
       })
     },
   })

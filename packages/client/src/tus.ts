@@ -1,10 +1,9 @@
-import type { AttemptTimer } from './attempt-timer.ts'
-import { AnswerError } from './errors/answer-error.ts'
-import { ShapeError } from './errors/shape-error.ts'
-import { parseUrl } from './http-url.ts'
-import { mediaIdOf } from './media-reference.ts'
-import { type SendSettings, send, sendOnce } from './send.ts'
-import type { UploadBody } from './upload-body.ts'
+import type { CallOptions } from './client-options.ts'
+import { AnswerError, ShapeError } from './errors.ts'
+import { headersReader, readNothing } from './responses.ts'
+import { type Call, type SendSettings, send } from './send.ts'
+import type { UploadBody } from './transport.ts'
+import { type Endpoints, mediaIdOf, parseUrl } from './urls.ts'
 
 /** The state of an upload, as the service reports it. */
 export interface TusState {
@@ -24,8 +23,8 @@ export interface TusRequests {
   find(id: string): Promise<TusState>
   /** Sends a chunk once. `attempt` is the number of this attempt, which errors include. */
   append(id: string, chunk: TusChunk, attempt: number): Promise<TusState>
-  /** Deletes an upload that will not be resumed. One attempt, in the background. */
-  abandon(id: string): void
+  /** Deletes an upload that will not be resumed, unless it does not exist. */
+  remove(id: string, how: Pick<Call<void>, 'repeatable' | 'signal'>): Promise<void>
 }
 
 interface TusChunk {
@@ -82,53 +81,47 @@ export function tusRequests(
       }),
 
     append: (id, { offset, body, sha256 }, attempt) =>
-      sendOnce(
-        settings,
-        {
-          method: 'PATCH',
-          url: `${url}/${id}`,
-          headers: {
-            ...version,
-            'content-type': 'application/offset+octet-stream',
-            'upload-offset': `${offset}`,
-            ...(sha256 === null ? {} : { 'upload-checksum': `sha256 ${sha256}` }),
-          },
-          body,
-          repeatable: false,
-          signal,
-          read: headersReader(stateOf),
+      send(settings, {
+        method: 'PATCH',
+        url: `${url}/${id}`,
+        headers: {
+          ...version,
+          'content-type': 'application/offset+octet-stream',
+          'upload-offset': `${offset}`,
+          ...(sha256 === null ? {} : { 'upload-checksum': `sha256 ${sha256}` }),
         },
+        body,
+        repeatable: false,
         attempt,
-      ),
+        signal,
+        read: headersReader(stateOf),
+      }),
 
-    abandon(id) {
-      sendOnce(
-        settings,
-        {
-          method: 'DELETE',
-          url: `${url}/${id}`,
-          headers: version,
-          repeatable: false,
-          signal: undefined,
-          read: headersReader(() => {}),
-        },
-        1,
-      ).catch(() => {})
+    async remove(id, { repeatable, signal }) {
+      try {
+        const target = { method: 'DELETE', url: `${url}/${id}` } as const
+        await send(settings, { ...target, headers: version, repeatable, signal, read: readNothing })
+      } catch (error) {
+        if (!isGone(error)) throw error
+      }
     },
   }
+}
+
+/** Deletes an unfinished upload. */
+export async function deleteUpload(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  id: string,
+  { signal }: CallOptions,
+): Promise<void> {
+  if (!isUploadId(id)) throw new TypeError('expected the id of an upload')
+  await tusRequests(settings, endpoints.resumableUploads, signal).remove(id, { repeatable: true, signal })
 }
 
 /** Whether the service reports that an upload or item does not exist or no longer exists. */
 export const isGone = (error: unknown): boolean =>
   error instanceof AnswerError && (error.status === 404 || error.status === 410)
-
-/** Creates a reader of responses whose content is in the headers. */
-const headersReader =
-  <T>(read: (response: Response) => T) =>
-  async (response: Response, timer: AttemptTimer): Promise<T> => {
-    timer.close()
-    return read(response)
-  }
 
 function idOf(location: string): string {
   const id = parseUrl(location, 'http://relative')?.pathname.split('/').at(-1) ?? ''
@@ -155,4 +148,22 @@ function itemOf(location: string): string {
   } catch {
     throw new ShapeError('an upload', 'Content-Location', 'must be the URL of an item')
   }
+}
+
+/** Base64 of bytes, or of text in UTF-8. (`btoa` accepts only Latin-1 text.) */
+export function base64(data: string | ArrayBuffer): string {
+  const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data)
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+}
+
+interface Platform {
+  readonly crypto: {
+    readonly subtle?: { digest(algorithm: string, bytes: ArrayBuffer): Promise<ArrayBuffer> }
+  }
+}
+
+/** The SHA-256 of bytes in base64. Null in pages that were not loaded over HTTPS, where browsers have no `crypto.subtle`. */
+export async function sha256Base64(bytes: ArrayBuffer): Promise<string | null> {
+  const { subtle } = (globalThis as Platform).crypto
+  return subtle ? base64(await subtle.digest('SHA-256', bytes)) : null
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contentDisposition } from './content-disposition.ts'
+import { contentDisposition } from './upload.ts'
 
 test.each([
   ['photo.jpg', 'filename="photo.jpg"'],

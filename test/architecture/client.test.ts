@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { circlesAmong, importsOf, read, sourcesBelow } from './sources.ts'
+
+const src = 'packages/client/src/'
+const files = sourcesBelow(src)
+
+/** The files of each layer. A file may import those of its own layer and of the layers before it. */
+const layers: readonly (readonly string[])[] = [
+  ['errors.ts', 'shape.ts', 'urls.ts'],
+  [
+    'attempt-timer.ts',
+    'client-options.ts',
+    'json.ts',
+    'responses.ts',
+    'retry.ts',
+    'send.ts',
+    'transport.ts',
+    'upload-content.ts',
+  ],
+  [
+    'bucket.ts',
+    'bytes.ts',
+    'item-list.ts',
+    'links.ts',
+    'media.ts',
+    'page.ts',
+    'resumable-upload.ts',
+    'resume-store.ts',
+    'tokens.ts',
+    'trash.ts',
+    'tus.ts',
+    'upload.ts',
+  ],
+  ['client.ts', 'create-client.ts'],
+  ['index.ts'],
+]
+const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(path.slice(src.length)))
+
+test('every file of the client is in a known layer', () => {
+  expect(files.filter((path) => layerOf(path) < 0)).toEqual([])
+})
+
+test('imports of the client point one way, from its interface down to requests, and it has no dependency', () => {
+  const wrong = files.flatMap((path) => {
+    const { own, foreign } = importsOf(path)
+    return [
+      ...own.filter((target) => layerOf(target) < 0 || layerOf(target) > layerOf(path)),
+      ...foreign,
+    ].map((target) => `${path} → ${target}`)
+  })
+  expect(wrong).toEqual([])
+})
+
+test('no import cycle in the client, including type imports', () => {
+  expect(circlesAmong(files)).toEqual([])
+})
+
+test('one file of the client adds the token, and one calls fetch and XMLHttpRequest', () => {
+  const having = (text: RegExp) => files.filter((path) => text.test(read(path)))
+  expect(having(/Bearer \$\{/)).toEqual([`${src}send.ts`])
+  expect(having(/[^.\w]fetch\(|new Xhr\(/)).toEqual([`${src}transport.ts`])
+})
