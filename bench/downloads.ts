@@ -113,7 +113,7 @@ export async function benchDownloads(
     const slow = await started(
       startMediabucket(slowData, {
         NODE_OPTIONS: `--import ${pathToFileURL(local('loads/slow-disk.ts'))}`,
-        MEDIABUCKET_BYTES_CACHE: '0',
+        MEDIABUCKET_CACHE: '0',
       }),
     )
     const cold: string[] = []

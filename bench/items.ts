@@ -46,7 +46,7 @@ export const titleOf = (id: string, target: Target['name']): string => `${id}, $
 
 const settings = {
   // Pages are found and rendered for each request, and have ten links.
-  MEDIABUCKET_PAGE_CACHE: '0',
+  MEDIABUCKET_CACHE: '0',
   MEDIABUCKET_LINKS: 'window',
 }
 

@@ -144,7 +144,7 @@ export async function benchListing(extent: Extent, report: (text: string) => voi
 
     // Without caches and with windowed links, so that the cases differ only in how the rows of the page are found.
     await ours.stop()
-    const cold = await serve('without cache', { MEDIABUCKET_PAGE_CACHE: '0', MEDIABUCKET_LINKS: 'window' })
+    const cold = await serve('without cache', { MEDIABUCKET_CACHE: '0', MEDIABUCKET_LINKS: 'window' })
     const one = { connections: 1 }
     const deep = Math.floor(large.pages * 0.9)
     const coldCases: Case[] = [

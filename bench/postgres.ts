@@ -62,7 +62,7 @@ export async function benchPostgres(extent: Extent, report: (text: string) => vo
       return subject
     }
     const inDatabase = { MEDIABUCKET_DATABASE_URL: url }
-    const uncached = { MEDIABUCKET_PAGE_CACHE: '0', MEDIABUCKET_LINKS: 'window' }
+    const uncached = { MEDIABUCKET_CACHE: '0', MEDIABUCKET_LINKS: 'window' }
     const engines = [
       { name: 'SQLite', data, settings: {}, buckets: ofSqlite },
       { name: 'PostgreSQL', data: join(scratch, 'files'), settings: inDatabase, buckets: ofPostgres },

@@ -77,7 +77,7 @@ export async function benchStreams(
   ] as const
 
   // Streams that nobody reads stay open.
-  const settings = { MEDIABUCKET_LOG_LEVEL: 'warn', MEDIABUCKET_MIN_SEND_RATE: '0' }
+  const settings = { MEDIABUCKET_LOG_LEVEL: 'warn', MEDIABUCKET_IDLE_TIMEOUT: '10h' }
   const subject = await startMediabucket(data, settings)
   try {
     const taken = new Map<string, Row[]>()

@@ -82,7 +82,7 @@ export async function startApp(port: number, mediaUrl: () => string): Promise<Ap
       MEDIABUCKET_JWT_JWKS_URL: `${url}/.well-known/jwks.json`,
       MEDIABUCKET_JWT_AUDIENCE: audience,
       MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
-      MEDIABUCKET_JWT_BUCKET_PRIVATE: 'on',
+      MEDIABUCKET_JWT_BUCKET_OPTIONS: 'private=on',
       MEDIABUCKET_CORS_ORIGINS: url,
       MEDIABUCKET_AUDIT: 'changes',
     },

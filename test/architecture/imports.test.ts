@@ -14,7 +14,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   access: ['catalog', 'core'],
   media: ['catalog', 'blobs', 'core'],
   upkeep: ['media', 'catalog', 'blobs', 'files', 'core'],
-  http: ['media', 'access', 'catalog', 'blobs', 'core'],
+  http: ['media', 'access', 'catalog', 'blobs', 'core', 'config'],
   config: ['core'],
   'engines.ts': ['catalog', 'blobs', 'config', 'core'],
   server: ['http', 'upkeep', 'media', 'access', 'catalog', 'blobs', 'core', 'config', 'engines.ts'],

@@ -33,7 +33,7 @@ beforeAll(async () => {
     ...issuer.settings,
     MEDIABUCKET_AUDIT: 'all',
     MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
-    MEDIABUCKET_JWT_BUCKET_PRIVATE: 'on',
+    MEDIABUCKET_JWT_BUCKET_OPTIONS: 'private=on',
     MEDIABUCKET_WORKERS: basics.MEDIABUCKET_WORKERS ?? '2',
     MEDIABUCKET_ADDRESS_RATE: 'off',
     MEDIABUCKET_SENDFILE: 'x-accel-redirect:/files',

@@ -27,7 +27,6 @@ async function startGallery(with_: TestIssuer) {
     ...with_.settings,
     MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
     MEDIABUCKET_OIDC_CLIENT_ID: 'gallery',
-    MEDIABUCKET_OIDC_NAME: 'Example',
     MEDIABUCKET_OIDC_PARAMETERS: `resource=${encodeURIComponent(audience)}`,
   })
   with_.allowRedirect(`${started.url}/`)
@@ -36,8 +35,8 @@ async function startGallery(with_: TestIssuer) {
 
 const stored = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
 
-async function signIn({ page, button }: Visit, user: string): Promise<void> {
-  await button(strings.signIn.withIssuer('Example')).click()
+async function signIn({ page, button }: Visit, user: string, { url } = issuer): Promise<void> {
+  await button(strings.signIn.withIssuer(new URL(url).host)).click()
   await page.getByLabel('User').fill(user)
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByRole('button', { name: strings.header.signOut }).waitFor()
@@ -112,7 +111,7 @@ browserTest('G25 without refresh tokens, the session ends when the token expires
   await using brief = await startIssuer({ tokenLifetime: 10, refreshTokens: false })
   await using own = await startGallery(brief)
   await using guest = await visit(browser, own, { alsoAsked: brief.url, hash: '' })
-  await signIn(guest, 'carl')
+  await signIn(guest, 'carl', brief)
   await guest.page.getByText(strings.signIn.expired).waitFor()
   expect(await guest.page.evaluate(stored)).not.toContain('eyJ')
 })
@@ -129,13 +128,13 @@ browserTest('G25 a response that this tab has not requested is ignored, and a re
     expect(page.url()).toBe(`${server.url}/`)
   }
   // With the state of another sign-in.
-  await guest.button(strings.signIn.withIssuer('Example')).click()
+  await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).click()
   await page.getByLabel('User').waitFor()
   await page.goto(`${server.url}/?code=stolen&state=x`)
   await guest.button(strings.signIn.submit).waitFor()
   expect(guest.requests.filter((url) => url.endsWith('/token'))).toEqual([])
 
-  await guest.button(strings.signIn.withIssuer('Example')).click()
+  await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).click()
   await page.getByLabel('User').waitFor()
   const state = await pendingState(guest)
   await page.goto(`${server.url}/?error=access_denied&state=${state}&iss=${encodeURIComponent(issuer.url)}`)
@@ -146,12 +145,12 @@ browserTest('G25 a response that this tab has not requested is ignored, and a re
 browserTest('G25 after a failed sign-in, the session of another tab is continued', async () => {
   await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
   const { page } = guest
-  await guest.button(strings.signIn.withIssuer('Example')).click()
+  await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).click()
   await page.getByLabel('User').waitFor()
   const other = await guest.context.newPage()
   await other.goto(server.url)
   await other.getByRole('checkbox').check()
-  await other.getByRole('button', { name: strings.signIn.withIssuer('Example') }).click()
+  await other.getByRole('button', { name: strings.signIn.withIssuer(new URL(issuer.url).host) }).click()
   await other.getByLabel('User').fill('dora')
   await other.getByRole('button', { name: 'Continue' }).click()
   await other.getByRole('heading', { name: 'user-dora' }).waitFor()
@@ -169,14 +168,16 @@ browserTest(
     expect(policy.split(issuer.url)).toHaveLength(2)
     const response = await fetch(`${server.url}/sign-in.json`)
     expect(response.headers.get('cache-control')).toBe('no-store')
-    expect(await response.json()).toMatchObject({ issuer: { name: 'Example', client_id: 'gallery' } })
+    expect(await response.json()).toMatchObject({
+      issuer: { name: new URL(issuer.url).host, client_id: 'gallery' },
+    })
   },
 )
 
 browserTest('G25 the sign-in with an issuer is accessible, on phones and desktops', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   const { page } = guest
-  await guest.button(strings.signIn.withIssuer('Example')).waitFor()
+  await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).waitFor()
   await page.evaluate(axe.source)
   for (const width of [375, 1440])
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -57,8 +57,7 @@ export async function openTarget(random: Random): Promise<Target> {
   const server = await startServer({
     ...issuer.settings,
     MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
-    MEDIABUCKET_HEADER_TIMEOUT: '10s',
-    MEDIABUCKET_IDLE_TIMEOUT: '30s',
+    MEDIABUCKET_IDLE_TIMEOUT: '40s',
     MEDIABUCKET_TOKEN_RATE: 'off',
     MEDIABUCKET_ADDRESS_RATE: 'off',
     MEDIABUCKET_AUTH_FAILURE_RATE: 'off',

@@ -275,7 +275,7 @@ test('B1, B4 different requests for bytes that arrive in one read get their own 
 })
 
 test('B1, B3 bytes that are not cached, and are freed when they are sent, are complete in responses of one tick', async () => {
-  await using cold = await startServer({ MEDIABUCKET_BYTES_CACHE: '0' })
+  await using cold = await startServer({ MEDIABUCKET_CACHE: '0' })
   const files = await Promise.all(
     [2_000, 60_000, 700_000].map(async (size) => {
       const bytes = randomBytes(size)

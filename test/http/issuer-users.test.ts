@@ -132,7 +132,7 @@ test('J3, J5, J8 other settings; the start does not wait for the issuer', async 
     MEDIABUCKET_JWT_BUCKET: '{/app/tenant}-media',
     MEDIABUCKET_JWT_SCOPES: '/app/roles',
     MEDIABUCKET_JWT_DEFAULT_SCOPES: 'media:read',
-    MEDIABUCKET_JWT_MANAGE_TOKENS: 'on',
+    MEDIABUCKET_JWT_JWKS_URL: `${other.url}/jwks`,
   })
   const app = { tenant: 'blue', roles: ['media:read', 'media:write', 'tokens:manage'] }
   const token = await other.sign({ app })
@@ -146,15 +146,21 @@ test('J3, J5, J8 other settings; the start does not wait for the issuer', async 
   // No bucket is created.
   await expectProblem(await send(strict, token), 403, 'bucket-unknown')
   await strict.command('bucket', 'create', 'blue-media')
-  expect(await describeToken(strict, token)).toMatchObject({ bucket: 'blue-media', scopes: app.roles })
+  expect(await describeToken(strict, token)).toMatchObject({
+    bucket: 'blue-media',
+    scopes: ['media:read', 'media:write'],
+  })
   for (const tenant of [undefined, '', 5, ['blue'], { blue: 1 }])
     await expectProblem(await send(strict, await other.sign({ app: { tenant } })), 403, 'bucket-unknown')
   const plain = await other.sign({ sub: 'bob', app: { tenant: 'blue' } })
   expect((await describeToken(strict, plain)).scopes).toEqual(['media:read'])
 
-  // T4 to T8 with a user.
+  // T4 to T8: users are in the list of tokens. Their JWTs manage no tokens.
+  await expectProblem(await send(strict, token, '/api/tokens'), 403, 'scope-missing')
+  const managing = ['media:read', 'media:write', 'tokens:manage'].flatMap((scope) => ['--scope', scope])
+  const { token: manager } = await makeToken(strict, '--bucket', 'blue-media', ...managing)
   const manage = (method: string, path: string, body?: object) =>
-    send(strict, token, `/api/tokens${path}`, {
+    send(strict, manager, `/api/tokens${path}`, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     })
@@ -165,6 +171,7 @@ test('J3, J5, J8 other settings; the start does not wait for the issuer', async 
   expect(data.map(({ name, scopes }) => [name, scopes])).toEqual([
     ['anna', []],
     ['bob', []],
+    ['', ['media:read', 'media:write', 'tokens:manage']],
     ['', ['media:read']],
   ])
   const [own, bob] = data

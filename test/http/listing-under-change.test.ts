@@ -10,9 +10,9 @@ const items = 5_600
 
 const settings: readonly Record<string, string>[] = [
   {},
-  { MEDIABUCKET_ENVELOPE: 'wrapped', MEDIABUCKET_PAGE_CACHE: '0' },
+  { MEDIABUCKET_ENVELOPE: 'wrapped', MEDIABUCKET_CACHE: '0' },
   { MEDIABUCKET_LINKS: 'window', MEDIABUCKET_EXTENSIONS: 'off' },
-  { MEDIABUCKET_LINK_RIBBON: '0', MEDIABUCKET_BASE_URL: 'https://media.example.org/box' },
+  { MEDIABUCKET_CACHE: '0', MEDIABUCKET_BASE_URL: 'https://media.example.org/box' },
 ]
 
 const random = seededRandom()

@@ -8,8 +8,8 @@ import { upload } from '../harness/upload.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  // Node checks headers once a second, so the idle timeout must be clearly longer than two seconds.
-  server = await startServer({ MEDIABUCKET_HEADER_TIMEOUT: '1s', MEDIABUCKET_IDLE_TIMEOUT: '8s' })
+  // Headers have a quarter of it. Node checks them once a second, so it must be clearly longer than three seconds.
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '6s' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 

@@ -8,7 +8,7 @@ import { until } from '../harness/until.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer({ MEDIABUCKET_HEADER_TIMEOUT: '1s', MEDIABUCKET_IDLE_TIMEOUT: '3s' })
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '4s' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 

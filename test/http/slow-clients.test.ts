@@ -1,4 +1,3 @@
-import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { flood } from '../harness/flood.ts'
@@ -10,43 +9,6 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
 const megabyte = 1_000_000
-
-test('N6 a client that reads more slowly than the minimal rate is disconnected, although it is never idle', async () => {
-  await using server = await startServer({
-    MEDIABUCKET_IDLE_TIMEOUT: '4s',
-    MEDIABUCKET_MIN_SEND_RATE: '10MB',
-  })
-  const { url } = await upload(server, new Uint8Array(60 * megabyte), { name: 'large.bin' })
-  const { hostname, port, pathname } = new URL(url)
-  const download = (bytesPerStep: number) =>
-    new Promise<number>((resolve) => {
-      let received = 0
-      let quota = bytesPerStep
-      const socket = connect(Number(port), hostname, () =>
-        socket.write(`GET ${pathname} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
-      )
-      const step = setInterval(() => {
-        quota = bytesPerStep
-        socket.resume()
-      }, 20)
-      socket.on('data', ({ length }) => {
-        received += length
-        quota -= length
-        if (quota <= 0) socket.pause()
-      })
-      socket.on('error', () => undefined)
-      socket.on('close', () => {
-        clearInterval(step)
-        resolve(received)
-      })
-    })
-  // 3 MB per second, and as fast as possible.
-  const [slow, quick] = await Promise.all([download(60_000), download(60 * megabyte)])
-  expect(quick).toBeGreaterThan(60 * megabyte)
-  expect(slow).toBeLessThan(60 * megabyte)
-  const metrics = await (await fetch(`${server.url}/metrics`)).text()
-  expect(metrics).toMatch(/^mediabucket_slow_readers_closed_total 1$/m)
-})
 
 test('N6 many clients that read nothing use a limited amount of memory, and others are served', async () => {
   await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })

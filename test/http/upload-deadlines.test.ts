@@ -10,14 +10,11 @@ import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
-const headerTimeout = 300
+/** That of headers is a quarter. */
 const idleTimeout = 2_000
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer({
-    MEDIABUCKET_HEADER_TIMEOUT: `${headerTimeout}ms`,
-    MEDIABUCKET_IDLE_TIMEOUT: `${idleTimeout}ms`,
-  })
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: `${idleTimeout}ms` })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 

@@ -9,9 +9,7 @@ export const startUserServer = ({ settings }: TestIssuer): Promise<TestServer> =
     ...settings,
     MEDIABUCKET_WORKERS: '2',
     MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
-    MEDIABUCKET_JWT_CLOCK_SKEW: '0',
-    MEDIABUCKET_JWT_BUCKET_MAX_BYTES: '1MB',
-    MEDIABUCKET_JWT_BUCKET_PRIVATE: 'on',
+    MEDIABUCKET_JWT_BUCKET_OPTIONS: 'max-bytes=1MB, private=on',
     MEDIABUCKET_ADDRESS_RATE: 'off',
     MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
   })

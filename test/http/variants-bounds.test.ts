@@ -1,5 +1,8 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { animation, cornersOf, hollowPng, quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -34,10 +37,10 @@ test('V6, V2 an animated picture of 200 frames uses no more memory than its firs
 })
 
 test('V6 a picture above the limit of pixels has no variant', async () => {
-  await using server = await startServer({ MEDIABUCKET_VARIANT_MEGAPIXELS: '1' })
-  const above = await uploadPicture(server, quarters(1002, 1000).png().toBuffer(), 'image/png')
+  await using server = await startServer()
+  const above = await uploadPicture(server, hollowPng(20_000, 10_001), 'image/png')
   expect(await refused(server, above.id)).toContain('pixels')
-  const within = await uploadPicture(server, quarters(1000, 1000).png().toBuffer(), 'image/png')
+  const within = await uploadPicture(server, quarters(10_000, 20).png().toBuffer(), 'image/png')
   expect((await fetch(variantUrl(server, within.id))).status).toBe(200)
 })
 
@@ -75,23 +78,29 @@ test('V6 a picture above the memory limit has no variant, and the next one has',
   expect([detail, response.status]).toEqual([expect.stringContaining('memory'), 200])
 })
 
-test('V6 requests beyond the queue get 503 problems with Retry-After, and succeed when they are repeated', async () => {
-  await using server = await startServer({
-    MEDIABUCKET_VARIANT_PROCESSES: '1',
-    MEDIABUCKET_VARIANT_QUEUE: '1',
-  })
-  const items = await Promise.all(
-    [10, 20, 30, 40, 50].map((side) =>
-      uploadPicture(server, quarters(side, side).png().toBuffer(), 'image/png'),
-    ),
-  )
-  // The first one waits for the start of its process.
-  const responses = await Promise.all(items.map(({ id }) => fetch(variantUrl(server, id))))
-  const busy = responses.filter(({ status }) => status === 503)
-  expect([responses.filter(({ status }) => status === 200).length, busy.length]).toEqual([2, 3])
-  for (const response of busy) {
-    expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
-    await expectProblem(response, 503, 'variants-busy')
+/** A module that is loaded before the service: no process can be started while this file exists, as on a machine without memory. */
+const noProcesses = (path: string) =>
+  `data:text/javascript,${encodeURIComponent(`
+  import childProcess from 'node:child_process'
+  import { existsSync } from 'node:fs'
+  import { syncBuiltinESMExports } from 'node:module'
+  const { fork } = childProcess
+  childProcess.fork = (...args) => {
+    if (!existsSync(${JSON.stringify(path)})) return fork(...args)
+    throw Object.assign(new Error('spawn EAGAIN'), { code: 'EAGAIN', syscall: 'spawn' })
   }
-  for (const { id } of items) expect((await fetch(variantUrl(server, id))).status).toBe(200)
+  syncBuiltinESMExports()
+`)}`
+
+test('V6 requests that no process can take get 503 problems with Retry-After, and succeed when they are repeated', async () => {
+  await using directory = await temporaryDirectory()
+  const path = join(directory.path, 'full')
+  await writeFile(path, '')
+  await using server = await startServer({ NODE_OPTIONS: `--import ${noProcesses(path)}` })
+  const { id } = await uploadPicture(server, quarters(10, 10).png().toBuffer(), 'image/png')
+  const response = await fetch(variantUrl(server, id))
+  expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
+  await expectProblem(response, 503, 'variants-busy')
+  await rm(path)
+  expect((await fetch(variantUrl(server, id))).status).toBe(200)
 })

@@ -39,7 +39,7 @@ test('V5 simultaneous requests for a variant share one rendering, and the varian
   expect(await renderCount(server)).toBe(1)
   await server.stop()
 
-  await using later = await startServer({ MEDIABUCKET_BYTES_CACHE: '0' }, server.data)
+  await using later = await startServer({ MEDIABUCKET_CACHE: '0' }, server.data)
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
   expect(await renderCount(later)).toBe(0)
   // An operator may remove variants at any time; they are rendered again.
@@ -144,7 +144,7 @@ test('V7 an item that is deleted while its variants are rendered has no variants
 })
 
 test('V7, B9, F3 if the bytes of an item are damaged or missing, requests for its variants fail as those for its bytes do', async () => {
-  await using server = await startServer({ ...onDisk, MEDIABUCKET_BYTES_CACHE: '0' })
+  await using server = await startServer({ ...onDisk, MEDIABUCKET_CACHE: '0' })
   const items = [
     await uploadPicture(server, png(), 'image/png'),
     await uploadPicture(server, png(), 'image/png'),

@@ -25,10 +25,10 @@ test('O7 all invalid settings are reported together, each with its valid values'
     MEDIABUCKET_EXTENSIONS: 'yes',
     MEDIABUCKET_LINKS: 'some',
     MEDIABUCKET_MAX_FILE_SIZE: 'huge',
-    MEDIABUCKET_MAX_PARTS: '0',
+    MEDIABUCKET_WORKERS: '0',
     MEDIABUCKET_CORS_ORIGINS: 'https://app.example.org/path',
     MEDIABUCKET_MEDIA_MAX_AGE: '1 day',
-    MEDIABUCKET_HEADER_TIMEOUT: '-1s',
+    MEDIABUCKET_VARIANT_TIMEOUT: '-1s',
     MEDIABUCKET_IDLE_TIMEOUT: '0',
     MEDIABUCKET_SHUTDOWN_TIMEOUT: '1.5s',
     MEDIABUCKET_LOG_LEVEL: 'loud',
@@ -44,6 +44,132 @@ test('O7 all invalid settings are reported together, each with its valid values'
   }
   expect(failure.stderr).not.toMatch(/\.[jt]s:/)
   expect(await directory.names()).toEqual([])
+})
+
+/** A value of each setting that is not the default. */
+const changed: { readonly [Name in keyof typeof settings]: string } = {
+  MEDIABUCKET_HOST: '0.0.0.0',
+  MEDIABUCKET_PORT: '8081',
+  MEDIABUCKET_WORKERS: '4',
+  MEDIABUCKET_BASE_URL: 'https://media.example.org/box/',
+  MEDIABUCKET_MEDIA_BASE_URL: 'https://files.example.org',
+  MEDIABUCKET_DATA: '/var/lib/mediabucket',
+  MEDIABUCKET_DATABASE_URL: 'postgres://db.example.org/media',
+  MEDIABUCKET_BLOBS_URL: 's3://media/files?region=eu-1',
+  MEDIABUCKET_ENVELOPE: 'wrapped',
+  MEDIABUCKET_EXTENSIONS: 'off',
+  MEDIABUCKET_LINKS: 'window',
+  MEDIABUCKET_GALLERY: 'off',
+  MEDIABUCKET_CACHE: '1GB',
+  MEDIABUCKET_SENDFILE: 'redirect',
+  MEDIABUCKET_MAX_FILE_SIZE: '1TB',
+  MEDIABUCKET_INLINE_SIZE: '0',
+  MEDIABUCKET_UPLOAD_EXPIRY: '7d',
+  MEDIABUCKET_MIN_FREE: '10GB',
+  MEDIABUCKET_CORS_ORIGINS: 'https://app.example.org',
+  MEDIABUCKET_TRUSTED_PROXIES: '10.0.0.1',
+  MEDIABUCKET_JWT_ISSUER: 'https://login.example.org/app',
+  MEDIABUCKET_JWT_JWKS_URL: 'https://login.example.org/keys',
+  MEDIABUCKET_JWT_AUDIENCE: 'https://media.example.org',
+  MEDIABUCKET_JWT_BUCKET: 'app-{email}',
+  MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
+  MEDIABUCKET_JWT_BUCKET_OPTIONS: 'max-items=1000, max-bytes=1GB, trash-days=30, private=on',
+  MEDIABUCKET_JWT_SCOPES: '/app/roles',
+  MEDIABUCKET_JWT_DEFAULT_SCOPES: 'media:read media:write',
+  MEDIABUCKET_OIDC_CLIENT_ID: 'gallery',
+  MEDIABUCKET_OIDC_PARAMETERS: 'scope=openid+offline_access&resource=https%3A%2F%2Fmedia.example.org',
+  MEDIABUCKET_TOKEN_RATE: '10/1s',
+  MEDIABUCKET_ADDRESS_RATE: 'off',
+  MEDIABUCKET_AUTH_FAILURE_RATE: '5/1h',
+  MEDIABUCKET_MEDIA_MAX_AGE: '1h',
+  MEDIABUCKET_MAX_LINK_LIFETIME: '30d',
+  MEDIABUCKET_VARIANTS: 'thumb=200',
+  MEDIABUCKET_RENDER_AHEAD: 'off',
+  MEDIABUCKET_VARIANT_PROCESSES: '8',
+  MEDIABUCKET_VARIANT_TIMEOUT: '1m',
+  MEDIABUCKET_VARIANT_MEMORY: '2GB',
+  MEDIABUCKET_MAX_CONNECTIONS: '0',
+  MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '10',
+  MEDIABUCKET_IDLE_TIMEOUT: '30s',
+  MEDIABUCKET_SHUTDOWN_TIMEOUT: '25s',
+  MEDIABUCKET_LOG_LEVEL: 'warn',
+  MEDIABUCKET_AUDIT: 'all',
+  MEDIABUCKET_AUDIT_DAYS: '30',
+  MEDIABUCKET_LOG_FORMAT: 'json',
+}
+
+test('O7 every setting is read from its variable, in its unit', () => {
+  for (const [name, { defaultText }] of Object.entries(settings))
+    expect(changed, name).not.toMatchObject({ [name]: defaultText })
+  const { config, warnings } = readConfig({ ...changed, PATH: '/bin' })
+  expect(warnings).toEqual([])
+  const bucketOptions = { maxItems: 1_000, maxBytes: 1e9, trashDays: 30, isPrivate: true }
+  expect(config).toEqual({
+    host: '0.0.0.0',
+    port: 8081,
+    workers: 4,
+    baseUrl: 'https://media.example.org/box',
+    mediaBaseUrl: 'https://files.example.org',
+    data: '/var/lib/mediabucket',
+    databaseUrl: 'postgres://db.example.org/media',
+    blobsUrl: expect.objectContaining({ bucket: 'media', region: 'eu-1' }),
+    envelope: 'wrapped',
+    extensions: false,
+    links: 'window',
+    gallery: false,
+    cache: 1e9,
+    sendfile: { header: 'location' },
+    maxFileSize: 1e12,
+    inlineSize: 0,
+    uploadExpiry: 7 * 86_400_000,
+    minFree: 1e10,
+    corsOrigins: ['https://app.example.org'],
+    trustedProxies: ['10.0.0.1'],
+    jwtIssuer: 'https://login.example.org/app',
+    jwtJwksUrl: 'https://login.example.org/keys',
+    jwtAudience: 'https://media.example.org',
+    jwtBucket: expect.objectContaining({ claim: 'email' }),
+    jwtCreateBuckets: true,
+    jwtBucketOptions: bucketOptions,
+    jwtScopes: '/app/roles',
+    jwtDefaultScopes: ['media:read', 'media:write'],
+    oidcClientId: 'gallery',
+    oidcParameters: { scope: 'openid offline_access', resource: 'https://media.example.org' },
+    tokenRate: { requests: 10, window: 1_000 },
+    addressRate: null,
+    authFailureRate: { requests: 5, window: 3_600_000 },
+    mediaMaxAge: 3_600_000,
+    maxLinkLifetime: 30 * 86_400_000,
+    variants: expect.arrayContaining([{ name: 'thumb', width: 200, height: 200, fit: 'contain' }]),
+    renderAhead: false,
+    variantProcesses: 8,
+    variantTimeout: 60_000,
+    variantMemory: 2e9,
+    maxConnections: 0,
+    maxConnectionsPerAddress: 10,
+    idleTimeout: 30_000,
+    shutdownTimeout: 25_000,
+    logLevel: 'warn',
+    audit: 'all',
+    auditDays: 30,
+    logFormat: 'json',
+    issuer: {
+      issuer: 'https://login.example.org/app',
+      jwksUrl: 'https://login.example.org/keys',
+      audience: 'https://media.example.org',
+      bucket: expect.objectContaining({ claim: 'email' }),
+      newBuckets: bucketOptions,
+      scopesClaim: '/app/roles',
+      defaultScopes: ['media:read', 'media:write'],
+      signIn: {
+        clientId: 'gallery',
+        name: 'login.example.org',
+        scope: 'openid offline_access',
+        parameters: { resource: 'https://media.example.org' },
+      },
+    },
+    searchPath: '/bin',
+  })
 })
 
 test('O7 a command refuses invalid settings', async () => {
@@ -72,6 +198,12 @@ test.each([
 ])('O7 the unknown setting %s stops the start and names %s', (name, known) => {
   const message = `${name} is not a setting of Mediabucket. Did you mean ${known}?`
   expect(() => readConfig({ [name]: 'secret' })).toThrow(new ConfigError([message]))
+})
+
+test('O7 an unknown setting that may decide who has access stops the start, also if it resembles none', () => {
+  const message =
+    'MEDIABUCKET_JWT_TENANTS_ALLOWED is not a setting of Mediabucket. See: mediabucket help settings'
+  expect(() => readConfig({ MEDIABUCKET_JWT_TENANTS_ALLOWED: 'a' })).toThrow(new ConfigError([message]))
 })
 
 test('O7 the variables that Kubernetes sets for a service, and others of operators, stop no start', () => {

@@ -15,7 +15,7 @@ test('S7 without file descriptors requests receive 503 with Retry-After; no item
     MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '0',
     // Each response with bytes needs a file.
     ...onDisk,
-    MEDIABUCKET_BYTES_CACHE: '0',
+    MEDIABUCKET_CACHE: '0',
   })
   const { id, url } = await upload(server, 'stored before')
   // More than is held in memory, so that it needs a temporary file.

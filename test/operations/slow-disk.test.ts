@@ -56,7 +56,7 @@ const slowDisk = `--import data:text/javascript,${encodeURIComponent(`
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer({ NODE_OPTIONS: slowDisk, MEDIABUCKET_BYTES_CACHE: '1MB' })
+  server = await startServer({ NODE_OPTIONS: slowDisk, MEDIABUCKET_CACHE: '2500kB' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 afterEach(() => {

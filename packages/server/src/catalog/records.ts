@@ -1,7 +1,9 @@
+import type { BucketSettings } from '../core/bucket-options.ts'
 import type { ItemFilter } from '../core/items-query.ts'
 import type { MediaId } from '../core/media-id.ts'
-import type { Quota } from '../core/quota.ts'
 import type { Scope } from '../core/scopes.ts'
+
+export type { BucketSettings } from '../core/bucket-options.ts'
 
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
@@ -142,20 +144,6 @@ export interface Media extends Item {
 export interface NewMediaContent {
   readonly item: NewMedia
   readonly bytes: Uint8Array<ArrayBuffer> | null
-}
-
-/** The settings of a bucket. */
-export interface BucketSettings extends Quota {
-  /** Days for which deleted items can be restored; 0 for no trash. */
-  readonly trashDays: number
-  /** Whether bytes need a token or a signed URL. */
-  readonly isPrivate: boolean
-  /** Whether lists of a private bucket have signed URLs. */
-  readonly signedPages: boolean
-  /** Whether the metadata of pictures and videos is removed when they are stored. */
-  readonly removesMetadata: boolean
-  /** The lifetime of new items in days; null if they do not expire. */
-  readonly itemDays: number | null
 }
 
 /** The trash of a bucket. */

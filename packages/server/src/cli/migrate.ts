@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { copyEvent } from '../catalog/audit-log/events.ts'
 import { type CatalogSource, movedIdentity, movedSettings, movedText } from '../catalog/transfer.ts'
 import type { Config } from '../config/config.ts'
+import type { Reader } from '../config/readers.ts'
 import { settings } from '../config/settings.ts'
 import { withoutPassword } from '../core/database-urls.ts'
 import {
@@ -128,8 +129,11 @@ function targetOf(config: Config, targets: readonly string[]): Config {
     ...config,
     data: directory ?? config.data,
     databaseUrl:
-      database === undefined && !isMoved ? config.databaseUrl : read('MEDIABUCKET_DATABASE_URL', database),
-    blobsUrl: store === undefined && !isMoved ? config.blobsUrl : read('MEDIABUCKET_BLOBS_URL', store),
+      database === undefined && !isMoved
+        ? config.databaseUrl
+        : read(settings.MEDIABUCKET_DATABASE_URL.reader, database),
+    blobsUrl:
+      store === undefined && !isMoved ? config.blobsUrl : read(settings.MEDIABUCKET_BLOBS_URL.reader, store),
   }
 }
 
@@ -137,8 +141,7 @@ const isDatabase = (target: string) => /^postgres(ql)?:/.test(target)
 const isStore = (target: string) => target.startsWith('s3:')
 
 /** Throws UsageError. */
-function read<K extends 'MEDIABUCKET_DATABASE_URL' | 'MEDIABUCKET_BLOBS_URL'>(name: K, text = '') {
-  const { reader } = settings[name]
+function read<T>(reader: Reader<T>, text = ''): T {
   const value = reader.read(text)
   if (value === undefined) throw new UsageError(`--to takes ${reader.accepts}`)
   return value

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
+import { type BucketSettings, parseBucketOptions } from '../core/bucket-options.ts'
 import { type BucketPattern, parseBucketPattern } from '../core/bucket-pattern.ts'
 import { splitDatabaseUrl } from '../core/database-urls.ts'
 import { parseDuration } from '../core/duration.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
-import { type SigningAlgorithm, signingAlgorithms } from '../core/issuer-settings.ts'
 import { isIssuerUrl, issuerUrlRule } from '../core/issuer-url.ts'
 import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
 import { parseS3Location, type S3Location } from '../core/s3-location.ts'
@@ -84,15 +84,6 @@ export const timerDuration: Reader<number> = {
   },
 }
 
-/** Milliseconds, 0 included. A longer one would keep expired tokens valid for no reason. */
-export const clockSkew: Reader<number> = {
-  accepts: 'a duration up to 5m such as 30s, or 0',
-  read(text) {
-    const value = text === '0' ? 0 : parseDuration(text)
-    return value !== null && value <= 300_000 ? value : undefined
-  },
-}
-
 /** Bytes, at least 1. */
 export const size = (examples: string): Reader<number> => ({
   accepts: `a size such as ${examples}`,
@@ -118,18 +109,6 @@ export const sizeUpTo = (limit: number, examples: string): Reader<number> => ({
 export const sizeOrAuto: Reader<number | null> = {
   accepts: 'auto, a size such as 1GB, or 0',
   read: (text) => (text === 'auto' ? null : (parseSize(text) ?? undefined)),
-}
-
-/** Bytes; null for `none`. */
-export const sizeOrNone: Reader<number | null> = {
-  accepts: 'none, or a size such as 500MB or 10GB',
-  read: (text) => (text === 'none' ? null : (parseSize(text) ?? undefined)),
-}
-
-/** Null for `none`. */
-export const countOrNone: Reader<number | null> = {
-  accepts: 'none, or a number from 0 to 999999999',
-  read: (text) => (text === 'none' ? null : wholeNumber(0, 999_999_999).read(text)),
 }
 
 /** Null for `off` and `0`. */
@@ -207,11 +186,6 @@ export const textOrNone = (accepts: string): Reader<string | null> => ({
   read: (text) => (text === '' ? null : /\p{Cc}/u.test(text) ? undefined : text),
 })
 
-export const algorithms: Reader<readonly SigningAlgorithm[]> = {
-  accepts: `one or more of ${signingAlgorithms.join(', ')}, separated by commas`,
-  read: (text) => chooseFrom(signingAlgorithms, text),
-}
-
 export const scopeNames: Reader<readonly Scope[]> = {
   accepts: `some of ${scopes.join(', ')}, separated by spaces or commas`,
   read: (text) => (text === '' ? [] : chooseFrom(scopes, text)),
@@ -244,4 +218,9 @@ export const bucketPattern: Reader<BucketPattern> = {
   accepts:
     'a name with one claim in braces such as user-{sub}, with at most 20 other characters, and with a prefix if the claim is sub',
   read: (text) => parseBucketPattern(text) ?? undefined,
+}
+
+export const bucketOptionList: Reader<Partial<BucketSettings>> = {
+  accepts: 'options of `mediabucket bucket create` such as max-bytes=1GB, private=on, separated by commas',
+  read: parseBucketOptions,
 }

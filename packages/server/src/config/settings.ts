@@ -1,31 +1,62 @@
-import { issuerSettings } from './issuer-settings.ts'
 import {
   addressRanges,
   baseUrl,
   blobsUrl,
+  bucketOptionList,
+  bucketPattern,
+  claimName,
   databaseUrl,
   directory,
   duration,
   hostName,
+  issuerUrl,
   linkLifetime,
   oneOf,
   onOrOff,
   processes,
+  queryParameters,
+  type Reader,
   rate,
+  scopeNames,
   sendFile,
   size,
   sizeOrAuto,
   sizeOrZero,
   sizeUpTo,
+  textOrNone,
   timerDuration,
+  variantSizes,
   webOrigins,
   wholeNumber,
 } from './readers.ts'
-import { type Setting, setting } from './setting.ts'
-import { variantSettings } from './variant-settings.ts'
+
+interface Setting<T> {
+  readonly reader: Reader<T>
+  readonly defaultText: string
+  readonly defaultValue: T
+  /** What the setting does, its unit, and when to change it. */
+  readonly description: string
+  /** The value contains a password, and is not shown. */
+  readonly isSecret: boolean
+}
+
+/** Throws TypeError if the default is not a value of the setting. */
+function setting<T>(
+  defaultText: string,
+  reader: Reader<T>,
+  description: string,
+  isSecret = false,
+): Setting<T> {
+  const defaultValue = reader.read(defaultText)
+  if (defaultValue === undefined) throw new TypeError(`the default ${defaultText} is not ${reader.accepts}`)
+  return { reader, defaultText, defaultValue, description, isSecret }
+}
+
+/** The start of the name of every setting. */
+export const prefix = 'MEDIABUCKET_'
 
 /** Every setting of the service. docs/settings.md and `mediabucket help settings` show this table. */
-const table = {
+export const settings = {
   MEDIABUCKET_HOST: setting(
     '127.0.0.1',
     hostName,
@@ -83,20 +114,10 @@ const table = {
     onOrOff,
     'Whether `/` serves the gallery, a web page on which people view, upload and delete files with a token.',
   ),
-  MEDIABUCKET_PAGE_CACHE: setting(
-    '32MB',
-    sizeOrZero('32MB'),
-    'Memory for rendered pages; 0 renders the page for each response. Raise it if clients list many different pages.',
-  ),
-  MEDIABUCKET_LINK_RIBBON: setting(
-    '64MB',
-    sizeOrZero('64MB'),
-    'Memory for the page links that all pages share, about 80 bytes for each page of the largest bucket. Links beyond it are rendered for each response. Raise it for buckets of more than 8 million items.',
-  ),
-  MEDIABUCKET_BYTES_CACHE: setting(
-    '64MB',
-    sizeOrZero('64MB'),
-    'Memory for files and thumbnails of up to 1 MiB each that are requested often; 0 reads them for each response. Raise it if more bytes than this are requested often.',
+  MEDIABUCKET_CACHE: setting(
+    '160MB',
+    sizeOrZero('160MB'),
+    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each; 0 renders and reads all of them for each response. Raise it if clients list many different pages, or request more bytes often, and for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
   ),
   MEDIABUCKET_SENDFILE: setting(
     'off',
@@ -112,11 +133,6 @@ const table = {
     '64KiB',
     sizeUpTo(1024 * 1024, '64KiB, at most 1MiB'),
     'The maximum size of a file that is stored in the catalog, in one transaction with its row; 0 stores every file on the disk. Variants of up to this size are stored in variants.db. Changes affect later uploads only.',
-  ),
-  MEDIABUCKET_MAX_PARTS: setting(
-    '1000',
-    wholeNumber(1, 100_000),
-    'The maximum number of parts in one form, files and fields together. Forms with more are refused with 413.',
   ),
   MEDIABUCKET_UPLOAD_EXPIRY: setting(
     '24h',
@@ -138,7 +154,56 @@ const table = {
     addressRanges,
     'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address. None by default.',
   ),
-  ...issuerSettings,
+  MEDIABUCKET_JWT_ISSUER: setting(
+    '',
+    issuerUrl,
+    'The issuer of JWTs that are accepted besides tokens of the service: the users of an app. Equals their claim `iss`. The keys are found by OpenID Connect Discovery. None by default.',
+  ),
+  MEDIABUCKET_JWT_JWKS_URL: setting(
+    '',
+    issuerUrl,
+    'The URL of the issuer’s keys (JSON Web Key Set). By default the discovery document names it.',
+  ),
+  MEDIABUCKET_JWT_AUDIENCE: setting(
+    '',
+    textOrNone('a text without control characters'),
+    'The audience of accepted JWTs, a value of their claim `aud`. Required with an issuer, because the issuer also signs tokens for other services.',
+  ),
+  MEDIABUCKET_JWT_BUCKET: setting(
+    'user-{sub}',
+    bucketPattern,
+    'The name of the bucket of a JWT’s user, with the value of a claim. Different values never name the same bucket.',
+  ),
+  MEDIABUCKET_JWT_CREATE_BUCKETS: setting(
+    'off',
+    onOrOff,
+    'Whether the first request of a user creates the bucket. With `off`, the operator creates it.',
+  ),
+  MEDIABUCKET_JWT_BUCKET_OPTIONS: setting(
+    '',
+    bucketOptionList,
+    'The options of a bucket that is created so, as those of `mediabucket bucket create`: limits, privacy, trash and more. None by default.',
+  ),
+  MEDIABUCKET_JWT_SCOPES: setting(
+    'scope',
+    claimName,
+    'The claim of JWTs with the scopes: a text with spaces, or an array. Other scopes than those of the service are ignored.',
+  ),
+  MEDIABUCKET_JWT_DEFAULT_SCOPES: setting(
+    '',
+    scopeNames,
+    'The scopes of JWTs that name none of the service. Set it if the issuer cannot add scopes. None by default.',
+  ),
+  MEDIABUCKET_OIDC_CLIENT_ID: setting(
+    '',
+    textOrNone('a text without control characters'),
+    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery. None by default.',
+  ),
+  MEDIABUCKET_OIDC_PARAMETERS: setting(
+    '',
+    queryParameters,
+    'Further parameters of the authorization request. With some, issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0. `scope` replaces the requested scopes, `openid media:read media:write media:delete`. Add `offline_access` to them if the issuer requires it for refresh tokens, without which people sign in again when their JWT expires.',
+  ),
   MEDIABUCKET_TOKEN_RATE: setting(
     '60000/1m',
     rate,
@@ -164,7 +229,31 @@ const table = {
     linkLifetime,
     'The longest lifetime of a signed URL that a client can request. Longer ones are refused with 400.',
   ),
-  ...variantSettings,
+  MEDIABUCKET_VARIANTS: setting(
+    'thumb=400, medium=1600',
+    variantSizes,
+    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. Other sizes are never rendered.',
+  ),
+  MEDIABUCKET_RENDER_AHEAD: setting(
+    'on',
+    onOrOff,
+    'Whether the `thumb` of a new item, and its ThumbHash, are rendered in the background after the upload, so that the gallery shows them at once. They give way to variants that are requested. With `off`, they are rendered at the first request. Set `off` if most items are never viewed.',
+  ),
+  MEDIABUCKET_VARIANT_PROCESSES: setting(
+    '2',
+    wholeNumber(1, 64),
+    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. They run only while there is work. Raise it on a machine with many cores.',
+  ),
+  MEDIABUCKET_VARIANT_TIMEOUT: setting(
+    '20s',
+    timerDuration,
+    'The maximum time to generate one variant. A picture that takes longer has no variants.',
+  ),
+  MEDIABUCKET_VARIANT_MEMORY: setting(
+    '600MB',
+    size('600MB or 2GB'),
+    'The maximum memory of each of these processes; the process itself needs about 80 MB. A picture that needs more has no variants.',
+  ),
   MEDIABUCKET_MAX_CONNECTIONS: setting(
     '5000',
     wholeNumber(0, 1_000_000),
@@ -175,20 +264,10 @@ const table = {
     wholeNumber(0, 1_000_000),
     'The maximum number of open connections from one client address, or from one IPv6 /64 network; 0 sets no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
   ),
-  MEDIABUCKET_HEADER_TIMEOUT: setting(
-    '15s',
-    timerDuration,
-    'The maximum time for a client to send the headers of a request.',
-  ),
   MEDIABUCKET_IDLE_TIMEOUT: setting(
     '60s',
     timerDuration,
     'The maximum time without data on a connection, during a request or between two requests. A reverse proxy must close idle connections sooner.',
-  ),
-  MEDIABUCKET_MIN_SEND_RATE: setting(
-    '2KB',
-    sizeOrZero('2KB or 64KB'),
-    'The minimum rate at which a client must read a response, in bytes per second, measured over `MEDIABUCKET_IDLE_TIMEOUT`. Slower connections are closed; 0 sets no limit.',
   ),
   MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
     '10s',
@@ -217,9 +296,32 @@ const table = {
   ),
 } as const
 
-/** The type of each setting's value, by its name. */
-export type Values = {
-  readonly [Name in keyof typeof table]: (typeof table)[Name]['defaultValue']
+/** `JWT_JWKS_URL` as `jwtJwksUrl`. */
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
+  : Lowercase<Name>
+
+type SettingName = keyof typeof settings
+
+/** The value of each setting, such as `baseUrl` of MEDIABUCKET_BASE_URL. Durations are milliseconds, sizes bytes. */
+export type SettingValues = {
+  readonly [Name in SettingName as Name extends `MEDIABUCKET_${infer Rest}`
+    ? Camel<Rest>
+    : never]: (typeof settings)[Name]['defaultValue']
 }
 
-export const settings: { readonly [Name in keyof Values]: Setting<Values[Name]> } = table
+/**
+ * The values of all settings. `read` returns that of one, and is called with its name. Its result has the type of the default, which the
+ * compiler cannot follow through the names.
+ */
+export const readAll = (read: <T>(name: string, setting: Setting<T>) => T): SettingValues =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, each]) => [memberName(name), read<unknown>(name, each)]),
+  ) as SettingValues
+
+/** The member of SettingValues that has the value of a setting. */
+const memberName = (name: string): string =>
+  name
+    .slice(prefix.length)
+    .toLowerCase()
+    .replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

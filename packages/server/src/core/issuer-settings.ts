@@ -1,5 +1,5 @@
+import type { BucketSettings } from './bucket-options.ts'
 import type { BucketPattern } from './bucket-pattern.ts'
-import type { Quota } from './quota.ts'
 import type { Scope } from './scopes.ts'
 
 /** How the tokens of an issuer are verified, and what they grant (docs/interface.md, Tokens of an issuer). */
@@ -9,19 +9,14 @@ export interface IssuerSettings {
   /** The URL of the issuer's keys; null if its discovery document names it. */
   readonly jwksUrl: string | null
   readonly audience: string
-  readonly algorithms: readonly SigningAlgorithm[]
-  /** Milliseconds. */
-  readonly clockSkew: number
   /** The name of a user's bucket. */
   readonly bucket: BucketPattern
   /** The settings of buckets that are created when their first user needs them; null if none are created. */
-  readonly newBuckets: (Quota & { readonly isPrivate: boolean }) | null
+  readonly newBuckets: Partial<BucketSettings> | null
   /** The claim with the scopes. */
   readonly scopesClaim: string
   /** The scopes of tokens whose claim names no scope of this service. */
   readonly defaultScopes: readonly Scope[]
-  /** Whether tokens of the issuer can grant `tokens:manage`. */
-  readonly managesTokens: boolean
   /** Null if the gallery offers no sign-in with the issuer. */
   readonly signIn: SignInSettings | null
 }
@@ -32,23 +27,7 @@ export interface SignInSettings {
   /** The issuer’s name on the button. */
   readonly name: string
   /** Separated by spaces. */
-  readonly scopes: string
+  readonly scope: string
   /** Further parameters of the authorization request. */
   readonly parameters: Readonly<Record<string, string>>
 }
-
-/** Only algorithms with a public key. If the key were shared, everyone who verifies tokens could also issue them. */
-export const signingAlgorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const
-export type SigningAlgorithm = (typeof signingAlgorithms)[number]

@@ -4,11 +4,9 @@ import type { SignLinks } from '../access/sign-links.ts'
 import type { VerifyLink } from '../access/verify-link.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Media } from '../catalog/records.ts'
-import type { PageSettings } from '../core/page.ts'
+import type { BoundConfig } from '../config/config.ts'
 import type { PictureTool } from '../core/picture-tools.ts'
-import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
-import type { VariantSize } from '../core/variant.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
@@ -58,27 +56,9 @@ export interface Operations extends TrashOperations {
   readonly readiness: () => Promise<Readiness>
 }
 
-/** The settings of the HTTP service. Durations are in milliseconds, sizes in bytes. */
-export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
-  readonly mediaBaseUrl: string | null
-  readonly variants: readonly VariantSize[]
+/** The settings of the HTTP service. */
+export interface HttpSettings extends BoundConfig {
   readonly tools: ReadonlySet<PictureTool>
-  /** Whether the base URL is configured; otherwise it is made of host and port. */
-  readonly hasOwnAddress: boolean
-  readonly envelope: 'bare' | 'wrapped'
-  readonly corsOrigins: readonly string[]
-  readonly maxFileSize: number
-  readonly inlineSize: number
-  readonly maxParts: number
-  readonly mediaMaxAge: number
-  readonly maxLinkLifetime: number
-  readonly sendFile: SendFile | null
-  /** The origin to which requests for bytes are redirected; null if they are not. */
-  readonly storeOrigin: string | null
-  readonly headerTimeout: number
-  readonly idleTimeout: number
-  /** Bytes per second; 0 for no limit. */
-  readonly minSendRate: number
 }
 
 /** What the HTTP service needs besides the operations. */
@@ -98,20 +78,3 @@ export interface AppParts {
   readonly limits: RequestLimits
   readonly addresses: ClientAddresses
 }
-
-/** The settings that determine the URLs and links of pages. */
-export const pageSettingsOf = ({
-  baseUrl,
-  mediaBaseUrl,
-  extensions,
-  links,
-  variants,
-  tools,
-}: Omit<PageSettings, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageSettings => ({
-  baseUrl,
-  extensions,
-  links,
-  ...(variants && { variants }),
-  ...(tools && { tools }),
-  ...(mediaBaseUrl === null ? {} : { mediaBaseUrl }),
-})

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createVariantList } from '../core/variant.ts'
 import { trackRouteMethods } from './allowed-methods.ts'
-import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
+import type { AppParts, Operations } from './app-parts.ts'
 import { createBackpressure } from './bodies/backpressure.ts'
 import { createBodyReader, createWholeBodyReader } from './bodies/body-reader.ts'
 import { addRequestChecks } from './check-requests.ts'
@@ -34,12 +34,11 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
   const { baseUrl, corsOrigins } = settings
   const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
   const authorize = createAuthorizer(verifyAuthorization, limits, addresses)
-  const pageSettings = pageSettingsOf(settings)
   const backpressure = createBackpressure(maxUnprocessedBytes)
   const readBody = createBodyReader(backpressure)
   const respondToListing = createListingResponder({
     ...operations,
-    pageSettings,
+    pageSettings: settings,
     envelope: settings.envelope,
     epoch: catalog.epoch,
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
@@ -63,7 +62,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     }),
     recordDownload,
     maxAge: settings.mediaMaxAge,
-    sendFile: settings.sendFile,
+    sendFile: settings.sendfile,
     vary: {
       inline: varyHeader(corsOrigins),
       attachment: varyHeader(corsOrigins, 'Sec-Fetch-Dest'),
@@ -71,7 +70,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     },
   })
   const reportFault = createFaultReporter({ limits, countStorageError, log })
-  const ownOrigins = [baseUrl, settings.mediaBaseUrl ?? baseUrl].map((url) => new URL(url).origin)
+  const ownOrigins = [baseUrl, settings.mediaBaseUrl].map((url) => new URL(url).origin)
   // Used by the fast paths and by the framework.
   const handling = {
     logRequest: createRequestLogger(metrics, parts.writeLine),
@@ -95,7 +94,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
           readBody,
           readWholeBody: createWholeBodyReader(backpressure),
           smallFileSize: Math.min(settings.inlineSize, settings.maxFileSize),
-          urlSettings: pageSettings,
+          urlSettings: settings,
           metrics,
           respondToListing,
           respondToBytes,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { createTurns } from '../core/turns.ts'
-import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
+import type { AppParts, Operations } from './app-parts.ts'
 import type { BodyReader } from './bodies/body-reader.ts'
 import { type CorsPolicy, varyHeader } from './headers/cors.ts'
 import { listItemsRoute } from './items/list-items.ts'
@@ -46,8 +46,7 @@ export async function addRoutes(
 ): Promise<void> {
   const { operations, operationList, catalog, settings, metrics, isStopping } = parts
   const { authorize, readBody, respondToListing } = parts
-  const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
-  const pageSettings = pageSettingsOf(settings)
+  const { baseUrl, maxFileSize, corsOrigins } = settings
   const turns = createTurns()
   const readAuthorizedJson = createAuthorizedJsonReader(authorize, readBody)
 
@@ -55,7 +54,7 @@ export async function addRoutes(
   listItemsRoute(app, {
     ...operations,
     ...{ authorize, turns },
-    urlSettings: pageSettings,
+    urlSettings: settings,
     epoch: catalog.epoch,
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept', 'Accept-Encoding'),
   })
@@ -65,9 +64,8 @@ export async function addRoutes(
       ...operations,
       authorize,
       readBody,
-      urlSettings: pageSettings,
+      urlSettings: settings,
       maxFileSize,
-      maxParts,
       metrics,
     }),
   )
@@ -82,13 +80,13 @@ export async function addRoutes(
       metrics,
     }),
   )
-  findMediaRoute(app, { ...operations, authorize, catalog, urlSettings: pageSettings })
+  findMediaRoute(app, { ...operations, authorize, catalog, urlSettings: settings })
   await app.register((scope) => removeManyMediaRoute(scope, { ...operations, readAuthorizedJson, metrics }))
   await app.register((scope) =>
-    editMediaRoute(scope, { ...operations, readAuthorizedJson, urlSettings: pageSettings }),
+    editMediaRoute(scope, { ...operations, readAuthorizedJson, urlSettings: settings }),
   )
   await app.register((scope) =>
-    trashRoutes(scope, { ...operations, authorize, turns, readAuthorizedJson, urlSettings: pageSettings }),
+    trashRoutes(scope, { ...operations, authorize, turns, readAuthorizedJson, urlSettings: settings }),
   )
   removeMediaRoute(app, { ...operations, authorize, metrics })
   const linkParts = {

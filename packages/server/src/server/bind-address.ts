@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import { type Config, defaultBaseUrl } from '../config/config.ts'
+import { type BoundConfig, defaultBaseUrl } from '../config/config.ts'
 import { storeOriginOf } from '../core/s3-location.ts'
 import { type BoundPort, bindPort } from '../http/connections/bound-port.ts'
 import type { StartContext } from './start-context.ts'
@@ -7,12 +7,7 @@ import type { StartContext } from './start-context.ts'
 export interface BoundAddress {
   readonly port: number
   readonly baseUrl: string
-  /** The settings with the base URL, and what follows from them. */
-  readonly settings: Config & {
-    readonly baseUrl: string
-    readonly hasOwnAddress: boolean
-    readonly storeOrigin: string | null
-  }
+  readonly settings: BoundConfig
   /** Listens with a server on the bound port. */
   readonly serve: BoundPort['serve']
   readonly closePort: BoundPort['close']
@@ -29,8 +24,15 @@ export async function bindAddress({ config, closers }: StartContext): Promise<Bo
   // The gallery fetches text files from the media host.
   const corsOrigins =
     config.mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
-  const { blobsUrl, sendFile } = config
-  const storeOrigin = blobsUrl && sendFile?.header === 'location' ? storeOriginOf(blobsUrl) : null
-  const settings = { ...config, baseUrl, hasOwnAddress: config.baseUrl !== null, corsOrigins, storeOrigin }
+  const { blobsUrl, sendfile } = config
+  const storeOrigin = blobsUrl && sendfile?.header === 'location' ? storeOriginOf(blobsUrl) : null
+  const settings = {
+    ...config,
+    baseUrl,
+    mediaBaseUrl: config.mediaBaseUrl ?? baseUrl,
+    hasOwnAddress: config.baseUrl !== null,
+    corsOrigins,
+    storeOrigin,
+  }
   return { port, baseUrl, settings, serve, closePort: close }
 }

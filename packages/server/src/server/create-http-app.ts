@@ -24,7 +24,7 @@ export interface HttpApp {
 export async function createHttpApp(
   { config, log, metrics, closers, peers }: StartContext,
   parts: Pick<BoundAddress, 'baseUrl' | 'closePort'> & {
-    readonly settings: HttpSettings & BoundAddress['settings']
+    readonly settings: HttpSettings
     readonly catalog: Catalog
     readonly operations: Operations
     readonly gallery: Gallery | null

@@ -3,7 +3,7 @@ import { verifyAnyToken } from '../access/verify-any-token.ts'
 import { verifyLinkOperation } from '../access/verify-link.ts'
 import { verifyTokenOperation } from '../access/verify-token.ts'
 import { createVariantList } from '../core/variant.ts'
-import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
+import type { HttpSettings, Operations } from '../http/app-parts.ts'
 import { headersMemory } from '../http/media/cached-responses.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
@@ -31,10 +31,16 @@ import { storeSmallFileOperation } from '../media/store-small-file.ts'
 import { appendUploadOperation } from '../media/uploads/append-upload.ts'
 import { createUploadOperation } from '../media/uploads/create-upload.ts'
 import { removeUploadOperation } from '../media/uploads/remove-upload.ts'
-import type { BoundAddress } from './bind-address.ts'
 import type { StartContext } from './start-context.ts'
 import type { Issuer } from './start-issuer.ts'
 import type { UploadParts } from './start-uploads.ts'
+
+/** The parts of MEDIABUCKET_CACHE. Bytes. */
+const cacheSizes = (whole: number) => ({
+  pages: Math.floor(whole / 5),
+  pageLinks: Math.floor((whole * 2) / 5),
+  bytes: Math.floor((whole * 2) / 5),
+})
 
 /** Creates the operations that HTTP requests call. */
 export function createOperations(
@@ -45,15 +51,16 @@ export function createOperations(
     readonly uploading: UploadParts
     readonly remover: Pick<MediaRemover, 'remove' | 'removeMany' | 'purge' | 'removeExpired'>
     readonly space: FreeSpace
-    readonly settings: BoundAddress['settings']
+    readonly settings: HttpSettings
     readonly issuer: Issuer | null
   },
 ): Operations {
   const { uploading, remover, space, settings, issuer } = parts
   const { catalog, blobs, locks } = uploading
-  const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
+  const sizes = cacheSizes(config.cache)
+  const pageLinkCache = createPageLinkCache(settings.baseUrl, sizes.pageLinks)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
-  const cache = createBytesCache(config.bytesCache, headersMemory)
+  const cache = createBytesCache(sizes.bytes, headersMemory)
   metrics.watchBytesCache(cache.statistics)
   const storeMedia = storeMediaOperation(uploading)
   const verifyToken = verifyTokenOperation({
@@ -66,10 +73,10 @@ export function createOperations(
     verifyToken: issuer === null ? verifyToken : verifyAnyToken({ verifyToken, ...issuer }),
     listMedia: listMediaOperation({
       catalog,
-      form: pageSettingsOf(settings),
+      form: settings,
       envelope: config.envelope,
       pageLinkCache,
-      cacheSize: config.pageCache,
+      cacheSize: sizes.pages,
     }),
     listItems: listItemsOperation({ catalog }),
     storeMedia: storeMediaWithSpaceCheck(space, storeMedia),
@@ -88,7 +95,7 @@ export function createOperations(
     ...trashOperations({ catalog, purge: remover.purge }),
     findByName: findByNameOperation({ catalog }),
     verifyLink: verifyLinkOperation({ catalog, now: Date.now }),
-    signLinks: signLinksOperation({ catalog, urlSettings: pageSettingsOf(settings), now: Date.now }),
+    signLinks: signLinksOperation({ catalog, urlSettings: settings, now: Date.now }),
     recordLinks:
       config.audit === 'off'
         ? null
@@ -97,7 +104,7 @@ export function createOperations(
       ...parts,
       cache,
       variantKeys: createVariantList(config.variants).keys,
-      leavesFiles: config.sendFile !== null && config.blobsUrl === null,
+      leavesFiles: config.sendfile !== null && config.blobsUrl === null,
     }),
     readiness: checkReadinessOperation({ catalog, space, blobs }),
   }

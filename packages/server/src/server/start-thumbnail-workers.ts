@@ -12,6 +12,12 @@ import { createRenderAhead } from '../media/pictures/render-ahead.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import type { StartContext } from './start-context.ts'
 
+/** Variants that wait to be rendered, and those of videos, PDF and HEIC files in a queue of their own; all workers share it. */
+const variantQueue = 500
+
+/** Larger pictures have no variants. Pixels. */
+const maxPixels = 200e6
+
 /** Milliseconds that a request for a variant waits for a free worker. After that, the response is 503. */
 const variantQueueTimeout = 30_000
 
@@ -35,7 +41,7 @@ export function startThumbnailWorkers(
 ): { openBytes: OpenBytes; openVariant: Variants['open']; renderAhead: OnStored } {
   const openBytes = openBytesOperation({ catalog, blobs })
   const limits = {
-    queue: config.variantQueue,
+    queue: Math.ceil(variantQueue / config.workers),
     queueTimeout: variantQueueTimeout,
     timeout: config.variantTimeout,
     memory: config.variantMemory,
@@ -52,7 +58,7 @@ export function startThumbnailWorkers(
   const missing = missingPackages(tools)
   if (missing.length > 0)
     log.info(`for pictures of videos, PDF and HEIC files, install these packages too: ${missing.join(' ')}`)
-  const pictureParts = { catalog, workers, toolWorkers, tools, maxPixels: config.variantMegapixels * 1e6 }
+  const pictureParts = { catalog, workers, toolWorkers, tools, maxPixels }
   const variants = createVariants({
     ...pictureParts,
     blobs,
@@ -60,8 +66,8 @@ export function startThumbnailWorkers(
     async rendererOf(tool) {
       const program = tool === null ? undefined : tools.get(tool)
       const printed = tool && program ? await printedVersion(tool, program) : ''
-      const { variantTimeout, variantMemory, variantMegapixels } = config
-      return [version, decoderVersion(), printed, variantTimeout, variantMemory, variantMegapixels].join('\n')
+      const { variantTimeout, variantMemory } = config
+      return [version, decoderVersion(), printed, variantTimeout, variantMemory, maxPixels].join('\n')
     },
     hasRoom: space.hasRoom,
     onRendered: ({ variant, seconds, outcome }) =>

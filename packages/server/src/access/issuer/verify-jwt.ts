@@ -22,6 +22,12 @@ const maxLength = 8_192
 /** The number of keys that are tried for a token without a key id. */
 const maxKeys = 5
 
+/** None with a shared secret, with which everyone who verifies tokens could also issue them. */
+const algorithms = ['RS256', 'ES256', 'EdDSA']
+
+/** The accepted difference between the clocks of the issuer and of the service. Milliseconds. */
+export const clockSkew = 30_000
+
 /** The types of access tokens (RFC 9068), and of tokens without a special type. Others, such as logout tokens, grant nothing. */
 const acceptedTypes: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
 
@@ -42,7 +48,7 @@ export function verifyJwtOperation(
     readonly onRefusal: (reason: string) => void
   },
 ): (token: string) => Promise<VerifiedUser> {
-  const { issuer, audience, clockSkew, bucket, scopesClaim, defaultScopes, managesTokens } = settings
+  const { issuer, audience, bucket, scopesClaim, defaultScopes } = settings
   const { keys, now, onRefusal } = parts
 
   async function verify(token: string) {
@@ -50,7 +56,7 @@ export function verifyJwtOperation(
     const { payload, protectedHeader } = await verifySignature(token, {
       issuer,
       audience,
-      algorithms: [...settings.algorithms],
+      algorithms,
       clockTolerance: clockSkew / 1000,
       requiredClaims: ['exp', 'sub'],
       currentDate: new Date(at),
@@ -88,7 +94,8 @@ export function verifyJwtOperation(
   function grantedScopes(claims: Claims): ReadonlySet<Scope> {
     const named = scopesOfClaim(readClaim(claims, scopesClaim))
     const granted = new Set(named.length > 0 ? named : defaultScopes)
-    if (!managesTokens) granted.delete('tokens:manage')
+    // A token that a user creates would stay valid after the JWT expires.
+    granted.delete('tokens:manage')
     return granted
   }
 

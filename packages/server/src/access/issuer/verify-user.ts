@@ -9,7 +9,7 @@ import { resolvesWithin } from '../../core/resolves-within.ts'
 import { type RemoveExpired, removeExpiredOf, type VerifiedGrant } from '../expired-items.ts'
 import { recordUseOperation } from '../record-use.ts'
 import { newUserId } from '../token-id.ts'
-import type { VerifiedUser } from './verify-jwt.ts'
+import { clockSkew, type VerifiedUser } from './verify-jwt.ts'
 
 /** Verified tokens in memory; a token that is evicted is verified again. */
 const maxVerified = 10_000
@@ -33,7 +33,7 @@ interface Verified extends VerifiedUser {
  * handled as for tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
  */
 export function verifyUserOperation(
-  settings: Pick<IssuerSettings, 'issuer' | 'clockSkew' | 'newBuckets'>,
+  settings: Pick<IssuerSettings, 'issuer' | 'newBuckets'>,
   parts: {
     readonly verifyJwt: (token: string) => Promise<VerifiedUser>
     readonly catalog: Pick<Catalog, 'findGrant' | 'newUserGrant' | 'bucketNamed' | 'addUser' | 'touchToken'>
@@ -42,7 +42,7 @@ export function verifyUserOperation(
     readonly onTouchFailure: (error: unknown) => void
   },
 ): (token: string) => Promise<VerifiedGrant> {
-  const { issuer, clockSkew, newBuckets } = settings
+  const { issuer, newBuckets } = settings
   const { verifyJwt, catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
   const verified = new LRUCache<string, Verified>({ max: maxVerified })

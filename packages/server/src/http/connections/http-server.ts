@@ -9,30 +9,34 @@ const { createServer } = process.getBuiltinModule('node:http')
 /** The limit for all headers of a request together, which the problem `headers-too-large` names. Bytes. */
 export const maxHeaderSize = 16_384
 
+/** The time for a client to send the headers of a request, a quarter of the idle timeout at most. Milliseconds. */
+const longestHeaderTimeout = 15_000
+
 /** Creates the server below the framework. Timeouts apply to headers and to idle time, never to a whole request (docs/interface.md O4). */
 export function createHttpServer(
-  timeouts: { readonly headerTimeout: number; readonly idleTimeout: number },
+  { idleTimeout }: { readonly idleTimeout: number },
   listener: RequestListener,
 ): Server {
   requirePausableParser()
+  const headersTimeout = Math.min(longestHeaderTimeout, Math.ceil(idleTimeout / 4))
   const server = createServer(
     {
       maxHeaderSize,
       // Node's own response to a missing Host is no problem document (P1).
       requireHostHeader: false,
-      headersTimeout: timeouts.headerTimeout,
+      headersTimeout,
       requestTimeout: 0,
-      keepAliveTimeout: timeouts.idleTimeout,
+      keepAliveTimeout: idleTimeout,
       // The stream of a body that cannot come costs a tenth of a small response.
       optimizeEmptyRequests: true,
-      connectionsCheckingInterval: Math.min(timeouts.headerTimeout, 1_000),
+      connectionsCheckingInterval: Math.min(headersTimeout, 1_000),
     },
     listener,
   )
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
   limitPipelining(server)
-  return server.setTimeout(timeouts.idleTimeout)
+  return server.setTimeout(idleTimeout)
 }
 
 const twoRequests = Buffer.from('GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n')

@@ -1,8 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The length of a measurement where there is no idle timeout. Milliseconds. */
-const defaultWindow = 60_000
 /** The longest time between two checks of a connection. Milliseconds. */
 const longestInterval = 5_000
 
@@ -21,8 +19,6 @@ export function closeSlowReaders(
   { minSendRate, idleTimeout }: { readonly minSendRate: number; readonly idleTimeout: number },
   onClose: () => void,
 ): void {
-  if (minSendRate === 0) return
-  const window = idleTimeout || defaultWindow
   const open = new Set<Socket>()
   const observations = new WeakMap<Socket, Observation>()
 
@@ -34,7 +30,7 @@ export function closeSlowReaders(
     }
     const sent = sentBytes(socket)
     const before = observations.get(socket)
-    if (before !== undefined && now - before.since < window) return
+    if (before !== undefined && now - before.since < idleTimeout) return
     observations.set(socket, { since: now, sent })
     if (before === undefined || ((sent - before.sent) * 1_000) / (now - before.since) >= minSendRate) return
     onClose()
@@ -50,7 +46,7 @@ export function closeSlowReaders(
       const now = performance.now()
       for (const socket of open) measure(socket, now)
     },
-    Math.min(longestInterval, window / 4),
+    Math.min(longestInterval, idleTimeout / 4),
   )
   timer.unref()
   server.once('close', () => clearInterval(timer))

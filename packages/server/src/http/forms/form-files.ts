@@ -7,24 +7,22 @@ import { parseBoundary } from './boundary.ts'
 import { readFileHeaders } from './part-headers.ts'
 import { maxPartOverhead, type Part, readParts } from './read-parts.ts'
 
+/** The most parts of a form, files and fields together. */
+const maxParts = 1_000
+
 /**
  * Yields the file parts of a form as they arrive, those that arrive together as one group, and skips its fields (docs/interface.md U1). Throws before the body is
  * read where the headers of the request are malformed.
  */
-export function readFormFiles(
-  request: IncomingMessage,
-  readBody: BodyReader,
-  maxParts: number,
-): IncomingFiles {
+export function readFormFiles(request: IncomingMessage, readBody: BodyReader): IncomingFiles {
   const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  return readFilesBetween(boundary, readBody(request), maxParts)
+  return readFilesBetween(boundary, readBody(request))
 }
 
 /** Yields the files of a form with this boundary. `minStreamed` is that of readParts. */
 export async function* readFilesBetween(
   boundary: string,
   bytes: AsyncIterable<Uint8Array>,
-  maxParts: number,
   minStreamed?: number,
 ): AsyncGenerator<readonly IncomingFile[]> {
   let [hasFile, hasEmptyInput] = [false, false]
@@ -68,11 +66,11 @@ async function bodyUnlessEmpty(body: Part['body']): Promise<Part['body'] | null>
 const maxFieldSize = 1_000_000
 
 /** The length of the largest form. Bytes. */
-export const maxFormLength = (maxParts: number, maxFileSize: number): number =>
+export const maxFormLength = (maxFileSize: number): number =>
   maxParts * (Math.max(maxFileSize, maxFieldSize) + maxPartOverhead) + maxPartOverhead
 
 /** The size that the files of a form of this length have at least: all other parts are fields, as large as they may be. Bytes. */
-export const minFileBytes = (formLength: number, maxParts: number): number =>
+export const minFileBytes = (formLength: number): number =>
   Math.max(0, formLength - maxParts * (maxFieldSize + maxPartOverhead) - maxPartOverhead)
 
 async function skipField(field: Part['body']): Promise<void> {

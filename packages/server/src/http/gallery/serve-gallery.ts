@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { BoundConfig } from '../../config/config.ts'
 import { Fault } from '../../core/fault.ts'
 import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
@@ -27,15 +28,6 @@ const contentSecurityPolicy = (assets: string, media: string, issuer: string): s
     "frame-ancestors 'none'",
   ].join('; ')
 
-interface Addresses {
-  readonly baseUrl: string
-  /** Whether the base URL is configured; otherwise it is made of host and port. */
-  readonly hasOwnAddress: boolean
-  readonly mediaBaseUrl: string | null
-  /** The origin to which requests for bytes are redirected; null if they are not. */
-  readonly storeOrigin: string | null
-}
-
 /** Escapes the characters that end a path in a policy. */
 const escapeSource = (url: string): string => url.replaceAll(';', '%3B').replaceAll(',', '%2C')
 
@@ -45,8 +37,8 @@ function createPolicy({
   hasOwnAddress,
   mediaBaseUrl,
   storeOrigin,
-}: Addresses): (host: string, issuer: string) => string {
-  const hosts = [mediaBaseUrl && new URL(mediaBaseUrl).origin, storeOrigin]
+}: BoundConfig): (host: string, issuer: string) => string {
+  const hosts = [mediaBaseUrl !== baseUrl && new URL(mediaBaseUrl).origin, storeOrigin]
   const media = hosts.map((origin) => (origin ? ` ${origin}` : '')).join('')
   const elsewhere = (issuer: string) => contentSecurityPolicy("'self'", media, issuer)
   if (!hasOwnAddress) return (_host, issuer) => elsewhere(issuer)
@@ -77,7 +69,7 @@ export function galleryRoutes(
     settings,
     vary,
     signIn,
-  }: { gallery: Gallery; settings: Addresses; vary: string; signIn: GallerySignIn | null },
+  }: { gallery: Gallery; settings: BoundConfig; vary: string; signIn: GallerySignIn | null },
 ): void {
   function serve(request: FastifyRequest, reply: FastifyReply, file: GalleryFile) {
     const accepted = request.headers['accept-encoding']

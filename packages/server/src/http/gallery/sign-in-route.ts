@@ -17,10 +17,10 @@ export function signInRoute(app: FastifyInstance, signIn: GallerySignIn | null):
   )
 }
 
-const describe = ({ name, clientId, scopes, parameters, metadata }: GallerySignIn) => ({
+const describe = ({ name, clientId, scope, parameters, metadata }: GallerySignIn) => ({
   name,
   client_id: clientId,
-  scope: scopes,
+  scope,
   parameters,
   metadata: metadata(),
 })

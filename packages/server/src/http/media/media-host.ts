@@ -14,9 +14,9 @@ export interface MediaHost {
   readonly routeByHost: (main: RequestListener, media: RequestListener) => RequestListener
 }
 
-/** Separates the host of API and gallery from the host of bytes. Returns null without a media base URL. */
-export function createMediaHost(baseUrl: string, mediaBaseUrl: string | null): MediaHost | null {
-  if (mediaBaseUrl === null) return null
+/** Separates the host of API and gallery from the host of bytes. Returns null where they are one. */
+export function createMediaHost(baseUrl: string, mediaBaseUrl: string): MediaHost | null {
+  if (mediaBaseUrl === baseUrl) return null
   const mainUrl = new URL(baseUrl)
   const mediaUrl = new URL(mediaBaseUrl)
 

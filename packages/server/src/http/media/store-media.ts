@@ -30,13 +30,12 @@ interface Parts {
   readonly storeMedia: StoreMedia
   readonly urlSettings: UrlSettings
   readonly maxFileSize: number
-  readonly maxParts: number
   readonly metrics: Metrics
 }
 
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readBody, storeMedia, urlSettings, maxFileSize, maxParts, metrics } = parts
+  const { authorize, readBody, storeMedia, urlSettings, maxFileSize, metrics } = parts
 
   countUploads(app, metrics)
   // JSON and text are files too (U3).
@@ -54,19 +53,16 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       const length = request.headers['content-length']
       const declared = Number(length ?? 0)
       const isForm = isMultipartForm(request.headers['content-type'] ?? '')
-      if (declared > (isForm ? maxFormLength(maxParts, maxFileSize) : maxFileSize))
-        throw fileTooLarge(maxFileSize)
+      if (declared > (isForm ? maxFormLength(maxFileSize) : maxFileSize)) throw fileTooLarge(maxFileSize)
       const key = requestKey(request.raw, grant)
       const expiresAt = itemExpiryOf(request.raw, grant, key !== null)
-      const files = isForm
-        ? readFormFiles(request.raw, readBody, maxParts)
-        : readRawFile(request.raw, readBody)
+      const files = isForm ? readFormFiles(request.raw, readBody) : readRawFile(request.raw, readBody)
 
       const stored = await storeMedia(grant, files, {
         by: grant.actor,
         key,
         expiresAt,
-        declaredBytes: isForm ? minFileBytes(declared, maxParts) : declared,
+        declaredBytes: isForm ? minFileBytes(declared) : declared,
         atMost: isForm || length === undefined ? null : declared,
       })
       if (!stored.repeated) {

@@ -59,7 +59,7 @@ export function createMetrics() {
   })
   const slowReaders = new Counter({
     name: 'mediabucket_slow_readers_closed_total',
-    help: 'Connections closed because their clients read more slowly than MEDIABUCKET_MIN_SEND_RATE.',
+    help: 'Connections closed because their clients read fewer than 2,000 bytes per second.',
     registers: [registry],
   })
   /** `open` returns how many connections are open. */
@@ -103,7 +103,7 @@ export function createMetrics() {
   /** `bytes` returns the size of the cache. */
   function watchPageLinkCache(bytes: () => number): void {
     new Gauge({
-      name: 'mediabucket_link_ribbon_bytes',
+      name: 'mediabucket_page_link_cache_bytes',
       help: 'Size of the cache of the page links that all pages share.',
       registers: [registry],
       collect() {

@@ -51,7 +51,7 @@ export const uploadProblems = {
   'parts-too-many': {
     status: 413,
     title: 'The form has too many parts',
-    cause: 'The form has more parts than `MEDIABUCKET_MAX_PARTS` allows. Nothing was stored.',
+    cause: 'The form has more than 1,000 parts. Nothing was stored.',
     cure: 'Send the files in several requests.',
   },
   'idempotency-key-malformed': {

@@ -6,10 +6,7 @@ export function workerSettings(config: Config, port: number): Config {
   return Object.freeze({
     ...config,
     port,
-    pageCache: share(config.pageCache),
-    pageLinkCache: share(config.pageLinkCache),
-    bytesCache: share(config.bytesCache),
+    cache: share(config.cache),
     variantProcesses: share(config.variantProcesses),
-    variantQueue: share(config.variantQueue),
   })
 }

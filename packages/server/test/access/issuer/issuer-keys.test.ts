@@ -25,14 +25,11 @@ function setUp(url = issuer.url, jwksUrl: string | null = null) {
     issuer: url,
     jwksUrl,
     audience: issuer.settings['MEDIABUCKET_JWT_AUDIENCE'] ?? '',
-    algorithms: ['RS256'] as const,
-    clockSkew: 0,
     bucket: parseBucketPattern('user-{sub}') ?? expect.unreachable(),
     newBuckets: null,
     signIn: null,
     scopesClaim: 'scope',
     defaultScopes: [],
-    managesTokens: false,
   }
   const keys = createIssuerKeys(settings, {
     now: () => now,

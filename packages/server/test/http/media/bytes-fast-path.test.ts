@@ -42,7 +42,7 @@ function takesFastPath(
         run: () => expect.unreachable(),
       },
       corsHeaders: () => ({}),
-      mediaHost: createMediaHost('http://main', mediaBaseUrl || null),
+      mediaHost: createMediaHost('http://main', mediaBaseUrl || 'http://main'),
       recordDownload: null,
       isStopping: () => isStopping,
     },

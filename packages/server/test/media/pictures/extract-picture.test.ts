@@ -112,6 +112,18 @@ test.runIf(onLinux).each(hungry)(
   },
 )
 
+test('V6 no picture is taken of a video with more pixels than the limit', async () => {
+  needTools('ffmpeg')
+  const bytes = new Uint8Array(await film('mp4', '320x180', ['-frames:v', '1']))
+  const content = { type: 'bytes', bytes } as const
+  const file = await sourceFileOf({ content, isWhole: true, release: async () => undefined })
+  const extraction = extractionFor('video/mp4', tools, file)
+  if (extraction === null) throw new Error('the program is not used')
+  const take = (maxPixels: number) => extractPicture(extraction, file.path, { form, maxPixels }, memory)
+  expect([await take(320 * 180 - 1), await take(320 * 180)]).toEqual([null, expect.anything()])
+  await file.release()
+})
+
 test.runIf(onLinux)('V6 the output of a program is limited', async () => {
   await using tool = await script('exec head -c 200000000 /dev/zero')
   const task = { form, maxPixels: 1 }
