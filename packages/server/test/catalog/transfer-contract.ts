@@ -196,6 +196,27 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
     })
 
+    test('F11 buckets, tokens and keys that commands change during a transfer arrive with their changes', async () => {
+      const { from, to, keys } = await filled()
+      const [source, target] = [await from.openSource(), await to.openTarget()]
+      await transferRows({
+        ...{ source, target, damaged: new Set(), onItems() {} },
+        async onCopied() {
+          const catalog = await from.open()
+          await catalog.setBucket('small', { maxItems: 9 })
+          await catalog.revokeToken('small' as TokenId, now)
+          await catalog.removeSigningKey(keys[0]?.id ?? '')
+          await catalog.close()
+        },
+      })
+      await target.finish()
+      await Promise.all([source.close(), target.close()])
+      const catalog = await opened(to)
+      expect(await catalog.bucketNamed('small')).toMatchObject({ maxItems: 9 })
+      expect(await catalog.findGrant(hashOf('small'))).toMatchObject({ revokedAt: now })
+      expect(await catalog.signingKeys()).toEqual(keys.slice(1))
+    })
+
     test('T8 a token that is replaced between two calls has its new expiry', async () => {
       const data = await filled()
       await expect(transfer(data, 1)).rejects.toThrow('interrupted')
