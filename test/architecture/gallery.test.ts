@@ -13,7 +13,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
   'packages/gallery/src/service/parse-camera-data.ts': /^exifreader$/,
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
-  'packages/gallery/src/zip/download-zip.ts': /^client-zip$/,
+  'packages/gallery/src/selection/download-zip.ts': /^client-zip$/,
 }
 const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals|thumbhash)$/
 
@@ -36,6 +36,94 @@ test('uploader and viewer are not part of the first view: all imports of them ar
       .map((target) => `${path} → ${target}`),
   )
   expect(early).toEqual([])
+})
+
+/**
+ * Which folders and files beside them each may import from; a folder may always import from itself. `stores` are the files that
+ * `gallery-context.ts` names the types of.
+ */
+const folderImports: Readonly<Record<string, readonly string[]>> = {
+  strings: [],
+  'strings.ts': ['strings'],
+  'copy-text.ts': [],
+  'restrict-scripts.ts': [],
+  'router.ts': [],
+  'format.ts': ['strings.ts', 'strings'],
+  components: ['format.ts', 'strings.ts'],
+  service: ['listing', 'strings.ts'],
+  'preferences.tsx': ['components', 'service', 'strings.ts'],
+  session: ['components', 'preferences.tsx', 'service', 'strings.ts'],
+  shell: ['components', 'format.ts', 'preferences.tsx', 'router.ts', 'strings.ts', 'strings'],
+  tiles: ['components', 'format.ts', 'service', 'strings.ts'],
+  timeline: [
+    'listing',
+    'components',
+    'format.ts',
+    'preferences.tsx',
+    'router.ts',
+    'service',
+    'strings.ts',
+    'tiles',
+  ],
+  trash: ['components', 'format.ts', 'router.ts', 'service', 'shell', 'strings.ts', 'tiles'],
+  tokens: ['components', 'copy-text.ts', 'format.ts', 'service', 'strings.ts'],
+  listing: ['components', 'format.ts', 'router.ts', 'service', 'strings.ts', 'strings', 'tiles'],
+  selection: [
+    'components',
+    'listing',
+    'copy-text.ts',
+    'format.ts',
+    'router.ts',
+    'service',
+    'shell',
+    'strings.ts',
+    'strings',
+    'timeline',
+    'trash',
+  ],
+  uploads: ['components', 'format.ts', 'selection', 'service', 'session', 'strings.ts', 'strings'],
+  viewer: [
+    'components',
+    'format.ts',
+    'selection',
+    'service',
+    'shell',
+    'strings.ts',
+    'strings',
+    'tiles',
+    'timeline',
+  ],
+}
+
+/** What people see of a folder, and the hooks of that. The other files hold state, and know nothing of the page that shows it. */
+const isView = (path: string) => /\.tsx$|\/use-[^/]+$/.test(path)
+/** The files that compose the page. */
+const composing = ['main.tsx', 'app.tsx', 'gallery-context.ts', 'open-gallery.ts', 'use-code.ts'].map(
+  (name) => `${src}${name}`,
+)
+const folderOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
+
+test('imports between the folders of the gallery point one way', () => {
+  const features = files.filter((path) => !composing.includes(path))
+  expect(features.map(folderOf).filter((folder) => !(folder in folderImports))).toEqual([])
+  const wrong = features.flatMap((path) =>
+    importsOf(path)
+      .own.filter((target) => {
+        const [from, to] = [folderOf(path), folderOf(target)]
+        return from !== to && !composing.includes(target) && !folderImports[from]?.includes(to)
+      })
+      .map((target) => `${path} → ${target}`),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('only views use the context of the page, and only the page itself composes it', () => {
+  const importersOf = (name: string) => files.filter((path) => importsOf(path).own.includes(`${src}${name}`))
+  expect(
+    importersOf('gallery-context.ts').filter((path) => !isView(path) && !composing.includes(path)),
+  ).toEqual([])
+  expect(importersOf('open-gallery.ts')).toEqual([`${src}app.tsx`])
+  expect(importersOf('app.tsx')).toEqual([`${src}main.tsx`])
 })
 
 test('no import cycle in the gallery, including type imports', () => {

@@ -1,7 +1,7 @@
 import type { Browser, Locator } from 'playwright-core'
 import sharp from 'sharp'
 import { beforeAll, describe, expect } from 'vitest'
-import { formatSize } from '../../packages/gallery/src/format/size.ts'
+import { formatSize } from '../../packages/gallery/src/format.ts'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'

@@ -1,8 +1,22 @@
-import { BucketPage } from './bucket-page.tsx'
-import type { Preferences } from './preferences.ts'
-import { Resuming } from './session/resuming.tsx'
-import type { Session } from './session/session.ts'
-import { SignIn } from './session/sign-in.tsx'
+import { useEffect, useMemo } from 'preact/hooks'
+import { GalleryContext } from './gallery-context.ts'
+import { ListingView } from './listing/listing-view.tsx'
+import { Pager } from './listing/pager.tsx'
+import { openGallery } from './open-gallery.ts'
+import type { Preferences } from './preferences.tsx'
+import { DeletionDialog, LocationDialog } from './selection/dialogs.tsx'
+import { SelectionBar } from './selection/selection-bar.tsx'
+import type { Session, SignedIn } from './session/session.ts'
+import { Resuming, SignIn } from './session/sign-in.tsx'
+import { Header } from './shell/header.tsx'
+import { ConnectionBanner, NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
+import { strings } from './strings.ts'
+import { KeyboardShortcuts } from './timeline/keys.tsx'
+import { TimelineView } from './timeline/timeline-view.tsx'
+import { DropZone } from './uploads/drop-zone.tsx'
+import { UploadTray } from './uploads/tray.tsx'
+import { useCode } from './use-code.ts'
+import { Viewer } from './viewer/viewer.tsx'
 
 export function App({ session, preferences }: { session: Session; preferences: Preferences }) {
   const state = session.state.value
@@ -17,4 +31,79 @@ export function App({ session, preferences }: { session: Session; preferences: P
     )
   if (state.at === 'resuming') return <Resuming session={session} unreachable={state.unreachable} />
   return <SignIn session={session} state={state} preferences={preferences} />
+}
+
+interface BucketPageProps {
+  readonly signedIn: SignedIn
+  readonly session: Session
+  readonly preferences: Preferences
+}
+
+/** The page of a signed-in person. */
+function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
+  const gallery = useMemo(() => openGallery(signedIn, session, preferences), [signedIn, session, preferences])
+  useEffect(() => () => gallery.close(), [gallery])
+  const { router, isShown } = gallery
+  const page = router.page.value
+  const trash = router.trash.value
+  const tokens = router.tokens.value && gallery.canManageTokens
+  const listed = !trash && !tokens
+  useEffect(() => {
+    const { bucket } = signedIn.tokenInfo
+    const title = trash
+      ? strings.trash.titleOf(bucket)
+      : tokens
+        ? strings.tokens.titleOf(bucket)
+        : page === null
+          ? bucket
+          : strings.listing.title(bucket, page)
+    document.title = `${title} – ${strings.product}`
+  }, [page, trash, tokens, signedIn])
+  const open = router.item.value !== null && isShown.value
+  return (
+    <GalleryContext.Provider value={gallery}>
+      <button
+        type="button"
+        class="skip-link"
+        onClick={() => (document.getElementById('files') ?? document.getElementById('media'))?.focus()}
+      >
+        {strings.skipToMedia}
+      </button>
+      <Header />
+      <main id="media" tabIndex={-1}>
+        {trash ? <TrashPage /> : tokens ? <TokensPage /> : page === null ? <TimelineView /> : <ListingView />}
+      </main>
+      <footer class="foot">
+        <div class="dock">
+          <div class="dock-texts">
+            <ConnectionBanner />
+            {!open && <NoticeList />}
+          </div>
+          <UploadTray />
+        </div>
+        {listed && <SelectionBar />}
+        {page !== null && <Pager current={page} />}
+      </footer>
+      <NoticeAnnouncer />
+      <Viewer />
+      <DeletionDialog />
+      <LocationDialog />
+      <DropZone />
+      {listed && <KeyboardShortcuts />}
+    </GalleryContext.Provider>
+  )
+}
+
+/** The trash, when its code is loaded. */
+function TrashPage() {
+  const view = useCode(() => import('./trash/trash-view.tsx'))
+  if (view === 'loading') return <p role="status">{strings.trash.loading}</p>
+  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TrashView />
+}
+
+/** The list of tokens, when its code is loaded. */
+function TokensPage() {
+  const view = useCode(() => import('./tokens/tokens-view.tsx'))
+  if (view === 'loading') return <p role="status">{strings.tokens.loading}</p>
+  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TokensView />
 }

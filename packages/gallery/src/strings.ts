@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
-import { locale } from './format/locale.ts'
 import { en, type Texts } from './strings/en.ts'
+import { locale } from './strings/locale.ts'
 
 /** The languages by their own names. */
 export const languages = { en: 'English', de: 'Deutsch', es: 'Español' } as const

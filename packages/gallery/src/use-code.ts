@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useGallery } from './gallery.ts'
+import { useGallery } from './gallery-context.ts'
 
 /**
  * Code that few people need, loaded with the component that uses it. `load` calls `import()`. It fails in a page that was opened before an

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { droppedFiles } from '../src/uploads/files/dropped-files.ts'
+import { droppedFiles } from '../src/uploads/chosen-files.ts'
 
 /** The content of a drop: text is a file, null a file that cannot be read. */
 interface Tree {

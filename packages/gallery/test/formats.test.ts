@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatDay } from '../src/format/date.ts'
-import { formatDuration } from '../src/format/duration.ts'
-import { kindOf, shortType } from '../src/format/kind.ts'
-import { formatSize } from '../src/format/size.ts'
+import { formatDay, formatDuration, formatSize, kindOf, shortType } from '../src/format.ts'
 
 test.each([
   ['2026-05-02', 'Today'],

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatHash, hasInvalidPage, pageNumberOf, parseHash, type Route } from '../src/routing/hash-route.ts'
-import { noChoice } from '../src/routing/list-choice.ts'
+import { formatHash, hasInvalidPage, noChoice, pageNumberOf, parseHash, type Route } from '../src/router.ts'
 
 test.each([
   ['', null, null],

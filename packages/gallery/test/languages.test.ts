@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { formatCount } from '../src/format/count.ts'
 import { de } from '../src/strings/de.ts'
 import { en } from '../src/strings/en.ts'
 import { es } from '../src/strings/es.ts'
+import { formatCount } from '../src/strings/locale.ts'
 import { browserLanguage, languages, showLanguage, strings } from '../src/strings.ts'
 
 /** The paths of all texts, with the number of their parameters. */

@@ -1,7 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { expect, test, vi } from 'vitest'
-import { linkText } from '../src/selection/link-text.ts'
-import { uniqueNames } from '../src/zip/unique-names.ts'
+import { uniqueNames } from '../src/selection/download-zip.ts'
+import { linkText } from '../src/selection/sharing.ts'
 
 const media: Media = {
   id: '2v8d',

@@ -1,7 +1,7 @@
 import type { Client, Media } from '@mediabucket/client'
 import { expect, test, vi } from 'vitest'
-import { createMediaCache } from '../src/listing/media-cache.ts'
 import type { Connection } from '../src/service/connection.ts'
+import { createMediaCache } from '../src/service/media-cache.ts'
 
 const item = (url: string): Media => ({
   ...{ id: 'a', url, filename: null, content_type: 'text/plain', size: 1, sha256: null },

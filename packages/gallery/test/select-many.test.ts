@@ -1,9 +1,8 @@
 import type { Media } from '@mediabucket/client'
 import { signal } from '@preact/signals'
 import { expect, test } from 'vitest'
-import { createSelectMany } from '../src/selection/select-many.ts'
-import { createSelection } from '../src/selection/selection.ts'
-import type { ItemStream } from '../src/timeline/item-stream.ts'
+import { createSelection, createSelectMany } from '../src/selection/selection.ts'
+import type { ItemStream } from '../src/timeline/load-window.ts'
 
 const itemOf = (id: string, second: number): Media => ({
   id,

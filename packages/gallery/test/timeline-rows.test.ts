@@ -1,8 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { placeRows } from '../src/timeline/layout.ts'
-import { arrange, fillingHeight, ratioOf } from '../src/timeline/rows.ts'
+import { arrange, fillingHeight, placeRows, ratioOf } from '../src/timeline/layout.ts'
 
 const shape = { width: 1000, rowHeight: 200, gap: 10 }
 const measures = { ...shape, headingHeight: 50, captionHeight: 30 }

@@ -2,7 +2,7 @@ import type { Client, ItemOptions, Media } from '@mediabucket/client'
 import { signal } from '@preact/signals'
 import { expect, test } from 'vitest'
 import type { Connection } from '../src/service/connection.ts'
-import type { ItemFilter, Order } from '../src/timeline/item-list-query.ts'
+import type { ItemFilter, Order } from '../src/timeline/shown-list.ts'
 import { createTimeline } from '../src/timeline/timeline.ts'
 
 const itemOf = (second: number): Media => ({

@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import { strings } from '../src/strings.ts'
-import { byPath } from '../src/uploads/files/chosen-files.ts'
-import { isSystemFile } from '../src/uploads/files/system-files.ts'
-import { formatDuration } from '../src/uploads/tray/tray-texts.ts'
+import { byPath, isSystemFile } from '../src/uploads/chosen-files.ts'
+import { formatDuration } from '../src/uploads/tray-texts.ts'
 import { nextForm } from '../src/uploads/uploader/form.ts'
 import { problemDetail, refusalMessage } from '../src/uploads/uploader/refusal.ts'
 import { ownUploadUrl } from '../src/uploads/uploader/resumable.ts'
 import { createSpeed } from '../src/uploads/uploader/speed.ts'
-import { newEntry, type UploadEntry } from '../src/uploads/uploader/upload-entry.ts'
-import { createUploadList, type UploadList } from '../src/uploads/uploader/upload-list.ts'
+import {
+  createUploadList,
+  newEntry,
+  type UploadEntry,
+  type UploadList,
+} from '../src/uploads/uploader/upload-list.ts'
 import { canFit } from '../src/uploads/uploads-view.ts'
 
 test.each([

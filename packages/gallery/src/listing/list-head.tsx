@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { Icon, type IconName } from '../components/icon.tsx'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 
 /** The name of the bucket, what is shown of it, and how. */

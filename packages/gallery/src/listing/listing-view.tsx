@@ -1,9 +1,9 @@
 import type { Page } from '@mediabucket/client'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
+import { Tile } from '../tiles/tile.tsx'
 import { ListHead } from './list-head.tsx'
 import { EmptyBucket, FailedPage, PagePastEnd, PageSkeleton } from './page-states.tsx'
-import { Tile } from './tile.tsx'
 
 /** The heading of a numbered page, and below it the files of the page or the reason why there are none. */
 export function ListingView() {

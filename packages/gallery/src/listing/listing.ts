@@ -1,10 +1,10 @@
 import type { Client, Page } from '@mediabucket/client'
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals'
-import type { Router } from '../routing/router.ts'
+import type { Router } from '../router.ts'
 import type { Connection } from '../service/connection.ts'
-import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
+import { errorMessage, isUnauthorized, isUnreachable } from '../service/connection.ts'
+import type { MediaCache } from '../service/media-cache.ts'
 import { mediaIdOf } from '../service/urls.ts'
-import type { MediaCache } from './media-cache.ts'
 
 /** The page of the listing that the URL names. Nothing is loaded while it names none. */
 export interface Listing {

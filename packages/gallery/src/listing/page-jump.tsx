@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
-import { pageNumberOf } from '../routing/hash-route.ts'
+import { useGallery } from '../gallery-context.ts'
+import { pageNumberOf } from '../router.ts'
 import { strings } from '../strings.ts'
 
 /** A field to go to a page by its number, for buckets with many pages. */

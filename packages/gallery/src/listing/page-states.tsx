@@ -1,6 +1,6 @@
-import { FileButton } from '../components/file-button.tsx'
+import { FileButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 
 export function PageSkeleton() {

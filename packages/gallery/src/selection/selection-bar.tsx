@@ -1,10 +1,10 @@
-import { CopyLinks } from '../components/copy-links.tsx'
+import { IconButton } from '../components/controls.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
-import { IconButton } from '../components/icon-button.tsx'
-import { formatCount } from '../format/count.ts'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
+import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
-import { linkForms } from './link-text.ts'
+import { CopyLinks } from './copy-links.tsx'
+import { linkForms } from './sharing.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {

@@ -1,14 +1,14 @@
 import type { Client, Media } from '@mediabucket/client'
 import { copyText } from '../copy-text.ts'
-import type { BucketUsage } from '../listing/bucket-usage.ts'
-import type { Connection } from '../service/connection.ts'
-import { errorMessage } from '../service/errors.ts'
+import { kindOf } from '../format.ts'
+import type { BucketUsage } from '../service/bucket.ts'
+import { type Connection, errorMessage } from '../service/connection.ts'
 import type { FileAccess } from '../service/file-access.ts'
+import { plainUrl } from '../service/urls.ts'
 import type { Notices } from '../shell/notices.ts'
 import { strings } from '../strings.ts'
-import { type LinkForm, linkText } from './link-text.ts'
 import type { LocationWarning } from './location-warning.ts'
-import type { SelectMany } from './select-many.ts'
+import type { SelectMany } from './selection.ts'
 
 /** Copies links of items and downloads items. Never rejects. */
 export interface Sharing {
@@ -81,7 +81,7 @@ export function createSharing(parts: Dependencies): Sharing {
     },
     async downloadZip(ids, filename) {
       try {
-        const { saveAsZip } = await import('../zip/download-zip.ts')
+        const { saveAsZip } = await import('./download-zip.ts')
         const media = await parts.selectMany.describe(ids)
         notices.show(strings.selection.zipStarted(ids.length))
         await saveAsZip(media, filename, parts.files.renew, parts.closing)
@@ -91,3 +91,31 @@ export function createSharing(parts: Dependencies): Sharing {
     },
   }
 }
+
+export const linkForms = ['plain', 'markdown', 'html'] as const
+export type LinkForm = (typeof linkForms)[number]
+
+/** The link of an item as text to paste: its URL, or Markdown or HTML that shows a picture and links another file. */
+export function linkText(form: LinkForm, media: Media): string {
+  const url = plainUrl(media)
+  const { filename, alt_text, content_type, width, height } = media
+  if (form === 'plain') return url
+  const isPicture = kindOf(content_type) === 'picture'
+  const name = (isPicture && alt_text?.replace(/\s+/g, ' ')) || (filename ?? url)
+  if (form === 'markdown') return `${isPicture ? '!' : ''}[${escapeMarkdown(name)}](${url})`
+  if (!isPicture) return `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>`
+  const size = width !== null && height !== null ? ` width="${width}" height="${height}"` : ''
+  return `<img src="${escapeHtml(url)}" alt="${escapeHtml(name)}"${size}>`
+}
+
+/**
+ * Entities, because parsers differ in what a backslash escapes: the name of a file must not become a link, a picture or markup of its own.
+ * The words begin links that some parsers find in any text.
+ */
+const escapeMarkdown = (text: string): string =>
+  text.replace(/[!-,:-@[-`{-~]|www(?=\.)/gi, (found) =>
+    [...found].map((character) => `&#${character.charCodeAt(0)};`).join(''),
+  )
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => entities[character] ?? '')

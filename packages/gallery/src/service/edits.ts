@@ -1,6 +1,6 @@
 import type { Client, Media, TaggedMedia } from '@mediabucket/client'
 import type { Connection } from './connection.ts'
-import { isPreconditionFailed } from './errors.ts'
+import { isPreconditionFailed } from './connection.ts'
 
 export const textNames = ['filename', 'alt_text', 'caption'] as const
 export type TextName = (typeof textNames)[number]

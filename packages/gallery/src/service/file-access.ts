@@ -1,6 +1,6 @@
 import type { Client, Media } from '@mediabucket/client'
-import type { MediaCache } from '../listing/media-cache.ts'
-import { bytesUrl, onOwnOrigin } from './urls.ts'
+import type { MediaCache } from './media-cache.ts'
+import { bytesUrl, downloadUrl, isPrivate, onOwnOrigin, plainUrl } from './urls.ts'
 
 /** Access to files of a private bucket, whose URLs expire. */
 export interface FileAccess {
@@ -55,3 +55,15 @@ function follow(
   const link = Object.assign(document.createElement('a'), attributes, { href: url })
   link.click()
 }
+
+/** The attributes of a link that downloads a file. A file of a private bucket gets a URL when the link is followed. */
+export const downloadLink = (media: Media, save: (media: Media) => Promise<void>) => ({
+  href: isPrivate(media) ? plainUrl(media) : downloadUrl(media),
+  download: media.filename ?? media.id,
+  onClick: isPrivate(media)
+    ? (event: Event) => {
+        event.preventDefault()
+        void save(media)
+      }
+    : undefined,
+})

@@ -1,7 +1,12 @@
 import * as oauth from 'oauth4webapi'
 import { serviceUrl } from '../service/urls.ts'
-import { type IssuerInfo, type IssuerMetadata, loadIssuer } from './issuer.ts'
-import { type PendingSignIn, storePending } from './issuer-callback.ts'
+import {
+  type IssuerInfo,
+  type IssuerMetadata,
+  loadIssuer,
+  type PendingSignIn,
+  storePending,
+} from './issuer.ts'
 import { type StoredSession, sessionLength } from './stored-session.ts'
 
 // Loaded only by people who sign in with the issuer.

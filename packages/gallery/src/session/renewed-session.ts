@@ -40,7 +40,7 @@ async function renew(session: StoredSession): Promise<StoredSession> {
 }
 
 /** Returns the stored session if another tab has renewed it, because the issuer then accepts only the newer refresh token. */
-export function latestOf(session: StoredSession): StoredSession {
+function latestOf(session: StoredSession): StoredSession {
   const stored = storedSession()
   const isNewer =
     stored?.until === session.until && (stored.renewal?.expiresAt ?? 0) > (session.renewal?.expiresAt ?? 0)
@@ -52,3 +52,15 @@ const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
   'locks' in navigator
     ? navigator.locks.request(`mediabucket.renewal ${serviceUrl().pathname}`, work)
     : work()
+
+/**
+ * Revokes the refresh token of a session in the background. Call it before the session is forgotten. A failure is ignored, because the
+ * session ends in this browser in any case.
+ */
+export function revokeSession(session: StoredSession | undefined): void {
+  const refreshToken = session && latestOf(session).renewal?.refreshToken
+  if (refreshToken)
+    void import('./issuer-sign-in.ts')
+      .then(({ revokeRefreshToken }) => revokeRefreshToken(refreshToken))
+      .catch(() => undefined)
+}

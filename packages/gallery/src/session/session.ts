@@ -1,12 +1,10 @@
 import { type Client, createClient, type Token } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
+import { errorMessage, isUnauthorized, isUnreachable } from '../service/connection.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import type { IssuerInfo } from './issuer.ts'
-import type { IssuerCallback } from './issuer-callback.ts'
-import { renewedSession } from './renewed-session.ts'
-import { revokeSession } from './revoke-session.ts'
+import type { IssuerCallback, IssuerInfo } from './issuer.ts'
+import { renewedSession, revokeSession } from './renewed-session.ts'
 import {
   forgetSession,
   type StoredSession,

@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { IconButton } from '../components/icon-button.tsx'
-import { Logo } from '../components/logo.tsx'
-import type { Preferences } from '../preferences.ts'
-import { DisplaySettings } from '../shell/display-settings.tsx'
+import { IconButton } from '../components/controls.tsx'
+import { Logo } from '../components/icon.tsx'
+import { DisplaySettings, type Preferences } from '../preferences.tsx'
 import { strings } from '../strings.ts'
 import { type IssuerInfo, loadIssuer } from './issuer.ts'
 import type { Session, SessionState } from './session.ts'
@@ -122,6 +121,37 @@ export function SignIn({
       <div class="sign-in-settings">
         <DisplaySettings preferences={preferences} quiet />
       </div>
+    </main>
+  )
+}
+
+/** Between two tries while the server is unreachable. Milliseconds. */
+const retryInterval = 3000
+
+/** Shown after a page load while the stored token is verified. */
+export function Resuming({ session, unreachable }: { session: Session; unreachable: boolean }) {
+  useEffect(() => {
+    if (!unreachable) return
+    const timer = setInterval(() => void session.resume(), retryInterval)
+    return () => clearInterval(timer)
+  }, [unreachable, session])
+  return (
+    <main class="splash">
+      <Logo size={48} />
+      <h1 class="off-screen">{strings.product}</h1>
+      <p role="status">
+        {unreachable ? `${strings.connection.lost} ${strings.connection.retrying}` : strings.signIn.resuming}
+      </p>
+      {unreachable && (
+        <div class="splash-actions">
+          <button type="button" class="button primary" onClick={() => void session.resume()}>
+            {strings.connection.retryNow}
+          </button>
+          <button type="button" class="button" onClick={session.signOut}>
+            {strings.header.signOut}
+          </button>
+        </div>
+      )}
     </main>
   )
 }

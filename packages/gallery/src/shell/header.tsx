@@ -1,12 +1,13 @@
-import { useState } from 'preact/hooks'
-import { FileButton } from '../components/file-button.tsx'
-import { Icon } from '../components/icon.tsx'
-import { Logo } from '../components/logo.tsx'
+import { useRef, useState } from 'preact/hooks'
+import { FileButton } from '../components/controls.tsx'
+import { Icon, Logo } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
-import { useGallery } from '../gallery.ts'
+import { formatSize } from '../format.ts'
+import { useGallery } from '../gallery-context.ts'
+import { DisplaySettings } from '../preferences.tsx'
+import { tokensHash, trashHash } from '../router.ts'
+import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
-import { SettingsMenu } from './settings-menu.tsx'
-import { UsageMeter } from './usage-meter.tsx'
 
 export function Header() {
   const { uploads, signOut } = useGallery()
@@ -68,5 +69,75 @@ function SignOutDialog({ onStay }: { onStay: () => void }) {
         </button>
       </div>
     </Modal>
+  )
+}
+
+/** A button that opens the settings of this browser. */
+function SettingsMenu() {
+  const { preferences, usage, canDelete, canManageTokens } = useGallery()
+  const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
+  const menu = useRef<HTMLDivElement>(null)
+  return (
+    <>
+      <button
+        type="button"
+        class="icon-button"
+        popovertarget="settings"
+        aria-label={strings.settings.label}
+        title={strings.settings.label}
+      >
+        <Icon name="settings" />
+      </button>
+      <div ref={menu} id="settings" class="menu settings" popover="auto">
+        <DisplaySettings preferences={preferences} />
+        {canManageTokens && (
+          <a class="button" href={tokensHash} onClick={() => menu.current?.hidePopover()}>
+            <Icon name="key" />
+            {strings.tokens.title}
+          </a>
+        )}
+        {canDelete && (trash_days > 0 || trash_items > 0) && (
+          <a class="button" href={trashHash} onClick={() => menu.current?.hidePopover()}>
+            <Icon name="trash" />
+            {strings.trash.title}
+            <span class="muted">{formatCount(trash_items)}</span>
+          </a>
+        )}
+      </div>
+    </>
+  )
+}
+
+/** The bytes and files of the bucket, and its limits. The meter shows the limit that is closest. */
+function UsageMeter() {
+  const { usage } = useGallery()
+  const bucket = usage.bucket.value
+  if (bucket === null) return <div class="usage" />
+  const { bytes, max_bytes, items, max_items } = bucket
+  const text = [
+    max_bytes === null
+      ? strings.header.used(formatSize(bytes))
+      : strings.header.usedOf(formatSize(bytes), formatSize(max_bytes)),
+    ...(max_items === null ? [] : [strings.header.itemsOf(items, max_items)]),
+  ].join(' · ')
+  const shares = [
+    ...(max_bytes === null ? [] : [bytes / Math.max(max_bytes, 1)]),
+    ...(max_items === null ? [] : [items / Math.max(max_items, 1)]),
+  ]
+  const share = Math.min(1, Math.max(0, ...shares))
+  return (
+    <div class="usage">
+      <span>{text}</span>
+      {shares.length > 0 && (
+        <meter
+          class="usage-meter"
+          aria-label={strings.header.usage}
+          min={0}
+          max={1}
+          high={0.9}
+          value={share}
+        />
+      )}
+    </div>
   )
 }

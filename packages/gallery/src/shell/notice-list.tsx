@@ -1,5 +1,6 @@
-import { IconButton } from '../components/icon-button.tsx'
-import { useGallery } from '../gallery.ts'
+import { IconButton } from '../components/controls.tsx'
+import { Icon } from '../components/icon.tsx'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 
 /** The visible notices. `NoticeAnnouncer` announces them, because a live region must exist before its text changes. */
@@ -28,5 +29,26 @@ export function NoticeAnnouncer() {
     <p class="off-screen" role="status">
       {notices.announcement.value}
     </p>
+  )
+}
+
+/** Shown while the server does not respond. */
+export function ConnectionBanner() {
+  const { connection } = useGallery()
+  return (
+    <div class="banner-place" role="status">
+      {connection.lost.value && (
+        <div class="banner">
+          <Icon name="unplugged" />
+          <span>
+            <strong>{navigator.onLine ? strings.connection.lost : strings.connection.offline}</strong>{' '}
+            {strings.connection.retrying}
+          </span>
+          <button type="button" class="button small" onClick={connection.retryNow}>
+            {strings.connection.retryNow}
+          </button>
+        </div>
+      )}
+    </div>
   )
 }

@@ -1,12 +1,270 @@
-import { formatCount } from '../format/count.ts'
-import { camera, location } from './de-camera.ts'
-import { deletion, trash } from './de-deletion.ts'
-import { tokens } from './de-tokens.ts'
-import { uploads } from './de-uploads.ts'
-import { details, viewer } from './de-viewer.ts'
 import type { Texts } from './en.ts'
+import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
+
+/** What cameras write into pictures. */
+const camera = {
+  taken: 'Aufgenommen',
+  camera: 'Kamera',
+  lens: 'Objektiv',
+  exposure: 'Belichtung',
+  focalLength: 'Brennweite',
+  location: 'Standort',
+  locationHint: 'Alle, die die Datei oder ihren Link bekommen, können den Standort lesen.',
+}
+
+/** The question before a picture with a location is shared. */
+const location = {
+  title: 'Standort im Bild',
+  warning: (name: string) =>
+    `„${name}“ enthält den Ort der Aufnahme. Alle, die die Datei oder ihren Link bekommen, können ihn lesen.`,
+  notExaminedTitle: 'Standort nicht geprüft',
+  notExamined: (name: string) =>
+    `„${name}“ konnte nicht geladen werden, um zu prüfen, ob der Ort der Aufnahme darin steht. Wenn ja, können ihn alle lesen, die die Datei oder ihren Link bekommen.`,
+  share: 'Trotzdem teilen',
+}
+
+const viewer: Texts['viewer'] = {
+  label: (name: string) => `Datei: ${name}`,
+  position: (position: number, total: number) => `${formatCount(position)} von ${formatCount(total)}`,
+  previous: 'Vorige Datei',
+  next: 'Nächste Datei',
+  details: 'Details',
+  copy: 'Link kopieren',
+  download: 'Herunterladen',
+  delete: 'Löschen',
+  openPdf: 'PDF öffnen',
+  firstPage: 'Die erste Seite der PDF-Datei',
+  open: 'In neuem Tab öffnen',
+  noPreview: 'Für diese Art von Datei gibt es keine Vorschau. Lade sie herunter, um sie zu öffnen.',
+  noPicture: 'Der Browser kann dieses Bild nicht anzeigen. Lade es herunter, um es anzusehen.',
+  damaged: 'Dieses Bild ist beschädigt. Lade das Original erneut hoch.',
+  partlyShown: 'Dieses Bild ist beschädigt und nur teilweise zu sehen. Lade das Original erneut hoch.',
+  noPlayback: 'Der Browser kann diese Datei nicht abspielen. Lade sie herunter, um sie abzuspielen.',
+  loading: 'Wird geladen…',
+  notLoaded: 'Die Anzeige konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
+  noText: 'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
+  emptyText: 'Diese Datei ist leer.',
+  textPreview: (shown: string, size: string) =>
+    `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
+  deleted: 'Diese Datei wurde gelöscht.',
+  failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
+  back: 'Zurück zu den Dateien',
+}
+
+const details: Texts['details'] = {
+  title: 'Details',
+  name: 'Name',
+  type: 'Typ',
+  size: 'Größe',
+  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} Byte)`),
+  dimensions: 'Abmessungen',
+  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} Pixel`,
+  added: 'Hinzugefügt',
+  expires: 'Läuft ab',
+  hash: 'SHA-256',
+  link: 'Link',
+  altText: 'Alternativtext',
+  altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
+  caption: 'Bildunterschrift',
+  edit: 'Bearbeiten',
+  save: 'Speichern',
+  saved: 'Gespeichert.',
+  notSaved: (reason: string) => `Die Änderungen wurden nicht gespeichert. ${reason}`,
+  conflict:
+    'Andere haben diese Datei geändert, seit du das Formular geöffnet hast. Es wurde nichts gespeichert. Vergleiche die Texte; speichere dann deine oder übernimm ihre.',
+  theirs: 'Von anderen gespeichert:',
+  noText: 'kein Text',
+  useTheirs: 'Übernehmen',
+  useTheirsOf: (label: string) => `Übernehmen: ${label}`,
+  saveMine: 'Meine speichern',
+}
+
+const deletion: Texts['deletion'] = {
+  title: (count: number) => (count === 1 ? 'Diese Datei löschen?' : `${files(count)} löschen?`),
+  one: (name: string) =>
+    `„${name}“ wird für alle gelöscht, die den Link haben. Das kann nicht rückgängig gemacht werden.`,
+  many: 'Sie werden für alle gelöscht, die ihre Links haben. Das kann nicht rückgängig gemacht werden.',
+  confirm: (count: number) => (count === 1 ? 'Löschen' : `${files(count)} löschen`),
+  busy: (done: number, count: number) => `${formatCount(done + 1)} von ${formatCount(count)} wird gelöscht…`,
+  done: (count: number) => `${files(count)} gelöscht.`,
+  onOtherPages: (count: number) =>
+    count === 1
+      ? '1 davon ist auf einer anderen Seite.'
+      : `${formatCount(count)} davon sind auf anderen Seiten.`,
+  failed: (count: number, reason: string) =>
+    count === 1
+      ? `1 Datei konnte nicht gelöscht werden. ${reason}`
+      : `${files(count)} konnten nicht gelöscht werden. ${reason}`,
+  trashed: (count: number) => `${files(count)} in den Papierkorb verschoben.`,
+  moving: (count: number) =>
+    count === 1
+      ? '1 Datei wird in den Papierkorb verschoben…'
+      : `${files(count)} werden in den Papierkorb verschoben…`,
+  undo: 'Rückgängig',
+}
+
+const trash: Texts['trash'] = {
+  title: 'Papierkorb',
+  titleOf: (bucket: string) => `${bucket}, Papierkorb`,
+  about: (days: number) =>
+    days === 0
+      ? 'Dateien, die jetzt gelöscht werden, kommen nicht in den Papierkorb.'
+      : `Gelöschte Dateien bleiben ${days === 1 ? '1 Tag' : `${formatCount(days)} Tage`} hier.`,
+  back: 'Zurück zu den Dateien',
+  all: 'Alle angezeigten auswählen',
+  list: 'Gelöschte Dateien',
+  loading: 'Der Papierkorb wird geladen…',
+  failedToLoad: 'Der Papierkorb konnte nicht geladen werden',
+  none: 'Der Papierkorb ist leer',
+  deletedAt: (time: string) => `Gelöscht: ${time}`,
+  left: (days: number) => (days === 1 ? 'noch 1 Tag' : `noch ${formatCount(days)} Tage`),
+  more: 'Mehr anzeigen',
+  restore: 'Wiederherstellen',
+  delete: 'Endgültig löschen',
+  empty: 'Papierkorb leeren',
+  confirmDelete: (count: number) =>
+    count === 1 ? 'Diese Datei endgültig löschen?' : `${files(count)} endgültig löschen?`,
+  confirmEmpty: 'Alle Dateien im Papierkorb löschen?',
+  forGood: 'Das kann nicht rückgängig gemacht werden.',
+  restored: (count: number) => `${files(count)} wiederhergestellt.`,
+  deleted: (count: number) => `${files(count)} endgültig gelöscht.`,
+  emptied: 'Der Papierkorb ist jetzt leer.',
+  missing: (count: number) => `${files(count)} ${count === 1 ? 'ist' : 'sind'} nicht mehr im Papierkorb.`,
+  failed: (reason: string) => `Das ist nicht gelungen. ${reason}`,
+}
+
+const tokens: Texts['tokens'] = {
+  title: 'Tokens',
+  titleOf: (bucket: string) => `Tokens von ${bucket}`,
+  about: 'Mit ihnen greifen Programme auf diesen Bucket zu.',
+  back: 'Zurück zu den Dateien',
+  loading: 'Die Tokens werden geladen…',
+  failedToLoad: 'Die Tokens konnten nicht geladen werden.',
+  more: 'Weitere Tokens anzeigen',
+  create: 'Token erstellen',
+  name: 'Name',
+  unnamed: 'Ohne Namen',
+  scopes: 'Berechtigungen',
+  scopeNames: {
+    'media:read': 'Dateien ansehen',
+    'media:write': 'Dateien hochladen und bearbeiten',
+    'media:delete': 'Dateien löschen',
+    'tokens:manage': 'Tokens verwalten',
+  },
+  noScope: 'Wähle mindestens eine Berechtigung.',
+  expiry: 'Gültig für',
+  noExpiry: 'Ohne Ablauf',
+  never: 'Nie',
+  days: (days: number) => (days === 1 ? '1 Tag' : `${days} Tage`),
+  hour: '1 Stunde',
+  atOnce: 'Gar nicht',
+  own: 'Diese Sitzung',
+  user: 'Meldet sich mit einem Konto an',
+  expired: 'Abgelaufen',
+  revoked: 'Widerrufen',
+  createdAt: 'Erstellt',
+  lastUsed: 'Zuletzt benutzt',
+  expires: 'Läuft ab',
+  rotate: 'Ersetzen',
+  rotateTitle: (name: string) => `„${name}“ ersetzen?`,
+  rotateAbout:
+    'Ein neues Token mit demselben Namen und denselben Berechtigungen wird erstellt. Gib es den Programmen, die das alte benutzen.',
+  overlap: 'Das alte Token bleibt gültig für',
+  revoke: 'Widerrufen',
+  revokeTitle: (name: string) => `„${name}“ widerrufen?`,
+  revokeAbout:
+    'Programme, die es benutzen, verlieren sofort den Zugriff. Das kann nicht rückgängig gemacht werden.',
+  revokeOwn: 'Du bist mit diesem Token angemeldet und wirst abgemeldet.',
+  created: 'Das neue Token',
+  shownOnce: 'Kopiere es jetzt. Es wird nicht noch einmal angezeigt.',
+  newToken: 'Neues Token',
+  copy: 'Token kopieren',
+  copied: 'Kopiert.',
+  notCopied: 'Der Browser hat es nicht kopiert. Markiere das Token und kopiere es.',
+  done: 'Fertig',
+}
+
+const uploads: Texts['uploads'] = {
+  label: 'Uploads',
+  drop: 'Zum Hochladen loslassen',
+  dropNotAllowed: 'Dieses Token darf keine Dateien hochladen',
+  dropNotAllowedHint: 'Melde dich mit einem Token an, das media:write erlaubt.',
+  dropHint: (bucket: string) => `Dateien und Ordner werden nach „${bucket}“ hochgeladen.`,
+  sending: (done: number, all: number) => `Hochladen: ${formatCount(done)} von ${files(all)}`,
+  waitingForServer: 'Warten auf den Server',
+  paused: (left: number) => `${files(left)} angehalten`,
+  finished: (count: number) => `${files(count)} hochgeladen`,
+  failed: (count: number) => `${files(count)} nicht hochgeladen`,
+  partly: (done: number, all: number) => `${formatCount(done)} von ${files(all)} hochgeladen`,
+  toChooseAgain: (count: number) => `${files(count)} erneut auszuwählen`,
+  nothing: 'Nichts hochzuladen',
+  reading: (count: number) =>
+    count === 0 ? 'Die Ordner werden gelesen…' : `Die Ordner werden gelesen: bisher ${files(count)}`,
+  partOf: (done: string, all: string) => `${done} von ${all}`,
+  speed: (size: string) => `${size}/s`,
+  timeLeft: (time: string) => `noch ${time}`,
+  fewSeconds: 'wenige Sekunden',
+  seconds: (count: number) => `${count} s`,
+  minutes: (count: number) => `${count} min`,
+  hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
+  notDone: (failed: number) => `${formatCount(failed)} nicht hochgeladen`,
+  continuesLater:
+    'Du kannst diese Seite schließen. Das Hochladen geht weiter, wenn du sie in diesem Browser wieder öffnest.',
+  keepOpen: 'Lass diese Seite offen, bis alles hochgeladen ist.',
+  systemFiles: (count: number) =>
+    `${count === 1 ? '1 Systemdatei' : `${formatCount(count)} Systemdateien`} ausgelassen (etwa .DS_Store und Thumbs.db)`,
+  emptyFolders: (count: number) =>
+    `${count === 1 ? '1 leerer Ordner' : `${formatCount(count)} leere Ordner`} ausgelassen`,
+  unreadableFolders: (count: number) =>
+    count === 1
+      ? '1 Ordner konnte nicht gelesen werden. Nichts daraus wurde hochgeladen.'
+      : `${formatCount(count)} Ordner konnten nicht gelesen werden. Nichts daraus wurde hochgeladen.`,
+  duplicates: (count: number) =>
+    count === 1
+      ? '1 Datei mit gleichem Namen, gleicher Größe und gleichem Datum ist schon in der Liste. Sie wurde nicht erneut hinzugefügt.'
+      : `${files(count)} mit gleichem Namen, gleicher Größe und gleichem Datum sind schon in der Liste. Sie wurden nicht erneut hinzugefügt.`,
+  addAgain: 'Erneut hinzufügen',
+  copy: 'Links kopieren',
+  retryFailed: 'Fehlgeschlagene erneut versuchen',
+  showMore: (count: number) => `${formatCount(count)} weitere anzeigen`,
+  overall: 'Alle Uploads',
+  uploadOf: (name: string) => `Upload von ${name}`,
+  progress: (sent: string, size: string) => `${sent} von ${size}`,
+  waiting: 'Wartet',
+  inProgress: 'Wird hochgeladen',
+  pausedAll: 'Angehalten',
+  pausedAt: (sent: string, size: string) => `Angehalten bei ${sent} von ${size}`,
+  done: 'Hochgeladen',
+  chooseAgain: 'Wähle diese Datei zum Fortsetzen erneut aus',
+  pause: (name: string) => `${name} anhalten`,
+  resume: (name: string) => `${name} fortsetzen`,
+  retry: (name: string) => `${name} erneut versuchen`,
+  cancel: (name: string) => `${name} abbrechen`,
+  pauseAll: 'Alle anhalten',
+  resumeAll: 'Alle fortsetzen',
+  collapse: 'Weniger anzeigen',
+  expand: 'Alle Uploads anzeigen',
+  close: 'Liste der Uploads schließen',
+  cancelAll: 'Alle abbrechen',
+  more: (count: number) => `und ${formatCount(count)} weitere`,
+  showUploaded: 'Hochgeladene Dateien anzeigen',
+  continued: (count: number) => `${files(count)} vom letzten Besuch: Das Hochladen geht weiter.`,
+  notAllowed:
+    'Dieses Token darf keine Dateien hochladen. Melde dich mit einem Token an, das media:write erlaubt.',
+  unknown:
+    'Der Server hat diese Datei ohne Begründung abgelehnt. Versuche es erneut; wenn es wieder geschieht, sieh im Protokoll des Servers nach.',
+  unreadable:
+    'Diese Datei konnte nicht gelesen werden: Sie wurde verschoben oder gelöscht, oder du darfst sie nicht lesen.',
+  changed: 'Diese Datei wurde nach der Auswahl geändert, verschoben oder gelöscht. Wähle sie erneut aus.',
+  tooLarge: 'Diese Datei ist größer, als der Server erlaubt.',
+  noRoom: (limit: string) => `Diese Datei passt nicht: Der Bucket ist auf ${limit} begrenzt.`,
+  tooLargeFor: (limit: string) => `Diese Datei ist zu groß: Der Server erlaubt bis zu ${limit} je Datei.`,
+  delayed: 'Das Hochladen beginnt, sobald der Server wieder antwortet.',
+  notLoaded:
+    'Das Programm zum Hochladen konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
+}
 
 export const de: Texts = {
   product: 'Mediabucket',

@@ -1,11 +1,255 @@
-import { formatCount } from '../format/count.ts'
-import { camera, location } from './en-camera.ts'
-import { deletion, trash } from './en-deletion.ts'
-import { tokens } from './en-tokens.ts'
-import { uploads } from './en-uploads.ts'
-import { details, viewer } from './en-viewer.ts'
+import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
+
+/** What cameras write into pictures. */
+const camera = {
+  taken: 'Taken',
+  camera: 'Camera',
+  lens: 'Lens',
+  exposure: 'Exposure',
+  focalLength: 'Focal length',
+  location: 'Location',
+  locationHint: 'Everyone who gets the file or its link can read the location.',
+}
+
+/** The question before a picture with a location is shared. */
+const location = {
+  title: 'Location in the picture',
+  warning: (name: string) =>
+    `“${name}” contains the place where it was taken. Everyone who gets the file or its link can read it.`,
+  notExaminedTitle: 'Location not checked',
+  notExamined: (name: string) =>
+    `“${name}” could not be loaded to check whether it contains the place where it was taken. If it does, everyone who gets the file or its link can read it.`,
+  share: 'Share anyway',
+}
+
+const viewer = {
+  label: (name: string) => `File: ${name}`,
+  position: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
+  previous: 'Previous file',
+  next: 'Next file',
+  details: 'Details',
+  copy: 'Copy link',
+  download: 'Download',
+  delete: 'Delete',
+  openPdf: 'Open the PDF',
+  firstPage: 'The first page of the PDF',
+  open: 'Open in a new tab',
+  noPreview: 'There is no preview for this type of file. Download it to open it.',
+  noPicture: 'The browser cannot display this picture. Download it to view it.',
+  damaged: 'This picture is damaged. Upload the original again.',
+  partlyShown: 'This picture is damaged and only partly shown. Upload the original again.',
+  noPlayback: 'The browser cannot play this file. Download it to play it.',
+  loading: 'Loading…',
+  notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
+  noText: 'This text could not be loaded. Try again later or download the file.',
+  emptyText: 'This file is empty.',
+  textPreview: (shown: string, size: string) =>
+    `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
+  deleted: 'This file was deleted.',
+  failed: 'This file could not be loaded. Try again later.',
+  back: 'Back to the files',
+}
+
+const details = {
+  title: 'Details',
+  name: 'Name',
+  type: 'Type',
+  size: 'Size',
+  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),
+  dimensions: 'Dimensions',
+  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
+  added: 'Added',
+  expires: 'Expires',
+  hash: 'SHA-256',
+  link: 'Link',
+  altText: 'Alternative text',
+  altTextHint: 'Describes the picture to people who cannot see it.',
+  caption: 'Caption',
+  edit: 'Edit',
+  save: 'Save',
+  saved: 'Saved.',
+  notSaved: (reason: string) => `The changes were not saved. ${reason}`,
+  conflict:
+    'Others have changed this file since you opened the form. Nothing was saved. Compare the texts, then save yours or use theirs.',
+  theirs: 'Saved by others:',
+  noText: 'no text',
+  useTheirs: 'Use theirs',
+  useTheirsOf: (label: string) => `Use theirs: ${label}`,
+  saveMine: 'Save mine',
+}
+
+/** Texts of deletions. */
+const deletion = {
+  title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
+  one: (name: string) => `“${name}” will be deleted for everyone who has its link. This cannot be undone.`,
+  many: 'They will be deleted for everyone who has their links. This cannot be undone.',
+  confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
+  busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
+  done: (count: number) => `${files(count)} deleted.`,
+  onOtherPages: (count: number) =>
+    `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
+  failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
+  trashed: (count: number) => `${files(count)} moved to the trash.`,
+  moving: (count: number) => `Moving ${files(count)} to the trash…`,
+  undo: 'Undo',
+}
+
+/** Texts of the trash. */
+const trash = {
+  title: 'Trash',
+  titleOf: (bucket: string) => `${bucket}, trash`,
+  about: (days: number) =>
+    days === 0
+      ? 'Files that are deleted now are not moved to the trash.'
+      : `Deleted files stay here for ${days === 1 ? '1 day' : `${formatCount(days)} days`}.`,
+  back: 'Back to the files',
+  all: 'Select all shown',
+  list: 'Deleted files',
+  loading: 'Loading the trash…',
+  failedToLoad: 'The trash could not be loaded',
+  none: 'The trash is empty',
+  deletedAt: (time: string) => `Deleted ${time}`,
+  left: (days: number) => (days === 1 ? '1 day left' : `${formatCount(days)} days left`),
+  more: 'Show more',
+  restore: 'Restore',
+  delete: 'Delete permanently',
+  empty: 'Empty the trash',
+  confirmDelete: (count: number) =>
+    count === 1 ? 'Delete this file permanently?' : `Delete ${files(count)} permanently?`,
+  confirmEmpty: 'Delete all files in the trash?',
+  forGood: 'This cannot be undone.',
+  restored: (count: number) => `${files(count)} restored.`,
+  deleted: (count: number) => `${files(count)} deleted permanently.`,
+  emptied: 'The trash is empty now.',
+  missing: (count: number) => `${files(count)} ${count === 1 ? 'is' : 'are'} no longer in the trash.`,
+  failed: (reason: string) => `This did not succeed. ${reason}`,
+}
+
+const tokens = {
+  title: 'Tokens',
+  titleOf: (bucket: string) => `Tokens of ${bucket}`,
+  about: 'Programs use them to access this bucket.',
+  back: 'Back to the files',
+  loading: 'Loading the tokens…',
+  failedToLoad: 'The tokens could not be loaded.',
+  more: 'Show more tokens',
+  create: 'Create a token',
+  name: 'Name',
+  unnamed: 'Without a name',
+  scopes: 'Permissions',
+  scopeNames: {
+    'media:read': 'View files',
+    'media:write': 'Upload and edit files',
+    'media:delete': 'Delete files',
+    'tokens:manage': 'Manage tokens',
+  } as Readonly<Record<string, string>>,
+  noScope: 'Choose at least one permission.',
+  expiry: 'Valid for',
+  noExpiry: 'No expiry',
+  never: 'Never',
+  days: (days: number) => (days === 1 ? '1 day' : `${days} days`),
+  hour: '1 hour',
+  atOnce: 'Not at all',
+  own: 'This session',
+  user: 'Signs in with an account',
+  expired: 'Expired',
+  revoked: 'Revoked',
+  createdAt: 'Created',
+  lastUsed: 'Last used',
+  expires: 'Expires',
+  rotate: 'Replace',
+  rotateTitle: (name: string) => `Replace “${name}”?`,
+  rotateAbout:
+    'A new token with the same name and permissions is created. Give it to the programs that use the old one.',
+  overlap: 'The old token remains valid for',
+  revoke: 'Revoke',
+  revokeTitle: (name: string) => `Revoke “${name}”?`,
+  revokeAbout: 'Programs that use it lose access at once. This cannot be undone.',
+  revokeOwn: 'You are signed in with this token, and will be signed out.',
+  created: 'The new token',
+  shownOnce: 'Copy it now. It is not shown again.',
+  newToken: 'New token',
+  copy: 'Copy the token',
+  copied: 'Copied.',
+  notCopied: 'The browser did not copy it. Select the token and copy it.',
+  done: 'Done',
+}
+
+const uploads = {
+  label: 'Uploads',
+  drop: 'Drop to upload',
+  dropNotAllowed: 'This token cannot upload files',
+  dropNotAllowedHint: 'Sign in with a token that has the scope media:write.',
+  dropHint: (bucket: string) => `Files and folders are uploaded to “${bucket}”.`,
+  sending: (done: number, all: number) => `Uploading: ${formatCount(done)} of ${files(all)}`,
+  waitingForServer: 'Waiting for the server',
+  paused: (left: number) => `${files(left)} paused`,
+  finished: (count: number) => `${files(count)} uploaded`,
+  failed: (count: number) => `${files(count)} not uploaded`,
+  partly: (done: number, all: number) => `${formatCount(done)} of ${files(all)} uploaded`,
+  toChooseAgain: (count: number) => `${files(count)} to choose again`,
+  nothing: 'Nothing to upload',
+  reading: (count: number) =>
+    count === 0 ? 'Reading the folders…' : `Reading the folders: ${files(count)} so far`,
+  partOf: (done: string, all: string) => `${done} of ${all}`,
+  speed: (size: string) => `${size}/s`,
+  timeLeft: (time: string) => `${time} left`,
+  fewSeconds: 'a few seconds',
+  seconds: (count: number) => `${count} s`,
+  minutes: (count: number) => `${count} min`,
+  hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
+  notDone: (failed: number) => `${formatCount(failed)} not uploaded`,
+  continuesLater: 'You can close this page. The uploads continue when you open it again in this browser.',
+  keepOpen: 'Keep this page open until the uploads are done.',
+  systemFiles: (count: number) =>
+    `${count === 1 ? '1 system file' : `${formatCount(count)} system files`} skipped (such as .DS_Store and Thumbs.db)`,
+  emptyFolders: (count: number) =>
+    `${count === 1 ? '1 empty folder' : `${formatCount(count)} empty folders`} skipped`,
+  unreadableFolders: (count: number) =>
+    `${count === 1 ? '1 folder' : `${formatCount(count)} folders`} could not be read. Nothing in ${count === 1 ? 'it' : 'them'} was uploaded.`,
+  duplicates: (count: number) =>
+    count === 1
+      ? '1 file is already in the list, with the same name, size and date. It was not added again.'
+      : `${files(count)} are already in the list, with the same name, size and date. They were not added again.`,
+  addAgain: 'Add again',
+  copy: 'Copy links',
+  retryFailed: 'Retry failed files',
+  showMore: (count: number) => `Show ${formatCount(count)} more`,
+  overall: 'All uploads',
+  uploadOf: (name: string) => `Upload of ${name}`,
+  progress: (sent: string, size: string) => `${sent} of ${size}`,
+  waiting: 'Waiting',
+  inProgress: 'Uploading',
+  pausedAll: 'Paused',
+  pausedAt: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
+  done: 'Uploaded',
+  chooseAgain: 'Choose this file again to continue',
+  pause: (name: string) => `Pause ${name}`,
+  resume: (name: string) => `Resume ${name}`,
+  retry: (name: string) => `Try ${name} again`,
+  cancel: (name: string) => `Cancel ${name}`,
+  pauseAll: 'Pause all',
+  resumeAll: 'Resume all',
+  collapse: 'Show less',
+  expand: 'Show all uploads',
+  close: 'Close the list of uploads',
+  cancelAll: 'Cancel all',
+  more: (count: number) => `and ${formatCount(count)} more`,
+  showUploaded: 'Show the uploaded files',
+  continued: (count: number) => `Continuing ${files(count)} from your last visit.`,
+  notAllowed: 'This token cannot upload files. Sign in with a token that has the scope media:write.',
+  unknown:
+    'The server refused this file and gave no reason. Try again; if it happens again, see the server’s log.',
+  unreadable: 'This file could not be read: it was moved or deleted, or you have no permission to read it.',
+  changed: 'This file was changed, moved or deleted after you chose it. Choose it again.',
+  tooLarge: 'This file is larger than the server allows.',
+  noRoom: (limit: string) => `This file does not fit: the bucket is limited to ${limit}.`,
+  tooLargeFor: (limit: string) => `This file is too large: the server allows up to ${limit} per file.`,
+  delayed: 'The uploads start when the server responds again.',
+  notLoaded: 'The uploader could not be loaded. Check your connection and reload the page.',
+}
 
 /** All texts of the user interface, in English. */
 export const en = {

@@ -1,12 +1,267 @@
-import { formatCount } from '../format/count.ts'
 import type { Texts } from './en.ts'
-import { camera, location } from './es-camera.ts'
-import { deletion, trash } from './es-deletion.ts'
-import { tokens } from './es-tokens.ts'
-import { uploads } from './es-uploads.ts'
-import { details, viewer } from './es-viewer.ts'
+import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
+
+/** What cameras write into pictures. */
+const camera = {
+  taken: 'Tomada',
+  camera: 'Cámara',
+  lens: 'Objetivo',
+  exposure: 'Exposición',
+  focalLength: 'Distancia focal',
+  location: 'Ubicación',
+  locationHint: 'Cualquiera que reciba el archivo o su enlace puede leer la ubicación.',
+}
+
+/** The question before a picture with a location is shared. */
+const location = {
+  title: 'Ubicación en la imagen',
+  warning: (name: string) =>
+    `«${name}» contiene el lugar donde se tomó. Cualquiera que reciba el archivo o su enlace puede leerlo.`,
+  notExaminedTitle: 'Ubicación no comprobada',
+  notExamined: (name: string) =>
+    `No se pudo cargar «${name}» para comprobar si contiene el lugar donde se tomó. Si lo contiene, cualquiera que reciba el archivo o su enlace puede leerlo.`,
+  share: 'Compartir de todos modos',
+}
+
+const viewer: Texts['viewer'] = {
+  label: (name: string) => `Archivo: ${name}`,
+  position: (position: number, total: number) => `${formatCount(position)} de ${formatCount(total)}`,
+  previous: 'Archivo anterior',
+  next: 'Archivo siguiente',
+  details: 'Detalles',
+  copy: 'Copiar enlace',
+  download: 'Descargar',
+  delete: 'Eliminar',
+  openPdf: 'Abrir el PDF',
+  firstPage: 'La primera página del PDF',
+  open: 'Abrir en otra pestaña',
+  noPreview: 'No hay vista previa para este tipo de archivo. Descárgalo para abrirlo.',
+  noPicture: 'El navegador no puede mostrar esta imagen. Descárgala para verla.',
+  damaged: 'Esta imagen está dañada. Sube el original de nuevo.',
+  partlyShown: 'Esta imagen está dañada y solo se muestra en parte. Sube el original de nuevo.',
+  noPlayback: 'El navegador no puede reproducir este archivo. Descárgalo para reproducirlo.',
+  loading: 'Cargando…',
+  notLoaded: 'No se pudo cargar el visor. Comprueba tu conexión y recarga la página.',
+  noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
+  emptyText: 'Este archivo está vacío.',
+  textPreview: (shown: string, size: string) =>
+    `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
+  deleted: 'Este archivo fue eliminado.',
+  failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
+  back: 'Volver a los archivos',
+}
+
+const details: Texts['details'] = {
+  title: 'Detalles',
+  name: 'Nombre',
+  type: 'Tipo',
+  size: 'Tamaño',
+  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),
+  dimensions: 'Dimensiones',
+  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} píxeles`,
+  added: 'Añadido',
+  expires: 'Caduca',
+  hash: 'SHA-256',
+  link: 'Enlace',
+  altText: 'Texto alternativo',
+  altTextHint: 'Describe la imagen a quienes no pueden verla.',
+  caption: 'Pie de foto',
+  edit: 'Editar',
+  save: 'Guardar',
+  saved: 'Guardado.',
+  notSaved: (reason: string) => `No se guardaron los cambios. ${reason}`,
+  conflict:
+    'Otras personas han cambiado este archivo desde que abriste el formulario. No se guardó nada. Compara los textos; después guarda los tuyos o usa los suyos.',
+  theirs: 'Guardado por otras personas:',
+  noText: 'sin texto',
+  useTheirs: 'Usar el suyo',
+  useTheirsOf: (label: string) => `Usar el suyo: ${label}`,
+  saveMine: 'Guardar el mío',
+}
+
+const deletion: Texts['deletion'] = {
+  title: (count: number) => (count === 1 ? '¿Eliminar este archivo?' : `¿Eliminar ${files(count)}?`),
+  one: (name: string) => `«${name}» se eliminará para todos los que tengan su enlace. No se puede deshacer.`,
+  many: 'Se eliminarán para todos los que tengan sus enlaces. No se puede deshacer.',
+  confirm: (count: number) => (count === 1 ? 'Eliminar' : `Eliminar ${files(count)}`),
+  busy: (done: number, count: number) => `Eliminando ${formatCount(done + 1)} de ${formatCount(count)}…`,
+  done: (count: number) => (count === 1 ? '1 archivo eliminado.' : `${files(count)} eliminados.`),
+  onOtherPages: (count: number) =>
+    count === 1
+      ? '1 de ellos está en otra página.'
+      : `${formatCount(count)} de ellos están en otras páginas.`,
+  failed: (count: number, reason: string) =>
+    count === 1
+      ? `No se pudo eliminar 1 archivo. ${reason}`
+      : `No se pudieron eliminar ${files(count)}. ${reason}`,
+  trashed: (count: number) =>
+    count === 1 ? '1 archivo movido a la papelera.' : `${files(count)} movidos a la papelera.`,
+  moving: (count: number) => `Moviendo ${files(count)} a la papelera…`,
+  undo: 'Deshacer',
+}
+
+const trash: Texts['trash'] = {
+  title: 'Papelera',
+  titleOf: (bucket: string) => `${bucket}, papelera`,
+  about: (days: number) =>
+    days === 0
+      ? 'Los archivos que se eliminen ahora no van a la papelera.'
+      : `Los archivos eliminados permanecen aquí ${days === 1 ? '1 día' : `${formatCount(days)} días`}.`,
+  back: 'Volver a los archivos',
+  all: 'Seleccionar todos los mostrados',
+  list: 'Archivos eliminados',
+  loading: 'Cargando la papelera…',
+  failedToLoad: 'No se pudo cargar la papelera',
+  none: 'La papelera está vacía',
+  deletedAt: (time: string) => `Eliminado: ${time}`,
+  left: (days: number) => (days === 1 ? 'queda 1 día' : `quedan ${formatCount(days)} días`),
+  more: 'Mostrar más',
+  restore: 'Restaurar',
+  delete: 'Eliminar definitivamente',
+  empty: 'Vaciar la papelera',
+  confirmDelete: (count: number) =>
+    count === 1 ? '¿Eliminar este archivo definitivamente?' : `¿Eliminar ${files(count)} definitivamente?`,
+  confirmEmpty: '¿Eliminar todos los archivos de la papelera?',
+  forGood: 'No se puede deshacer.',
+  restored: (count: number) => (count === 1 ? '1 archivo restaurado.' : `${files(count)} restaurados.`),
+  deleted: (count: number) =>
+    count === 1 ? '1 archivo eliminado definitivamente.' : `${files(count)} eliminados definitivamente.`,
+  emptied: 'La papelera está vacía ahora.',
+  missing: (count: number) =>
+    count === 1 ? '1 archivo ya no está en la papelera.' : `${files(count)} ya no están en la papelera.`,
+  failed: (reason: string) => `No se ha conseguido. ${reason}`,
+}
+
+const tokens: Texts['tokens'] = {
+  title: 'Tokens',
+  titleOf: (bucket: string) => `Tokens de ${bucket}`,
+  about: 'Los programas los usan para acceder a este bucket.',
+  back: 'Volver a los archivos',
+  loading: 'Cargando los tokens…',
+  failedToLoad: 'No se pudieron cargar los tokens.',
+  more: 'Mostrar más tokens',
+  create: 'Crear un token',
+  name: 'Nombre',
+  unnamed: 'Sin nombre',
+  scopes: 'Permisos',
+  scopeNames: {
+    'media:read': 'Ver archivos',
+    'media:write': 'Subir y editar archivos',
+    'media:delete': 'Eliminar archivos',
+    'tokens:manage': 'Gestionar tokens',
+  },
+  noScope: 'Elige al menos un permiso.',
+  expiry: 'Válido durante',
+  noExpiry: 'Sin caducidad',
+  never: 'Nunca',
+  days: (days: number) => (days === 1 ? '1 día' : `${days} días`),
+  hour: '1 hora',
+  atOnce: 'Nada',
+  own: 'Esta sesión',
+  user: 'Inicia sesión con una cuenta',
+  expired: 'Caducado',
+  revoked: 'Revocado',
+  createdAt: 'Creado',
+  lastUsed: 'Último uso',
+  expires: 'Caduca',
+  rotate: 'Reemplazar',
+  rotateTitle: (name: string) => `¿Reemplazar «${name}»?`,
+  rotateAbout:
+    'Se crea un token nuevo con el mismo nombre y los mismos permisos. Dáselo a los programas que usan el anterior.',
+  overlap: 'El token anterior sigue siendo válido durante',
+  revoke: 'Revocar',
+  revokeTitle: (name: string) => `¿Revocar «${name}»?`,
+  revokeAbout: 'Los programas que lo usan pierden el acceso de inmediato. No se puede deshacer.',
+  revokeOwn: 'Has iniciado sesión con este token y tu sesión se cerrará.',
+  created: 'El token nuevo',
+  shownOnce: 'Cópialo ahora. No se volverá a mostrar.',
+  newToken: 'Token nuevo',
+  copy: 'Copiar el token',
+  copied: 'Copiado.',
+  notCopied: 'El navegador no lo copió. Selecciona el token y cópialo.',
+  done: 'Listo',
+}
+
+const uploads: Texts['uploads'] = {
+  label: 'Subidas',
+  drop: 'Suelta para subir',
+  dropNotAllowed: 'Este token no puede subir archivos',
+  dropNotAllowedHint: 'Inicia sesión con un token que tenga el permiso media:write.',
+  dropHint: (bucket: string) => `Los archivos y carpetas se suben a «${bucket}».`,
+  sending: (done: number, all: number) => `Subiendo: ${formatCount(done)} de ${files(all)}`,
+  waitingForServer: 'Esperando al servidor',
+  paused: (left: number) => `${files(left)} en pausa`,
+  finished: (count: number) => (count === 1 ? '1 archivo subido' : `${files(count)} subidos`),
+  failed: (count: number) => `${files(count)} sin subir`,
+  partly: (done: number, all: number) => `${formatCount(done)} de ${files(all)} subidos`,
+  toChooseAgain: (count: number) => `${files(count)} por elegir de nuevo`,
+  nothing: 'Nada que subir',
+  reading: (count: number) =>
+    count === 0 ? 'Leyendo las carpetas…' : `Leyendo las carpetas: ${files(count)} hasta ahora`,
+  partOf: (done: string, all: string) => `${done} de ${all}`,
+  speed: (size: string) => `${size}/s`,
+  timeLeft: (time: string) => `quedan ${time}`,
+  fewSeconds: 'unos segundos',
+  seconds: (count: number) => `${count} s`,
+  minutes: (count: number) => `${count} min`,
+  hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
+  notDone: (failed: number) => `${formatCount(failed)} sin subir`,
+  continuesLater:
+    'Puedes cerrar esta página. Las subidas continúan cuando vuelvas a abrirla en este navegador.',
+  keepOpen: 'Mantén esta página abierta hasta que terminen las subidas.',
+  systemFiles: (count: number) =>
+    `${count === 1 ? '1 archivo del sistema omitido' : `${formatCount(count)} archivos del sistema omitidos`} (como .DS_Store y Thumbs.db)`,
+  emptyFolders: (count: number) =>
+    count === 1 ? '1 carpeta vacía omitida' : `${formatCount(count)} carpetas vacías omitidas`,
+  unreadableFolders: (count: number) =>
+    count === 1
+      ? 'No se pudo leer 1 carpeta. No se subió nada de ella.'
+      : `No se pudieron leer ${formatCount(count)} carpetas. No se subió nada de ellas.`,
+  duplicates: (count: number) =>
+    count === 1
+      ? '1 archivo con el mismo nombre, tamaño y fecha ya está en la lista. No se añadió de nuevo.'
+      : `${files(count)} con el mismo nombre, tamaño y fecha ya están en la lista. No se añadieron de nuevo.`,
+  addAgain: 'Añadir de nuevo',
+  copy: 'Copiar enlaces',
+  retryFailed: 'Reintentar los fallidos',
+  showMore: (count: number) => `Mostrar ${formatCount(count)} más`,
+  overall: 'Todas las subidas',
+  uploadOf: (name: string) => `Subida de ${name}`,
+  progress: (sent: string, size: string) => `${sent} de ${size}`,
+  waiting: 'En espera',
+  inProgress: 'Subiendo',
+  pausedAll: 'En pausa',
+  pausedAt: (sent: string, size: string) => `En pausa: ${sent} de ${size}`,
+  done: 'Subido',
+  chooseAgain: 'Elige este archivo de nuevo para continuar',
+  pause: (name: string) => `Pausar ${name}`,
+  resume: (name: string) => `Reanudar ${name}`,
+  retry: (name: string) => `Reintentar ${name}`,
+  cancel: (name: string) => `Cancelar ${name}`,
+  pauseAll: 'Pausar todo',
+  resumeAll: 'Reanudar todo',
+  collapse: 'Mostrar menos',
+  expand: 'Mostrar todas las subidas',
+  close: 'Cerrar la lista de subidas',
+  cancelAll: 'Cancelar todo',
+  more: (count: number) => `y ${formatCount(count)} más`,
+  showUploaded: 'Mostrar los archivos subidos',
+  continued: (count: number) => `Continúan ${files(count)} de tu última visita.`,
+  notAllowed:
+    'Este token no puede subir archivos. Inicia sesión con un token que tenga el permiso media:write.',
+  unknown:
+    'El servidor rechazó este archivo sin dar un motivo. Inténtalo de nuevo; si se repite, mira el registro del servidor.',
+  unreadable: 'No se pudo leer este archivo: se movió o eliminó, o no tienes permiso para leerlo.',
+  changed: 'Este archivo se cambió, movió o eliminó después de elegirlo. Elígelo de nuevo.',
+  tooLarge: 'Este archivo es mayor de lo que permite el servidor.',
+  noRoom: (limit: string) => `Este archivo no cabe: el bucket está limitado a ${limit}.`,
+  tooLargeFor: (limit: string) =>
+    `Este archivo es demasiado grande: el servidor permite hasta ${limit} por archivo.`,
+  delayed: 'Las subidas empiezan cuando el servidor vuelva a responder.',
+  notLoaded: 'No se pudo cargar el programa de subida. Comprueba tu conexión y recarga la página.',
+}
 
 export const es: Texts = {
   product: 'Mediabucket',

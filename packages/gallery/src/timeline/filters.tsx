@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Choice } from '../components/choice.tsx'
+import { Choice } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
-import { useGallery } from '../gallery.ts'
-import { noChoice } from '../routing/list-choice.ts'
+import { useGallery } from '../gallery-context.ts'
+import { noChoice, wordsOf } from '../router.ts'
 import { strings } from '../strings.ts'
-import { isFiltered, wordsOf } from './item-list-query.ts'
+import { isFiltered } from './shown-list.ts'
 
 /** A search begins when nothing was typed for this time. Milliseconds. */
 const searchDelay = 200

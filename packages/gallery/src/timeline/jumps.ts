@@ -1,10 +1,10 @@
 import type { Client } from '@mediabucket/client'
 import { batch, type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
-import { errorMessage, isUnauthorized } from '../service/errors.ts'
-import type { Order } from './item-list-query.ts'
+import { errorMessage, isUnauthorized } from '../service/connection.ts'
 import { chunk, findAt, loadEnd, loadFrom, loadStart, type OpenList, type Window } from './load-window.ts'
 import type { LoadedPart } from './loaded-part.ts'
+import type { Order } from './shown-list.ts'
 
 /** Functions that replace the loaded items by others of the list. */
 export interface Jumps {

@@ -1,5 +1,98 @@
 import type { Media } from '@mediabucket/client'
-import { fillingHeight, type Row, ratioOf, type Shape } from './rows.ts'
+
+/** Items beside one another, all of one day or month. */
+export interface Row {
+  readonly items: readonly Media[]
+  readonly day: string
+}
+
+export interface Shape {
+  /** Pixels. */
+  readonly width: number
+  /** The height of a row of pictures whose widths have the right sum. Pixels; 0 for a list with one item in each row. */
+  readonly rowHeight: number
+  readonly gap: number
+  /** Whether items are grouped by month instead of by day. */
+  readonly byMonth?: boolean
+}
+
+/** Wider and narrower pictures fill a box with these ratios of width and height, and are cut off evenly. */
+const ratios = { least: 0.45, most: 4 }
+
+/** The ratio of width and height in which an item is shown; 1 if it is unknown. */
+export function ratioOf({ width, height }: Media): number {
+  if (width === null || height === null || width === 0 || height === 0) return 1
+  return Math.min(Math.max(width / height, ratios.least), ratios.most)
+}
+
+const ratioSum = (items: readonly Media[]) => items.reduce((sum, item) => sum + ratioOf(item), 0)
+
+/** The height at which the pictures of a row fill the width. Pixels. */
+export const fillingHeight = (items: readonly Media[], { width, gap }: Shape): number =>
+  (width - gap * (items.length - 1)) / ratioSum(items)
+
+const isFull = (items: readonly Media[], shape: Shape) =>
+  shape.rowHeight === 0 || fillingHeight(items, shape) <= shape.rowHeight
+
+/** The day, or the month, of a time of RFC 3339 in the browser's time zone: `2026-05-01` or `2026-05`; empty if it cannot be parsed. */
+function dayOf(time: string, { byMonth = false }: Shape): string {
+  const date = new Date(time)
+  if (Number.isNaN(date.getTime())) return ''
+  const two = (number: number) => `${number}`.padStart(2, '0')
+  const month = `${date.getFullYear()}-${two(date.getMonth() + 1)}`
+  return byMonth ? month : `${month}-${two(date.getDate())}`
+}
+
+/** Fills rows from the first item on; the last row of each day may not fill the width. */
+function fill(items: readonly Media[], shape: Shape): Row[] {
+  const rows: { items: Media[]; day: string }[] = []
+  for (const item of items) {
+    const row = rows.at(-1)
+    const day = dayOf(item.created_at, shape)
+    if (row && row.day === day && !isFull(row.items, shape)) row.items.push(item)
+    else rows.push({ items: [item], day })
+  }
+  return rows
+}
+
+/** Fills rows from the last item on; the first row of each day may not fill the width. */
+const fillBackward = (items: readonly Media[], shape: Shape): Row[] =>
+  fill(items.toReversed(), shape)
+    .map(({ items, day }) => ({ items: items.toReversed(), day }))
+    .toReversed()
+
+/**
+ * Arranges items in rows. Items stay in the rows that they were in, so that they do not move when other items are added or removed. Only
+ * rows that did not fill the width and are next to new items receive more items.
+ */
+export function arrange(items: readonly Media[], former: readonly Row[], shape: Shape): Row[] {
+  const rowOf = new Map(former.flatMap((row) => row.items.map(({ id }) => [id, row])))
+  const kept: { row: Row | undefined; items: Media[]; day: string }[] = []
+  for (const item of items) {
+    const row = rowOf.get(item.id)
+    const last = kept.at(-1)
+    const day = dayOf(item.created_at, shape)
+    // New items form one run of several days.
+    if (last && last.row === row && (row === undefined || last.day === day)) last.items.push(item)
+    else kept.push({ row, items: [item], day })
+  }
+  const rows: Row[] = []
+  for (const [index, { row, items, day }] of kept.entries()) {
+    const next = kept[index + 1]
+    if (row !== undefined) rows.push({ items, day })
+    else if (index === 0 && next) {
+      const open = !isFull(next.items, shape) && next.day === dayOf(items.at(-1)?.created_at ?? '', shape)
+      if (open) kept[index + 1] = { ...next, items: [] }
+      rows.push(...fillBackward(open ? [...items, ...next.items] : items, shape))
+    } else {
+      const last = rows.at(-1)
+      const open = last !== undefined && !isFull(last.items, shape) && last.day === day
+      if (open) rows.pop()
+      rows.push(...fill(open ? [...last.items, ...items] : items, shape))
+    }
+  }
+  return rows.filter(({ items }) => items.length > 0)
+}
 
 /** Where an item is shown, in pixels from the top left corner of the loaded part. */
 export interface PlacedItem {
@@ -52,4 +145,19 @@ export function placeRows(rows: readonly Row[], measures: Measures): PlacedRow[]
     top = bottom
     return row
   })
+}
+
+/** The sizes of the grid, or of the list, at a width. Pixels. */
+export function measuresFor(width: number, list: boolean, byMonth: boolean): Measures {
+  if (list) return { width, byMonth, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
+  const small = width < 560
+  return {
+    width,
+    byMonth,
+    rowHeight: small ? 120 : width < 1000 ? 170 : width < 1800 ? 210 : 240,
+    gap: small ? 4 : 12,
+    headingHeight: small ? 44 : 52,
+    // Names would be shortened to a few letters.
+    captionHeight: small ? 0 : 30,
+  }
 }

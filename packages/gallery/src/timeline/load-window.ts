@@ -1,8 +1,7 @@
-import type { Client, Media } from '@mediabucket/client'
+import type { Client, ItemOptions, Media } from '@mediabucket/client'
 import type { Connection } from '../service/connection.ts'
 import { mediaIdOf } from '../service/urls.ts'
-import { isAfter, type Order, reverse } from './item-list-query.ts'
-import type { ItemStream } from './item-stream.ts'
+import { isAfter, type Order, reverse } from './shown-list.ts'
 
 /** Items that one request loads: more than a screen shows. */
 export const chunk = 100
@@ -75,4 +74,32 @@ export async function findAt(
   const { data } = await connection.watch(() => client.listPage(Math.floor(position / 10) + 1))
   const url = data[Math.min(position % 10, data.length - 1)]
   return url === undefined ? null : await connection.watch(() => client.describe(mediaIdOf(url)))
+}
+
+/** The items of a list from one place on, in chunks. */
+export interface ItemStream {
+  /** Returns up to `count` items that `skip` refuses not. Fewer only at the end. Rejects if a request fails. */
+  take(count: number, skip?: (item: Media) => boolean): Promise<readonly Media[]>
+  /** Whether the last item was returned. */
+  readonly ended: boolean
+}
+
+/** The request of the next chunk is sent when its first item is taken. */
+export function openItemStream(client: Client, connection: Connection, options: ItemOptions): ItemStream {
+  const items = client.items({ ...options, urls: 'signed' })
+  let ended = false
+  return {
+    get ended() {
+      return ended
+    },
+    async take(count, skip = () => false) {
+      const taken: Media[] = []
+      while (taken.length < count && !ended) {
+        const next = await connection.watch(() => items.next())
+        if (next.done) ended = true
+        else if (!skip(next.value)) taken.push(next.value)
+      }
+      return taken
+    },
+  }
 }

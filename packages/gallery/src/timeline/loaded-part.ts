@@ -1,6 +1,6 @@
 import type { Media } from '@mediabucket/client'
-import { isAfter, type Order } from './item-list-query.ts'
-import type { ItemStream } from './item-stream.ts'
+import type { ItemStream } from './load-window.ts'
+import { isAfter, type Order } from './shown-list.ts'
 
 /** A part of a list without gaps. */
 export interface LoadedPart {

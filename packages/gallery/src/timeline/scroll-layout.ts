@@ -1,7 +1,6 @@
 import type { Media } from '@mediabucket/client'
-import { type Measures, type PlacedRow, placeRows } from './layout.ts'
+import { arrange, type Measures, type PlacedRow, placeRows, type Row } from './layout.ts'
 import type { LoadedPart } from './loaded-part.ts'
-import { arrange, type Row } from './rows.ts'
 
 /** The part of the list that is on the screen. Pixels from the top of the list. */
 export interface View {

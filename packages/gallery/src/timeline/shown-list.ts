@@ -1,8 +1,8 @@
+import type { ItemOptions, Media } from '@mediabucket/client'
 import { computed, type ReadonlySignal } from '@preact/signals'
-import type { Preferences } from '../preferences.ts'
-import { formatChoice, type ListChoice, noChoice, parseChoice } from '../routing/list-choice.ts'
-import type { Router } from '../routing/router.ts'
-import { type ItemFilter, kindChoices, type Order, timeChoices } from './item-list-query.ts'
+import type { Preferences } from '../preferences.tsx'
+import type { Router } from '../router.ts'
+import { formatChoice, kindChoices, type ListChoice, noChoice, parseChoice, timeChoices } from '../router.ts'
 
 /** What the timeline shows, as the address names it. */
 export interface ShownList {
@@ -37,3 +37,44 @@ export function createShownList(router: Router, preferences: Preferences): Shown
     },
   }
 }
+
+export type Order = 'newest' | 'oldest'
+
+/** Selects the items that are shown. */
+export interface ItemFilter {
+  /** Null for all kinds. */
+  readonly kind: NonNullable<ItemOptions['kind']> | null
+  /** Words of the name (docs/interface.md, K11); empty for all names. */
+  readonly name: string
+  /** The start of the time that was chosen; null for all. */
+  readonly from: Date | null
+}
+
+export const isFiltered = ({ kind, name, from }: ItemFilter): boolean =>
+  kind !== null || name !== '' || from !== null
+
+const before = new Date(0)
+
+/**
+ * The query for the items from `start` on, in an order; from the start if `start` is null. Includes `start` and other items of
+ * its millisecond. Every query has a time, because the items are then in the order of their times (docs/interface.md, K9):
+ * lists in both orders, and from any item on, have one order.
+ */
+export function queryFrom(order: Order, filter: ItemFilter, start: Media | null): ItemOptions {
+  const kind = filter.kind ?? undefined
+  const name = filter.name || undefined
+  const from = filter.from ?? before
+  if (start === null) return { order, kind, name, from }
+  const at = Date.parse(start.created_at)
+  return order === 'newest'
+    ? { order, kind, name, from, to: new Date(at + 1) }
+    : { order, kind, name, from: new Date(at) }
+}
+
+/** Whether an item is after another in an order, by their times. */
+export function isAfter(order: Order, item: Media, other: Media): boolean {
+  const difference = Date.parse(item.created_at) - Date.parse(other.created_at)
+  return order === 'newest' ? difference < 0 : difference > 0
+}
+
+export const reverse = (order: Order): Order => (order === 'newest' ? 'oldest' : 'newest')

@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { formatDay } from '../format/date.ts'
-import { useGallery } from '../gallery.ts'
-import { Tile } from '../listing/tile.tsx'
+import { formatDay } from '../format.ts'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
-import type { PlacedRow } from './layout.ts'
-import { moveFrom } from './move-focus.ts'
+import { Tile } from '../tiles/tile.tsx'
+import { useEdgeKeys } from './keys.tsx'
+import type { PlacedItem, PlacedRow } from './layout.ts'
 import { rowsNear, type ScrollLayout } from './scroll-layout.ts'
-import { useEdgeKeys } from './use-edge-keys.ts'
 import { currentView, useScrollLayout } from './use-scroll-layout.ts'
 
 /** Rows within this many screens of the view are in the document. */
@@ -151,3 +150,25 @@ function withFocused(
 
 const firstShown = (layout: ScrollLayout | null, near: readonly PlacedRow[], top: number): string | null =>
   (near.find(({ itemsTop }) => (layout?.above ?? 0) + itemsTop >= top) ?? near[0])?.items[0]?.media.id ?? null
+
+const middle = ({ left, width }: PlacedItem) => left + width / 2
+
+/** The item to which a key moves the focus from another one; null if the key does not, or there is none. */
+function moveFrom(rows: readonly PlacedRow[], from: string | null, key: string): string | null {
+  const index = rows.findIndex(({ items }) => items.some(({ media }) => media.id === from))
+  const row = rows[index]
+  const place = row?.items.findIndex(({ media }) => media.id === from) ?? -1
+  const item = row?.items[place]
+  if (row === undefined || item === undefined) return null
+  const nearest = (other: PlacedRow | undefined): PlacedItem | undefined =>
+    other?.items.toSorted(
+      (a, b) => Math.abs(middle(a) - middle(item)) - Math.abs(middle(b) - middle(item)),
+    )[0]
+  const targets: Readonly<Record<string, () => PlacedItem | undefined>> = {
+    ArrowLeft: () => row.items[place - 1] ?? rows[index - 1]?.items.at(-1),
+    ArrowRight: () => row.items[place + 1] ?? rows[index + 1]?.items[0],
+    ArrowUp: () => nearest(rows[index - 1]),
+    ArrowDown: () => nearest(rows[index + 1]),
+  }
+  return targets[key]?.()?.media.id ?? null
+}

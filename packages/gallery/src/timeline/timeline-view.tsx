@@ -1,10 +1,10 @@
 import { Icon } from '../components/icon.tsx'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import { ListHead } from '../listing/list-head.tsx'
 import { EmptyBucket, FailedPage, PageSkeleton } from '../listing/page-states.tsx'
 import { strings } from '../strings.ts'
 import { Filters } from './filters.tsx'
-import { isFiltered, reverse } from './item-list-query.ts'
+import { isFiltered, reverse } from './shown-list.ts'
 import { TimelineGrid } from './timeline-grid.tsx'
 
 /** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */

@@ -1,11 +1,9 @@
 import type { Client, Media } from '@mediabucket/client'
 import { computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
-import type { MediaCache } from '../listing/media-cache.ts'
 import type { Connection } from '../service/connection.ts'
-import { type ItemFilter, isFiltered, type Order, queryFrom, reverse } from './item-list-query.ts'
-import { type ItemStream, openItemStream } from './item-stream.ts'
+import type { MediaCache } from '../service/media-cache.ts'
 import { createJumps, type Jumps } from './jumps.ts'
-import { chunk, skipUntil } from './load-window.ts'
+import { chunk, type ItemStream, openItemStream, skipUntil } from './load-window.ts'
 import {
   countItems,
   endsOf,
@@ -15,6 +13,7 @@ import {
   readAgain,
   withoutEnds,
 } from './loaded-part.ts'
+import { type ItemFilter, isFiltered, type Order, queryFrom, reverse } from './shown-list.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
 export interface Timeline extends Omit<Jumps, 'abort'> {

@@ -1,8 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
-import { isFiltered } from './item-list-query.ts'
-import { measuresFor } from './measures.ts'
+import { useGallery } from '../gallery-context.ts'
+import { measuresFor } from './layout.ts'
 import {
   distanceFrom,
   itemsFarFrom,
@@ -12,6 +11,7 @@ import {
   type ScrollLayout,
   type View,
 } from './scroll-layout.ts'
+import { isFiltered } from './shown-list.ts'
 
 /** Items are dropped from memory only if there are more. */
 const maxItems = 500

@@ -1,7 +1,7 @@
 import type { Client, ManagedToken } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
-import { errorMessage } from '../service/errors.ts'
+import { errorMessage } from '../service/connection.ts'
 
 /** The tokens of the bucket. */
 export interface Tokens {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 
 /** Accepts files that are dropped or pasted anywhere on the page; shows a hint while files are dragged over it. */

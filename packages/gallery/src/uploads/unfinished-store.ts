@@ -1,4 +1,4 @@
-import type { FormKey, UploadEntry } from './uploader/upload-entry.ts'
+import type { FormKey, UploadEntry } from './uploader/upload-list.ts'
 
 /** The record of one unfinished upload. */
 export interface Unfinished {

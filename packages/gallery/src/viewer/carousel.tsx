@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import type { SlideView } from './photo-swipe.tsx'
 

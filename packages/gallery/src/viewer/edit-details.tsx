@@ -1,10 +1,9 @@
 import type { Media, TaggedMedia } from '@mediabucket/client'
-import { useEffect, useState } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useGallery } from '../gallery-context.ts'
+import { errorMessage } from '../service/connection.ts'
 import { type ItemTexts, type TextName, textNames, typedText } from '../service/edits.ts'
-import { errorMessage } from '../service/errors.ts'
 import { strings } from '../strings.ts'
-import { TextField } from './text-field.tsx'
 
 interface Versions {
   /** What the form was opened with. */
@@ -115,4 +114,76 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
 function setField(form: HTMLFormElement, name: TextName, text: string | null): void {
   const field = form.elements.namedItem(name)
   if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = text ?? ''
+}
+
+interface TextFieldProps {
+  readonly name: TextName
+  readonly label: string
+  readonly hint?: string
+  /** The text at first. */
+  readonly text: string | null
+  /** The number of lines; one line accepts no line end. */
+  readonly rows: number
+  readonly maxLength?: number
+  readonly readOnly: boolean
+  /** The text that others have saved in the meantime; undefined if they have not. */
+  readonly theirs: string | null | undefined
+  /** Called when the field has this text. */
+  readonly onTaken: () => void
+}
+
+/** A field for a text of an item. If others have changed the text, shows theirs below, with a button that takes it. */
+export function TextField(props: TextFieldProps) {
+  const { name, label, hint, text, rows, maxLength, readOnly, theirs, onTaken } = props
+  const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
+  const fieldId = `${name}-field`
+  const hintId = `${name}-hint`
+  const theirsId = `${name}-theirs`
+  const attributes = {
+    ref: field,
+    id: fieldId,
+    name,
+    maxLength,
+    readOnly,
+    defaultValue: text ?? '',
+    'aria-describedby':
+      [hint && hintId, theirs !== undefined && theirsId].filter(Boolean).join(' ') || undefined,
+  }
+  return (
+    <div class="text-field">
+      <label for={fieldId}>{label}</label>
+      {rows === 1 ? (
+        <input type="text" autocomplete="off" {...attributes} />
+      ) : (
+        <textarea rows={rows} {...attributes} />
+      )}
+      {hint && (
+        <p id={hintId} class="small muted">
+          {hint}
+        </p>
+      )}
+      {theirs !== undefined && (
+        <div class="their-text">
+          <p id={theirsId}>
+            <span class="muted">{strings.details.theirs}</span>{' '}
+            {theirs === null ? strings.details.noText : <q>{theirs}</q>}
+          </p>
+          <button
+            type="button"
+            class="button small"
+            aria-label={strings.details.useTheirsOf(label)}
+            aria-disabled={readOnly}
+            onClick={() => {
+              if (field.current === null || readOnly) return
+              field.current.value = theirs ?? ''
+              field.current.focus()
+              onTaken()
+            }}
+          >
+            {strings.details.useTheirs}
+          </button>
+        </div>
+      )}
+    </div>
+  )
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 
 type ItemStatus = 'checking' | 'exists' | 'deleted' | 'unknown'
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 
 /** A step from an item to the next or previous page, while that page is loading. */
 interface PageTurn {

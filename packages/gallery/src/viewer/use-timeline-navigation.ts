@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
 import type { Navigation } from './use-page-navigation.ts'
 
 /** Items on either side of the open one that can be swiped to at once. */

@@ -1,11 +1,11 @@
 import type { Media } from '@mediabucket/client'
-import { CopyLinks } from '../components/copy-links.tsx'
+import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
-import { IconButton } from '../components/icon-button.tsx'
-import { useGallery } from '../gallery.ts'
+import { useGallery } from '../gallery-context.ts'
+import { CopyLinks } from '../selection/copy-links.tsx'
+import { downloadLink } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import { downloadLink } from './download-link.ts'
 
 interface ViewerActionsProps {
   readonly media: Media

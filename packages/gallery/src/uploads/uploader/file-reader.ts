@@ -1,7 +1,6 @@
 import { strings } from '../../strings.ts'
 import { maxFormFileSize, type ReadFile } from './form.ts'
-import type { UploadEntry } from './upload-entry.ts'
-import type { UploadList } from './upload-list.ts'
+import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /** Reads files. A file that changed is read again if the browser can (a drop); otherwise its entry fails (G10). */
 export interface FileReader {

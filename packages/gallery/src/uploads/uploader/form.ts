@@ -1,7 +1,7 @@
 import { AnswerError, type Client, type Media } from '@mediabucket/client'
-import { isUnreachable } from '../../service/errors.ts'
+import { isUnreachable } from '../../service/connection.ts'
 import { Refusal } from './refusal.ts'
-import type { UploadEntry } from './upload-entry.ts'
+import type { UploadEntry } from './upload-list.ts'
 
 /** A file whose bytes are in memory. */
 export interface ReadFile {

@@ -1,10 +1,9 @@
 import type { Media } from '@mediabucket/client'
-import { isUnreachable } from '../../service/errors.ts'
+import { isUnreachable } from '../../service/connection.ts'
 import { Refusal, refusalMessage } from './refusal.ts'
 import type { SendOptions } from './send-options.ts'
 import type { ServerWait } from './server-wait.ts'
-import type { UploadEntry } from './upload-entry.ts'
-import type { UploadList } from './upload-list.ts'
+import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /** Changes the state of entries according to the outcome of their request. */
 export interface Outcomes {

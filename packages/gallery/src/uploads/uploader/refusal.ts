@@ -1,4 +1,4 @@
-import { formatSize } from '../../format/size.ts'
+import { formatSize } from '../../format.ts'
 import { strings } from '../../strings.ts'
 
 /** The server refused an upload. */

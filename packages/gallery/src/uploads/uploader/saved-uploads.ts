@@ -1,8 +1,5 @@
 import { openUnfinishedStore, type Unfinished } from '../unfinished-store.ts'
-import { createOpenPages } from './open-pages.ts'
-import { sampleHash } from './sample-hash.ts'
-import type { UploadEntry } from './upload-entry.ts'
-import type { UploadList } from './upload-list.ts'
+import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /** Saves unfinished uploads in the browser and finds those of closed pages. */
 export interface SavedUploads {
@@ -99,4 +96,61 @@ export function createSavedUploads(
       openPages.close()
     },
   }
+}
+
+/** Finds out which pages of this browser are open, so that a page takes over the uploads of closed pages only. */
+interface OpenPages {
+  /** Those of the pages that are closed. */
+  closedAmong(pages: Iterable<string>): Promise<ReadonlySet<string>>
+  close(): void
+}
+
+/** `ask`: is this page open? `here`: this page is open. */
+interface Message {
+  readonly type: 'ask' | 'here'
+  readonly page: string
+}
+
+/** An open page responds within this time. Milliseconds. */
+const responseTime = 300
+
+/** `own` is the id of this page. */
+function createOpenPages(own: string): OpenPages {
+  const channel = new BroadcastChannel('mediabucket-uploads')
+  const open = new Set<string>()
+  channel.onmessage = ({ data }: MessageEvent<Message>) => {
+    if (data.type === 'here') open.add(data.page)
+    else if (data.page === own) channel.postMessage({ type: 'here', page: own } satisfies Message)
+  }
+  return {
+    async closedAmong(pages) {
+      const closed = new Set(pages)
+      if (closed.size === 0) return closed
+      for (const page of closed) channel.postMessage({ type: 'ask', page } satisfies Message)
+      await new Promise((resolve) => setTimeout(resolve, responseTime))
+      for (const page of open) closed.delete(page)
+      return closed
+    },
+    close: () => channel.close(),
+  }
+}
+
+/** Read at the beginning, in the middle and at the end of a file. Bytes. */
+const sampleLength = 65_536
+
+/**
+ * A 32-bit hash of three samples of a file's content. Name, size and time do not always distinguish two files, and a
+ * resumable upload that continued with another file's bytes would store a mixture of both.
+ */
+export async function sampleHash(file: Blob): Promise<number> {
+  const starts = [0, Math.floor(file.size / 2), Math.max(0, file.size - sampleLength)]
+  const samples = await Promise.all(
+    starts.map((start) => file.slice(start, start + sampleLength).arrayBuffer()),
+  )
+  // FNV-1a, because crypto.subtle is missing in pages that were not loaded over HTTPS.
+  let hash = 0x811c9dc5
+  for (const sample of samples) {
+    for (const byte of new Uint8Array(sample)) hash = Math.imul(hash ^ byte, 0x01000193)
+  }
+  return hash >>> 0
 }

@@ -1,8 +1,7 @@
 import type { FileReader } from './file-reader.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { SendOptions } from './send-options.ts'
-import type { UploadEntry } from './upload-entry.ts'
-import type { UploadList } from './upload-list.ts'
+import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /** The request in progress. */
 export interface CurrentRequest {

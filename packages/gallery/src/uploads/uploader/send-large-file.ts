@@ -1,6 +1,6 @@
 import { strings } from '../../strings.ts'
 import type { SendContext } from './send-context.ts'
-import type { UploadEntry } from './upload-entry.ts'
+import type { UploadEntry } from './upload-list.ts'
 
 /** Sends one file as a resumable upload, until it is stored, refused, paused or cancelled. */
 export async function sendLargeFile(context: SendContext, entry: UploadEntry): Promise<void> {

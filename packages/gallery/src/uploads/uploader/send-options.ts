@@ -1,6 +1,6 @@
 import type { Client } from '@mediabucket/client'
 import type { TokenSource } from '../../session/stored-session.ts'
-import type { UploadEntry } from './upload-entry.ts'
+import type { UploadEntry } from './upload-list.ts'
 
 export interface SendOptions {
   readonly client: Client

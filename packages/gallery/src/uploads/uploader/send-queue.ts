@@ -7,8 +7,7 @@ import type { SendOptions } from './send-options.ts'
 import { sendSmallFiles } from './send-small-files.ts'
 import { createServerWait } from './server-wait.ts'
 import { createTerminateUpload } from './terminate-upload.ts'
-import type { UploadEntry } from './upload-entry.ts'
-import type { UploadList } from './upload-list.ts'
+import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /**
  * Sends the waiting files in order, one request at a time, so that the listing has the same order. Small files share a

@@ -1,14 +1,12 @@
 import type { Client } from '@mediabucket/client'
 import type { TokenSource } from '../../session/stored-session.ts'
-import type { ChosenFile } from '../files/chosen-files.ts'
+import type { ChosenFile } from '../chosen-files.ts'
 import type { UploadsView } from '../uploads-view.ts'
-import { sampleHash } from './sample-hash.ts'
-import { createSavedUploads } from './saved-uploads.ts'
+import { createSavedUploads, sampleHash } from './saved-uploads.ts'
 import { createSendQueue } from './send-queue.ts'
 import { createSpeed } from './speed.ts'
 import { createTerminateUpload } from './terminate-upload.ts'
-import { newEntry, type UploadEntry } from './upload-entry.ts'
-import { createUploadList } from './upload-list.ts'
+import { createUploadList, newEntry, type UploadEntry } from './upload-list.ts'
 
 export interface UploaderOptions {
   readonly bucket: string

@@ -1,3 +1,0 @@
-import { locale } from './locale.ts'
-
-export const formatCount = (count: number): string => count.toLocaleString(locale.current)

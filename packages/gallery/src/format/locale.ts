@@ -1,2 +1,0 @@
-/** The language in which numbers and dates are written. */
-export const locale = { current: 'en' }

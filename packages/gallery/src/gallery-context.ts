@@ -1,0 +1,70 @@
+import type { Client, Token } from '@mediabucket/client'
+import type { ReadonlySignal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Listing } from './listing/listing.ts'
+import type { Preferences } from './preferences.tsx'
+import type { Router } from './router.ts'
+import type { Deletion } from './selection/deletion.ts'
+import type { LocationWarning } from './selection/location-warning.ts'
+import type { Selection, SelectMany } from './selection/selection.ts'
+import type { Sharing } from './selection/sharing.ts'
+import type { BucketUsage } from './service/bucket.ts'
+import type { Connection } from './service/connection.ts'
+import type { Edits } from './service/edits.ts'
+import type { FileAccess } from './service/file-access.ts'
+import type { MediaCache } from './service/media-cache.ts'
+import type { Notices } from './shell/notices.ts'
+import type { Placeholders } from './tiles/placeholders.ts'
+import type { ShownList } from './timeline/shown-list.ts'
+import type { Timeline } from './timeline/timeline.ts'
+import type { Trash } from './trash/trash.ts'
+import type { Uploads } from './uploads/uploads.ts'
+
+/** The state and the operations of the page while a person is signed in. */
+export interface Gallery {
+  readonly client: Client
+  readonly tokenInfo: Token
+  readonly canDelete: boolean
+  readonly canEdit: boolean
+  readonly canManageTokens: boolean
+  readonly edits: Edits
+  readonly router: Router
+  readonly connection: Connection
+  readonly notices: Notices
+  readonly preferences: Preferences
+  /** The numbered page that the URL names. */
+  readonly listing: Listing
+  readonly shownList: ShownList
+  /** The whole bucket, shown if the URL names no page. */
+  readonly timeline: Timeline
+  /** Whether the items of the page or of the timeline are known. */
+  readonly isShown: ReadonlySignal<boolean>
+  readonly mediaCache: MediaCache
+  readonly placeholders: Placeholders
+  readonly usage: BucketUsage
+  readonly selection: Selection
+  readonly selectMany: SelectMany
+  readonly deletion: Deletion
+  readonly locationWarning: LocationWarning
+  readonly trash: Trash
+  readonly uploads: Uploads
+  /** Loads the code that the viewer needs for its first item. */
+  loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
+  /** Selects the items from the last one clicked to this one. */
+  extendSelection(id: string): Promise<void>
+  /** Selects all items of the page, or of the whole timeline. */
+  selectAll(): Promise<void>
+  readonly files: FileAccess
+  readonly sharing: Sharing
+  signOut(): void
+  close(): void
+}
+
+export const GalleryContext = createContext<Gallery | null>(null)
+
+export function useGallery(): Gallery {
+  const gallery = useContext(GalleryContext)
+  if (gallery === null) throw new Error('useGallery() was called outside GalleryContext')
+  return gallery
+}

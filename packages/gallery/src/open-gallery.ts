@@ -1,0 +1,173 @@
+import { computed, effect } from '@preact/signals'
+import type { Gallery } from './gallery-context.ts'
+import { createListing } from './listing/listing.ts'
+import type { Preferences } from './preferences.tsx'
+import { createRouter, noChoice } from './router.ts'
+import { createDeletion, showDeletion } from './selection/deletion.ts'
+import { createLocationWarning } from './selection/location-warning.ts'
+import { createSelection, createSelectMany } from './selection/selection.ts'
+import { createSharing } from './selection/sharing.ts'
+import { createBucketUsage, createChanges, refreshWhileVisible } from './service/bucket.ts'
+import { createConnection } from './service/connection.ts'
+import { createEdits } from './service/edits.ts'
+import { createFileAccess } from './service/file-access.ts'
+import { createMediaCache } from './service/media-cache.ts'
+import type { Session, SignedIn } from './session/session.ts'
+import { createNotices } from './shell/notices.ts'
+import { strings } from './strings.ts'
+import { createPlaceholders } from './tiles/placeholders.ts'
+import { createShownList } from './timeline/shown-list.ts'
+import { createTimeline } from './timeline/timeline.ts'
+import { createTrash } from './trash/trash.ts'
+import { createUploads } from './uploads/uploads.ts'
+
+/** After an upload the listing is reloaded at most this often, until all uploads are done. Milliseconds. */
+const reloadInterval = 1500
+
+/** Creates the stores and connects them. No other file does. */
+export function openGallery(
+  { client, currentToken, tokenInfo }: SignedIn,
+  session: Session,
+  preferences: Preferences,
+): Gallery {
+  const closing = new AbortController()
+  const notices = createNotices()
+  const { order, layout } = preferences
+  const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() })
+  const connection = createConnection(() => client.whoami(), session.end)
+  const mediaCache = createMediaCache(client, connection, () => void reload())
+  const listing = createListing(client, router, connection, mediaCache)
+  const files = createFileAccess(client, mediaCache)
+  const locationWarning = createLocationWarning(files.renew, closing.signal)
+  const usage = createBucketUsage(client, connection)
+  const inTimeline = computed(() => router.page.value === null)
+  const shownList = createShownList(router, preferences)
+  const timeline = createTimeline({
+    client,
+    connection,
+    mediaCache,
+    total: computed(() => usage.bucket.value?.items ?? null),
+    active: computed(() => inTimeline.value && !router.trash.value && !router.tokens.value),
+    order: shownList.order,
+    filter: shownList.filter,
+  })
+  const changes = createChanges(client, connection)
+  const selection = createSelection()
+  const selectMany = createSelectMany(timeline, selection, mediaCache)
+
+  const isShown = computed(() => (inTimeline.value ? timeline.loaded.value : listing.page.value) !== null)
+
+  const reload = async () => {
+    await Promise.all([inTimeline.value ? timeline.refresh() : listing.reload(), usage.refresh()])
+  }
+
+  const trash = createTrash(client, connection, notices, () => reload())
+  const shown = { router, listing, timeline, mediaCache, selection, notices, trash, reload }
+  const deletion = createDeletion(client, connection, usage.hasTrash, (result) =>
+    showDeletion(result, { ...shown, refreshUsage: usage.refresh }),
+  )
+
+  let photoSwipe: ReturnType<Gallery['loadPhotoSwipe']> | null = null
+  let reloadedAt = 0
+  const uploads = createUploads({
+    bucket: tokenInfo.bucket,
+    token: currentToken,
+    client,
+    allowed: tokenInfo.scopes.includes('media:write'),
+    notify: (text, tone) => notices.show(text, { tone: tone ?? 'plain' }),
+    onUploaded(allDone) {
+      if (!allDone && Date.now() - reloadedAt < reloadInterval) return
+      reloadedAt = Date.now()
+      void reload()
+    },
+    onUnreachable: connection.reportLoss,
+    untilReached: connection.untilReached,
+    onUnauthorized: session.end,
+    onBucketFull: () => void usage.refresh(),
+  })
+
+  connection.onRestored(() => {
+    notices.show(strings.connection.back)
+    uploads.onServerBack()
+  })
+  // The first pictures are requested before the size of the bucket.
+  const stopWaiting = effect(() => {
+    if ((!isShown.value && !router.trash.value && !router.tokens.value) || usage.bucket.peek() !== null)
+      return
+    requestAnimationFrame(() => setTimeout(() => void usage.refresh()))
+  })
+  void uploads.resumeUnfinished()
+  // The listing does not change below an open viewer or dialog; the next refresh after it is closed shows the changes.
+  const canRefresh = () =>
+    router.item.value === null && deletion.pending.value === null && locationWarning.pending.value === null
+  const stopRefreshing = refreshWhileVisible(async () => {
+    if (connection.lost.value || !canRefresh()) return
+    const refresh = () => (inTimeline.value ? timeline.refresh(canRefresh) : listing.refresh(canRefresh))
+    if (inTimeline.value ? await changes.show(refresh) : await refresh()) await usage.refresh()
+  })
+
+  const sharing = createSharing({
+    client,
+    connection,
+    notices,
+    usage,
+    selectMany,
+    locationWarning,
+    files,
+    closing: closing.signal,
+  })
+
+  return {
+    client,
+    tokenInfo,
+    canDelete: tokenInfo.scopes.includes('media:delete'),
+    canEdit: tokenInfo.scopes.includes('media:write'),
+    canManageTokens: tokenInfo.scopes.includes('tokens:manage'),
+    edits: createEdits(client, connection),
+    router,
+    connection,
+    notices,
+    preferences,
+    listing,
+    shownList,
+    timeline,
+    isShown,
+    mediaCache,
+    placeholders: createPlaceholders(),
+    usage,
+    selection,
+    selectMany,
+    deletion,
+    locationWarning,
+    trash,
+    uploads,
+    loadPhotoSwipe() {
+      photoSwipe ??= connection.untilReached().then(() => import('./viewer/photo-swipe.tsx'))
+      return photoSwipe
+    },
+    async extendSelection(id) {
+      if (inTimeline.value) await selectMany.extendTo(id)
+      else selection.extendTo(id, listing.ids.value)
+    },
+    async selectAll() {
+      if (inTimeline.value) await selectMany.all()
+      else selection.add(listing.ids.value)
+    },
+    files,
+    sharing,
+    signOut() {
+      uploads.cancelAll()
+      session.signOut()
+    },
+    close() {
+      closing.abort()
+      stopRefreshing()
+      stopWaiting()
+      router.close()
+      connection.close()
+      listing.close()
+      timeline.close()
+      uploads.close()
+    },
+  }
+}

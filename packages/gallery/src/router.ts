@@ -1,0 +1,193 @@
+import { computed, type ReadonlySignal, signal } from '@preact/signals'
+
+export const kindChoices = {
+  all: null,
+  image: 'image',
+  video: 'video',
+  audio: 'audio',
+  document: 'document',
+  other: 'other',
+} as const
+
+const day = 24 * 3_600_000
+export const timeChoices: Readonly<
+  Record<'all' | 'day' | 'week' | 'month' | 'year', (now: number) => Date | null>
+> = {
+  all: () => null,
+  day: (now) => new Date(now - day),
+  week: (now) => new Date(now - 7 * day),
+  month: (now) => new Date(now - 30 * day),
+  year: (now) => new Date(now - 365 * day),
+}
+
+/** What the timeline shows, as the address names it. */
+export interface ListChoice {
+  readonly kind: keyof typeof kindChoices
+  readonly time: keyof typeof timeChoices
+  /** Words of the name; empty for all names. */
+  readonly name: string
+  readonly order: (typeof orders)[number]
+  readonly view: (typeof views)[number]
+}
+
+const orders = ['newest', 'oldest'] as const
+const views = ['grid', 'list'] as const
+
+/** What an address without fields shows. */
+export const noChoice: ListChoice = { kind: 'all', time: 'all', name: '', order: 'newest', view: 'grid' }
+
+/** Invalid values are ignored. */
+export function parseChoice(fields: URLSearchParams): ListChoice {
+  const kind = fields.get('kind') ?? ''
+  const time = fields.get('time') ?? ''
+  return {
+    kind: isKey(kindChoices, kind) ? kind : noChoice.kind,
+    time: isKey(timeChoices, time) ? time : noChoice.time,
+    name: wordsOf(fields.get('name') ?? ''),
+    order: orders.find((order) => order === fields.get('order')) ?? noChoice.order,
+    view: views.find((view) => view === fields.get('view')) ?? noChoice.view,
+  }
+}
+
+/** The fields of a choice that differ from `noChoice`, in a fixed order. */
+export function formatChoice(choice: ListChoice = noChoice): string {
+  const { kind, time, name, order, view } = choice
+  const fields = new URLSearchParams()
+  if (kind !== noChoice.kind) fields.set('kind', kind)
+  if (time !== noChoice.time) fields.set('time', time)
+  if (name !== '') fields.set('name', name)
+  if (order !== noChoice.order) fields.set('order', order)
+  if (view !== noChoice.view) fields.set('view', view)
+  return `${fields}`
+}
+
+const isKey = <T extends object>(choices: T, text: string): text is Extract<keyof T, string> =>
+  Object.hasOwn(choices, text)
+
+/** The words of a typed text, as many as the service accepts. */
+export const wordsOf = (typed: string): string =>
+  typed.trim().split(/\s+/).slice(0, 8).join(' ').slice(0, 200).trim()
+
+/** The route in a hash such as `#page=3&item=2v8d…` or `#kind=video&name=harbour`. */
+export interface Route {
+  /** The number of a page; null for the timeline. */
+  readonly page: number | null
+  /** The id of the open item; null if none is open. */
+  readonly item: string | null
+  /** What the timeline shows; nothing if there is a page. */
+  readonly list?: ListChoice
+  /** Whether it is the trash. Then there is no page and no item. */
+  readonly trash?: true
+  /** Whether the page shows the list of tokens instead of files. */
+  readonly tokens?: true
+}
+
+/** The hash of the trash. */
+export const trashHash = '#trash'
+
+/** The hash of the list of tokens. */
+export const tokensHash = '#tokens'
+
+/** An invalid page number is replaced by 1, an invalid item by null. */
+export function parseHash(hash: string): Route {
+  const fields = new URLSearchParams(hash.replace(/^#/, ''))
+  if (hash === trashHash) return { page: null, item: null, trash: true }
+  if (hash === tokensHash) return { page: null, item: null, tokens: true }
+  const page = fields.get('page')
+  const id = fields.get('item') ?? ''
+  const item = /^[\w~-]+$/.test(id) ? id : null
+  if (page !== null) return { page: pageNumberOf(page) ?? 1, item }
+  return { page: null, item, list: parseChoice(fields) }
+}
+
+/** Whether a hash contains an invalid page number. */
+export function hasInvalidPage(hash: string): boolean {
+  const page = new URLSearchParams(hash.replace(/^#/, '')).get('page')
+  return page !== null && pageNumberOf(page) === null
+}
+
+export function formatHash({ page, item, list, trash, tokens }: Route): string {
+  if (trash) return trashHash
+  if (tokens) return tokensHash
+  const shown = page === null ? formatChoice(list) : `page=${page}`
+  return `#${[shown, item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
+}
+
+/** The page number in typed text; null if it is not one. */
+export function pageNumberOf(typed: string): number | null {
+  const number = /^\s*0*([1-9]\d*)\s*$/.exec(typed)?.[1]
+  return number !== undefined && Number.isSafeInteger(Number(number)) ? Number(number) : null
+}
+
+/** The route in the page's URL, as signals that follow the browser's history. */
+export interface Router {
+  /** The number of the page; null for the timeline. */
+  readonly page: ReadonlySignal<number | null>
+  readonly item: ReadonlySignal<string | null>
+  /** What the timeline shows, or showed before another page was opened. Changes only if its content changes. */
+  readonly list: ReadonlySignal<ListChoice>
+  /** Whether the trash is shown. */
+  readonly trash: ReadonlySignal<boolean>
+  /** Whether the list of tokens is shown. */
+  readonly tokens: ReadonlySignal<boolean>
+  /** The hash of a route. */
+  hashOf(route: Route): string
+  /** Adds an entry to the browser's history. A route to the timeline without `list` shows what it showed before. */
+  go(route: Route): void
+  /** Replaces the current entry of the browser's history. */
+  replace(route: Route): void
+  /** Shows another item, or none, on the same page. Replaces the current entry of the browser's history. */
+  show(item: string | null): void
+  close(): void
+}
+
+/** `preferred` is shown if the address names nothing when the page is opened. */
+export function createRouter(preferred: ListChoice): Router {
+  const read = () => {
+    const parsed = parseHash(location.hash)
+    if (hasInvalidPage(location.hash)) history.replaceState(null, '', formatHash(parsed))
+    return parsed
+  }
+  const route = signal(read())
+  const lastList = signal(formatChoice(route.peek().list) || formatChoice(preferred))
+  const list = computed(() => parseChoice(new URLSearchParams(lastList.value)))
+
+  const enter = (next: Route) => {
+    if (next.list) lastList.value = formatChoice(next.list)
+    route.value = next
+  }
+  const complete = (next: Route): Route =>
+    next.page === null && !next.trash && !next.tokens ? { list: list.peek(), ...next } : next
+  const hashOf = (next: Route) => formatHash(complete(next))
+
+  const replace = (next: Route) => {
+    history.replaceState(null, '', hashOf(next))
+    enter(complete(next))
+  }
+
+  const update = () => enter(read())
+  const { page, item, list: opened } = route.peek()
+  // Adds the open list to the URL, so that Back and people who receive the URL see the same.
+  if (opened && hashOf({ page, item }) !== formatHash(route.peek())) replace({ page, item })
+  // A typed hash fires `hashchange`; back and forward after pushState fire `popstate`.
+  addEventListener('hashchange', update)
+  addEventListener('popstate', update)
+  return {
+    page: computed(() => route.value.page),
+    item: computed(() => route.value.item),
+    list,
+    trash: computed(() => route.value.trash === true),
+    tokens: computed(() => route.value.tokens === true),
+    hashOf,
+    go(next) {
+      if (hashOf(next) !== formatHash(route.value)) history.pushState(null, '', hashOf(next))
+      enter(complete(next))
+    },
+    replace,
+    show: (item) => replace({ page: route.peek().page, item }),
+    close() {
+      removeEventListener('hashchange', update)
+      removeEventListener('popstate', update)
+    },
+  }
+}

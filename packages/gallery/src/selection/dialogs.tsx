@@ -1,0 +1,84 @@
+import { Modal } from '../components/modal.tsx'
+import { useGallery } from '../gallery-context.ts'
+import { strings } from '../strings.ts'
+import { batchSize } from './deletion.ts'
+
+/** Asks for confirmation before files are deleted, then shows the progress. */
+export function DeletionDialog() {
+  const { deletion, mediaCache, listing, router } = useGallery()
+  const ids = deletion.pending.value
+  if (ids === null) return null
+  const processed = deletion.processed.value
+  if (deletion.toTrash.value)
+    return ids.length > batchSize ? <MovingToTrash count={ids.length} processed={processed ?? 0} /> : null
+  const busy = processed !== null
+  const [first = ''] = ids
+  const onPage = new Set(listing.ids.value)
+  const onOtherPages = router.page.value === null ? 0 : ids.filter((id) => !onPage.has(id)).length
+  const name = mediaCache.get(first).value?.filename ?? strings.unnamed
+  return (
+    <Modal class="dialog" labelledBy="deletion-title" onCancel={deletion.cancel}>
+      <h2 id="deletion-title">{strings.deletion.title(ids.length)}</h2>
+      <p class="wrap">{ids.length === 1 ? strings.deletion.one(name) : strings.deletion.many}</p>
+      {ids.length > 1 && onOtherPages > 0 && !busy && <p>{strings.deletion.onOtherPages(onOtherPages)}</p>}
+      {busy && (
+        <p role="status">
+          {strings.deletion.busy(Math.min(processed, ids.length - 1), ids.length)}
+          <progress
+            class="progress"
+            aria-label={strings.deletion.title(ids.length)}
+            max={ids.length}
+            value={processed}
+          />
+        </p>
+      )}
+      <div class="dialog-actions">
+        <button type="button" class="button" disabled={busy} onClick={deletion.cancel}>
+          {strings.cancel}
+        </button>
+        <button
+          type="button"
+          class="button danger"
+          aria-disabled={busy}
+          onClick={() => !busy && void deletion.confirm()}
+        >
+          {strings.deletion.confirm(ids.length)}
+        </button>
+      </div>
+    </Modal>
+  )
+}
+
+/** The progress while more files are moved to the trash than one request moves. */
+function MovingToTrash({ count, processed }: { count: number; processed: number }) {
+  const title = strings.deletion.moving(count)
+  return (
+    <Modal class="dialog" labelledBy="moving-title" onCancel={() => undefined}>
+      <h2 id="moving-title">{title}</h2>
+      <progress class="progress" aria-label={title} max={count} value={processed} />
+    </Modal>
+  )
+}
+
+/** Asks whether a picture that has, or may have, a location is to be shared. */
+export function LocationDialog() {
+  const { locationWarning } = useGallery()
+  const question = locationWarning.pending.value
+  if (question === null) return null
+  const name = question.media.filename ?? strings.unnamed
+  const { title, warning, notExaminedTitle, notExamined, share } = strings.location
+  return (
+    <Modal class="dialog" labelledBy="location-title" onCancel={locationWarning.cancel}>
+      <h2 id="location-title">{question.examined ? title : notExaminedTitle}</h2>
+      <p class="wrap">{question.examined ? warning(name) : notExamined(name)}</p>
+      <div class="dialog-actions">
+        <button type="button" class="button" onClick={locationWarning.cancel}>
+          {strings.cancel}
+        </button>
+        <button type="button" class="button primary" onClick={locationWarning.confirm}>
+          {share}
+        </button>
+      </div>
+    </Modal>
+  )
+}

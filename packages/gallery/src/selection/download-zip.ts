@@ -1,0 +1,81 @@
+import type { Media } from '@mediabucket/client'
+import { downloadZip } from 'client-zip'
+import type { FileAccess } from '../service/file-access.ts'
+import { bytesUrl, isPrivate } from '../service/urls.ts'
+
+/** Larger archives are written to a file directly, if the browser can. Bytes. */
+const maxInMemory = 500_000_000
+
+declare global {
+  interface Window {
+    /** Not in all browsers. */
+    showSaveFilePicker?(options: { suggestedName: string }): Promise<{
+      createWritable(): Promise<WritableStream>
+    }>
+  }
+}
+
+/**
+ * Downloads files as one ZIP archive. Rejects if a file cannot be downloaded, or if the person does not choose where to
+ * store a large archive.
+ */
+export async function saveAsZip(
+  media: readonly Media[],
+  name: string,
+  renew: FileAccess['renew'],
+  signal: AbortSignal,
+): Promise<void> {
+  const names = uniqueNames(media.map(({ id, filename }) => filename ?? id))
+  async function* files() {
+    for (const [index, { id, created_at, ...item }] of media.entries()) {
+      // A signed URL may have expired while the files before it were downloaded.
+      const current = (isPrivate(item) && (await renew(id))) || { id, ...item }
+      const input = await fetch(bytesUrl(current), { credentials: 'omit', signal })
+      if (!input.ok) throw new Error(`${input.status} for ${id}`)
+      yield { name: names[index] ?? id, input, lastModified: new Date(created_at) }
+    }
+  }
+  const total = media.reduce((sum, { size }) => sum + size, 0)
+  if (total > maxInMemory && window.showSaveFilePicker) {
+    const file = await window.showSaveFilePicker({ suggestedName: name })
+    await downloadZip(files()).body?.pipeTo(await file.createWritable(), { signal })
+    return
+  }
+  const archive = URL.createObjectURL(await downloadZip(files()).blob())
+  const link = document.createElement('a')
+  link.href = archive
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(archive), 60_000)
+}
+
+/** Names of devices of Windows, with any extension. */
+const device = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?=[ .]*(?:\.|$))/i
+
+/** A name that every system can store: without directories, drives, streams, devices, and without dots and spaces that Windows removes. */
+function fileName(name: string): string {
+  const plain = name
+    .replace(/[/\\:*?"<>|\p{Cc}]/gu, '_')
+    .replace(/[ .]+$/, '')
+    .replace(device, '$&_')
+  return plain || '_'
+}
+
+/** Names for the files of an archive, with a number where a name occurs again. */
+export function uniqueNames(names: readonly string[]): string[] {
+  const used = new Set<string>()
+  /** The lowest number that a name may still get, by the name in lower case. */
+  const nextNumbers = new Map<string, number>()
+  return names.map((name) => {
+    const plain = fileName(name)
+    const dot = plain.lastIndexOf('.')
+    const [stem, extension] = dot > 0 ? [plain.slice(0, dot), plain.slice(dot)] : [plain, '']
+    const key = plain.toLowerCase()
+    let number = nextNumbers.get(key) ?? 2
+    let unique = plain
+    for (; used.has(unique.toLowerCase()); number += 1) unique = `${stem} (${number})${extension}`
+    nextNumbers.set(key, number)
+    used.add(unique.toLowerCase())
+    return unique
+  })
+}

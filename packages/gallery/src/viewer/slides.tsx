@@ -1,0 +1,214 @@
+import type { Media } from '@mediabucket/client'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
+import { formatSize, type Kind, kindOf } from '../format.ts'
+import { downloadLink, type FileAccess } from '../service/file-access.ts'
+import { isShownAsText, textPreview } from '../service/text-preview.ts'
+import { pictureUrl } from '../service/thumbnail.ts'
+import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
+import { strings } from '../strings.ts'
+import type { Placeholders } from '../tiles/placeholders.ts'
+import { isThumbnailRefused } from './picture-slide.ts'
+
+/** What the slide of a file that is not a picture needs: slides are rendered outside GalleryContext. */
+export interface FileSlideProps {
+  readonly media: Media
+  readonly files: FileAccess
+  readonly placeholders: Placeholders
+}
+
+/** A file that is not a picture: a player, a text, or a card if the browser cannot show it. */
+export function FileSlide({ media, ...slide }: FileSlideProps) {
+  const [failed, setFailed] = useState(false)
+  const kind = kindOf(media.content_type)
+  const onError = () => setFailed(true)
+  if ((kind === 'video' || kind === 'audio') && !failed)
+    return <PlayerSlide media={media} kind={kind} onError={onError} {...slide} />
+  const text = isShownAsText(media.content_type)
+  if (text && !failed) return <TextSlide media={media} onError={onError} />
+  const error = text ? strings.viewer.noText : strings.viewer.noPlayback
+  return <FileCard media={media} kind={kind} about={failed ? error : aboutOf(kind)} {...slide} />
+}
+
+const aboutOf = (kind: Kind): string =>
+  kind === 'pdf' || kind === 'text'
+    ? ''
+    : kind === 'picture'
+      ? strings.viewer.noPicture
+      : strings.viewer.noPreview
+
+/** A picture that the browser could not load. */
+export function PictureErrorCard({ media, ...slide }: FileSlideProps) {
+  const [damaged, setDamaged] = useState(false)
+  useEffect(() => void isThumbnailRefused(media).then(setDamaged), [media])
+  const about = damaged ? strings.viewer.damaged : strings.viewer.noPicture
+  return <FileCard media={media} kind="picture" about={about} {...slide} />
+}
+
+interface PlayerSlideProps extends FileSlideProps {
+  readonly kind: 'video' | 'audio'
+  readonly onError: () => void
+}
+
+/** A player. Until a video has its first frame, its placeholder and its thumbnail are shown in its place. */
+function PlayerSlide({ media: opened, kind, files, placeholders, onError }: PlayerSlideProps) {
+  const [media, setMedia] = useState(opened)
+  const [isDrawn, setDrawn] = useState(false)
+  /** Where the player continues after its signed URL was renewed. Seconds. */
+  const resumeAt = useRef(0)
+  const name = media.filename ?? strings.unnamed
+  const player = {
+    src: bytesUrl(media),
+    controls: true,
+    preload: 'metadata',
+    'aria-label': name,
+    async onError({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) {
+      resumeAt.current = currentTarget.currentTime
+      const renewed = isPrivate(media) ? await files.renew(media.id) : null
+      if (renewed && renewed.url !== media.url) setMedia(renewed)
+      else onError()
+    },
+    onLoadedMetadata({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) {
+      if (resumeAt.current > 0) currentTarget.currentTime = resumeAt.current
+      resumeAt.current = 0
+    },
+  } as const
+  if (kind === 'audio')
+    return (
+      <div class="slide-card">
+        <Icon name="audio" size={64} />
+        <strong class="wrap">{name}</strong>
+        <audio {...player} />
+      </div>
+    )
+  const { width, height } = media
+  return (
+    <div
+      class="slide-player"
+      style={width && height ? { '--width': `${width}px`, '--ratio': `${width / height}` } : {}}
+    >
+      {!isDrawn && <Backdrop media={opened} placeholders={placeholders} />}
+      <video
+        class="slide-video"
+        playsInline
+        {...(media.variants ? { poster: bytesUrl(media, 'medium') } : {})}
+        {...player}
+        onLoadedData={() => setDrawn(true)}
+      />
+    </div>
+  )
+}
+
+/** The viewer shows at most this much of a text. Bytes. */
+const maxPreviewBytes = 64 * 1024
+
+/** A text file as plain text. Its content never becomes markup. */
+function TextSlide({ media, onError }: { media: Media; onError: () => void }) {
+  const { id, size, filename } = media
+  const [text, setText] = useState<string | null>(null)
+  useEffect(() => {
+    const aborter = new AbortController()
+    textPreview(media, maxPreviewBytes, aborter.signal).then(setText, () => {
+      if (!aborter.signal.aborted) onError()
+    })
+    return () => aborter.abort()
+  }, [id, size])
+  if (text === null) return <p role="status">{strings.viewer.loading}</p>
+  return (
+    <div class="slide-text">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll it (WCAG 2.1.1) */}
+      <section class="text-scroll" aria-label={filename ?? strings.unnamed} tabIndex={0}>
+        <pre>{text}</pre>
+      </section>
+      {size === 0 && <p>{strings.viewer.emptyText}</p>}
+      {size > maxPreviewBytes && (
+        <p>{strings.viewer.textPreview(formatSize(maxPreviewBytes), formatSize(size))}</p>
+      )}
+    </div>
+  )
+}
+
+interface FileCardProps extends FileSlideProps {
+  readonly kind: Kind
+  readonly about: string
+}
+
+/** A file as a card with its name and its size, or the first page of a PDF, and buttons to open or download it. */
+function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
+  const [picture, setPicture] = useState<'loading' | 'shown' | 'none'>('loading')
+  const opening = isPrivate(media)
+    ? {
+        href: plainUrl(media),
+        onClick(event: Event) {
+          event.preventDefault()
+          void files.open(media).catch(() => files.save(media))
+        },
+      }
+    : { href: bytesUrl(media) }
+  const opens = kind === 'pdf' || media.content_type.startsWith('text/plain')
+  const actions = (
+    <span class="slide-actions">
+      {opens && (
+        <a class="button primary" {...opening} target="_blank" rel="noopener">
+          <Icon name="external" />
+          {kind === 'pdf' ? strings.viewer.openPdf : strings.viewer.open}
+        </a>
+      )}
+      <a class={opens ? 'button' : 'button primary'} {...downloadLink(media, files.save)}>
+        <Icon name="download" />
+        {strings.viewer.download}
+      </a>
+    </span>
+  )
+  if (kind === 'pdf' && media.variants && picture !== 'none')
+    return (
+      <div class="slide-pdf">
+        {picture === 'loading' && <Backdrop media={media} placeholders={placeholders} />}
+        <img
+          src={bytesUrl(media, 'medium')}
+          alt={strings.viewer.firstPage}
+          onLoad={() => setPicture('shown')}
+          onError={() => setPicture('none')}
+        />
+        {actions}
+      </div>
+    )
+  return (
+    <div class="slide-card">
+      <Icon name={kind} size={64} />
+      <strong class="wrap">{media.filename ?? strings.unnamed}</strong>
+      <span>{formatSize(media.size)}</span>
+      {about && <span class="slide-about">{about}</span>}
+      {actions}
+    </div>
+  )
+}
+
+/** The placeholder and the thumbnail of an item, behind the larger picture that is being loaded. */
+function Backdrop({ media, placeholders }: { media: Media; placeholders: Placeholders }) {
+  const element = useRef<HTMLSpanElement>(null)
+  useLayoutEffect(() => {
+    if (element.current) fillPlaceholder(element.current, media, placeholders, true)
+  }, [media, placeholders])
+  return <span ref={element} class="slide-backdrop" aria-hidden="true" />
+}
+
+/**
+ * Fills the element that is shown until a picture is loaded: with its ThumbHash, and above that, if `withThumbnail`, with its
+ * thumbnail, which the browser usually has in its cache.
+ */
+export function fillPlaceholder(
+  element: Element,
+  media: Media,
+  placeholders: Placeholders,
+  withThumbnail: boolean,
+): void {
+  if (element.childElementCount > 0) return
+  if (media.thumbhash) {
+    const canvas = document.createElement('canvas')
+    placeholders.draw(canvas, media.thumbhash)
+    element.append(canvas)
+  }
+  const url = withThumbnail ? pictureUrl(media) : null
+  if (url !== null) element.append(Object.assign(new Image(), { src: url, alt: '' }))
+}
