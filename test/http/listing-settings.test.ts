@@ -11,6 +11,24 @@ test('L15 the wrapped envelope contains the page on all four paths', async () =>
   }
 })
 
+test('L16, K7 a list keeps its entity tag where a server has other settings that it does not depend on', async () => {
+  const settings = { MEDIABUCKET_BASE_URL: 'https://media.example.org' }
+  const paths = ['/api/media', '/api/items']
+  await using first = await startServer(settings)
+  const tags = await Promise.all(paths.map(async (path) => (await first.request(path)).headers.get('etag')))
+  await first.stop()
+  const others = {
+    MEDIABUCKET_CACHE: '1MB',
+    MEDIABUCKET_TOKEN_RATE: '100/1s',
+    MEDIABUCKET_MEDIA_MAX_AGE: '1h',
+  }
+  await using second = await startServer({ ...settings, ...others }, first.data)
+  for (const [index, path] of paths.entries()) {
+    const headers = { authorization: `Bearer ${first.token}`, 'if-none-match': tags[index] ?? '' }
+    expect((await second.request(path, { headers })).status, path).toBe(304)
+  }
+})
+
 test('L14 with extensions off URLs have none, and items are served with and without', async () => {
   await using server = await startServer({ MEDIABUCKET_EXTENSIONS: 'off' })
   const form = new FormData()

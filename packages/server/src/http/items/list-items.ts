@@ -52,8 +52,9 @@ export function listItemsRoute(
 ): void {
   const { authorize, listItems, signLinks, turns, urlSettings, epoch, vary } = parts
   const sendStream = createItemStreams({ listItems, turns })
+  const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urlSettings
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
-  const settings = { ...urlSettings, tools: [...(urlSettings.tools ?? [])].toSorted() }
+  const settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
 
   /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
   function entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {

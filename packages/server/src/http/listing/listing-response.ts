@@ -46,11 +46,12 @@ export type ListingResponder = (
 /** Responds to `GET /api/media` (docs/interface.md, Listing). The responder throws Fault for an invalid request. */
 export function createListingResponder(parts: ListingParts): ListingResponder {
   const { listMedia, signLinks, pageSettings, envelope, epoch, vary } = parts
+  const { baseUrl, mediaBaseUrl, extensions, links } = pageSettings
   const commonHeaders = ['cache-control', 'private, no-cache', 'vary', vary]
 
   /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([formatVersion, epoch, pageSettings, envelope]))
+    .update(JSON.stringify([formatVersion, epoch, baseUrl, mediaBaseUrl, extensions, links, envelope]))
     .digest('base64url')
     .slice(0, 16)
   /** `links` identifies the signed URLs of the page; it is empty for plain ones. */
