@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newMediaId, shardOf } from '../../packages/server/src/core/media-id.ts'
 import { intentsIn } from '../faults/check-leftovers.ts'
 import { withFailpoints } from '../faults/preload.ts'
 import { readReached, type StepName } from '../faults/steps.ts'
@@ -39,19 +37,9 @@ test('S8 consecutive crashes between rename and commit leave no file that a star
     const names = blobs.filter((entry) => entry.isFile() && entry.name !== '.identity')
     expect(names).toHaveLength(step === 'file synced' ? 1 : 2)
   }
-  await plantEarlierOrphan(first.data)
   await using last = await startServer({}, first.data)
   await expectCleared(last)
   await last.stop()
   expect(intentsIn(first.data)).toEqual([])
-  expect(existsSync(join(first.data, 'pending'))).toBe(false)
   expect(await fsck(first.data, '--verify-bytes')).toMatchObject({ code: 0, found: {} })
 })
-
-/** A file without a row, and its intent as earlier versions recorded it. */
-async function plantEarlierOrphan(data: string): Promise<void> {
-  const id = newMediaId()
-  const shard = join(data, 'blobs', shardOf(id))
-  for (const directory of [shard, join(data, 'pending')]) await mkdir(directory, { recursive: true })
-  for (const path of [join(shard, id), join(data, 'pending', id)]) await writeFile(path, '')
-}

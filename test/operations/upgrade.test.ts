@@ -14,11 +14,14 @@ const run = promisify(execFile)
 const lockFile = 'package-lock.json'
 const packageList = '.package-lock.json'
 
-/** What an installation has: a clone of the last release, or of the commit before where there is none, with its packages. */
+/**
+ * What an installation has: a clone of the last release, with its packages. Where there is none, a clone of this commit: development versions
+ * are not upgraded in place (docs/interface.md O8).
+ */
 async function installEarlierVersion(directory: string) {
   const [origin, clone] = [join(directory, 'origin'), join(directory, 'mediabucket')]
   const git = async (...args: string[]) => (await run('git', args, { cwd: root })).stdout.trim()
-  const earlier = await git('describe', '--tags', '--abbrev=0').catch(() => 'HEAD^')
+  const earlier = await git('describe', '--tags', '--abbrev=0').catch(() => 'HEAD')
   await git('init', '--quiet', '--bare', '--initial-branch=main', origin)
   await git('push', '--quiet', origin, `${earlier}^{commit}:refs/heads/main`, 'HEAD:refs/heads/new')
   await git('clone', '--quiet', origin, clone)

@@ -149,6 +149,12 @@ export async function openCopyableAudit({ data }: Data): Promise<CopyableAudit> 
   return openSqliteAudit(data)
 }
 
+/** Copies the catalog of a backup into a directory. Throws CatalogVersionError. */
+export async function copyBackup(rows: string, directory: string): Promise<void> {
+  const { copyBackup } = await import('./catalog/sqlite/copy-backup.ts')
+  copyBackup(rows, directory)
+}
+
 /** Returns the free space of the catalog to the file system. */
 export async function openVacuum({ data }: Data): Promise<CatalogVacuum> {
   const { openSqliteVacuum } = await import('./catalog/sqlite/vacuum.ts')

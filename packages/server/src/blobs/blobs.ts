@@ -115,12 +115,6 @@ export interface BlobRecovery {
   matchUploads(
     uploads: readonly { readonly id: UploadId; readonly mediaId: MediaId; readonly offset: number }[],
   ): Promise<Map<UploadId, number>>
-
-  /** Ids that an earlier version recorded before it committed bytes under them, and ids stored in the same directories. */
-  earlierIntents(): Promise<MediaId[]>
-
-  /** Call it when each earlier intent has a row or no bytes. */
-  clearEarlierIntents(): Promise<void>
 }
 
 /** The ids under which a store is about to store bytes, as the catalog records them, so that bytes without an item are found. */

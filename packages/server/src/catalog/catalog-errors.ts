@@ -9,3 +9,10 @@ export class CatalogVersionError extends ExplainedError {
 export class DatabaseError extends ExplainedError {
   override readonly name = 'DatabaseError'
 }
+
+/**
+ * Why the data of a development version are refused, and how to move them. The commit is the last one before the first release's schema;
+ * its backups are restored (sqlite/copy-backup.ts).
+ */
+export const developmentText = (place: string): string =>
+  `${place} was written by a development version: make a backup of it with mediabucket of commit 7ac0c5b8, and restore that with this version (docs/operations/upgrade.md).`

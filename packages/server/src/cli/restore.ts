@@ -1,5 +1,5 @@
 import { copyEvent } from '../catalog/audit-log/events.ts'
-import { lockData, openBlobs, openCopyableAudit } from '../engines.ts'
+import { copyBackup, lockData, openBlobs, openCopyableAudit } from '../engines.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
@@ -38,6 +38,7 @@ To complete an interrupted restore, run the same command again. Until then, no s
         from,
         data: config.data,
         lock: () => lockData(config),
+        copyRows: copyBackup,
         openAudit: (data) => openCopyableAudit({ data }),
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,

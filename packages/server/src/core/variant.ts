@@ -37,17 +37,10 @@ export const builtInSizes: readonly VariantSize[] = [
 /** The key depends on the size, not on its name, so that a size that the operator changes gets variants of its own. */
 function keyOf({ width, height, fit }: VariantSize, format: VariantFormat): VariantKey {
   const isSame = (known: VariantSize) => known.width === width && known.height === height && known.fit === fit
-  // Earlier versions stored variants of these sizes under their names.
+  // The sizes that every service has are stored under their names.
   const size = builtInSizes.find(isSame)?.name ?? `${fit}-${width}x${height}`
   return `${size}-${rendering}${format === 'webp' ? '' : `-${format}`}` as VariantKey
 }
-
-/**
- * The key under which a variant of an item of this type is stored, and which its entity tag has. Earlier versions turned HEIC pictures
- * twice, so their variants have keys of their own.
- */
-export const keyFor = ({ key }: Variant, contentType: string): VariantKey =>
-  toolFor(contentType) === 'heif-convert' ? (`${key}-upright` as VariantKey) : key
 
 /** The key under which a failed render of an item is stored, beside its variants. A renderer has a text that names its version. */
 export const failureKeyOf = (renderer: string): VariantKey =>

@@ -5,8 +5,8 @@ import { movedSettings, movedText } from '../catalog/transfer.ts'
 import { isMediaId } from '../core/media-id.ts'
 
 /**
- * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Data of
- * earlier versions and restored data have no identity: it is created if the directory has their blobs. Throws BlobsMismatchError.
+ * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Restored
+ * data have no identity: it is created if the directory has their blobs. Throws BlobsMismatchError.
  */
 export async function matchBlobsDirectory(parts: {
   readonly catalog: Pick<Catalog, 'blobsIdentity' | 'claimBlobsIdentity' | 'someWithBlobs'>

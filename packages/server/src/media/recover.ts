@@ -45,18 +45,17 @@ export async function recover(parts: {
   const temporary = await recovery.removeTemporary()
   const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, await parts.catalog.tombstones())
   const rewound = await rewindUploads(parts, recovery)
-  const orphans = await removeOrphans(parts, recovery, onDeletionFailure)
+  const orphans = await removeOrphans(parts, onDeletionFailure)
   return { temporary, tombstones, rewound, orphans, leftovers }
 }
 
 /** Removes blobs without a row. Runs after `rewindUploads`, which renames the files of unfinished uploads back. */
 async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
-  recovery: BlobRecovery,
   onDeletionFailure: (id: MediaId, error: unknown) => void,
 ): Promise<number> {
   const intents = await catalog.intents()
-  const orphans = await catalog.findUnreferenced([...intents, ...(await recovery.earlierIntents())])
+  const orphans = await catalog.findUnreferenced(intents)
   const failed = new Set<MediaId>()
   for (const id of orphans) {
     try {
@@ -67,7 +66,6 @@ async function removeOrphans(
     }
   }
   if (intents.length > 0) await catalog.clearIntents(intents.filter((id) => !failed.has(id)))
-  if (failed.size === 0) await recovery.clearEarlierIntents()
   return orphans.length - failed.size
 }
 

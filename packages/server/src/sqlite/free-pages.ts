@@ -11,13 +11,12 @@ const stepSize = 1024 * 1024
 const stepInterval = 100
 const checkInterval = 1_000
 
-/** The pages of a database; SQLite reuses free pages, and only an incremental database can return them to the file system. */
+/** The pages of a database. SQLite reuses free pages. */
 export interface DatabaseSpace {
   /** Bytes. */
   readonly size: number
   /** Bytes of free pages. */
   readonly free: number
-  readonly isIncremental: boolean
 }
 
 export function databaseSpace(db: DatabaseSync): DatabaseSpace {
@@ -25,7 +24,6 @@ export function databaseSpace(db: DatabaseSync): DatabaseSpace {
   return {
     size: pragma(db, 'page_count') * pageSize,
     free: pragma(db, 'freelist_count') * pageSize,
-    isIncremental: pragma(db, 'auto_vacuum') === 2,
   }
 }
 
@@ -35,8 +33,8 @@ export function releasePages(db: DatabaseSync): void {
 }
 
 export function hasMuchFreeSpace(db: DatabaseSync): boolean {
-  const { size, free, isIncremental } = databaseSpace(db)
-  return isIncremental && free > keptBytes && free > keptShare * size
+  const { size, free } = databaseSpace(db)
+  return free > keptBytes && free > keptShare * size
 }
 
 /** Calls `releaseSome` immediately, then regularly until the returned function is called; more often while it returns true. */

@@ -22,8 +22,8 @@ const FinishedBackup = Type.Object({
   sha256: Type.String(),
   items: Type.Integer(),
   finishedAt: Type.String(),
-  /** Items whose bytes are not in the backup. Backups of earlier versions lack this field. */
-  faulty: Type.Optional(FaultyItems),
+  /** Items whose bytes are not in the backup. */
+  faulty: FaultyItems,
 })
 
 /** The last complete backup. */

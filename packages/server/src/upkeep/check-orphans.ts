@@ -37,7 +37,7 @@ const batchLength = 500
  * An upload stores its bytes before its row, so each candidate is checked a second time: under the lock of the data
  * directory, or after a wait if a server holds the lock. The wait only avoids false findings. Safety comes from `retire`:
  * before bytes are moved, a transaction reserves their id, and no commit can name it afterwards
- * (catalog/sqlite/migrations/0003-upkeep.ts). So no completed upload can lose its bytes, however long its commit takes.
+ * (`retired` in catalog/sqlite/schema.ts). So no completed upload can lose its bytes, however long its commit takes.
  */
 export async function checkOrphans(parts: Parts): Promise<boolean | null> {
   const { catalog, blobAudit, quiescence } = parts

@@ -25,15 +25,14 @@ const ignored: ReadonlySet<string> = new Set([
   'hold.db-journal',
   'lost+found',
 ])
-const ignoredIfEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants', 'pending'])
+const ignoredIfEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants'])
 
 const Result = Type.Object({
   items: Type.Integer(),
   copied: Type.Integer(),
   bytes: Type.Integer(),
   present: Type.Integer(),
-  /** Absent in records of earlier versions, which stored no bytes in the catalog. */
-  inCatalog: Type.Optional(Type.Integer()),
+  inCatalog: Type.Integer(),
   faulty: FaultyItems,
 })
 
@@ -68,7 +67,7 @@ export async function beginRestore(data: string, backup: string): Promise<CopyRe
   const record = await readRecord(data)
   if (record?.result && record.backup === backup && existsSync(join(data, 'catalog.db'))) {
     await clearStage(data)
-    return { inCatalog: 0, ...record.result }
+    return record.result
   }
   await requireEmpty(data, record !== null)
   // A link: the data would be written to its target.

@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { copyFile, rename, rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { AuditedItem, CopyableAudit } from '../catalog/audit.ts'
@@ -22,6 +21,8 @@ export async function restore(parts: {
   /** The data directory. */
   readonly data: string
   readonly lock: () => { release(): void }
+  /** Copies the catalog of the backup into a directory. */
+  readonly copyRows: (rows: string, directory: string) => Promise<void>
   readonly openAudit: (directory: string) => Promise<CopyableAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
@@ -49,7 +50,7 @@ async function restoreRows(
   const stage = stagingDirectory(data)
   const catalog = join(stage, 'catalog.db')
   for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(`${catalog}${suffix}`, { force: true })
-  await copyFile(rows, catalog, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+  await parts.copyRows(rows, stage)
   const result = await fill(parts, stage, backup.items)
   await syncPath(catalog)
   await syncPath(stage)

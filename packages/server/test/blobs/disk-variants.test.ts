@@ -46,18 +46,6 @@ test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files'
   expect(await readdir(join(directory, 'variants', id.slice(0, 2)))).toEqual([])
 })
 
-test('O8 small variants that an earlier version stored as files are read, and removed with their item', async () => {
-  await using opened = await inlineStore()
-  const { directory, store } = opened
-  const id = newMediaId()
-  const shard = join(directory, 'variants', id.slice(0, 2))
-  await mkdir(shard, { recursive: true })
-  await writeFile(join(shard, `${id}.thumb-1`), 'earlier')
-  expect(String(await readVariant(store, id, thumb.key))).toBe('earlier')
-  await store.remove(id)
-  expect(await readdir(shard)).toEqual([])
-})
-
 test('V5 after an operator has removed variants.db beside a running server, variants are stored again', async () => {
   await using opened = await inlineStore({ thread: {} })
   const { directory, store } = opened

@@ -5,9 +5,12 @@ import { onTestFinished } from 'vitest'
 
 const sqlite = new URL('../../src/catalog/sqlite/', import.meta.url)
 
-/** Runs `body` in another process, with the exports of a module of the SQLite engine in scope as `module`. */
+/**
+ * Runs `body` in another process, with the exports of a module of the SQLite engine in scope as `module`, and the URL of its folder as
+ * `modules`.
+ */
 export function startProcess(file: string, body: string): ChildProcess {
-  const code = `const module = await import('${new URL(file, sqlite)}'); ${body}`
+  const code = `const modules = '${sqlite}'; const module = await import('${new URL(file, sqlite)}'); ${body}`
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -74,32 +74,6 @@ function namedItems(count: number, random: (below: number) => number): NewMedia[
 /** Two blocks and a half. */
 const manyItems = 10_240
 
-/**
- * Checks that the names of a block are indexed again after an upgrade. `change` executes SQL, and `reopen` opens the catalog as one of the
- * version before the index of that version was deleted.
- */
-export async function checkNewIndex(
-  catalog: Catalog,
-  change: (sql: string) => Promise<void> | void,
-  reopen: () => Promise<Catalog>,
-): Promise<void> {
-  const bucketId = await newBucket(catalog, 'a')
-  await addNamed(
-    catalog,
-    bucketId,
-    Array.from({ length: 4_100 }, (_, index) => newItem({ filename: `${index}.txt` })),
-  )
-  await catalog.indexNames()
-  // The index has no grams of this name, as that of the earlier version.
-  await change("UPDATE media SET filename = 'Straẞe.txt' WHERE seq = 3")
-  const found = async (from: Catalog) => await allItems(from, searchFor(bucketId, 'strasse'))
-  expect(await found(catalog)).toEqual([])
-  const upgraded = await reopen()
-  expect(await found(upgraded)).toMatchObject([{ filename: 'Straẞe.txt' }])
-  await upgraded.indexNames()
-  expect(await found(upgraded)).toMatchObject([{ filename: 'Straẞe.txt' }])
-}
-
 /** The behaviour of every catalog engine with searches by name. */
 export function describeNameSearch(engine: string, fresh: Fresh): void {
   describe(`${engine}: search by name`, () => {

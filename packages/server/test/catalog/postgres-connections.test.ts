@@ -44,6 +44,14 @@ describe('PostgreSQL: migrations', () => {
     expect(await rowsOf(url, "SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '99' }])
   })
 
+  test('O8 a database of a development version is refused and unchanged', async () => {
+    const url = await freshDatabase()
+    await (await open(url)).close()
+    await onServer(url, "UPDATE meta SET value = '12' WHERE key = 'version'")
+    await expect(open(url)).rejects.toThrow(/development version.*commit 7ac0c5b8.*restore/)
+    expect(await rowsOf(url, "SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '12' }])
+  })
+
   test('a database of another program is refused and unchanged', async () => {
     const url = await freshDatabase()
     await onServer(url, 'CREATE TABLE orders (id int)')

@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest'
+import { describe } from 'vitest'
 import { onServer } from '../../../../test/harness/postgres.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
@@ -6,8 +6,7 @@ import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { describeAudit } from './audit-contract.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog } from './catalog-contract.ts'
-import { checkNewIndex } from './name-search-contract.ts'
-import { freshDatabase, openCatalog } from './postgres-database.ts'
+import { freshDatabase } from './postgres-database.ts'
 
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
@@ -37,17 +36,5 @@ describe('with a PostgreSQL server', () => {
       audit: await openPostgresAudit(url),
       tamper: (fault) => onServer(url, tampering[fault]),
     }
-  })
-
-  test('K11 names that an earlier version indexed are indexed again', async () => {
-    const url = await freshDatabase()
-    await checkNewIndex(
-      await openCatalog(url),
-      (sql) => onServer(url, sql),
-      async () => {
-        await onServer(url, "UPDATE meta SET value = '11' WHERE key = 'version'")
-        return await openCatalog(url)
-      },
-    )
   })
 })

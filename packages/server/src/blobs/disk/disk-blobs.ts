@@ -15,7 +15,6 @@ import { createSyncedFile } from './create-synced-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
-import { createEarlierIntents } from './earlier-intents.ts'
 import { ForeignEntry } from './entry-type.ts'
 import { createFileReaders } from './file-readers.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
@@ -123,11 +122,7 @@ export async function openDiskBlobs(options: {
   return {
     partialUploads,
     variants,
-    recovery: {
-      ...createEarlierIntents(join(directory, 'pending'), root),
-      matchUploads: partialUploads.matchUploads,
-      removeTemporary,
-    },
+    recovery: { matchUploads: partialUploads.matchUploads, removeTemporary },
 
     async receive(id, source, limit) {
       const handle = newHandle()

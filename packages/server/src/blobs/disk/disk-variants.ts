@@ -17,8 +17,8 @@ import type { VariantRequests } from './variant-requests.ts'
 
 /**
  * Stores small variants in `variants.db`, so that serving a page of thumbnails opens no files; all others as files,
- * `<first two characters of the id>/<id>.<key>` in `root`, which are written under temporary names first. Earlier versions
- * stored small variants as files too; these are read as well. Creates database and directories on demand, so an operator can
+ * `<first two characters of the id>/<id>.<key>` in `root`, which are written under temporary names first. A variant that
+ * was stored before the limit changed is read where it is. Creates database and directories on demand, so an operator can
  * remove all variants at any time.
  */
 export function createDiskVariants(parts: {

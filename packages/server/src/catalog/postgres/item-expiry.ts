@@ -1,5 +1,5 @@
 import type { MediaId } from '../../core/media-id.ts'
-import type { BucketId, NewMedia } from '../records.ts'
+import type { BucketId } from '../records.ts'
 import { text } from '../rows.ts'
 import type { Session } from './session.ts'
 
@@ -26,23 +26,4 @@ export async function expiredItems(
     ...[bucketId, now, limit],
   )
   return rows.map((row) => text(row, 0) as MediaId)
-}
-
-/** Records when these items expire. Sends its statements before it returns. */
-export async function setExpiries(
-  session: Session,
-  bucketId: BucketId | null,
-  items: readonly Pick<NewMedia, 'id' | 'expiresAt'>[],
-): Promise<void> {
-  const expiring = items.flatMap(({ id, expiresAt }): [MediaId, number][] =>
-    expiresAt == null ? [] : [[id, expiresAt]],
-  )
-  if (expiring.length === 0) return
-  const set = session.run(
-    `UPDATE media SET item_expires_at = expiring.at FROM unnest($1::text[], $2::int8[]) AS expiring (id, at)
-    WHERE media.id = expiring.id`,
-    expiring.map(([id]) => id),
-    expiring.map(([, at]) => at),
-  )
-  await Promise.all([set, bucketId !== null && refreshExpiry(session, bucketId)])
 }

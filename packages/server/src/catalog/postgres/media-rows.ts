@@ -5,7 +5,6 @@ import type { BucketId, NewMedia, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
 import { recordEvents } from './audit-log.ts'
-import { setExpiries } from './item-expiry.ts'
 import type { LockedBuckets } from './locked-buckets.ts'
 import type { Session } from './session.ts'
 import { bytesArray } from './values.ts'
@@ -31,7 +30,7 @@ export async function appendMedia(
   const column = <T>(value: (item: NewMedia) => T): T[] => added.map(({ item }) => value(item))
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+    'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -43,17 +42,10 @@ export async function appendMedia(
     column(({ height }) => height),
     column(({ createdAt }) => createdAt),
     bytesArray(added.map(({ bytes }) => bytes)),
+    column(({ expiresAt }) => expiresAt ?? null),
   )
-  // All are sent without waiting for results.
-  await Promise.all([
-    appended,
-    setExpiries(
-      session,
-      bucketId,
-      added.map(({ item }) => item),
-    ),
-    recordEvents(session, uploadEvents(bucketId, added)),
-  ])
+  // Both are sent without waiting for the result of the first.
+  await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
   buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
 }
 

@@ -1,38 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CatalogVersionError, DatabaseError } from '../catalog-errors.ts'
+import { CatalogVersionError, DatabaseError, developmentText } from '../catalog-errors.ts'
 import { integer, text } from '../rows.ts'
 import type { Connections } from './connections.ts'
-import { initial } from './migrations/0001-initial.ts'
-import { uploadParts } from './migrations/0002-upload-parts.ts'
-import { kinds } from './migrations/0003-kinds.ts'
-import { previews } from './migrations/0004-previews.ts'
-import { edits } from './migrations/0005-edits.ts'
-import { names } from './migrations/0006-names.ts'
-import { trash } from './migrations/0007-trash.ts'
-import { auditLog } from './migrations/0008-audit-log.ts'
-import { privateBuckets } from './migrations/0009-private-buckets.ts'
-import { removeMetadata } from './migrations/0010-remove-metadata.ts'
-import { itemExpiry } from './migrations/0011-item-expiry.ts'
-import { nameFolding } from './migrations/0012-name-folding.ts'
 import { isConflict, sqlState } from './postgres-errors.ts'
+import { schema } from './schema.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
 
-/** A migration at index n leads to version n + 1, which is stored in the table `meta`. */
-const migrations: readonly string[] = [
-  initial,
-  uploadParts,
-  kinds,
-  previews,
-  edits,
-  names,
-  trash,
-  auditLog,
-  privateBuckets,
-  removeMetadata,
-  itemExpiry,
-  nameFolding,
-]
+/** The version of the schema of the first release. Development versions have lower ones. */
+const firstVersion = 13
+
+interface Migration {
+  /** The existing tables that it changes or refers to. */
+  readonly tables: readonly string[]
+  readonly statements: string
+}
+
+/**
+ * The migration at index n leads from version 13 + n, which is stored in the table `meta`, to the next one. It is not edited once released.
+ * schema.ts has the result of all of them.
+ */
+const released: readonly Migration[] = []
 
 /** Any fixed number that other programs do not use. */
 const lockKey = 7_815_112_036_441
@@ -48,9 +36,9 @@ const retryPause = 250
 /**
  * Locks the tables that migrations change, while servers of earlier versions use them. Each transaction of a server writes to `batches`
  * first, so no other one holds a lock once this is locked. Reads lock the other tables in any order: a migration that waited for one of
- * them, with another one locked, would be in a deadlock with them.
+ * them, with another one locked, would be in a deadlock with them. So it gets all of them at once or none.
  */
-const lockTables = `SET LOCAL lock_timeout = ${tableTimeout};
+const lockTables = (tables: readonly string[]) => `SET LOCAL lock_timeout = ${tableTimeout};
 LOCK TABLE batches IN ACCESS EXCLUSIVE MODE;
 DO $$
 DECLARE
@@ -58,7 +46,7 @@ DECLARE
 BEGIN
   LOOP
     BEGIN
-      LOCK TABLE buckets, uploads, media IN ACCESS EXCLUSIVE MODE NOWAIT;
+      LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE NOWAIT;
       RETURN;
     EXCEPTION WHEN lock_not_available THEN
       IF clock_timestamp() > _end THEN
@@ -72,18 +60,24 @@ END $$`
 const oldestServer = 150_000
 
 /**
- * Migrates the database to this program's version; several processes may call it at the same time, while servers of earlier versions
- * are running. Executes `atCreation` in the transaction that creates the catalog. Throws DatabaseError and CatalogVersionError.
+ * Creates the catalog, or migrates it to this program's version; several processes may call it at the same time, while servers of earlier
+ * versions are running. Executes `atCreation` in the transaction that creates the catalog. Throws DatabaseError and CatalogVersionError.
  */
-export async function migrate(connections: Connections, label: string, atCreation = ''): Promise<void> {
+export async function migrate(
+  connections: Connections,
+  label: string,
+  atCreation = '',
+  migrations = released,
+): Promise<void> {
+  const newest = firstVersion + migrations.length
   try {
     const isCurrent = await connections.read(async (session) => {
       await requireServer(session, label)
-      return (await readVersion(session, label)) === migrations.length
+      return (await readVersion(session, label, newest)) === newest
     })
     if (isCurrent) return
     const deadline = performance.now() + lockTimeout
-    while (!(await tryMigration(connections, label, atCreation))) {
+    while (!(await tryMigration(connections, label, atCreation, migrations))) {
       if (performance.now() >= deadline)
         throw new DatabaseError(
           `The database ${label} cannot be upgraded, because its tables are in use. Wait for a backup or a long query to end, or stop the other servers, then start again.`,
@@ -100,7 +94,13 @@ export async function migrate(connections: Connections, label: string, atCreatio
 }
 
 /** False if transactions of other processes prevented it; then nothing was changed. */
-async function tryMigration(connections: Connections, label: string, atCreation: string): Promise<boolean> {
+async function tryMigration(
+  connections: Connections,
+  label: string,
+  atCreation: string,
+  migrations: readonly Migration[],
+): Promise<boolean> {
+  const newest = firstVersion + migrations.length
   let isAlone = false
   try {
     await connections.write(async (session) => {
@@ -110,13 +110,15 @@ async function tryMigration(connections: Connections, label: string, atCreation:
         SELECT pg_advisory_xact_lock(${lockKey})`,
       )
       // Read again under the lock: another process may have migrated it.
-      const present = await readVersion(session, label)
+      const present = await readVersion(session, label, newest)
       isAlone = true
-      if (present > 0) await session.execute(lockTables)
-      for (const migration of migrations.slice(present)) await session.execute(migration)
-      if (present === 0 && atCreation !== '') await session.execute(atCreation)
+      const pending = present === 0 ? [] : migrations.slice(present - firstVersion)
+      const tables = new Set(pending.flatMap((migration) => migration.tables))
+      if (tables.size > 0) await session.execute(lockTables([...tables]))
+      if (present === 0) await session.execute(schema + atCreation)
+      for (const { statements } of pending) await session.execute(statements)
       await session.execute(
-        `INSERT INTO meta (key, value) VALUES ('version', '${migrations.length}')
+        `INSERT INTO meta (key, value) VALUES ('version', '${newest}')
         ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
       )
       await commitTransaction(session)
@@ -139,7 +141,7 @@ async function requireServer(session: Session, label: string): Promise<void> {
 }
 
 /** The version of the catalog, 0 for an empty database. Throws CatalogVersionError if this program must not change it. */
-async function readVersion(session: Session, label: string): Promise<number> {
+async function readVersion(session: Session, label: string, newest: number): Promise<number> {
   const [found = []] = await session.run(`SELECT (to_regclass('meta') IS NOT NULL)::int4,
     (SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace)`)
   const [hasMeta, tables] = [integer(found, 0) === 1, integer(found, 1)]
@@ -153,10 +155,11 @@ async function readVersion(session: Session, label: string): Promise<number> {
     throw new CatalogVersionError(
       `The database ${label} contains tables of another program. Set MEDIABUCKET_DATABASE_URL to an empty database.`,
     )
-  if (present > migrations.length)
+  if (present > newest)
     throw new CatalogVersionError(
-      `The database ${label} has version ${present}, and this mediabucket supports versions up to ${migrations.length}. ` +
+      `The database ${label} has version ${present}, and this mediabucket supports versions up to ${newest}. ` +
         'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
     )
+  if (present < firstVersion) throw new CatalogVersionError(developmentText(`The database ${label}`))
   return present
 }

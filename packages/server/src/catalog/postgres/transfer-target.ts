@@ -14,7 +14,7 @@ import {
 } from '../transfer.ts'
 import { isTrash } from '../trash.ts'
 import { insertEvents } from './audit-log.ts'
-import { refreshExpiry, setExpiries } from './item-expiry.ts'
+import { refreshExpiry } from './item-expiry.ts'
 import { openDatabaseForTransfer } from './open-database.ts'
 import { bucketIds, correctBucket } from './recount.ts'
 import type { Session } from './session.ts'
@@ -132,16 +132,17 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     `WITH item AS MATERIALIZED (
       SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
       FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
-        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[])
+        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[])
         AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content, thumbhash,
-          duration)
+          duration, expiry)
     ), stored AS (
       INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
     )
     INSERT INTO media
       (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
-        duration)
-    SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash, duration
+        duration, item_expires_at)
+    SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash,
+      duration, expiry
     FROM item`,
     items.map(({ bucketId }) => bucketId),
     items.map(({ seq }) => seq),
@@ -157,6 +158,7 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     bytesArray(items.map(({ bytes }) => bytes)),
     bytesArray(column(({ thumbhash }) => thumbhash)),
     column(({ duration }) => duration),
+    column(({ expiresAt }) => expiresAt),
   )
   const trashed = items.flatMap(({ item, trashed }) =>
     trashed === null ? [] : [{ id: item.id, ...trashed }],
@@ -179,11 +181,6 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     described.map(({ id }) => id),
     described.map(({ altText }) => altText),
     described.map(({ caption }) => caption),
-  )
-  await setExpiries(
-    session,
-    null,
-    items.map(({ item }) => item),
   )
   await session.run(
     'INSERT INTO damaged (id) SELECT unnest($1::text[])',

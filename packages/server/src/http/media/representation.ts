@@ -1,6 +1,6 @@
 import { create } from 'content-disposition'
 import type { Media } from '../../catalog/records.ts'
-import { keyFor, type Variant } from '../../core/variant.ts'
+import type { Variant } from '../../core/variant.ts'
 import type { Validators } from '../headers/preconditions.ts'
 import { deliveryOf } from './delivery.ts'
 import type { PrivateAccess } from './private-access.ts'
@@ -93,7 +93,7 @@ export function describeRepresentation(parts: {
   return (media, variant, isDownload, access) => {
     const { sha256, id, filename: name } = media
     const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
-    const etag = variant === null ? `"${key}"` : `"${key}.${keyFor(variant, media.contentType)}"`
+    const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
     const filename =
       variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
     const { contentType, disposition, isSandboxed } = deliveryOf(

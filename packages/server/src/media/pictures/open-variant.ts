@@ -6,7 +6,7 @@ import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import { storageCauseOf } from '../../core/storage-error.ts'
-import { isDecoded, keyFor, type Variant, type VariantWait } from '../../core/variant.ts'
+import { isDecoded, type Variant, type VariantWait } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { PictureTaskPreempted, VariantPending } from './picture-errors.ts'
 import {
@@ -70,7 +70,7 @@ export function createVariants(
     try {
       if (!hasRoom()) return
       // The variant first: without it, each request would render again while the catalog cannot be written.
-      await blobs.variants.store(media.id, keyFor(variant, media.contentType), bytes)
+      await blobs.variants.store(media.id, variant.key, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
       else if (preview !== null) await catalog.setPreview(media.bucketId, media.id, preview)
     } catch (error) {
@@ -124,7 +124,7 @@ export function createVariants(
     try {
       return await blobs.variants.open(
         media.id,
-        keyFor(variant, media.contentType),
+        variant.key,
         isFile ? { wholeUpTo, pictureSize: media.size } : { wholeUpTo },
       )
     } catch (error) {

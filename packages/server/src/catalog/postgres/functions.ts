@@ -1,134 +1,5 @@
-/**
- * Times are milliseconds since 1970, sizes are bytes. Text is compared byte by byte (`C`), as SQLite does. Tables that belong to a
- * bucket have its id, so that they can be distributed by it. Never edited once released: a change is a new migration.
- */
-export const initial = `
-CREATE TABLE meta (
-  key text COLLATE "C" PRIMARY KEY,
-  value text NOT NULL
-);
-
-INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, '-', ''));
-
-CREATE TABLE buckets (
-  id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  name text COLLATE "C" NOT NULL UNIQUE,
-  created_at int8 NOT NULL,
-  revision int8 NOT NULL DEFAULT 0,
-  total int8 NOT NULL DEFAULT 0 CHECK (total >= 0),
-  bytes int8 NOT NULL DEFAULT 0 CHECK (bytes >= 0),
-  next_seq int8 NOT NULL DEFAULT 0,
-  max_items int8,
-  max_bytes int8,
-  reserved_items int8 NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
-  reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
-) WITH (fillfactor = 25);
-
-CREATE TABLE tokens (
-  id text COLLATE "C" PRIMARY KEY,
-  number int8 GENERATED ALWAYS AS IDENTITY,
-  bucket_id int8 NOT NULL REFERENCES buckets (id),
-  name text NOT NULL,
-  hash bytea NOT NULL UNIQUE,
-  scopes text NOT NULL,
-  created_at int8 NOT NULL,
-  expires_at int8,
-  last_used_at int8,
-  revoked_at int8
-) WITH (fillfactor = 70);
-
-CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
-
-CREATE TABLE keyed_requests (
-  bucket_id int8 NOT NULL,
-  token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
-  key text COLLATE "C" NOT NULL,
-  fingerprint bytea NOT NULL,
-  items json NOT NULL,
-  expires_at int8 NOT NULL,
-  PRIMARY KEY (token_id, key)
-);
-
-CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);
-
-CREATE TABLE media (
-  bucket_id int8 NOT NULL,
-  seq int8 NOT NULL,
-  id text COLLATE "C" NOT NULL UNIQUE,
-  extension text,
-  filename text,
-  content_type text NOT NULL,
-  size int8 NOT NULL,
-  sha256 bytea,
-  width int4,
-  height int4,
-  created_at int8 NOT NULL,
-  content_id int8,
-  PRIMARY KEY (bucket_id, seq)
-);
-
--- Apart from the rows of media, so that a listing does not read them. Not compressed: most media are compressed already.
-CREATE TABLE contents (
-  id int8 PRIMARY KEY,
-  bucket_id int8 NOT NULL,
-  bytes bytea NOT NULL
-);
-
-ALTER TABLE contents ALTER COLUMN bytes SET STORAGE EXTERNAL;
-
-CREATE SEQUENCE content_numbers;
-
-CREATE TABLE ranks (
-  bucket_id int8 NOT NULL,
-  level int4 NOT NULL,
-  slot int8 NOT NULL,
-  sums int8[] NOT NULL,
-  PRIMARY KEY (bucket_id, level, slot)
-) WITH (fillfactor = 50);
-
-CREATE TABLE uploads (
-  id text COLLATE "C" PRIMARY KEY,
-  bucket_id int8 NOT NULL REFERENCES buckets (id),
-  length int8,
-  received int8 NOT NULL DEFAULT 0 CHECK (received >= 0 AND (length IS NULL OR received <= length)),
-  metadata text,
-  filename text,
-  declared_type text,
-  media_id text COLLATE "C" NOT NULL UNIQUE,
-  finished int4 NOT NULL DEFAULT 0,
-  expires_at int8 NOT NULL
-) WITH (fillfactor = 70);
-
-CREATE INDEX uploads_by_bucket ON uploads (bucket_id);
-CREATE INDEX uploads_by_expiry ON uploads (expires_at);
-
-CREATE TABLE tombstones (
-  id text COLLATE "C" PRIMARY KEY
-);
-
-CREATE TABLE intents (
-  id text COLLATE "C" PRIMARY KEY,
-  expires_at timestamptz NOT NULL
-);
-
-CREATE TABLE damaged (
-  id text COLLATE "C" PRIMARY KEY REFERENCES media (id) ON DELETE CASCADE
-);
-
--- Ids that no item can have.
-CREATE TABLE retired (
-  id text COLLATE "C" PRIMARY KEY
-);
-
--- Committed transactions, and those that can no longer commit (is_cancelled): see resolve-commit.ts.
-CREATE TABLE batches (
-  id uuid PRIMARY KEY,
-  is_cancelled bool NOT NULL DEFAULT false,
-  created_at timestamptz NOT NULL DEFAULT now()
-);
-
-CREATE INDEX batches_by_time ON batches (created_at);
-
+/** The functions of a catalog (schema.ts). One call takes one round trip, and its plans are prepared once for each connection. */
+export const functions = `
 -- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
 -- of its counters up to each one, in which width_bucket finds a position by binary search.
 CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
@@ -176,15 +47,16 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION shrink_ranks(_bucket int8, _next int8, _seqs int8[]) RETURNS void
+-- Counts items that were removed (_delta -1), or whose earlier numbers are used again (_delta 1).
+CREATE FUNCTION change_ranks(_bucket int8, _next int8, _seqs int8[], _delta int8) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _level int4 := 1;
   _width int8 := 64;
 BEGIN
   LOOP
-    PERFORM change_rank(_bucket, _level, counter, -count(*))
-    FROM (SELECT seq / _width AS counter FROM unnest(_seqs) AS seq) AS removed GROUP BY counter;
+    PERFORM change_rank(_bucket, _level, counter, _delta * count(*))
+    FROM (SELECT seq / _width AS counter FROM unnest(_seqs) AS seq) AS changed GROUP BY counter;
     _level := _level + 1;
     _width := _width * 128;
     EXIT WHEN _width >= _next;
@@ -202,7 +74,7 @@ LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(ra
 -- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item.
 CREATE FUNCTION append_media(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
-  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[]
+  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[]
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -211,22 +83,23 @@ DECLARE
   _total int8;
 BEGIN
   UPDATE buckets SET revision = revision + revision_step(), total = total + _count,
-    bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count
+    bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count,
+    next_expiry = least(next_expiry, (SELECT min(expiry) FROM unnest(_expiries) AS expiry))
   WHERE id = _bucket RETURNING next_seq, total - _count INTO STRICT _next, _total;
 
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
-    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents)
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries)
       WITH ORDINALITY
-      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, number)
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
   )
   INSERT INTO media
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id
+    created_at, content_id, expiry
   FROM item;
 
   -- After the insertion, whose lock retire_ids waits for.
@@ -249,7 +122,80 @@ BEGIN
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   DELETE FROM contents WHERE id = ANY (_contents);
   INSERT INTO tombstones (id) SELECT unnest(_tombstones);
-  PERFORM shrink_ranks(_bucket, _next, _seqs);
+  PERFORM change_ranks(_bucket, _next, _seqs, -1);
+END $$;
+
+-- Records that items of a bucket, whose row the transaction has locked, differ from the index: they were removed, or else renamed or
+-- added with earlier numbers.
+CREATE FUNCTION mark_names(_bucket int8, _seqs int8[], _removed bool) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _seq int8;
+BEGIN
+  INSERT INTO name_marks (bucket_id, block, removed, changed)
+  SELECT DISTINCT _bucket, seq / 4096, decode(repeat('00', 512), 'hex'), decode(repeat('00', 512), 'hex')
+  FROM unnest(_seqs) AS seq
+  ON CONFLICT DO NOTHING;
+  FOREACH _seq IN ARRAY _seqs LOOP
+    UPDATE name_marks SET
+      removed = CASE WHEN _removed THEN set_bit(removed, _seq % 4096, 1) ELSE removed END,
+      changed = set_bit(changed, _seq % 4096, CASE WHEN _removed THEN 0 ELSE 1 END)
+    WHERE bucket_id = _bucket AND block = _seq / 4096;
+  END LOOP;
+END $$;
+
+-- Moves items of a bucket whose row the transaction has locked to its trash. The ids are in the order of their numbers.
+CREATE FUNCTION trash_media(_bucket int8, _ids text[], _now int8, _expiry int8) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+  _found text[];
+  _seqs int8[];
+  _bytes int8;
+  _next int8;
+  _trash_total int8;
+  _trash_next int8;
+BEGIN
+  SELECT array_agg(id ORDER BY seq), array_agg(seq ORDER BY seq), sum(size)::int8 INTO _found, _seqs, _bytes
+  FROM media WHERE bucket_id = _bucket AND id = ANY (_ids);
+  IF _found IS NULL THEN
+    RETURN;
+  END IF;
+  INSERT INTO buckets (id, name, created_at) OVERRIDING SYSTEM VALUE VALUES (-_bucket, _bucket || '/trash', _now)
+  ON CONFLICT (id) DO NOTHING;
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs), bytes = bytes + _bytes,
+    next_seq = next_seq + cardinality(_seqs)
+  WHERE id = -_bucket RETURNING total - cardinality(_seqs), next_seq INTO STRICT _trash_total, _trash_next;
+  UPDATE media SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
+    deleted_at = _now, expires_at = least(_expiry, item_expires_at)
+  FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE media.id = found_id;
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(_bucket, _next, _seqs, -1);
+  PERFORM mark_names(_bucket, _seqs, true);
+  PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
+  RETURN QUERY SELECT unnest(_found);
+END $$;
+
+-- The reverse, for these items of the trash.
+CREATE FUNCTION restore_media(_bucket int8, _ids text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _seqs int8[];
+  _homes int8[];
+  _bytes int8;
+  _next int8;
+BEGIN
+  SELECT array_agg(seq ORDER BY seq), array_agg(home_seq ORDER BY home_seq), sum(size)::int8 INTO _seqs, _homes, _bytes
+  FROM media WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE media SET bucket_id = _bucket, seq = home_seq, home_seq = NULL, deleted_at = NULL, expires_at = NULL
+  WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs)
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(_bucket, _next, _homes, 1);
+  PERFORM mark_names(_bucket, _homes, false);
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs), bytes = bytes - _bytes
+  WHERE id = -_bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(-_bucket, _next, _seqs, -1);
 END $$;
 
 -- Ids that no item, tombstone or unfinished upload has.

@@ -1,4 +1,0 @@
-/** What the first render of an item's variants has found. The duration is in milliseconds. */
-export const previews = `
-ALTER TABLE media ADD COLUMN thumbhash bytea, ADD COLUMN duration int8;
-`

@@ -1,0 +1,65 @@
+import { constants, copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { creationSettings } from '../../sqlite/creation-settings.ts'
+import { CatalogVersionError } from '../catalog-errors.ts'
+import { integer, text } from '../rows.ts'
+import { migrate } from './migrate.ts'
+import { all, one } from './rows.ts'
+
+/** The version of the catalogs of commit 7ac0c5b8, the last development version. */
+const developmentVersion = 18
+
+/**
+ * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development version gets the
+ * schema of this one. Throws CatalogVersionError if an earlier one made the backup.
+ */
+export function copyBackup(backup: string, directory: string): void {
+  const target = join(directory, 'catalog.db')
+  const version = versionOf(backup)
+  if (version > 0 && version < developmentVersion)
+    throw new CatalogVersionError(
+      `${backup} was written by an early development version: restore it with mediabucket of commit 7ac0c5b8, make a backup with that, and restore this backup with this version (docs/operations/upgrade.md).`,
+    )
+  if (version !== developmentVersion) {
+    copyFileSync(backup, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+    return
+  }
+  const db = new DatabaseSync(target, { returnArrays: true, enableForeignKeyConstraints: false })
+  try {
+    db.exec(`${creationSettings}; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF`)
+    migrate(db)
+    db.prepare('ATTACH ? AS backup').run(backup)
+    db.exec('BEGIN')
+    for (const table of namesOf(
+      db,
+      "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    ))
+      copyTable(db, table)
+    db.exec('COMMIT')
+  } finally {
+    db.close()
+  }
+}
+
+/** Copies the columns that both tables have. */
+function copyTable(db: DatabaseSync, table: string): void {
+  const columns = namesOf(
+    db,
+    `SELECT name FROM pragma_table_info('${table}', 'main')
+    INTERSECT SELECT name FROM pragma_table_info('${table}', 'backup')`,
+  ).join(', ')
+  // A new catalog has an epoch already.
+  db.exec(`INSERT OR REPLACE INTO main.${table} (${columns}) SELECT ${columns} FROM backup.${table}`)
+}
+
+const namesOf = (db: DatabaseSync, sql: string): string[] => all(db.prepare(sql)).map((row) => text(row, 0))
+
+function versionOf(path: string): number {
+  const db = new DatabaseSync(path, { readOnly: true, returnArrays: true })
+  try {
+    return integer(one(db.prepare('PRAGMA user_version')) ?? [], 0)
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,231 @@
+import { kindExpression } from '../item-kinds.ts'
+
+/**
+ * The tables of a new catalog. Times are milliseconds since 1970, sizes are bytes, durations are milliseconds, flags are 0 or 1. From the
+ * first release on, a change is a migration as well (migrate.ts).
+ */
+export const schema = `
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16))));
+
+-- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
+-- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does.
+CREATE TABLE buckets (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  revision INTEGER NOT NULL DEFAULT 0,
+  total INTEGER NOT NULL DEFAULT 0 CHECK (total >= 0),
+  bytes INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+  next_seq INTEGER NOT NULL DEFAULT 0,
+  max_items INTEGER,
+  max_bytes INTEGER,
+  reserved_items INTEGER NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
+  reserved_bytes INTEGER NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0),
+  trash_days INTEGER NOT NULL DEFAULT 0,
+  private INTEGER NOT NULL DEFAULT 0,
+  signed_pages INTEGER NOT NULL DEFAULT 0,
+  remove_metadata INTEGER NOT NULL DEFAULT 0,
+  item_days INTEGER,
+  next_expiry INTEGER
+) STRICT;
+
+CREATE TABLE tokens (
+  id TEXT PRIMARY KEY NOT NULL,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  name TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  scopes TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  last_used_at INTEGER,
+  revoked_at INTEGER
+) STRICT;
+
+CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
+
+CREATE TABLE keyed_requests (
+  token_id TEXT NOT NULL REFERENCES tokens (id),
+  key TEXT NOT NULL,
+  fingerprint BLOB NOT NULL,
+  items TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (token_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);
+
+-- A key with a higher number is newer. A secret has 32 bytes.
+CREATE TABLE signing_keys (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  secret BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
+-- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
+-- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
+-- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
+CREATE TABLE media (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL UNIQUE,
+  extension TEXT,
+  filename TEXT,
+  content_type TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  sha256 BLOB,
+  width INTEGER,
+  height INTEGER,
+  created_at INTEGER NOT NULL,
+  content_id INTEGER,
+  thumbhash BLOB,
+  duration INTEGER,
+  alt_text TEXT,
+  caption TEXT,
+  edited INTEGER,
+  renamed INTEGER,
+  home_seq INTEGER,
+  deleted_at INTEGER,
+  expires_at INTEGER,
+  item_expires_at INTEGER,
+  PRIMARY KEY (bucket_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- For lists of items with filters (catalog/item-statements.ts).
+CREATE INDEX media_by_kind ON media (bucket_id, ${kindExpression}, created_at, seq);
+CREATE INDEX media_edited ON media (bucket_id, edited) WHERE edited IS NOT NULL;
+CREATE INDEX media_renamed ON media (id) WHERE renamed IS NOT NULL;
+CREATE INDEX media_expiry ON media (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX media_item_expiry ON media (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX media_expiring ON media (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+
+-- The bytes of small items. Rows are apart from those of media, so that a listing does not read them. AUTOINCREMENT: an id is never reused,
+-- so a read by id never returns the bytes of another item. There is no foreign key, because it would need an index on media.content_id.
+CREATE TABLE contents (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  bytes BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE ranks (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  level INTEGER NOT NULL,
+  slot INTEGER NOT NULL,
+  counts BLOB NOT NULL,
+  PRIMARY KEY (bucket_id, level, slot)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE uploads (
+  id TEXT PRIMARY KEY NOT NULL,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  length INTEGER,
+  received INTEGER NOT NULL DEFAULT 0 CHECK (received >= 0 AND (length IS NULL OR received <= length)),
+  metadata TEXT,
+  filename TEXT,
+  declared_type TEXT,
+  media_id TEXT NOT NULL UNIQUE,
+  finished INTEGER NOT NULL DEFAULT 0,
+  expires_at INTEGER NOT NULL,
+  multipart TEXT
+) STRICT;
+
+CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+
+-- The bytes of unfinished uploads that are in a remote store, as parts, or too few for a part, as pieces.
+CREATE TABLE upload_parts (
+  upload_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  PRIMARY KEY (upload_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE upload_pieces (
+  upload_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (upload_id, number)
+) STRICT;
+
+CREATE TABLE tombstones (
+  id TEXT PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Ids of blobs that are being committed. The transaction that adds the item removes its intent. A sweep may remove the blob after
+-- expires_at.
+CREATE TABLE intents (
+  id TEXT PRIMARY KEY NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Items whose bytes a check found changed.
+CREATE TABLE damaged (
+  id TEXT PRIMARY KEY NOT NULL REFERENCES media (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Ids that a check took from bytes without an item: such an id never becomes an item's, so that an upload which commits too late fails
+-- instead of naming bytes that were moved away. media-rows.ts refuses them. A trigger would make SQLite copy each page that an insert
+-- changes, because the trigger may fail. The copies take a fifth of the writer's time.
+CREATE TABLE retired (
+  id TEXT PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The index of names (docs/architecture/listing.md, Search by name). The chunks of a segment have ids from 4096 times its id. A block of 4,096
+-- numbers has marks if its items were deleted or renamed. A claim prevents two processes from indexing the same block.
+CREATE TABLE name_segments (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  first INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  bits INTEGER NOT NULL,
+  times BLOB NOT NULL,
+  UNIQUE (bucket_id, first)
+) STRICT;
+
+CREATE TABLE name_chunks (
+  id INTEGER PRIMARY KEY,
+  bytes BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE name_marks (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  block INTEGER NOT NULL,
+  removed BLOB NOT NULL,
+  changed BLOB NOT NULL,
+  PRIMARY KEY (bucket_id, block)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE name_claims (
+  bucket_id INTEGER PRIMARY KEY REFERENCES buckets (id),
+  until INTEGER NOT NULL
+) STRICT;
+
+-- The audit log (docs/architecture/storage.md, Audit log). The number of an event is at least 2048 times its time, and increases with each
+-- event, so that numbers are both the order of the events and an index by time. Numbers are not reused. Nearly all events are uploads,
+-- so the index by action has only the others.
+CREATE TABLE audit_events (
+  id INTEGER PRIMARY KEY,
+  time INTEGER NOT NULL,
+  action INTEGER NOT NULL,
+  bucket_id INTEGER,
+  target TEXT,
+  name TEXT,
+  size INTEGER,
+  detail TEXT,
+  actor INTEGER NOT NULL,
+  token_id TEXT,
+  subject TEXT,
+  address TEXT,
+  request_id TEXT
+) STRICT;
+
+CREATE INDEX audit_by_target ON audit_events (target) WHERE target IS NOT NULL;
+CREATE INDEX audit_by_token ON audit_events (token_id) WHERE token_id IS NOT NULL;
+CREATE INDEX audit_by_bucket ON audit_events (bucket_id) WHERE bucket_id IS NOT NULL;
+CREATE INDEX audit_by_action ON audit_events (action) WHERE action > 1;
+`

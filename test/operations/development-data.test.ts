@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer } from '../harness/server.ts'
+import { fsck, outcome } from '../harness/upkeep.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+const fixture = join(import.meta.dirname, '../fixtures/development-backup')
+const good = { authorization: 'Bearer mbkt_nks4tnw0qc8cdvbp98a9f3bqvp2zdy1tvmveg2' }
+const revoked = { authorization: 'Bearer mbkt_j5kj75hwyck9beyt8dj3wt7rwr46vymg2n69e8' }
+
+/** Writes the catalog of the fixture, changed by `sql`. */
+async function writeCatalog(path: string, sql = ''): Promise<void> {
+  const db = new DatabaseSync(path)
+  db.exec(`${await readFile(join(fixture, 'catalog.sql'), 'utf8')}; ${sql}`)
+  db.close()
+}
+
+/** Writes the fixture as a backup. */
+async function writeBackup(directory: string, sql = ''): Promise<void> {
+  const snapshot = 'snapshot-67f69833bf75aeae'
+  await mkdir(join(directory, snapshot), { recursive: true })
+  await cp(join(fixture, 'blobs'), join(directory, 'blobs'), { recursive: true })
+  const rows = join(directory, snapshot, 'catalog.db')
+  await writeCatalog(rows, sql)
+  const sha256 = createHash('sha256')
+    .update(await readFile(rows))
+    .digest('hex')
+  const finished = { snapshot, items: 6, faulty: [], sha256, finishedAt: '2026-11-25T11:34:33.018Z' }
+  await writeFile(join(directory, 'backup.json'), JSON.stringify({ format: 1, finished }))
+}
+
+test('O8 a backup of the last development version is restored: its items are listed and served, and accept others', async () => {
+  await using scratch = await temporaryDirectory()
+  const [backup, data] = [join(scratch.path, 'backup'), join(scratch.path, 'data')]
+  await writeBackup(backup)
+  expect(await outcome(['restore', backup], data)).toMatchObject({ code: 0 })
+  await using server = await startServer({ MEDIABUCKET_AUDIT: 'changes' }, data)
+  expect(server.token).toBe('')
+
+  const page = await readPage(await server.request('/api/media', { headers: good }))
+  expect(page.data.map((url) => new URL(url).pathname)).toEqual([
+    '/media/w2wg9k305mgp7a4psp3h62pw407d.txt',
+    '/media/w21n1m1p48xeb0grrrgvsmvmntp0.png',
+    '/media/6bhsz011k89ek8z54mjn0gtfvqv1.txt',
+    '/media/ej34cct4t4jj8rsfjde01n9z8g4p.txt',
+  ])
+  expect(await (await fetch(page.data[0] ?? '')).text()).toBe('one\n')
+  expect(await (await fetch(page.data[2] ?? '')).text()).toBe('long line\n'.repeat(30))
+  const last = await server.request('/api/media/6bhsz011k89ek8z54mjn0gtfvqv1', { headers: good })
+  expect(await readMedia(last)).toMatchObject({
+    filename: 'ünï "quoted".txt',
+    created_at: '2026-11-25T11:34:27.115Z',
+  })
+  const expiring = await server.request('/api/media/ej34cct4t4jj8rsfjde01n9z8g4p', { headers: good })
+  expect(await readMedia(expiring)).toMatchObject({ expires_at: '2999-01-01T00:00:00.000Z' })
+  const deleted = await server.request('/api/media/w2samhsg0vfx5dx286s2cremwzw3', { headers: good })
+  await expectProblem(deleted, 404, 'media-unknown')
+  await expectProblem(await server.request('/api/media', { headers: revoked }), 401, 'token-revoked')
+  expect((await server.command('audit', '--json')).stdout).toContain('w2samhsg0vfx5dx286s2cremwzw3')
+
+  await server.request('/api/media', { method: 'POST', body: 'new', headers: good })
+  expect(await readPage(await server.request('/api/media', { headers: good }))).toMatchObject({ total: 5 })
+  await server.stop()
+  expect(await fsck(data, '--verify-bytes')).toMatchObject({ code: 0, found: {} })
+})
+
+test('O8 data of a development version are refused in one sentence, and not changed', async () => {
+  await using scratch = await temporaryDirectory()
+  const catalog = join(scratch.path, 'catalog.db')
+  await writeCatalog(catalog, 'PRAGMA journal_mode = WAL')
+  await chmod(catalog, 0o600)
+  const before = await readFile(catalog)
+  for (const command of ['serve', 'fsck', 'vacuum'])
+    expect(await outcome([command], scratch.path)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^mediabucket: \S+catalog\.db was written by a development version: make a backup of it with mediabucket of commit 7ac0c5b8, and restore that with this version \(docs\/operations\/upgrade\.md\)\.\n$/,
+      ),
+    })
+  expect(await readFile(catalog)).toEqual(before)
+})
+
+test('O8 a backup of an earlier development version is refused, and the sentence says how to restore it', async () => {
+  await using scratch = await temporaryDirectory()
+  const backup = join(scratch.path, 'backup')
+  await writeBackup(backup, 'PRAGMA user_version = 17')
+  expect(await outcome(['restore', backup], join(scratch.path, 'data'))).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^mediabucket: .*restore it with mediabucket of commit 7ac0c5b8, [^\n]+\n$/,
+    ),
+  })
+})
