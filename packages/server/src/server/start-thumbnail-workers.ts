@@ -78,6 +78,7 @@ export function startThumbnailWorkers(
         'a picture exceeded the limits of a thumbnail worker; it has no variants for a while',
       ),
     onStoreFailure: (id, err) => log.warn({ id, err }, 'a variant was generated but could not be stored'),
+    onLostFailure: (id, err) => log.warn({ id, err }, 'a failed variant could not be stored or read'),
     onUnsupported: (reason) => log.error({ reason }, 'variants cannot be generated on this machine'),
   })
   closers.add('variants', () => variants.settled())

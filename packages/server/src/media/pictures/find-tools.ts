@@ -24,13 +24,18 @@ export function findTools(searchPath: string): InstalledTools {
   return tools
 }
 
-/** What a program prints about its version and its libraries. Without such an option, heif-convert prints it with its usage. */
+/**
+ * What a program prints about its version and its libraries. Without such an option, heif-convert prints it with its usage and fails.
+ * Rejects if the program cannot be started, or is killed.
+ */
 export const printedVersion = (tool: PictureTool, program: string): Promise<string> =>
-  new Promise((resolve) => {
+  new Promise((resolve, reject) => {
     const args = [tool === 'ffmpeg' ? '-version' : '-v']
-    execFile(program, args, { env: {}, timeout: 10_000 }, (_error, output, errors) =>
-      resolve(output + errors),
-    )
+    execFile(program, args, { env: {}, timeout: 10_000 }, (error, output, errors) => {
+      // A program that has exited has a number as its code.
+      if (error !== null && typeof error.code !== 'number') reject(error)
+      else resolve(output + errors)
+    })
   })
 
 function isExecutable(path: string): boolean {

@@ -23,10 +23,11 @@ interface Failure {
 
 export interface FailureParts {
   readonly blobs: { readonly variants: Pick<VariantStore, 'open' | 'store'> }
-  /** What renders the pictures of a program, or of none, with its version and limits. Failures of others do not count. */
+  /** What renders the pictures of a program, or of none, with its version and limits. Failures of others do not count. May reject. */
   readonly rendererOf: (tool: PictureTool | null) => Promise<string>
   readonly hasRoom: () => boolean
-  readonly onStoreFailure: (id: MediaId, error: unknown) => void
+  /** A failed render could not be stored or read. Its item may be tried again too early. */
+  readonly onLostFailure: (id: MediaId, error: unknown) => void
 }
 
 /** The failed renders of items. They are stored beside their variants, so that a restart does not try them again. */
@@ -49,8 +50,12 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
 
   function keyFor({ contentType }: Media): Promise<VariantKey> {
     const tool = toolFor(contentType)
-    const key = keys.get(tool) ?? parts.rendererOf(tool).then(failureKeyOf)
+    const known = keys.get(tool)
+    if (known !== undefined) return known
+    const key = parts.rendererOf(tool).then(failureKeyOf)
     keys.set(tool, key)
+    // The version of the program could not be read; the next failure tries again.
+    key.catch(() => keys.delete(tool))
     return key
   }
 
@@ -72,9 +77,9 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
       if (failure) cache.set(media.id, failure)
       return failure
     } catch (error) {
-      if (error instanceof Fault && error.code === 'shutting-down') throw error
+      if (isStopping(error)) throw error
       // The render is tried.
-      parts.onStoreFailure(media.id, error)
+      parts.onLostFailure(media.id, error)
       return null
     }
   }
@@ -95,14 +100,21 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
         const text = `${failure.kind} ${failure.retryAt ?? 'never'}`
         if (parts.hasRoom()) await variants.store(media.id, await keyFor(media), Buffer.from(text))
       } catch (error) {
-        parts.onStoreFailure(media.id, error)
+        if (!isStopping(error)) parts.onLostFailure(media.id, error)
       }
       return details[kind]
     },
   }
 }
 
-const isOver = ({ retryAt }: Failure): boolean => retryAt !== null && retryAt <= Date.now()
+/** A time far beyond the delay is of a clock that was ahead. */
+function isOver({ kind, retryAt }: Failure): boolean {
+  if (retryAt === null) return false
+  const remaining = retryAt - Date.now()
+  return remaining <= 0 || remaining > 2 * retryDelays[kind]
+}
+
+const isStopping = (error: unknown): boolean => error instanceof Fault && error.code === 'shutting-down'
 
 function parse(text: string): Failure | null {
   const [, kind, time] = /^(damaged|too-hard) (never|\d{1,15})$/.exec(text) ?? []

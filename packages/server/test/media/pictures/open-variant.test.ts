@@ -30,11 +30,12 @@ function slowVariants(
   media: TemporaryMedia,
   change: Partial<BlobStore['variants']> = {},
   catalogChange: Partial<Pick<Catalog, 'setPreview'>> = {},
-  renderer = 'version 1',
+  renderer: string | (() => Promise<string>) = 'version 1',
 ) {
   const renders: { resolve: (result: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
   const storeFailures: unknown[] = []
+  const lostFailures: unknown[] = []
   const opening = { closed: 0, shared: 0, released: 0, share: Promise.resolve(), release: Promise.resolve() }
   const catalog = { ...media.catalog, ...catalogChange }
   const run = () =>
@@ -71,11 +72,12 @@ function slowVariants(
     toolWorkers: { run: () => expect.unreachable(), runAhead: () => expect.unreachable() },
     tools: new Map(),
     maxPixels: 1,
-    rendererOf: async () => renderer,
+    rendererOf: async () => (typeof renderer === 'string' ? renderer : renderer()),
     hasRoom: () => true,
     onRendered: ({ outcome }) => outcomes.push(outcome),
     onOverLimits: (id) => outcomes.push(id),
     onStoreFailure: (_id, error) => storeFailures.push(error),
+    onLostFailure: (_id, error) => lostFailures.push(error),
     onUnsupported: (reason) => outcomes.push(reason),
   })
   const finish = async () => {
@@ -86,7 +88,7 @@ function slowVariants(
     await expect.poll(() => renders.length).toBeGreaterThan(0)
     renders.shift()?.reject(new PictureOverLimits('over the limits'))
   }
-  return { ...variants, renders, opening, outcomes, storeFailures, finish, fail }
+  return { ...variants, renders, opening, outcomes, storeFailures, lostFailures, finish, fail }
 }
 
 /** An item whose stored type is a picture. */
@@ -208,6 +210,45 @@ test('V6 failures outlive the process, until the item is tried again after a del
   await remove(media, item)
   for (const renderer of ['version 1', 'version 2'])
     expect(await readVariant(media.blobs, item.id, failureKeyOf(renderer))).toBeNull()
+})
+
+test('V6 a failure is stored as soon as the version of the renderer can be read', async () => {
+  await using media = await temporaryMedia()
+  const [first, second] = [await asPicture(media), await asPicture(media)]
+  const error = new Error('no process can be started')
+  let reads = 0
+  const variants = slowVariants(media, {}, {}, async () => {
+    reads += 1
+    if (reads <= 3) throw error
+    return 'version 1'
+  })
+  const unavailable = { code: 'variant-unavailable' }
+  for (const item of [first, second]) {
+    const opening = expect(variants.open(item, thumb)).rejects.toMatchObject(unavailable)
+    await variants.fail()
+    await opening
+  }
+  // The search before the first render, and the search and the storage after it.
+  expect(variants.lostFailures).toEqual([error, error, error])
+  const restarted = slowVariants(media)
+  await expect(restarted.open(second, medium)).rejects.toMatchObject(unavailable)
+  expect(restarted.renders).toEqual([])
+})
+
+test('V6 a failure that was stored while the clock was ahead does not delay the next render until then', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const now = Date.now()
+  vi.setSystemTime(now + 365 * 86_400_000)
+  const variants = slowVariants(media)
+  const opening = expect(variants.open(item, thumb)).rejects.toMatchObject({ code: 'variant-unavailable' })
+  await variants.fail()
+  await opening
+  vi.setSystemTime(now)
+  const again = variants.open(item, thumb)
+  await variants.finish()
+  expect((await again).size).toBe(rendered.length)
 })
 
 test('V13 what the first render has found is recorded once, and needs no further render', async () => {
