@@ -80,7 +80,7 @@ test('login reads the token from standard input or a file; commands use the prof
   const refused = await at.run('whoami', '--url', 'http://127.0.0.1:1')
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login.'),
+    `mediabucket: the profile "default" is for ${server.url}, not for http://127.0.0.1:1, and MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login --profile NAME --url http://127.0.0.1:1, and use --profile NAME. To create a token, run where the service runs: mediabucket token create --bucket NAME\n`,
   ])
   expect(await at.run('logout')).toMatchObject({
     code: 0,

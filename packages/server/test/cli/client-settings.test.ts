@@ -53,13 +53,6 @@ test.each<[string, object, object, readonly [string, string]]>([
     ['https://one.example/box/', 'token-1'],
   ],
   [
-    'no token of a profile for another URL',
-    {},
-    { MEDIABUCKET_URL: 'https://one.example' },
-    ['https://one.example', ''],
-  ],
-  ['no token of a profile for another --url', { url: 'http://o' }, {}, ['http://o', '']],
-  [
     'empty variables are not set',
     {},
     { MEDIABUCKET_URL: ' ', MEDIABUCKET_TOKEN: '' },
@@ -74,6 +67,35 @@ test.each<[string, object, object, readonly [string, string]]>([
   const given = 'token-file' in options ? { ...options, 'token-file': file } : options
   expect(readClientSettings(given, { ...base, ...env })).toMatchObject({ url, token })
 })
+
+test.each<[string, object, object, string]>([
+  [
+    'another URL',
+    {},
+    { MEDIABUCKET_URL: 'https://one.example' },
+    'the profile "default" is for https://one.example/box/, not for https://one.example, and MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login --profile NAME --url https://one.example, and use --profile NAME.',
+  ],
+  [
+    'another --url with a password, which is not shown',
+    { url: 'http://u:secret@o' },
+    {},
+    'the profile "default" is for https://one.example/box/, not for URL, and',
+  ],
+  [
+    'the URL of another profile',
+    { url: 'https://two.example/' },
+    {},
+    'MEDIABUCKET_TOKEN is not set. The profile "work" is for this URL: use --profile work.',
+  ],
+])(
+  'no token of a profile is sent to %s, and the message names the profile',
+  async (_name, options, env, message) => {
+    await using directory = await temporaryDirectory()
+    const base = { XDG_CONFIG_HOME: directory.path }
+    writeProfiles(profiles, base)
+    expect(() => readClientSettings(options, { ...base, ...env })).toThrow(message)
+  },
+)
 
 test('profiles are readable by the user only, also if the file was not, and a link to the file stays', async () => {
   await using directory = await temporaryDirectory()

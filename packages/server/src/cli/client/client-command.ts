@@ -106,10 +106,6 @@ export async function connect(
   { url, urlSource, token, tokenSource }: ClientSettings,
   report: CommandOutput['report'],
 ): Promise<Pick<ClientContext, 'client' | 'probe'>> {
-  if (token === '')
-    throw new UsageError(
-      'MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login. To create a token, run where the service runs: mediabucket token create --bucket NAME',
-    )
   // Loaded here, so that other commands start faster.
   const { createClient } = await import('@mediabucket/client')
   try {

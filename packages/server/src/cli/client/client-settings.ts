@@ -10,7 +10,6 @@ type Environment = Readonly<Record<string, string | undefined>>
 export interface ClientSettings {
   readonly url: string
   readonly urlSource: string
-  /** Empty if none is set. */
   readonly token: string
   readonly tokenSource: string
 }
@@ -88,16 +87,36 @@ export function readClientSettings(
     tokenFile === undefined
       ? [env['MEDIABUCKET_TOKEN']?.trim(), 'MEDIABUCKET_TOKEN']
       : [readTokenFile(tokenFile), '--token-file']
-  const stored = token ? undefined : readProfiles(env).get(defaultProfile)
+  if (token)
+    return { url: givenUrl || clientSettings.MEDIABUCKET_URL.defaultText, urlSource, token, tokenSource }
+  const profiles = readProfiles(env)
+  const stored = profiles.get(defaultProfile)
   if (stored !== undefined && (!givenUrl || isSameUrl(givenUrl, stored.url)))
     return settingsOf(defaultProfile, stored)
-  return {
-    url: givenUrl || clientSettings.MEDIABUCKET_URL.defaultText,
-    urlSource,
-    token: token ?? '',
-    tokenSource,
-  }
+  throw noToken(givenUrl, profiles)
 }
+
+/** Says that no token is set for a URL, and which profiles are for it or for another one. */
+function noToken(url: string | undefined, profiles: ReadonlyMap<string, Profile>): UsageError {
+  const create = 'To create a token, run where the service runs: mediabucket token create --bucket NAME'
+  const known = profiles.get(defaultProfile)
+  const [other] = [...profiles].find(([, profile]) => url && isSameUrl(url, profile.url)) ?? []
+  if (other !== undefined)
+    return new UsageError(
+      `MEDIABUCKET_TOKEN is not set. The profile "${other}" is for this URL: use --profile ${other}.`,
+    )
+  if (known === undefined || !url)
+    return new UsageError(
+      `MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login. ${create}`,
+    )
+  const [own, asked] = [shownUrl(known.url), shownUrl(url)]
+  return new UsageError(
+    `the profile "${defaultProfile}" is for ${own}, not for ${asked}, and MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login --profile NAME --url ${asked}, and use --profile NAME. ${create}`,
+  )
+}
+
+/** The part before an @ may contain a password. */
+const shownUrl = (url: string): string => (url.includes('@') ? 'URL' : url)
 
 /** Throws UsageError. */
 export function readTokenFile(path: string): string {
