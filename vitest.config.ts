@@ -7,8 +7,12 @@ import { diskOnly } from './test/harness/disk-only.ts'
 // Where Node keeps modules compiled: each test file and each program begins with the same ones in a process of its own.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'mediabucket-compile-cache')
 
-/** What takes longest, so that no core waits for it at the end; by their sizes, Vitest would begin some of it last. */
-const longest = /test\/(faults|packages|bench|docs)\//
+/**
+ * What takes longest, so that no core waits for it at the end. Vitest begins with the largest files, but some of these are small: they run
+ * suites of other files, or start many processes.
+ */
+const longest =
+  /test\/(faults|packages|bench|docs|postgres-s3|s3)\/|catalog\/(sqlite|postgres)\.|(file-pictures|render-ahead|variants-\w+|migrate|upgrade|installation|tray|slow-\w+)\.test/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

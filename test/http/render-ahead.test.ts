@@ -86,7 +86,7 @@ test('V16, H1 a thumbnail of a private bucket that was rendered ahead needs a to
 
 /** Stores pictures that take long to render, by one request. */
 async function storeExpensive(server: TestServer, count: number): Promise<string[]> {
-  const bytes = await quarters(4000, 3000).png().toBuffer()
+  const bytes = await quarters(2400, 1800).png().toBuffer()
   const parts = Array.from({ length: count }, (_, index) => filePart(`${index}.png`, bytes, 'image/png'))
   const response = await sendForm(server, formBytes(...parts))
   return (await readManyMedia(response)).map(({ id }) => id)

@@ -60,7 +60,7 @@ test('V12, V8 hostile TIFF, HEIC, videos and PDF of a bucket delay no thumbnail 
       await phonePicture(large, square(512), { declared: square(4_096) }),
       await heicOf(small),
     ],
-    ['flv', 'video/x-flv', await longFilm(60), await film('flv', '64x48', ['-frames:v', '1'])],
+    ['flv', 'video/x-flv', await longFilm(24), await film('flv', '64x48', ['-frames:v', '1'])],
     ['pdf', 'application/pdf', endlessPdf(), pdf()],
   ] as const
   for (const [extension, type, hostile, harmless] of kinds) {
