@@ -34,7 +34,7 @@ beforeAll(async () => {
 browserTest(
   'G20, G7 tiles show the first lines of texts as text, and a drawing without its script',
   async () => {
-    await using guest = await visit(browser, server, { hash: '#page=1' })
+    await using guest = await visit(browser, server, { hash: '' })
     await guest.signIn(server.token)
     const { page } = guest
     const [notes, code, empty, drawing] = ids.map((id) => page.locator(`.tile[data-id="${id}"]`))
@@ -69,7 +69,7 @@ for (const width of [375, 1440])
   browserTest(
     `G20 the circle that selects a text does not cover its first lines at ${width} px`,
     async () => {
-      for (const hash of ['', '#page=1', '#view=list']) {
+      for (const hash of ['', '#view=list']) {
         await using guest = await visit(browser, server, {
           hash,
           options: { viewport: { width, height: 800 } },

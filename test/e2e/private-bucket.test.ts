@@ -46,8 +46,8 @@ async function withOpened(guest: Visit, name: string, use: (dialog: Locator) => 
 }
 
 describe.each([
-  ['a numbered page', '#page=1'],
-  ['the whole bucket', ''],
+  ['a list', '#view=list'],
+  ['a grid', ''],
 ])('a private bucket as %s', (_, hash) => {
   browserTest('G23 shows pictures, excerpts, video with seeking, texts and downloads', async () => {
     await using guest = await visit(browser, server, { hash })

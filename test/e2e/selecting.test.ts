@@ -115,9 +115,9 @@ browserTest('a long press selects a file without opening it; then a tap selects 
   expect(await page.getByRole('dialog').count()).toBe(0)
 })
 
-for (const hash of ['', '#page=1'])
+for (const hash of ['', '#view=list'])
   browserTest(
-    `G35 Enter opens a file while others are selected, and the focus returns to the file last seen, with ${hash || 'the whole bucket'}`,
+    `G35 Enter opens a file while others are selected, and the focus returns to the file last seen, with ${hash || 'a grid'}`,
     async () => {
       const { guest, page } = await opened(server.token, { hash })
       await using _ = guest

@@ -271,10 +271,6 @@ describe('the first view', () => {
     await page
       .locator('.listing-head', { hasText: strings.filter.matches({ count: 100, isExact: false }) })
       .waitFor()
-    await guest.button(strings.filter.clear).click()
-    await guest.button(strings.view.pages).click()
-    await page.getByRole('navigation', { name: strings.pager.label }).waitFor()
-    expect(new URL(page.url()).hash).toBe('#page=1')
   })
 })
 

@@ -83,8 +83,8 @@ browserTest(
   },
 )
 
-browserTest('G21 Ctrl+Z undoes a deletion of a numbered page; without a trash the gallery asks', async () => {
-  const { guest, page, shown, tiles, bucket } = await opened(3, { hash: '#page=1' })
+browserTest('G21 Ctrl+Z undoes a deletion in a list; without a trash the gallery asks', async () => {
+  const { guest, page, shown, tiles, bucket } = await opened(3, { hash: '#view=list' })
   await using _ = guest
   const before = await shown()
   await tiles.nth(1).getByRole('checkbox').check()

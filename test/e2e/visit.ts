@@ -20,7 +20,7 @@ export interface Visit extends AsyncDisposable {
   statusesOf(url: string): readonly number[]
   signIn(token: string): Promise<void>
   button(name: string): Locator
-  /** The files on the current page. */
+  /** The files that are drawn. */
   readonly files: Locator
   /** Clicks a button that opens the file picker, and chooses files. */
   choose(button: string, files: Parameters<FileChooser['setFiles']>[0]): Promise<void>
@@ -31,7 +31,7 @@ export interface Where {
   readonly url?: string
   /** The URL of another host that the page may load from: the media base URL. */
   readonly alsoAsked?: string
-  /** The fragment of the URL, with its `#`. Default: that of the first numbered page. */
+  /** The fragment of the URL, with its `#`. Default: that of the list in the order of uploads. */
   readonly hash?: string
   readonly options?: BrowserContextOptions
   /** An existing context, such as that of a browser with its own profile. */
@@ -66,7 +66,7 @@ export async function visit(
   page.on('request', (request) => requests.push(request.url()))
   page.on('response', (response) => responses.push([response.url(), response.status()]))
   const url = where.url ?? server.url
-  await page.goto(`${url}/${where.hash ?? '#page=1'}`)
+  await page.goto(`${url}/${where.hash ?? '#order=oldest'}`)
 
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   return {
@@ -75,7 +75,7 @@ export async function visit(
     requests,
     statusesOf: (url) => responses.filter(([from]) => from === url).map(([, status]) => status),
     button,
-    files: page.getByRole('list', { name: strings.listing.grid }).getByRole('listitem'),
+    files: page.locator('.timeline .tile'),
     async signIn(token) {
       await page.getByLabel(strings.signIn.token, { exact: true }).fill(token)
       await button(strings.signIn.submit).click()

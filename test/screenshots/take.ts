@@ -94,9 +94,9 @@ for (const colorScheme of ['light', 'dark'] as const) {
   await take(page, `files-${colorScheme}`)
 }
 {
-  const page = await open({}, '#page=2')
+  const page = await open()
   await signIn(page)
-  const list = page.getByRole('list', { name: strings.listing.grid }).getByRole('checkbox')
+  const list = page.locator('.timeline').getByRole('checkbox')
   await list.nth(9).waitFor()
   for (const place of [0, 2, 3]) await list.nth(place).click()
   await take(page, 'selecting')
@@ -114,14 +114,13 @@ for (const colorScheme of ['light', 'dark'] as const) {
   await signIn(page)
   await page.getByText('Shoreline.jpg').waitFor()
   await take(page, 'phone')
-  await page.goto(`${way.url}/#page=2`)
   await page.getByText('Poster, rocket (upright).png').click()
   await page.getByRole('dialog').waitFor()
   await page.getByText(strings.viewer.loading).waitFor({ state: 'detached' })
   await take(page, 'phone-viewer')
 }
 {
-  const page = await open({}, '#page=2')
+  const page = await open()
   await signIn(page)
   const film = (size: number) => Buffer.alloc(size, size)
   await using files = await writeFiles(

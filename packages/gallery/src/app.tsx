@@ -1,7 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { GalleryContext } from './gallery-context.ts'
-import { ListingView } from './listing/listing-view.tsx'
-import { Pager } from './listing/pager.tsx'
 import { openGallery } from './open-gallery.ts'
 import type { Preferences } from './preferences.tsx'
 import { DeletionDialog, LocationDialog } from './selection/dialogs.tsx'
@@ -44,21 +42,14 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
   const gallery = useMemo(() => openGallery(signedIn, session, preferences), [signedIn, session, preferences])
   useEffect(() => () => gallery.close(), [gallery])
   const { router, isShown } = gallery
-  const page = router.page.value
   const trash = router.trash.value
   const tokens = router.tokens.value && gallery.canManageTokens
   const listed = !trash && !tokens
   useEffect(() => {
     const { bucket } = signedIn.tokenInfo
-    const title = trash
-      ? strings.trash.titleOf(bucket)
-      : tokens
-        ? strings.tokens.titleOf(bucket)
-        : page === null
-          ? bucket
-          : strings.listing.title(bucket, page)
+    const title = trash ? strings.trash.titleOf(bucket) : tokens ? strings.tokens.titleOf(bucket) : bucket
     document.title = `${title} – ${strings.product}`
-  }, [page, trash, tokens, signedIn])
+  }, [trash, tokens, signedIn])
   const open = router.item.value !== null && isShown.value
   return (
     <GalleryContext.Provider value={gallery}>
@@ -71,7 +62,7 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
       </button>
       <Header />
       <main id="media" tabIndex={-1}>
-        {trash ? <TrashPage /> : tokens ? <TokensPage /> : page === null ? <TimelineView /> : <ListingView />}
+        {trash ? <TrashPage /> : tokens ? <TokensPage /> : <TimelineView />}
       </main>
       <footer class="foot">
         <div class="dock">
@@ -82,7 +73,6 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
           <UploadTray />
         </div>
         {listed && <SelectionBar />}
-        {page !== null && <Pager current={page} />}
       </footer>
       <NoticeAnnouncer />
       <Viewer />

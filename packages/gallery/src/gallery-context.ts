@@ -2,7 +2,6 @@ import type { Client, Token } from '@mediabucket/client'
 import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Listing } from './listing/listing.ts'
 import type { Preferences } from './preferences.tsx'
 import type { Router } from './router.ts'
 import type { Deletion } from './selection/deletion.ts'
@@ -33,12 +32,10 @@ export interface Gallery {
   readonly connection: Connection
   readonly notices: Notices
   readonly preferences: Preferences
-  /** The numbered page that the URL names. */
-  readonly listing: Listing
   readonly shownList: ShownList
-  /** The whole bucket, shown if the URL names no page. */
+  /** The whole bucket, or what of it matches a search and filters. */
   readonly timeline: Timeline
-  /** Whether the items of the page or of the timeline are known. */
+  /** Whether items of the timeline are known. */
   readonly isShown: ReadonlySignal<boolean>
   readonly mediaCache: MediaCache
   readonly placeholders: Placeholders
@@ -51,10 +48,6 @@ export interface Gallery {
   readonly uploads: Uploads
   /** Loads the code that the viewer needs for its first item. */
   loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
-  /** Selects the items from the last one clicked to this one. */
-  extendSelection(id: string): Promise<void>
-  /** Selects all items of the page, or of the whole timeline. */
-  selectAll(): Promise<void>
   readonly files: FileAccess
   readonly sharing: Sharing
   signOut(): void

@@ -1,6 +1,5 @@
 import { computed, effect } from '@preact/signals'
 import type { Gallery } from './gallery-context.ts'
-import { createListing } from './listing/listing.ts'
 import type { Preferences } from './preferences.tsx'
 import { createRouter, noChoice } from './router.ts'
 import { createDeletion, showDeletion } from './selection/deletion.ts'
@@ -36,18 +35,17 @@ export function openGallery(
   const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() })
   const connection = createConnection(() => client.whoami(), session.end)
   const mediaCache = createMediaCache(client, connection, () => void reload())
-  const listing = createListing(client, router, connection, mediaCache)
   const files = createFileAccess(client, mediaCache)
   const locationWarning = createLocationWarning(files.renew, closing.signal)
   const usage = createBucketUsage(client, connection)
-  const inTimeline = computed(() => router.page.value === null)
   const shownList = createShownList(router, preferences)
   const timeline = createTimeline({
     client,
     connection,
     mediaCache,
     total: computed(() => usage.bucket.value?.items ?? null),
-    active: computed(() => inTimeline.value && !router.trash.value && !router.tokens.value),
+    active: computed(() => !router.trash.value && !router.tokens.value),
+    place: router.place,
     order: shownList.order,
     filter: shownList.filter,
   })
@@ -55,16 +53,15 @@ export function openGallery(
   const selection = createSelection()
   const selectMany = createSelectMany(timeline, selection, mediaCache)
 
-  const isShown = computed(() => (inTimeline.value ? timeline.loaded.value : listing.page.value) !== null)
+  const isShown = computed(() => timeline.loaded.value !== null)
 
   const reload = async () => {
-    await Promise.all([inTimeline.value ? timeline.refresh() : listing.reload(), usage.refresh()])
+    await Promise.all([timeline.refresh(), usage.refresh()])
   }
 
   const trash = createTrash(client, connection, notices, () => reload())
-  const shown = { router, listing, timeline, mediaCache, selection, notices, trash, reload }
   const deletion = createDeletion(client, connection, usage.hasTrash, (result) =>
-    showDeletion(result, { ...shown, refreshUsage: usage.refresh }),
+    showDeletion(result, { router, timeline, mediaCache, selection, notices, trash, usage }),
   )
 
   let photoSwipe: ReturnType<Gallery['loadPhotoSwipe']> | null = null
@@ -102,8 +99,7 @@ export function openGallery(
     router.item.value === null && deletion.pending.value === null && locationWarning.pending.value === null
   const stopRefreshing = refreshWhileVisible(async () => {
     if (connection.lost.value || !canRefresh()) return
-    const refresh = () => (inTimeline.value ? timeline.refresh(canRefresh) : listing.refresh(canRefresh))
-    if (inTimeline.value ? await changes.show(refresh) : await refresh()) await usage.refresh()
+    if (await changes.show(() => timeline.refresh(canRefresh))) await usage.refresh()
   })
 
   const sharing = createSharing({
@@ -128,7 +124,6 @@ export function openGallery(
     connection,
     notices,
     preferences,
-    listing,
     shownList,
     timeline,
     isShown,
@@ -145,14 +140,6 @@ export function openGallery(
       photoSwipe ??= connection.untilReached().then(() => import('./viewer/photo-swipe.tsx'))
       return photoSwipe
     },
-    async extendSelection(id) {
-      if (inTimeline.value) await selectMany.extendTo(id)
-      else selection.extendTo(id, listing.ids.value)
-    },
-    async selectAll() {
-      if (inTimeline.value) await selectMany.all()
-      else selection.add(listing.ids.value)
-    },
     files,
     sharing,
     signOut() {
@@ -165,7 +152,6 @@ export function openGallery(
       stopWaiting()
       router.close()
       connection.close()
-      listing.close()
       timeline.close()
       uploads.close()
     },

@@ -1,4 +1,4 @@
-import { computed, type ReadonlySignal, signal } from '@preact/signals'
+import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
 
 export const kindChoices = {
   all: null,
@@ -68,17 +68,17 @@ const isKey = <T extends object>(choices: T, text: string): text is Extract<keyo
 export const wordsOf = (typed: string): string =>
   typed.trim().split(/\s+/).slice(0, 8).join(' ').slice(0, 200).trim()
 
-/** The route in a hash such as `#page=3&item=2v8d…` or `#kind=video&name=harbour`. */
+/** The route in a hash such as `#kind=video&name=harbour&item=2v8d…`. */
 export interface Route {
-  /** The number of a page; null for the timeline. */
-  readonly page: number | null
   /** The id of the open item; null if none is open. */
   readonly item: string | null
-  /** What the timeline shows; nothing if there is a page. */
+  /** What the timeline shows. */
   readonly list?: ListChoice
-  /** Whether it is the trash. Then there is no page and no item. */
+  /** The numbered page (docs/interface.md, L3) at whose first item the timeline opens. The address names it until it is read. */
+  readonly page?: number
+  /** Whether it is the trash. Then there is no item. */
   readonly trash?: true
-  /** Whether the page shows the list of tokens instead of files. */
+  /** Whether the list of tokens is shown instead of files. */
   readonly tokens?: true
 }
 
@@ -88,44 +88,37 @@ export const trashHash = '#trash'
 /** The hash of the list of tokens. */
 export const tokensHash = '#tokens'
 
-/** An invalid page number is replaced by 1, an invalid item by null. */
+/** An invalid page number is replaced by 1, an invalid item by null. Pages are in the order of uploads. */
 export function parseHash(hash: string): Route {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
-  if (hash === trashHash) return { page: null, item: null, trash: true }
-  if (hash === tokensHash) return { page: null, item: null, tokens: true }
+  if (hash === trashHash) return { item: null, trash: true }
+  if (hash === tokensHash) return { item: null, tokens: true }
   const page = fields.get('page')
   const id = fields.get('item') ?? ''
   const item = /^[\w~-]+$/.test(id) ? id : null
-  if (page !== null) return { page: pageNumberOf(page) ?? 1, item }
-  return { page: null, item, list: parseChoice(fields) }
+  if (page !== null) return { item, list: { ...noChoice, order: 'oldest' }, page: pageNumberOf(page) }
+  return { item, list: parseChoice(fields) }
 }
 
-/** Whether a hash contains an invalid page number. */
-export function hasInvalidPage(hash: string): boolean {
-  const page = new URLSearchParams(hash.replace(/^#/, '')).get('page')
-  return page !== null && pageNumberOf(page) === null
-}
-
-export function formatHash({ page, item, list, trash, tokens }: Route): string {
+/** The hash of a route, without the page. */
+export function formatHash({ item, list, trash, tokens }: Route): string {
   if (trash) return trashHash
   if (tokens) return tokensHash
-  const shown = page === null ? formatChoice(list) : `page=${page}`
-  return `#${[shown, item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
+  return `#${[formatChoice(list), item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
 }
 
-/** The page number in typed text; null if it is not one. */
-export function pageNumberOf(typed: string): number | null {
-  const number = /^\s*0*([1-9]\d*)\s*$/.exec(typed)?.[1]
-  return number !== undefined && Number.isSafeInteger(Number(number)) ? Number(number) : null
+function pageNumberOf(typed: string): number {
+  const number = Number(/^\s*0*([1-9]\d*)\s*$/.exec(typed)?.[1])
+  return Number.isSafeInteger(number) ? number : 1
 }
 
 /** The route in the page's URL, as signals that follow the browser's history. */
 export interface Router {
-  /** The number of the page; null for the timeline. */
-  readonly page: ReadonlySignal<number | null>
   readonly item: ReadonlySignal<string | null>
-  /** What the timeline shows, or showed before another page was opened. Changes only if its content changes. */
+  /** What the timeline shows, or showed before the trash or the tokens were opened. Changes only if its content changes. */
   readonly list: ReadonlySignal<ListChoice>
+  /** The page at which the timeline was to be opened last; another object each time. Null if no address has named one. */
+  readonly place: ReadonlySignal<{ readonly page: number } | null>
   /** Whether the trash is shown. */
   readonly trash: ReadonlySignal<boolean>
   /** Whether the list of tokens is shown. */
@@ -136,7 +129,7 @@ export interface Router {
   go(route: Route): void
   /** Replaces the current entry of the browser's history. */
   replace(route: Route): void
-  /** Shows another item, or none, on the same page. Replaces the current entry of the browser's history. */
+  /** Shows another item, or none, in the same list. Replaces the current entry of the browser's history. */
   show(item: string | null): void
   close(): void
 }
@@ -145,19 +138,23 @@ export interface Router {
 export function createRouter(preferred: ListChoice): Router {
   const read = () => {
     const parsed = parseHash(location.hash)
-    if (hasInvalidPage(location.hash)) history.replaceState(null, '', formatHash(parsed))
+    // Not kept in the address: the timeline is scrolled on from there.
+    if (parsed.page !== undefined) history.replaceState(null, '', formatHash(parsed))
     return parsed
   }
   const route = signal(read())
   const lastList = signal(formatChoice(route.peek().list) || formatChoice(preferred))
   const list = computed(() => parseChoice(new URLSearchParams(lastList.value)))
+  const placeOf = ({ page }: Route) => (page === undefined ? null : { page })
+  const place = signal(placeOf(route.peek()))
 
-  const enter = (next: Route) => {
-    if (next.list) lastList.value = formatChoice(next.list)
-    route.value = next
-  }
-  const complete = (next: Route): Route =>
-    next.page === null && !next.trash && !next.tokens ? { list: list.peek(), ...next } : next
+  const enter = (next: Route) =>
+    batch(() => {
+      if (next.list) lastList.value = formatChoice(next.list)
+      place.value = placeOf(next) ?? place.peek()
+      route.value = next
+    })
+  const complete = (next: Route): Route => (next.trash || next.tokens ? next : { list: list.peek(), ...next })
   const hashOf = (next: Route) => formatHash(complete(next))
 
   const replace = (next: Route) => {
@@ -166,16 +163,16 @@ export function createRouter(preferred: ListChoice): Router {
   }
 
   const update = () => enter(read())
-  const { page, item, list: opened } = route.peek()
+  const { item, list: opened } = route.peek()
   // Adds the open list to the URL, so that Back and people who receive the URL see the same.
-  if (opened && hashOf({ page, item }) !== formatHash(route.peek())) replace({ page, item })
+  if (opened && hashOf({ item }) !== formatHash(route.peek())) replace({ item })
   // A typed hash fires `hashchange`; back and forward after pushState fire `popstate`.
   addEventListener('hashchange', update)
   addEventListener('popstate', update)
   return {
-    page: computed(() => route.value.page),
     item: computed(() => route.value.item),
     list,
+    place,
     trash: computed(() => route.value.trash === true),
     tokens: computed(() => route.value.tokens === true),
     hashOf,
@@ -184,7 +181,7 @@ export function createRouter(preferred: ListChoice): Router {
       enter(complete(next))
     },
     replace,
-    show: (item) => replace({ page: route.peek().page, item }),
+    show: (item) => replace({ item }),
     close() {
       removeEventListener('hashchange', update)
       removeEventListener('popstate', update)

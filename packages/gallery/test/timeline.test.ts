@@ -27,7 +27,7 @@ function searched() {
   const order = signal<Order>('newest')
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
-    ...{ active: signal(true), order },
+    ...{ active: signal(true), order, place: signal(null) },
     filter: signal<ItemFilter>({ kind: null, name: 'lake', from: null }),
   })
   return { bucket, timeline, order }

@@ -18,7 +18,6 @@ const outlines = {
   checkAll: 'm3 12.5 4 4L16 7m-4.5 8 1.5 1.5L21.5 7',
   grid: 'M4 5h7v6H4Zm10 0h6v6h-6ZM4 14h5v5H4Zm8 0h8v5h-8Z',
   list: 'M4 6.5h2M4 12h2m-2 5.5h2M10 6.5h10M10 12h10m-10 5.5h10',
-  pages: 'M4.5 9.5h4v5h-4Zm5.75 0h4v5h-4Zm5.75 0h4v5h-4Z',
   code: 'm8.5 7-5 5 5 5m7-10 5 5-5 5m-2-12-3 14',
   settings:
     'M4 7h9m5 0h2M4 17h2m5 0h9M15.5 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Zm-7 10a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z',

@@ -1,8 +1,8 @@
 import type { Client } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { restoreFocus } from '../components/modal.tsx'
-import type { Listing } from '../listing/listing.ts'
 import type { Router } from '../router.ts'
+import type { BucketUsage } from '../service/bucket.ts'
 import { type Connection, errorMessage, isUnauthorized } from '../service/connection.ts'
 import type { MediaCache } from '../service/media-cache.ts'
 import type { Notices } from '../shell/notices.ts'
@@ -99,36 +99,28 @@ export function createDeletion(
 
 interface Shown {
   readonly router: Router
-  readonly listing: Listing
   readonly timeline: Timeline
   readonly mediaCache: MediaCache
   readonly selection: Selection
   readonly notices: Notices
   readonly trash: Trash
-  reload(): Promise<void>
-  refreshUsage(): Promise<void>
+  readonly usage: Pick<BucketUsage, 'refresh'>
 }
 
-/** Shows the page without the deleted items, and what was deleted. Items in the trash can be restored from the notice. */
+/** Shows the timeline without the deleted items, and what was deleted. Items in the trash can be restored from the notice. */
 export async function showDeletion(
   { deleted, toTrash, failed, reason }: DeletionResult,
-  { router, listing, timeline, mediaCache, selection, notices, trash, reload, refreshUsage }: Shown,
+  { router, timeline, mediaCache, selection, notices, trash, usage }: Shown,
 ): Promise<void> {
   selection.remove(deleted)
   for (const id of deleted) mediaCache.forget(id)
-  const inTimeline = router.page.value === null
-  const shown = inTimeline ? timeline.ids : listing.ids
   const open = router.item.value
-  const position = open === null ? -1 : shown.value.indexOf(open)
-  if (inTimeline) {
-    timeline.remove(deleted)
-    void refreshUsage()
-  } else await reload()
-  const last = listing.page.value?.last_page ?? 1
-  if (router.page.value !== null && router.page.value > last) router.replace({ page: last, item: null })
-  else if (open !== null && deleted.includes(open) && router.item.value === open) {
+  const position = open === null ? -1 : timeline.ids.value.indexOf(open)
+  timeline.remove(deleted)
+  void usage.refresh()
+  if (open !== null && deleted.includes(open) && router.item.value === open) {
     // Open the item that moved to the position of the deleted one, if that was shown.
-    const ids = position < 0 ? [] : shown.value
+    const ids = position < 0 ? [] : timeline.ids.value
     router.show(ids[Math.min(position, ids.length - 1)] ?? null)
   }
   const undo = async () => {

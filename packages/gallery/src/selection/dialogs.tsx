@@ -5,7 +5,7 @@ import { batchSize } from './deletion.ts'
 
 /** Asks for confirmation before files are deleted, then shows the progress. */
 export function DeletionDialog() {
-  const { deletion, mediaCache, listing, router } = useGallery()
+  const { deletion, mediaCache } = useGallery()
   const ids = deletion.pending.value
   if (ids === null) return null
   const processed = deletion.processed.value
@@ -13,14 +13,11 @@ export function DeletionDialog() {
     return ids.length > batchSize ? <MovingToTrash count={ids.length} processed={processed ?? 0} /> : null
   const busy = processed !== null
   const [first = ''] = ids
-  const onPage = new Set(listing.ids.value)
-  const onOtherPages = router.page.value === null ? 0 : ids.filter((id) => !onPage.has(id)).length
   const name = mediaCache.get(first).value?.filename ?? strings.unnamed
   return (
     <Modal class="dialog" labelledBy="deletion-title" onCancel={deletion.cancel}>
       <h2 id="deletion-title">{strings.deletion.title(ids.length)}</h2>
       <p class="wrap">{ids.length === 1 ? strings.deletion.one(name) : strings.deletion.many}</p>
-      {ids.length > 1 && onOtherPages > 0 && !busy && <p>{strings.deletion.onOtherPages(onOtherPages)}</p>}
       {busy && (
         <p role="status">
           {strings.deletion.busy(Math.min(processed, ids.length - 1), ids.length)}

@@ -8,11 +8,9 @@ import { linkForms } from './sharing.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, selectMany, selectAll, router, deletion, sharing, tokenInfo, usage, canDelete } =
-    useGallery()
+  const { selection, selectMany, deletion, sharing, tokenInfo, usage, canDelete } = useGallery()
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
-  const onPage = router.page.value !== null
   return (
     <section class="selection-place" aria-label={strings.selection.label}>
       <p class="off-screen" role="status">
@@ -33,8 +31,8 @@ export function SelectionBar() {
               </>
             )}
           </strong>
-          <Action icon="checkAll" onClick={() => void selectAll()}>
-            {onPage ? strings.selection.allOnPage : strings.selection.all}
+          <Action icon="checkAll" onClick={() => void selectMany.all()}>
+            {strings.selection.all}
           </Action>
           <CopyLinks
             labelled

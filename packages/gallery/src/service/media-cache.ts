@@ -1,6 +1,5 @@
 import type { Client, Media } from '@mediabucket/client'
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import { readFrom } from '../listing/read-from.ts'
 import { type Connection, isNotFound } from './connection.ts'
 import { isPrivate } from './urls.ts'
 
@@ -10,11 +9,6 @@ export interface MediaCache {
   get(id: string): ReadonlySignal<Media | null>
   /** Loads the item unless it is cached; resolves with null if that fails. Never rejects. */
   load(id: string): Promise<Media | null>
-  /**
-   * Begins to load items that follow one another in the order of their upload: the first one, and then all others with one
-   * request. `load` waits for it.
-   */
-  loadRow(ids: readonly string[]): void
   /** Requests the item even if it is cached; resolves with whether it exists, null if that is unknown. Never rejects. */
   check(id: string): Promise<boolean | null>
   /** Caches an item of a list, unless it was edited on this page: the list may be older. */
@@ -105,30 +99,10 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
     else store(media)
   }
 
-  async function takeOrRequest(id: string): Promise<Media | null> {
-    const media = currentOf(id)
-    if (media === null) return await request(id)
-    pending.delete(id)
-    return media
-  }
-
   return {
     get,
     check,
     load,
-    loadRow(ids) {
-      const [first, ...others] = ids.filter((id) => currentOf(id) === null && !pending.has(id))
-      if (first === undefined || others.length === 0) return
-      const row = load(first).then((media) => media && readFrom(client, connection, media, others, put))
-      for (const id of others)
-        pending.set(
-          id,
-          row.then(
-            () => takeOrRequest(id),
-            () => takeOrRequest(id),
-          ),
-        )
-    },
     putEdited(media) {
       editedAt.set(media.id, performance.now())
       get(media.id).value = media

@@ -89,10 +89,6 @@ const deletion: Texts['deletion'] = {
   confirm: (count: number) => (count === 1 ? 'Löschen' : `${files(count)} löschen`),
   busy: (done: number, count: number) => `${formatCount(done + 1)} von ${formatCount(count)} wird gelöscht…`,
   done: (count: number) => `${files(count)} gelöscht.`,
-  onOtherPages: (count: number) =>
-    count === 1
-      ? '1 davon ist auf einer anderen Seite.'
-      : `${formatCount(count)} davon sind auf anderen Seiten.`,
   failed: (count: number, reason: string) =>
     count === 1
       ? `1 Datei konnte nicht gelöscht werden. ${reason}`
@@ -249,7 +245,6 @@ const uploads: Texts['uploads'] = {
   close: 'Liste der Uploads schließen',
   cancelAll: 'Alle abbrechen',
   more: (count: number) => `und ${formatCount(count)} weitere`,
-  showUploaded: 'Hochgeladene Dateien anzeigen',
   continued: (count: number) => `${files(count)} vom letzten Besuch: Das Hochladen geht weiter.`,
   notAllowed:
     'Dieses Token darf keine Dateien hochladen. Melde dich mit einem Token an, das media:write erlaubt.',
@@ -341,19 +336,8 @@ export const de: Texts = {
     private: 'Privat',
     privateHint: 'Dateien brauchen ein Token des Buckets oder einen Link, der abläuft.',
     noThumbnail: 'Keine Vorschau: Das Bild ist beschädigt oder zu groß',
-    title: (bucket: string, page: number) => `${bucket}, Seite ${formatCount(page)}`,
-    range: (from: number, to: number, total: number) =>
-      from === to
-        ? `${formatCount(from)} von ${files(total)}`
-        : `${formatCount(from)}–${formatCount(to)} von ${files(total)}`,
-    grid: 'Dateien dieser Seite',
     loading: 'Die Dateien werden geladen…',
-    loaded: (page: number, last: number) => `Seite ${formatCount(page)} von ${formatCount(last)}`,
     failed: 'Die Dateien konnten nicht geladen werden',
-    pastEnd: (page: number) => `Seite ${formatCount(page)} gibt es nicht`,
-    pastEndHint: (last: number) =>
-      last === 1 ? 'Der Bucket hat nur eine Seite.' : `Die letzte Seite ist ${formatCount(last)}.`,
-    goToLastPage: 'Zur letzten Seite',
     empty: 'Dieser Bucket ist leer',
     emptyHint:
       'Ziehe Dateien oder Ordner auf diese Seite, füge ein Bild aus der Zwischenablage ein oder wähle unten Dateien aus.',
@@ -362,7 +346,7 @@ export const de: Texts = {
     chooseFolder: 'Ordner auswählen',
   },
 
-  view: { label: 'Ansicht', grid: 'Raster', list: 'Liste', pages: 'Seiten' },
+  view: { label: 'Ansicht', grid: 'Raster', list: 'Liste' },
 
   filter: {
     label: 'Suchen und filtern',
@@ -407,22 +391,10 @@ export const de: Texts = {
     switchOrder: 'Reihenfolge umkehren',
   },
 
-  pager: {
-    label: 'Seiten',
-    previous: 'Vorige Seite',
-    next: 'Nächste Seite',
-    page: (page: number) => `Seite ${formatCount(page)}`,
-    jump: 'Zu Seite',
-    of: (last: number) => `von ${formatCount(last)}`,
-    go: 'Los',
-    range: (last: number) => `Gib eine Seitenzahl von 1 bis ${formatCount(last)} ein.`,
-  },
-
   selection: {
     label: 'Ausgewählte Dateien',
     select: (name: string) => `${name} auswählen`,
     count: (count: number) => `${formatCount(count)} ausgewählt`,
-    allOnPage: 'Alle dieser Seite auswählen',
     copy: 'Links kopieren',
     delete: 'Löschen',
     clear: 'Auswahl aufheben',

@@ -88,8 +88,6 @@ const deletion = {
   confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
   busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
   done: (count: number) => `${files(count)} deleted.`,
-  onOtherPages: (count: number) =>
-    `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
   failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
   trashed: (count: number) => `${files(count)} moved to the trash.`,
   moving: (count: number) => `Moving ${files(count)} to the trash…`,
@@ -237,7 +235,6 @@ const uploads = {
   close: 'Close the list of uploads',
   cancelAll: 'Cancel all',
   more: (count: number) => `and ${formatCount(count)} more`,
-  showUploaded: 'Show the uploaded files',
   continued: (count: number) => `Continuing ${files(count)} from your last visit.`,
   notAllowed: 'This token cannot upload files. Sign in with a token that has the scope media:write.',
   unknown:
@@ -323,19 +320,8 @@ export const en = {
     private: 'Private',
     privateHint: 'Files need a token of the bucket or a link that expires.',
     noThumbnail: 'No preview: the picture is damaged or too large',
-    title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
-    range: (from: number, to: number, total: number) =>
-      from === to
-        ? `${formatCount(from)} of ${files(total)}`
-        : `${formatCount(from)}–${formatCount(to)} of ${files(total)}`,
-    grid: 'Files on this page',
     loading: 'Loading the files…',
-    loaded: (page: number, last: number) => `Page ${formatCount(page)} of ${formatCount(last)}`,
     failed: 'The files could not be loaded',
-    pastEnd: (page: number) => `Page ${formatCount(page)} does not exist`,
-    pastEndHint: (last: number) =>
-      last === 1 ? 'The bucket has only one page.' : `The last page is ${formatCount(last)}.`,
-    goToLastPage: 'Go to the last page',
     empty: 'This bucket is empty',
     emptyHint: 'Drop files or folders anywhere on this page, paste a picture, or choose files below.',
     emptyReadOnlyHint: 'To upload files, sign in with a token that has the scope media:write.',
@@ -343,7 +329,7 @@ export const en = {
     chooseFolder: 'Choose a folder',
   },
 
-  view: { label: 'View', grid: 'Grid', list: 'List', pages: 'Pages' },
+  view: { label: 'View', grid: 'Grid', list: 'List' },
 
   filter: {
     label: 'Search and filter',
@@ -388,22 +374,10 @@ export const en = {
     switchOrder: 'Reverse the order',
   },
 
-  pager: {
-    label: 'Pages',
-    previous: 'Previous page',
-    next: 'Next page',
-    page: (page: number) => `Page ${formatCount(page)}`,
-    jump: 'Go to page',
-    of: (last: number) => `of ${formatCount(last)}`,
-    go: 'Go',
-    range: (last: number) => `Enter a page number from 1 to ${formatCount(last)}.`,
-  },
-
   selection: {
     label: 'Selected files',
     select: (name: string) => `Select ${name}`,
     count: (count: number) => `${formatCount(count)} selected`,
-    allOnPage: 'Select all on this page',
     copy: 'Copy links',
     delete: 'Delete',
     clear: 'Clear the selection',

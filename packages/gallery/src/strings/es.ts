@@ -88,10 +88,6 @@ const deletion: Texts['deletion'] = {
   confirm: (count: number) => (count === 1 ? 'Eliminar' : `Eliminar ${files(count)}`),
   busy: (done: number, count: number) => `Eliminando ${formatCount(done + 1)} de ${formatCount(count)}…`,
   done: (count: number) => (count === 1 ? '1 archivo eliminado.' : `${files(count)} eliminados.`),
-  onOtherPages: (count: number) =>
-    count === 1
-      ? '1 de ellos está en otra página.'
-      : `${formatCount(count)} de ellos están en otras páginas.`,
   failed: (count: number, reason: string) =>
     count === 1
       ? `No se pudo eliminar 1 archivo. ${reason}`
@@ -247,7 +243,6 @@ const uploads: Texts['uploads'] = {
   close: 'Cerrar la lista de subidas',
   cancelAll: 'Cancelar todo',
   more: (count: number) => `y ${formatCount(count)} más`,
-  showUploaded: 'Mostrar los archivos subidos',
   continued: (count: number) => `Continúan ${files(count)} de tu última visita.`,
   notAllowed:
     'Este token no puede subir archivos. Inicia sesión con un token que tenga el permiso media:write.',
@@ -335,19 +330,8 @@ export const es: Texts = {
     private: 'Privado',
     privateHint: 'Los archivos necesitan un token del bucket o un enlace que caduca.',
     noThumbnail: 'Sin vista previa: la imagen está dañada o es demasiado grande',
-    title: (bucket: string, page: number) => `${bucket}, página ${formatCount(page)}`,
-    range: (from: number, to: number, total: number) =>
-      from === to
-        ? `${formatCount(from)} de ${files(total)}`
-        : `${formatCount(from)}–${formatCount(to)} de ${files(total)}`,
-    grid: 'Archivos de esta página',
     loading: 'Cargando los archivos…',
-    loaded: (page: number, last: number) => `Página ${formatCount(page)} de ${formatCount(last)}`,
     failed: 'No se pudieron cargar los archivos',
-    pastEnd: (page: number) => `La página ${formatCount(page)} no existe`,
-    pastEndHint: (last: number) =>
-      last === 1 ? 'El bucket solo tiene una página.' : `La última página es la ${formatCount(last)}.`,
-    goToLastPage: 'Ir a la última página',
     empty: 'Este bucket está vacío',
     emptyHint: 'Suelta archivos o carpetas en esta página, pega una imagen o elige archivos abajo.',
     emptyReadOnlyHint: 'Para subir archivos, inicia sesión con un token que tenga el permiso media:write.',
@@ -355,7 +339,7 @@ export const es: Texts = {
     chooseFolder: 'Elegir una carpeta',
   },
 
-  view: { label: 'Vista', grid: 'Cuadrícula', list: 'Lista', pages: 'Páginas' },
+  view: { label: 'Vista', grid: 'Cuadrícula', list: 'Lista' },
 
   filter: {
     label: 'Buscar y filtrar',
@@ -400,22 +384,10 @@ export const es: Texts = {
     switchOrder: 'Invertir el orden',
   },
 
-  pager: {
-    label: 'Páginas',
-    previous: 'Página anterior',
-    next: 'Página siguiente',
-    page: (page: number) => `Página ${formatCount(page)}`,
-    jump: 'Ir a la página',
-    of: (last: number) => `de ${formatCount(last)}`,
-    go: 'Ir',
-    range: (last: number) => `Introduce un número de página del 1 al ${formatCount(last)}.`,
-  },
-
   selection: {
     label: 'Archivos seleccionados',
     select: (name: string) => `Seleccionar ${name}`,
     count: (count: number) => (count === 1 ? '1 seleccionado' : `${formatCount(count)} seleccionados`),
-    allOnPage: 'Seleccionar toda la página',
     copy: 'Copiar enlaces',
     delete: 'Eliminar',
     clear: 'Anular la selección',

@@ -17,16 +17,16 @@ interface TileProps {
 
 /** One item: a link that opens it and a checkbox that selects it. */
 export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
-  const { mediaCache, selection, extendSelection, router, connection } = useGallery()
+  const { mediaCache, selection, selectMany, router, connection } = useGallery()
   // Loaded again when the connection is restored, if it failed before.
   useEffect(() => void mediaCache.load(id), [id, mediaCache, connection.lost.value])
   const media = mediaCache.get(id).value
   const name = media === null ? '' : (media.filename ?? strings.unnamed)
   const selected = selection.ids.value.has(id)
-  const route = { page: router.page.value, item: id }
+  const route = { item: id }
 
   const select = (extend: boolean) => {
-    if (extend) void extendSelection(id)
+    if (extend) void selectMany.extendTo(id)
     else selection.toggle(id)
   }
 

@@ -2,7 +2,16 @@ import type { Client } from '@mediabucket/client'
 import { batch, type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized } from '../service/connection.ts'
-import { chunk, findAt, loadEnd, loadFrom, loadStart, type OpenList, type Window } from './load-window.ts'
+import {
+  chunk,
+  findOnPage,
+  loadEnd,
+  loadFrom,
+  loadStart,
+  type OpenList,
+  pageSize,
+  type Window,
+} from './load-window.ts'
 import type { LoadedPart } from './loaded-part.ts'
 import type { Order } from './shown-list.ts'
 
@@ -16,6 +25,8 @@ export interface Jumps {
   readonly abort: AbortSignal
   /** Replaces the loaded items by those around a position, from 0. */
   goTo(position: number): Promise<void>
+  /** Replaces them by those from the first item of a numbered page on, or by the last ones if there is no such page. Only in the order `oldest`. */
+  goToPage(page: number): Promise<void>
   goToStart(): Promise<void>
   goToEnd(): Promise<void>
   close(): void
@@ -76,12 +87,22 @@ export function createJumps({ client, connection, order, total, loaded, ...parts
       if (count === null || position <= 0) return goToStart()
       if (position >= count - chunk / 2) return goToEnd()
       await replace(async () => {
-        const start = await findAt(
+        const uploaded = order.value === 'oldest' ? position : count - 1 - position
+        const start = await findOnPage(
           client,
           connection,
-          order.value === 'oldest' ? position : count - 1 - position,
+          Math.floor(uploaded / pageSize) + 1,
+          uploaded % pageSize,
         )
         return start && (await loadFrom(parts.open, order.value, start, position))
+      })
+    },
+    async goToPage(page) {
+      if (page === 1) return goToStart()
+      await replace(async () => {
+        const start = await findOnPage(client, connection, page, 0)
+        if (start === null) return await loadEnd(parts.open, order.value, total.peek() ?? 0)
+        return await loadFrom(parts.open, order.value, start, (page - 1) * pageSize)
       })
     },
     goToStart,

@@ -65,14 +65,18 @@ export function skipUntil(
   }
 }
 
-/** Finds the item at a position of the whole bucket, by its numbered page; null if there is none. */
-export async function findAt(
+/** Items of a numbered page. */
+export const pageSize = 10
+
+/** Finds an item of the whole bucket by its numbered page and its index on it, or the last one of that page; null if there is none. */
+export async function findOnPage(
   client: Client,
   connection: Connection,
-  position: number,
+  page: number,
+  index: number,
 ): Promise<Media | null> {
-  const { data } = await connection.watch(() => client.listPage(Math.floor(position / 10) + 1))
-  const url = data[Math.min(position % 10, data.length - 1)]
+  const { data } = await connection.watch(() => client.listPage(page))
+  const url = data[Math.min(index, data.length - 1)]
   return url === undefined ? null : await connection.watch(() => client.describe(mediaIdOf(url)))
 }
 

@@ -12,7 +12,12 @@ export interface LoadedPart {
   readonly passed: number
   /** Increased when these items replaced others instead of extending them. */
   readonly jumps: number
+  /** Whether the last of these items were to be shown then, instead of the first. */
+  readonly toEnd: boolean
 }
+
+/** What a part keeps when it is extended. */
+export type History = Pick<LoadedPart, 'passed' | 'jumps' | 'toEnd'>
 
 /** The estimate if it is only known that items follow. */
 const someItems = 20
@@ -32,14 +37,14 @@ export function placeItems(
   position: number,
   ends: ReturnType<typeof endsOf>,
   total: number | null,
-  { passed, jumps }: Pick<LoadedPart, 'passed' | 'jumps'>,
+  { passed, jumps, toEnd }: History,
 ): LoadedPart {
   // Others may have changed the list since the position was known. At the end of the list, the total determines it.
   const start = ends.ends && total !== null ? total - items.length : position
   const before = ends.begins ? 0 : Math.max(start, someItems)
   const rest = (total ?? 0) - before - items.length
   const after = ends.ends ? 0 : Math.max(rest, someItems)
-  return { items, before, after, passed: ends.begins ? 0 : passed, jumps }
+  return { items, before, after, passed: ends.begins ? 0 : passed, jumps, toEnd }
 }
 
 /** How many items the list has, or, if `isExact` is false, a smaller number. */

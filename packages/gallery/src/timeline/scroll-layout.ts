@@ -63,7 +63,7 @@ export function layOut(
   if (extended) return { layout: layoutAt(estimated), scrollBy: 0, scrollTo: null }
   if (part.before === 0) return { layout: layoutAt(0), scrollBy: 0, scrollTo: Math.min(view.top, 0) }
   // As far down as the page scrolls.
-  if (part.after === 0) return { layout: layoutAt(estimated), scrollBy: 0, scrollTo: estimated + height }
+  if (part.toEnd) return { layout: layoutAt(estimated), scrollBy: 0, scrollTo: estimated + height }
   const above = Math.max(view.top, 2 * view.height)
   return { layout: layoutAt(above), scrollBy: 0, scrollTo: above }
 }

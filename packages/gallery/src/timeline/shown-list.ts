@@ -29,7 +29,7 @@ export function createShownList(router: Router, preferences: Preferences): Shown
     order,
     view,
     choose(changes, replace = false) {
-      const next = { page: null, item: null, list: { ...router.list.peek(), ...changes } }
+      const next = { item: null, list: { ...router.list.peek(), ...changes } }
       if (replace) router.replace(next)
       else router.go(next)
       if (changes.order) preferences.order.value = changes.order

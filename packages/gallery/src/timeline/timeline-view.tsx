@@ -1,7 +1,7 @@
-import { Icon } from '../components/icon.tsx'
+import type { ComponentChildren } from 'preact'
+import { FileButton } from '../components/controls.tsx'
+import { Icon, type IconName } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
-import { ListHead } from '../listing/list-head.tsx'
-import { EmptyBucket, FailedPage, PageSkeleton } from '../listing/page-states.tsx'
 import { strings } from '../strings.ts'
 import { Filters } from './filters.tsx'
 import { isFiltered, reverse } from './shown-list.ts'
@@ -67,5 +67,119 @@ function OrderButton() {
       <Icon name={order} />
       <span class="off-screen-narrow">{label}</span>
     </button>
+  )
+}
+
+/** The name of the bucket, what is shown of it, and how. */
+function ListHead({ about, children }: { about: string; children?: ComponentChildren }) {
+  const { tokenInfo, shownList, usage } = useGallery()
+  const view = shownList.view.value
+  return (
+    <div class="listing-head">
+      <h1 title={tokenInfo.bucket}>{tokenInfo.bucket}</h1>
+      <p class="muted">
+        {usage.bucket.value?.private && (
+          <span class="private" title={strings.listing.privateHint}>
+            <Icon name="lock" size={16} />
+            {strings.listing.private}
+          </span>
+        )}
+        {about}
+      </p>
+      <div class="listing-tools">
+        {children}
+        <fieldset class="segments">
+          <legend class="off-screen">{strings.view.label}</legend>
+          <Segment
+            icon="grid"
+            label={strings.view.grid}
+            chosen={view === 'grid'}
+            onChoose={() => shownList.choose({ view: 'grid' })}
+          />
+          <Segment
+            icon="list"
+            label={strings.view.list}
+            chosen={view === 'list'}
+            onChoose={() => shownList.choose({ view: 'list' })}
+          />
+        </fieldset>
+      </div>
+    </div>
+  )
+}
+
+interface SegmentProps {
+  readonly icon: IconName
+  readonly label: string
+  readonly chosen: boolean
+  readonly onChoose: () => void
+}
+
+function Segment({ icon, label, chosen, onChoose }: SegmentProps) {
+  return (
+    <button
+      type="button"
+      class="segment"
+      aria-pressed={chosen}
+      aria-label={label}
+      title={label}
+      onClick={onChoose}
+    >
+      <Icon name={icon} />
+    </button>
+  )
+}
+
+function PageSkeleton() {
+  return (
+    <ul class="grid" aria-hidden="true">
+      {Array.from({ length: 10 }, (_, index) => (
+        <li key={index} class="tile">
+          <span class="tile-picture skeleton" />
+          <span class="tile-caption">
+            <span class="skeleton line" />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function FailedPage({ reason, onRetry }: { reason: string; onRetry: () => void }) {
+  return (
+    <div class="state" role="alert">
+      <Icon name="alert" size={40} />
+      <h2>{strings.listing.failed}</h2>
+      <p>{reason}</p>
+      <button type="button" class="button primary" onClick={onRetry}>
+        {strings.tryAgain}
+      </button>
+    </div>
+  )
+}
+
+function EmptyBucket() {
+  const { uploads } = useGallery()
+  const add = (files: File[]) => void uploads.add(files)
+  return (
+    <div class={uploads.allowed ? 'state empty' : 'state'}>
+      <span class="empty-icon">
+        <Icon name="picture" size={44} />
+      </span>
+      <h2>{strings.listing.empty}</h2>
+      <p>{uploads.allowed ? strings.listing.emptyHint : strings.listing.emptyReadOnlyHint}</p>
+      {uploads.allowed && (
+        <div class="state-actions">
+          <FileButton class="button primary" onChoose={add}>
+            <Icon name="upload" />
+            {strings.listing.chooseFiles}
+          </FileButton>
+          <FileButton class="button" folder onChoose={add}>
+            <Icon name="folder" />
+            {strings.listing.chooseFolder}
+          </FileButton>
+        </div>
+      )}
+    </div>
   )
 }

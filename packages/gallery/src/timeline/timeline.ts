@@ -7,6 +7,7 @@ import { chunk, type ItemStream, openItemStream, skipUntil } from './load-window
 import {
   countItems,
   endsOf,
+  type History,
   type ItemCount,
   type LoadedPart,
   placeItems,
@@ -49,6 +50,8 @@ export interface TimelineParts {
   readonly total: ReadonlySignal<number | null>
   /** Whether the timeline is shown. It loads nothing before. */
   readonly active: ReadonlySignal<boolean>
+  /** When it changes, the items from the first one of a numbered page on replace the loaded ones. */
+  readonly place: ReadonlySignal<{ readonly page: number } | null>
   /** When the order or the filter changes, the items from the start replace the loaded ones. */
   readonly order: ReadonlySignal<Order>
   readonly filter: ReadonlySignal<ItemFilter>
@@ -98,7 +101,7 @@ export function createTimeline({
     items: readonly Media[],
     position: number,
     ends: { begins: boolean; ends: boolean },
-    history: Pick<LoadedPart, 'passed' | 'jumps'>,
+    history: History,
   ) => placeItems(items, position, ends, total.peek(), history)
 
   const jumps = createJumps({
@@ -114,10 +117,11 @@ export function createTimeline({
     },
     show({ items, position, ends, forward, backward }) {
       Object.assign(streams, { forward, backward })
-      setLoaded(place(items, position, ends, { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1 }))
+      const jump = { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1, toEnd: backward !== null }
+      setLoaded(place(items, position, ends, jump))
     },
   })
-  const { loading, error, goTo, goToStart, goToEnd } = jumps
+  const { loading, error, goTo, goToPage, goToStart, goToEnd } = jumps
 
   async function extend(forward: boolean): Promise<void> {
     const now = loaded.peek()
@@ -186,15 +190,17 @@ export function createTimeline({
     }
   }
 
-  let shown: { readonly order: Order; readonly filter: ItemFilter } | null = null
+  let shown = { order: order.peek(), filter: filter.peek(), place: null as { readonly page: number } | null }
   connection.onRestored(() => void refresh())
   const stops = [
     effect(() => {
-      const query = { order: order.value, filter: filter.value }
+      const query = { order: order.value, filter: filter.value, place: parts.place.value }
       if (!parts.active.value) return
-      if (loaded.peek() !== null && query.order === shown?.order && query.filter === shown.filter) return
+      const page = query.place === shown.place ? undefined : query.place?.page
+      const isSame = query.order === shown.order && query.filter === shown.filter
+      if (loaded.peek() !== null && isSame && page === undefined) return
       shown = query
-      untracked(() => void goToStart())
+      untracked(() => void (page === undefined ? goToStart() : goToPage(page)))
     }),
     effect(() => {
       const now = total.value === null ? null : loaded.peek()
@@ -215,6 +221,7 @@ export function createTimeline({
     extend,
     trim,
     goTo,
+    goToPage,
     goToStart,
     goToEnd,
     refresh,

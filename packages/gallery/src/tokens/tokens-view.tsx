@@ -33,7 +33,7 @@ export function TokensView() {
           class="back"
           icon="previous"
           label={strings.tokens.back}
-          onClick={() => router.go({ page: null, item: null })}
+          onClick={() => router.go({ item: null })}
         />
         <h1>{strings.tokens.title}</h1>
         <p class="muted">{strings.tokens.about}</p>

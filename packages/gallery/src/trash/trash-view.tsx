@@ -36,7 +36,7 @@ export function TrashView() {
           class="back"
           icon="previous"
           label={strings.trash.back}
-          onClick={() => router.go({ page: null, item: null })}
+          onClick={() => router.go({ item: null })}
         />
         <h1>{strings.trash.title}</h1>
         <p class="muted">{days !== undefined && strings.trash.about(days)}</p>

@@ -103,28 +103,22 @@ export function UploadTray() {
           )}
         </ul>
       )}
-      <TrayFooter ended={ended} limit={limit} />
+      <TrayFooter limit={limit} />
     </section>
   )
 }
 
 /** The actions for all files; hidden if there are none. `limit`: the bucket's limit in bytes, null if it has none. */
-function TrayFooter({ ended, limit }: { ended: boolean; limit: number | null }) {
-  const { uploads, listing, router } = useGallery()
+function TrayFooter({ limit }: { limit: number | null }) {
+  const { uploads } = useGallery()
   const { totals, allSaved } = uploads.view.value
-  const { left, done, failed } = totals
+  const { left, failed } = totals
   // Folders that are being read contain files that nobody has stored.
   const canClose = allSaved && uploads.filesFound.value === null
   const uploader = uploads.uploader.value
-  const last = listing.page.value?.last_page ?? 1
   return (
     <div class="tray-foot">
       {left > 0 && <p>{canClose ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>}
-      {ended && done > 0 && router.page.value !== null && router.page.value !== last && (
-        <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
-          {strings.uploads.showUploaded}
-        </button>
-      )}
       {uploader && failed > 1 && (
         <button
           type="button"

@@ -1,16 +1,16 @@
+import type { Media } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery-context.ts'
+import { CopyLinks } from '../selection/copy-links.tsx'
+import { downloadLink } from '../service/file-access.ts'
+import { isPrivate } from '../service/urls.ts'
 import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
 import { Carousel } from './carousel.tsx'
 import { Details } from './details.tsx'
-import { useItemStatus } from './use-item-status.ts'
-import { type Navigation, usePageNavigation } from './use-page-navigation.ts'
-import { useTimelineNavigation } from './use-timeline-navigation.ts'
-import { ViewerActions } from './viewer-actions.tsx'
 
 /** The viewer, open while the URL names an item. */
 export function Viewer() {
@@ -22,7 +22,7 @@ export function Viewer() {
     seen.current = id
   }, [id])
   if (id === null || !isShown.value) return null
-  return router.page.value === null ? <TimelineViewer id={id} /> : <PageViewer id={id} />
+  return <ViewerDialog id={id} />
 }
 
 /** The browser would return the focus to the file that was opened first. */
@@ -32,23 +32,16 @@ function focusTile(id: string): void {
   tile?.scrollIntoView({ block: 'nearest' })
 }
 
-function TimelineViewer({ id }: { id: string }) {
-  return <ViewerDialog {...useTimelineNavigation(id)} />
-}
-
-function PageViewer({ id }: { id: string }) {
-  return <ViewerDialog {...usePageNavigation(id)} />
-}
-
 /** One item in full size, with steps to the other items. */
-function ViewerDialog({ shown, ids, index, position, previous, next }: Navigation) {
+function ViewerDialog({ id }: { id: string }) {
+  const { ids, index, position, previous, next } = useNavigation(id)
   const { mediaCache, router, deletion, connection } = useGallery()
   const [detailsOpen, setDetailsOpen] = useState(false)
-  const status = useItemStatus(shown, index >= 0)
+  const status = useItemStatus(id, index >= 0)
   // After the deletion the viewer moves to the next item.
-  const deleting = deletion.processed.value !== null && deletion.pending.value?.includes(shown) === true
+  const deleting = deletion.processed.value !== null && deletion.pending.value?.includes(id) === true
   const deleted = status === 'deleted' && !deleting
-  const media = deleted ? null : mediaCache.get(shown).value
+  const media = deleted ? null : mediaCache.get(id).value
   const failed = media === null && status === 'unknown' && !connection.lost.value
   const close = () => router.show(null)
   const name = media === null ? '' : (media.filename ?? strings.unnamed)
@@ -89,7 +82,7 @@ function ViewerDialog({ shown, ids, index, position, previous, next }: Navigatio
           </p>
         ) : (
           <Carousel
-            id={shown}
+            id={id}
             ids={ids}
             onClose={close}
             onPastEnd={(forward) => (forward ? next : previous)?.()}
@@ -112,4 +105,117 @@ function ViewerDialog({ shown, ids, index, position, previous, next }: Navigatio
       <NoticeAnnouncer />
     </Modal>
   )
+}
+
+interface ViewerActionsProps {
+  readonly media: Media
+  readonly detailsOpen: boolean
+  readonly onDetails: () => void
+}
+
+function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
+  const { sharing, deletion, canDelete } = useGallery()
+  const link = downloadLink(media, sharing.saveFile)
+  return (
+    <div class="viewer-actions">
+      <IconButton icon="info" label={strings.viewer.details} pressed={detailsOpen} onClick={onDetails} />
+      <CopyLinks
+        label={strings.viewer.copy}
+        ids={() => [media.id]}
+        isPrivate={isPrivate(media)}
+        menu="viewer-links"
+      />
+      <a
+        class="icon-button"
+        href={link.href}
+        download={link.download}
+        onClick={link.onClick}
+        aria-label={strings.viewer.download}
+        title={strings.viewer.download}
+      >
+        <Icon name="download" />
+      </a>
+      {canDelete && (
+        <IconButton
+          icon="trash"
+          label={strings.viewer.delete}
+          onClick={() => void deletion.request([media.id])}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Items on either side of the open one that can be swiped to at once. */
+const reach = 30
+
+interface Navigation {
+  /** The items to swipe through: some around the open one, or the item alone if it is not loaded; null while unknown. */
+  readonly ids: readonly string[] | null
+  /** The index of the item in the loaded part of the timeline; -1 if it is not there. */
+  readonly index: number
+  /** The position of the item in the list, from 1, and the number of items; null if they are unknown. */
+  readonly position: { readonly at: number; readonly of: number } | null
+  /** Null if there is no previous item. */
+  readonly previous: (() => void) | null
+  /** Null if there is no next item. */
+  readonly next: (() => void) | null
+}
+
+/** The position of an item in the timeline, and the steps to its neighbours. */
+function useNavigation(id: string): Navigation {
+  const { timeline, router } = useGallery()
+  const loaded = timeline.loaded.value
+  const all = timeline.ids.value
+  const index = all.indexOf(id)
+  /** The items to swipe through. They change as rarely as possible, because new ones open PhotoSwipe again. */
+  const swiped = useRef<readonly string[]>([])
+  const place = swiped.current.indexOf(id)
+  const isWithin = place > 0 && place < swiped.current.length - 1
+  const start = Math.max(0, index - reach)
+  const around = all.slice(start, index + reach + 1)
+  const known = new Set(all)
+  if (index >= 0 && (!isWithin || swiped.current.some((item) => !known.has(item)))) swiped.current = around
+
+  const nearStart = index >= 0 && index < reach
+  const nearEnd = index >= 0 && index >= all.length - reach
+  useEffect(() => {
+    if (nearStart) void timeline.extend(false)
+  }, [nearStart, loaded, timeline])
+  useEffect(() => {
+    if (nearEnd) void timeline.extend(true)
+  }, [nearEnd, loaded, timeline])
+
+  const stepTo = (item: string | undefined) => (item === undefined ? null : () => router.show(item))
+  const matches = timeline.matches.value
+  const total = matches?.isExact ? matches.count : timeline.total.value
+  return {
+    ids: index >= 0 ? swiped.current : loaded === null ? null : [id],
+    index,
+    position:
+      index < 0 || loaded === null || total === null ? null : { at: loaded.before + index + 1, of: total },
+    previous: index < 0 ? null : stepTo(all[index - 1]),
+    next: index < 0 ? null : stepTo(all[index + 1]),
+  }
+}
+
+type ItemStatus = 'checking' | 'exists' | 'deleted' | 'unknown'
+
+/** Whether an item exists. Checked when it is opened, when it leaves its page, and when the connection is restored. */
+function useItemStatus(id: string, onPage: boolean): ItemStatus {
+  const { mediaCache, connection } = useGallery()
+  const [result, setResult] = useState<{ readonly id: string; readonly status: ItemStatus } | null>(null)
+  useEffect(() => {
+    let unmounted = false
+    const check = async () => {
+      const exists = await mediaCache.check(id)
+      const status = exists === null ? 'unknown' : exists ? 'exists' : 'deleted'
+      if (!unmounted) setResult({ id, status })
+    }
+    void check()
+    return () => {
+      unmounted = true
+    }
+  }, [id, onPage, mediaCache, connection.lost.value])
+  return result?.id === id ? result.status : 'checking'
 }
