@@ -87,8 +87,8 @@ async function write(bundle: string, sources: ReadonlyMap<string, string>): Prom
       ]),
     ),
     platform: 'node',
-    // Sharp looks for its binaries beside its own file. The service does not load the others.
-    external: ['sharp', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
+    // Sharp looks for its binaries beside its own file.
+    external: ['sharp'],
     plugins: [
       // The contents as hashed, since the files may change at the same time.
       { name: 'sources', load: (path) => sources.get(relative(root, path)) ?? null },

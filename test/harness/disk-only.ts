@@ -6,7 +6,7 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
   [
     { file: 'test/http/bytes-on-disk.test.ts', reason: 'changes files below blobs/' },
     {
-      file: 'test/http/bytes-fast-path.test.ts',
+      file: 'test/http/cached-bytes.test.ts',
       reason: 'removes and damages files below blobs/; bytes of a store pass through the same responder',
     },
     {
@@ -14,7 +14,7 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
       reason: 'small files are in the catalog, where the servers of these tests store none',
     },
     {
-      file: 'test/http/upload-fast-path.test.ts',
+      file: 'test/http/small-uploads.test.ts',
       test: 'S9 are stored in the catalog while many clients',
       reason: 'small files are in the catalog, where the servers of these tests store none',
     },

@@ -5,7 +5,7 @@ import { random, testSeed } from '../harness/random.ts'
 import { forgetPeak, memory } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
-import { parseMedia, readPage } from '../harness/wire.ts'
+import { readPage } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -25,48 +25,72 @@ const totalOf = async () => (await readPage(await server.request('/api/media')))
 
 const responseCount = (connection: Connection) => connection.received().split('HTTP/1.1 ').length - 1
 
-test('N1 pipelined requests get the same responses as separate ones, in order, for any split into packets', async () => {
+test('N1 of requests that arrive in one read the first is answered, and no other one is executed', async () => {
+  const before = await totalOf()
+  const authorization = `Authorization: Bearer ${server.token}`
+  const upload = `POST /api/media HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Length: 5\r\n\r\nhello`
+  for (const [first, expected] of [
+    [get('/healthz'), /^HTTP\/1\.1 200 .*"status":"ok"/s],
+    [get('/nowhere'), /^HTTP\/1\.1 404 .*"route-unknown"/s],
+    [`GET /api/media HTTP/1.1\r\nHost: x\r\n${authorization}\r\n\r\n`, /^HTTP\/1\.1 200 .*"total":/s],
+    [upload, /^HTTP\/1\.1 201 .*"size":5/s],
+  ] as const) {
+    using connection = await openConnection(server.url)
+    connection.send(first + upload + upload)
+    await connection.closed
+    expect(connection.received()).toMatch(expected)
+    expect(connection.received()).toMatch(/^Connection: close\r$/m)
+    expect(responseCount(connection)).toBe(1)
+  }
+  expect(await totalOf()).toBe(before + 1)
+})
+
+test('N1 requests in any split into packets get their own responses in order, until the connection is closed', async () => {
   const authorization = `Authorization: Bearer ${server.token}`
   const head = (method: string, path: string, ...more: string[]) =>
     [`${method} ${path} HTTP/1.1`, 'Host: x', authorization, ...more, '', ''].join('\r\n')
   const kinds = [
-    { sent: () => head('GET', '/api/media?page=1'), expected: /^200 .*"total":/s },
-    { sent: () => head('GET', '/api/media?page=0'), expected: /^400 .*"page-malformed"/s },
-    { sent: () => head('GET', '/healthz'), expected: /^200 .*"status":"ok"/s },
-    { sent: () => `${head('GET', '/healthz', 'Content-Length: 3')}abc`, expected: /^200 .*"status":"ok"/s },
-    { sent: () => head('HEAD', '/healthz'), expected: /^200 [^{]*$/s },
-    { sent: () => head('GET', '/nowhere'), expected: /^404 .*"route-unknown"/s },
+    { sent: head('GET', '/api/media?page=1'), expected: /^200 .*"total":/s },
+    { sent: head('GET', '/api/media?page=0'), expected: /^400 .*"page-malformed"/s },
+    { sent: head('GET', '/healthz'), expected: /^200 .*"status":"ok"/s },
+    { sent: `${head('GET', '/healthz', 'Content-Length: 3')}abc`, expected: /^200 .*"status":"ok"/s },
+    { sent: head('HEAD', '/healthz'), expected: /^200 [^{]*$/s },
+    { sent: head('GET', '/nowhere'), expected: /^404 .*"route-unknown"/s },
+    { sent: `${head('POST', '/api/media', 'Content-Length: 5')}hello`, expected: /^201 .*"size":5/s },
     {
-      sent: () => `${head('POST', '/api/media', 'Content-Length: 5')}hello`,
-      expected: /^201 .*"size":5/s,
-    },
-    {
-      sent: () =>
-        `${head('POST', '/api/media', 'Transfer-Encoding: chunked')}3\r\nhel\r\n1\r\nl\r\n0\r\n\r\n`,
+      sent: `${head('POST', '/api/media', 'Transfer-Encoding: chunked')}3\r\nhel\r\n1\r\nl\r\n0\r\n\r\n`,
       expected: /^201 .*"size":4/s,
     },
     {
-      sent: () => `${head('POST', '/api/media', 'Content-Length: 90000')}${'GET / '.repeat(15_000)}`,
+      sent: `${head('POST', '/api/media', 'Content-Length: 90000')}${'GET / '.repeat(15_000)}`,
       expected: /^201 .*"size":90000/s,
     },
   ]
   const next = random(testSeed())
-  const order = Array.from({ length: 100 }, () => kinds[next(kinds.length)] ?? expect.unreachable())
-  const bytes = order.map(({ sent }) => sent()).join('')
-  using connection = await openConnection(server.url)
-  for (let at = 0; at < bytes.length; ) {
-    const length = next(2) === 0 ? next(200) : next(100_000)
-    connection.send(bytes.slice(at, at + length))
-    at += length
-    // So that the server receives some of them in separate reads.
-    for (let turn = next(20); turn > 0; turn -= 1) await setImmediate()
+  const before = await totalOf()
+  let stored = 0
+  for (let round = 0; round < 20; round += 1) {
+    const order = Array.from({ length: 8 }, () => kinds[next(kinds.length)] ?? expect.unreachable())
+    const bytes = order.map(({ sent }) => sent).join('')
+    using connection = await openConnection(server.url)
+    for (let at = 0; at < bytes.length; ) {
+      const length = next(2) === 0 ? next(200) : next(100_000)
+      connection.send(bytes.slice(at, at + length))
+      at += length
+      // So that the server receives some of them in separate reads.
+      for (let turn = next(20); turn > 0; turn -= 1) await setImmediate()
+    }
+    let isClosed = false
+    void connection.closed.then(() => {
+      isClosed = true
+    })
+    await until('all responses, or the end', () => isClosed || responseCount(connection) === order.length)
+    const received = connection.received().split('HTTP/1.1 ').slice(1)
+    expect(received.length).toBeGreaterThan(0)
+    for (const [index, text] of received.entries()) expect(text).toMatch(order[index]?.expected ?? /^$/)
+    stored += received.filter((text) => text.startsWith('201 ')).length
   }
-  await until('all responses', () => responseCount(connection) === order.length)
-  const received = connection.received().split('HTTP/1.1 ').slice(1)
-  for (const [index, { expected }] of order.entries()) expect(received[index]).toMatch(expected)
-  const stored = received.filter((text) => text.startsWith('201 '))
-  const ids = stored.map((text) => parseMedia(text.split('\r\n\r\n')[1] ?? '').id)
-  expect(new Set(ids).size).toBe(ids.length)
+  expect(await totalOf()).toBe(before + stored)
 })
 
 test('N1, N4 an invalid request after another one closes the connection after the response to the first', async () => {
@@ -111,17 +135,15 @@ test('N1 no request is processed after a response that closes the connection (RF
 })
 
 test('N1 other clients are served while a few connections pipeline thousands of requests', async () => {
-  const flooders = await connections(2)
+  const flooders = await connections(20)
   using other = await openConnection(server.url)
   const flood = oneRead(get('/healthz')).repeat(4)
   for (const flooder of flooders) flooder.send(flood)
   // Not /readyz, which waits for threads of lower priority.
   other.send(get('/healthz'))
   await until('the response', () => responseCount(other) === 1)
-  const total = flooders.length * (flood.split('GET').length - 1)
-  const answered = () => flooders.reduce((sum, flooder) => sum + responseCount(flooder), 0)
-  expect(answered()).toBeLessThan(total / 2)
-  await until('the responses to all', () => answered() === total, 60_000)
+  await Promise.all(flooders.map((flooder) => flooder.closed))
+  expect(flooders.map(responseCount)).toEqual(flooders.map(() => 1))
   for (const flooder of flooders) flooder[Symbol.dispose]()
 })
 
@@ -142,15 +164,6 @@ test('N1 pipelined requests with unread responses use little memory', async () =
   }
   expect((await memory(server)).peak - before).toBeLessThan(100_000_000)
   for (const flooder of flooders) flooder[Symbol.dispose]()
-})
-
-test('N1 unparsed bytes are limited in total: a connection beyond the limit is closed after its response', async () => {
-  const flooders = await connections(320)
-  const flood = oneRead(get('/healthz'))
-  for (const flooder of flooders) flooder.send(flood)
-  await Promise.race(flooders.map((flooder) => flooder.closed))
-  for (const flooder of flooders) flooder[Symbol.dispose]()
-  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
 
 test('N1, N4 the server continues after random valid, invalid, truncated and unread requests', async () => {

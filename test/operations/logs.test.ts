@@ -81,10 +81,12 @@ test.each([
 })
 
 test('O3 requests on one connection have different ids', async () => {
-  const raw =
-    'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
   const before = linesOf('/healthz').length
-  await sendRaw(server.url, raw)
+  using connection = await openConnection(server.url)
+  for (const count of [1, 2]) {
+    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until('the response', () => connection.received().split('"ok"').length > count)
+  }
   const lines = await until('both are logged', () => {
     const found = linesOf('/healthz').slice(before)
     return found.length === 2 && found

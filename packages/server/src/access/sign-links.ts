@@ -24,10 +24,10 @@ export async function ensureSigningKey(catalog: Keys, now: number): Promise<Sign
 /** Signs with the newest key, which it reads for each call. */
 export function signLinksOperation(parts: {
   readonly catalog: Keys
-  readonly urlSettings: UrlSettings
+  readonly urls: UrlSettings
   readonly now: () => number
 }): SignLinks {
-  const { catalog, urlSettings, now } = parts
+  const { catalog, urls, now } = parts
   return async (lifetime) => {
     const at = now()
     const key = await ensureSigningKey(catalog, at)
@@ -35,7 +35,7 @@ export function signLinksOperation(parts: {
     return {
       tag: `${key.id}.${expires}`,
       expires,
-      sign: (item, options) => signUrl(urlSettings, key, item, { ...options, expires }),
+      sign: (item, options) => signUrl(urls, key, item, { ...options, expires }),
     }
   }
 }

@@ -1,7 +1,7 @@
 import { compile } from '@fastify/proxy-addr'
 import ipaddr from 'ipaddr.js'
 
-/** The names of private ranges that Express and Fastify accept. */
+/** The names of private ranges that Express accepts. */
 const rangeNames = new Set(['loopback', 'linklocal', 'uniquelocal'])
 
 /** A list of addresses, CIDR ranges and range names, separated by commas. Null if an entry is invalid. */

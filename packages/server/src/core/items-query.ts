@@ -33,7 +33,7 @@ export interface ItemsQuery extends ItemFilter {
 
 const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
 
-/** Parses query parameters as the framework decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
+/** Parses query parameters as the router decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
 export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
   const reader = createParameterReader(values)
   const { read } = reader

@@ -1,6 +1,6 @@
 import { Fault, type ParameterFault } from './fault.ts'
 
-/** Reads the query parameters of a request, as the framework decodes them. */
+/** Reads the query parameters of a request, as the router decodes them. */
 export interface ParameterReader {
   /** Returns `missing` if there is no such parameter. `parse` returns null for values that are not `accepts`. */
   read<T>(parameter: string, missing: T, accepts: string, parse: (text: string) => T | null): T

@@ -88,6 +88,10 @@ export type VariantWait = number | null
 
 const waitShape = /^(?:[1-5]?[0-9]|60)$/
 
+/** Whether `parseVariantWait` accepts the value. */
+export const isVariantWait = (value: unknown): boolean =>
+  value === undefined || (typeof value === 'string' && waitShape.test(value))
+
 /** Throws Fault `parameter-malformed`. */
 export function parseVariantWait(value: unknown): VariantWait {
   const reader = createParameterReader({ wait: value })

@@ -1,135 +1,80 @@
-import type { FastifyInstance } from 'fastify'
-import { createVariantList } from '../core/variant.ts'
-import { trackRouteMethods } from './allowed-methods.ts'
-import type { AppParts, Operations } from './app-parts.ts'
-import { createBackpressure } from './bodies/backpressure.ts'
-import { createBodyReader, createWholeBodyReader } from './bodies/body-reader.ts'
-import { addRequestChecks } from './check-requests.ts'
+import { randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import { createClientErrorHandler } from './connections/client-errors.ts'
 import { guardConnections } from './connections/guard-connections.ts'
-import { createFramework } from './create-framework.ts'
-import { galleryRoutes } from './gallery/serve-gallery.ts'
-import { createFormatChoice } from './headers/accept.ts'
-import { createCorsPolicy, createRefusalHint, varyHeader } from './headers/cors.ts'
-import { createListingResponder } from './listing/listing-response.ts'
-import { createBytesResponder } from './media/bytes-response.ts'
-import { createCachedResponses } from './media/cached-responses.ts'
-import { createDownloadRecorder } from './media/download-recorder.ts'
-import { createMediaHost } from './media/media-host.ts'
-import { createBodyPreparer } from './media/prepare-body.ts'
-import { createAccessCheck } from './media/private-access.ts'
-import { createRequestLogger } from './metrics/request-log.ts'
-import { collectOperations } from './openapi/collect-operations.ts'
-import { createErrorHandler } from './problems/error-handler.ts'
+import { createHttpServer } from './connections/http-server.ts'
+import { createHttpContext, type HttpContext, type HttpParts } from './context.ts'
+import { documentationRoutes } from './documentation-routes.ts'
+import type { Gallery } from './gallery/gallery-files.ts'
+import { type GallerySignIn, galleryRoutes } from './gallery/gallery-routes.ts'
+import { itemListRoutes } from './items/item-list-routes.ts'
+import { listingRoutes } from './listing/listing-routes.ts'
+import { bytesRoutes } from './media/bytes-routes.ts'
+import { itemRoutes } from './media/item-routes.ts'
+import { linkRoutes } from './media/link-routes.ts'
+import { trashRoutes } from './media/trash-routes.ts'
+import { uploadRoutes } from './media/upload-routes.ts'
+import { createRequestLogger, type LineWriter } from './metrics/request-log.ts'
+import { monitoringRoutes } from './monitoring-routes.ts'
+import type { Operations } from './operations.ts'
 import { createFaultReporter } from './problems/report-fault.ts'
-import { createRequestListener } from './request-listener.ts'
-import { addRoutes } from './routes.ts'
-import { createAuthorizationVerifier, createAuthorizer } from './tokens/authorizer.ts'
+import { createDispatcher } from './routing/dispatcher.ts'
+import { createMediaHost } from './routing/media-host.ts'
+import type { Route } from './routing/route.ts'
+import { tokenRoutes } from './tokens/token-routes.ts'
+import { resumableUploadRoutes } from './uploads/resumable-upload-routes.ts'
 
-/** The limit of bytes of all bodies that have been read and are not processed yet. */
-const maxUnprocessedBytes = 8 * 1024 * 1024
+/** What only some routes use. */
+interface AppParts {
+  readonly writeLine: LineWriter
+  /** Null where the gallery is off or not built. */
+  readonly gallery: Gallery | null
+  /** Null where people sign in with tokens only. */
+  readonly signIn: GallerySignIn | null
+}
 
-/** Creates the HTTP service, ready to listen. */
-export async function createApp(operations: Operations, parts: AppParts): Promise<FastifyInstance> {
-  const { catalog, settings, log, metrics, limits, addresses, gallery, downloadLog } = parts
-  const { baseUrl, corsOrigins } = settings
-  const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
-  const authorize = createAuthorizer(verifyAuthorization, limits, addresses)
-  const backpressure = createBackpressure(maxUnprocessedBytes)
-  const readBody = createBodyReader(backpressure)
-  const respondToListing = createListingResponder({
-    ...operations,
-    pageSettings: settings,
-    envelope: settings.envelope,
-    epoch: catalog.epoch,
-    vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
-  })
-  const countStorageError = metrics.storage.countError
-  const pictures = { variants: createVariantList(settings.variants), formatFor: createFormatChoice() }
-  const cachedResponses = createCachedResponses({
-    ...operations,
-    ...pictures,
-    servability: catalog.servability,
-  })
-  const recordDownload = downloadLog && createDownloadRecorder(downloadLog, addresses.wholeOfRequest)
-  const respondToBytes = createBytesResponder({
-    ...operations,
-    ...cachedResponses,
-    ...pictures,
-    checkAccess: createAccessCheck({ verifyLink: operations.verifyLink, authorize }),
-    prepareBody: createBodyPreparer((err, requestId) => {
-      countStorageError(err)
-      log.error({ requestId, err }, 'a response was aborted')
-    }),
-    recordDownload,
-    maxAge: settings.mediaMaxAge,
-    sendFile: settings.sendfile,
-    vary: {
-      inline: varyHeader(corsOrigins),
-      attachment: varyHeader(corsOrigins, 'Sec-Fetch-Dest'),
-      variant: varyHeader(corsOrigins, 'Accept'),
-    },
-  })
-  const reportFault = createFaultReporter({ limits, countStorageError, log })
-  const ownOrigins = [baseUrl, settings.mediaBaseUrl].map((url) => new URL(url).origin)
-  // Used by the fast paths and by the framework.
-  const handling = {
-    logRequest: createRequestLogger(metrics, parts.writeLine),
-    corsHeaders: createCorsPolicy(corsOrigins, createRefusalHint(ownOrigins, log)),
-    mediaHost: createMediaHost(baseUrl, settings.mediaBaseUrl),
-    handleError: createErrorHandler(baseUrl, reportFault),
+/** Creates the HTTP server, ready to listen. */
+export function createApp(
+  operations: Operations,
+  parts: HttpParts,
+  { writeLine, gallery, signIn }: AppParts,
+): Server {
+  const http = createHttpContext(parts, operations.verifyToken)
+  const { settings, log, metrics, limits, corsHeaders, isStopping } = http
+  const { baseUrl, mediaBaseUrl } = settings
+  const routes = [
+    ...serviceRoutes(http, operations),
+    ...(gallery ? galleryRoutes(http, gallery, signIn) : []),
+  ]
+  const dispatch = createDispatcher(routes, {
+    baseUrl,
+    logRequest: createRequestLogger(metrics, writeLine),
+    corsHeaders,
     limits,
-  }
-
-  const app = createFramework({
-    ...handling,
-    settings,
-    log,
-    createListener: (framework) =>
-      createRequestListener(
-        {
-          ...handling,
-          ...operations,
-          verifyAuthorization,
-          authorize,
-          readBody,
-          readWholeBody: createWholeBodyReader(backpressure),
-          smallFileSize: Math.min(settings.inlineSize, settings.maxFileSize),
-          urlSettings: settings,
-          metrics,
-          respondToListing,
-          respondToBytes,
-          cachedResponses,
-          recordDownload,
-          reportFault,
-          baseUrl,
-          isStopping: parts.isStopping,
-        },
-        framework,
-      ),
+    mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
+    reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
+    isStopping,
   })
-  guardConnections(app.server, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
-  addRequestChecks(app, handling)
+  const server = createHttpServer(settings, dispatch)
+  server.on('clientError', createClientErrorHandler({ baseUrl, log, newRequestId: randomUUID }))
+  guardConnections(server, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
+  return server
+}
 
-  const routeMethods = trackRouteMethods(app)
-  const operationList = collectOperations(app)
-  await addRoutes(app, {
-    ...parts,
-    operations,
-    operationList,
-    authorize,
-    readBody,
-    respondToListing,
-    respondToBytes,
-    corsHeaders: handling.corsHeaders,
-  })
-  operationList.close()
-  if (gallery)
-    galleryRoutes(app, {
-      gallery,
-      settings,
-      signIn: parts.signIn,
-      vary: varyHeader(corsOrigins, 'Accept-Encoding'),
-    })
-  routeMethods.addOtherMethods()
-  return app
+/** The routes of the OpenAPI document, in its order. */
+function serviceRoutes(http: HttpContext, operations: Operations): readonly Route[] {
+  const routes: readonly Route[] = [
+    ...listingRoutes(http, operations),
+    ...itemListRoutes(http, operations),
+    ...uploadRoutes(http, operations),
+    ...resumableUploadRoutes(http, operations),
+    ...itemRoutes(http, operations),
+    ...trashRoutes(http, operations),
+    ...linkRoutes(http, operations),
+    ...bytesRoutes(http, operations),
+    ...tokenRoutes(http),
+    ...monitoringRoutes(http, operations),
+    ...documentationRoutes(http, () => routes),
+  ]
+  return routes
 }

@@ -1,48 +1,45 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Fault } from '../core/fault.ts'
-import type { Readiness } from '../media/check-readiness.ts'
+import type { HttpContext } from './context.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import { exampleBase, type OperationDescription, routeOptions } from './openapi/operation-description.ts'
+import { exampleBase, type OperationDescription } from './openapi/operation-description.ts'
 import { ReadinessQuery } from './openapi/request-schemas.ts'
 import { Health, ReadinessObject } from './openapi/schemas.ts'
+import type { Operations } from './operations.ts'
+import { type Exchange, type Reply, type Route, route } from './routing/route.ts'
 
-interface Parts {
-  readonly readiness: () => Promise<Readiness>
-  readonly isStopping: () => boolean
-  readonly metrics: Metrics
-}
+const headers = { 'cache-control': 'no-store' }
 
 /** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
-export function monitoringRoutes(app: FastifyInstance, { readiness, isStopping, metrics }: Parts): void {
-  const noStore = { 'cache-control': 'no-store' }
+export function monitoringRoutes(http: HttpContext, operations: Operations): readonly Route[] {
+  const { metrics, isStopping } = http
   const renderMetrics = createMetricsRenderer(metrics)
 
-  app.get('/healthz', routeOptions(healthDescription), async (_request, reply) =>
-    reply.headers(noStore).send({ status: 'ok' }),
-  )
+  async function checkHealth(): Promise<Reply> {
+    return { status: 200, headers, json: { status: 'ok' } }
+  }
 
-  app.get<{ Querystring: { writes?: unknown } }>(
-    '/readyz',
-    routeOptions(readinessDescription),
-    async (request, reply) => {
-      if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
-      const { reads, writes, reasons } = await readiness()
-      if (!reads || (!writes && request.query.writes !== undefined))
-        throw new Fault(
-          'not-ready',
-          `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
-        )
-      return reply.headers(noStore).send({ status: 'ready', reads, writes, reasons: [...reasons] })
-    },
-  )
+  async function checkReadiness({ query }: Exchange): Promise<Reply> {
+    if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
+    const { reads, writes, reasons } = await operations.readiness()
+    if (!reads || (!writes && query['writes'] !== undefined))
+      throw new Fault(
+        'not-ready',
+        `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
+      )
+    return { status: 200, headers, json: { status: 'ready', reads, writes, reasons } }
+  }
 
-  app.get('/metrics', routeOptions(metricsDescription), async (_request, reply) =>
-    reply
-      .headers(noStore)
-      .type(metrics.registry.contentType)
-      .send(await renderMetrics()),
-  )
+  async function sendMetrics(): Promise<Reply> {
+    const body = await renderMetrics()
+    return { status: 200, headers: { ...headers, 'content-type': metrics.registry.contentType }, body }
+  }
+
+  return [
+    route('GET', '/healthz', healthDescription, checkHealth),
+    route('GET', '/readyz', readinessDescription, checkReadiness),
+    route('GET', '/metrics', metricsDescription, sendMetrics),
+  ]
 }
 
 /** How long a rendered text is reused. Milliseconds. */

@@ -1,15 +1,13 @@
 import type { Server as HttpServer } from 'node:http'
-import type { Catalog } from '../catalog/catalog.ts'
 import { createApp } from '../http/app.ts'
-import type { HttpSettings, Operations } from '../http/app-parts.ts'
 import { limitConnections } from '../http/connections/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections/unused-connections.ts'
+import type { HttpParts } from '../http/context.ts'
 import type { Gallery } from '../http/gallery/gallery-files.ts'
-import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
+import type { GallerySignIn } from '../http/gallery/gallery-routes.ts'
 import { createClientAddresses } from '../http/limits/client-address.ts'
 import { createRequestLimits } from '../http/limits/request-limits.ts'
-import type { DownloadLog } from '../media/download-log.ts'
-import type { BoundAddress } from './bind-address.ts'
+import type { Operations } from '../http/operations.ts'
 import type { StartContext } from './start-context.ts'
 
 export interface HttpApp {
@@ -20,43 +18,32 @@ export interface HttpApp {
   closeUnused(): void
 }
 
-/** Creates the HTTP server, ready to listen. */
-export async function createHttpApp(
+/** Creates the HTTP server, ready to listen. `closePort` stops it. */
+export function createHttpApp(
   { config, log, metrics, closers, peers }: StartContext,
-  parts: Pick<BoundAddress, 'baseUrl' | 'closePort'> & {
-    readonly settings: HttpSettings
-    readonly catalog: Catalog
-    readonly operations: Operations
+  operations: Operations,
+  parts: Pick<HttpParts, 'settings' | 'catalog' | 'downloadLog'> & {
     readonly gallery: Gallery | null
     readonly signIn: GallerySignIn | null
-    readonly downloadLog: DownloadLog | null
     readonly writeLine: (line: string) => void
+    readonly closePort: () => Promise<void>
   },
-): Promise<HttpApp> {
-  const { catalog, settings, baseUrl, closePort, operations, gallery, signIn, downloadLog, writeLine } = parts
+): HttpApp {
+  const { settings, catalog, downloadLog, gallery, signIn, writeLine, closePort } = parts
   const addresses = createClientAddresses(config.trustedProxies)
   const limits = createRequestLimits(config, { addresses, metrics, log, peers })
   let stopping = false
-  const app = await createApp(operations, {
-    catalog,
-    settings,
-    log,
-    writeLine,
-    isStopping: () => stopping,
-    gallery,
-    signIn,
-    downloadLog,
-    metrics,
-    limits,
-    addresses,
-  })
-  const connections = trackUnusedConnections(app.server)
-  limitConnections(app.server, config, { addresses, metrics, log, baseUrl, peers })
-  closers.add('the HTTP server', () => Promise.all([closePort(), app.close()]))
-  await app.ready()
-
+  const isStopping = () => stopping
+  const server = createApp(
+    operations,
+    { settings, catalog, log, metrics, limits, addresses, isStopping, downloadLog },
+    { writeLine, gallery, signIn },
+  )
+  const connections = trackUnusedConnections(server)
+  limitConnections(server, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
+  closers.add('the HTTP server', closePort)
   return {
-    server: app.server,
+    server,
     announceStop() {
       stopping = true
     },

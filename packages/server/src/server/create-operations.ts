@@ -3,8 +3,9 @@ import { verifyAnyToken } from '../access/verify-any-token.ts'
 import { verifyLinkOperation } from '../access/verify-link.ts'
 import { verifyTokenOperation } from '../access/verify-token.ts'
 import { createVariantList } from '../core/variant.ts'
-import type { HttpSettings, Operations } from '../http/app-parts.ts'
+import type { HttpSettings } from '../http/context.ts'
 import { headersMemory } from '../http/media/cached-responses.ts'
+import type { Operations } from '../http/operations.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
@@ -73,7 +74,7 @@ export function createOperations(
     verifyToken: issuer === null ? verifyToken : verifyAnyToken({ verifyToken, ...issuer }),
     listMedia: listMediaOperation({
       catalog,
-      form: settings,
+      urls: settings,
       envelope: config.envelope,
       pageLinkCache,
       cacheSize: sizes.pages,
@@ -95,7 +96,7 @@ export function createOperations(
     ...trashOperations({ catalog, purge: remover.purge }),
     findByName: findByNameOperation({ catalog }),
     verifyLink: verifyLinkOperation({ catalog, now: Date.now }),
-    signLinks: signLinksOperation({ catalog, urlSettings: settings, now: Date.now }),
+    signLinks: signLinksOperation({ catalog, urls: settings, now: Date.now }),
     recordLinks:
       config.audit === 'off'
         ? null

@@ -47,33 +47,30 @@ export async function serveData(
     locks,
     onStored: variants.renderAhead,
   })
-  const bound = await bindAddress(context)
-  const address = { ...bound, settings: { ...bound.settings, tools: toolNames(tools) } }
+  const { baseUrl, port, settings: bound, serve, closePort } = await bindAddress(context)
+  const settings = { ...bound, tools: toolNames(tools) }
   const gallery = await loadGallery(context)
   const issuer = await startIssuer(context, { ...data, ...remover })
   const operations = createOperations(context, {
     ...data,
     ...uploads,
     ...variants,
-    ...address,
+    settings,
     remover,
     space,
     issuer,
   })
-  const signIn = issuer?.signIn ?? null
-  const downloadLog = startDownloadLog(context, { ...data, space })
-  const app = await createHttpApp(context, {
-    ...data,
-    ...address,
-    operations,
+  const app = createHttpApp(context, operations, {
+    settings,
+    catalog: data.catalog,
+    downloadLog: startDownloadLog(context, { ...data, space }),
     gallery,
-    signIn,
-    downloadLog,
+    signIn: issuer?.signIn ?? null,
     writeLine,
+    closePort,
   })
-  await address.serve(app.server)
+  await serve(app.server)
   // In the background. The catalog reports errors itself.
   void data.catalog.indexNames()
-  const { baseUrl, port } = address
   return { baseUrl, port, hasGallery: gallery !== null, app }
 }

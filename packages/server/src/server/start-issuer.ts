@@ -1,6 +1,6 @@
 import type { RemoveExpired, VerifiedGrant } from '../access/expired-items.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
+import type { GallerySignIn } from '../http/gallery/gallery-routes.ts'
 import type { StartContext } from './start-context.ts'
 
 /** One line of the log for each reason and minute, so that refused tokens do not fill it. Milliseconds. */

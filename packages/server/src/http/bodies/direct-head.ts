@@ -6,7 +6,3 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
  */
 export const canWriteHead = (request: IncomingMessage, response: ServerResponse): boolean =>
   response.shouldKeepAlive && request.httpVersionMinor === 1 && response.socket?.writable === true
-
-/** Marks the head as sent. Node has no public API for this; it only checks that `_header` is not empty. */
-export const markHeadSent = (response: ServerResponse): void =>
-  void Object.assign(response, { _header: 'sent', _headerSent: true })

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 
 /** How long a client may continue to send a refused body, so that it can read the response. Milliseconds. */
@@ -18,12 +17,6 @@ export function handleExpectations(server: Server): void {
   })
   // Other expectations are ignored, as RFC 9110, section 10.1.1, allows. Node's own 417 has no problem body (P1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-}
-
-/** Leaves the bodies of the scope's requests unread, so that its handlers can verify the token first. */
-export function leaveBodiesUnread(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
 }
 
 /** After the response, discards the unread rest of the body for a few seconds, then closes the connection. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { canWriteHead, markHeadSent } from './direct-head.ts'
+import { formattedHead, markHeadSent } from '../node-internals.ts'
+import { canWriteHead } from './direct-head.ts'
 
 /** Sends a 200 response with a text of ASCII characters to a GET request. `head` has alternating names and valid values. */
 export type TextWriter = (
@@ -34,9 +35,9 @@ export function createTextWriter(now: () => number = Date.now): TextWriter {
       return
     }
     response.writeHead(200, [...head])
-    const whole = '_header' in response ? response._header : null
+    const whole = formattedHead(response)
     second = current
-    ownLines = typeof whole === 'string' && whole.startsWith(lines) ? whole.slice(lines.length) : null
+    ownLines = whole?.startsWith(lines) ? whole.slice(lines.length) : null
     response.end(text, 'latin1')
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasHeadRoom, headRoom } from '../../core/head-room.ts'
-import { canWriteHead, markHeadSent } from './direct-head.ts'
+import { formattedHead, markHeadSent } from '../node-internals.ts'
+import { canWriteHead } from './direct-head.ts'
 
 /** The head that is in the memory in front of bytes. */
 interface WrittenHead {
@@ -34,8 +35,8 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   /** Stores the head that Node has formatted for this response. Null if it has no room. */
   function store(response: ServerResponse, bytes: Uint8Array, second: number): WrittenHead | null {
     if (!hasHeadRoom(bytes)) return null
-    const text = '_header' in response ? response._header : null
-    if (typeof text !== 'string' || text.length > headRoom) return null
+    const text = formattedHead(response)
+    if (text === null || text.length > headRoom) return null
     const start = bytes.byteOffset - text.length
     const whole = Buffer.from(bytes.buffer, start, text.length + bytes.length)
     whole.write(text, 'latin1')

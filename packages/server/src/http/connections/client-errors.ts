@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 import { Fault } from '../../core/fault.ts'
 import { isDiscarding } from '../bodies/unread-bodies.ts'
+import { isParserPause } from '../node-internals.ts'
 import { type CodeAndDetail, incompleteBody } from '../problems/report-fault.ts'
-import { currentResponse, isParserPause } from './pipelining.ts'
+import { closeAfter, currentResponse } from './pipelining.ts'
 import { supportedVersions } from './require-http1.ts'
 import { serializeProblem } from './serialize-problem.ts'
 
@@ -21,20 +22,11 @@ const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
 /** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112). */
 export function createClientErrorHandler(parts: {
   readonly baseUrl: string
-  readonly log: FastifyBaseLogger
+  readonly log: BaseLogger
   readonly newRequestId: () => string
 }) {
   const { baseUrl, log, newRequestId } = parts
   const closing = new WeakSet<ServerResponse>()
-
-  /** The client would take a problem for the response to its previous request, so none is sent. */
-  function closeAfter(response: ServerResponse, socket: Socket): void {
-    // Each further read reports the error again.
-    if (closing.has(response)) return
-    closing.add(response)
-    response.shouldKeepAlive = false
-    response.once('close', () => socket.destroySoon())
-  }
 
   return (error: Error & { code?: string }, socket: Socket) => {
     if (isParserPause(error)) return
@@ -45,7 +37,9 @@ export function createClientErrorHandler(parts: {
     }
     const response = currentResponse(socket)
     if (response?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
-      closeAfter(response, socket)
+      // The client would take a problem for the response to its previous request, so none is sent. Each further read reports the error.
+      if (!closing.has(response)) closeAfter(response, socket)
+      closing.add(response)
       return
     }
     // A problem would become part of the body of a response that has begun.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 import { Fault } from '../../core/fault.ts'
 import type { PeerCounts } from '../../core/peer-counts.ts'
 import type { ClientAddresses } from '../limits/client-address.ts'
@@ -45,7 +45,7 @@ export function limitConnections(
   parts: {
     readonly addresses: Pick<ClientAddresses, 'ofConnection'>
     readonly metrics: Pick<Metrics, 'refusedConnections' | 'countConnections'>
-    readonly log: Pick<FastifyBaseLogger, 'warn'>
+    readonly log: Pick<BaseLogger, 'warn'>
     readonly baseUrl: string
     readonly peers: PeerCounts
   },
@@ -110,7 +110,7 @@ interface Report {
   refused: number
 }
 
-function createRefuser(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
+function createRefuser(baseUrl: string, log: Pick<BaseLogger, 'warn'>) {
   const reports = new Map<RefusalReason, Report>()
   const sendAndClose = createLingeringClose()
 

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 import { handleExpectations } from '../bodies/unread-bodies.ts'
 import { closeOnIdleTimeout } from './idle-timeout.ts'
 import { refuseTunnels } from './require-http1.ts'
@@ -13,7 +13,7 @@ export function guardConnections(
   server: Server,
   parts: {
     readonly settings: { readonly baseUrl: string; readonly idleTimeout: number }
-    readonly log: Pick<FastifyBaseLogger, 'info'>
+    readonly log: Pick<BaseLogger, 'info'>
     /** Called for each connection that is closed because its client reads too slowly. */
     readonly onSlowReader: () => void
   },

@@ -1,6 +1,7 @@
 import type { RequestListener, Server } from 'node:http'
 import { Duplex } from 'node:stream'
-import { isParserPause, limitPipelining, parserUnsupported } from './pipelining.ts'
+import { isParserPause, parserUnsupported } from '../node-internals.ts'
+import { refusePipelining } from './pipelining.ts'
 import { maxHeaders } from './require-http1.ts'
 
 // An import would load more: see core/node-http.ts.
@@ -12,7 +13,7 @@ export const maxHeaderSize = 16_384
 /** The time for a client to send the headers of a request, a quarter of the idle timeout at most. Milliseconds. */
 const longestHeaderTimeout = 15_000
 
-/** Creates the server below the framework. Timeouts apply to headers and to idle time, never to a whole request (docs/interface.md O4). */
+/** Creates the server. Timeouts apply to headers and to idle time, never to a whole request (docs/interface.md O4). */
 export function createHttpServer(
   { idleTimeout }: { readonly idleTimeout: number },
   listener: RequestListener,
@@ -35,16 +36,16 @@ export function createHttpServer(
   )
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
-  limitPipelining(server)
+  refusePipelining(server)
   return server.setTimeout(idleTimeout)
 }
 
 const twoRequests = Buffer.from('GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n')
 
-/** Throws UnsupportedNodeError where pipelining.ts cannot pause the parser of this version of Node. */
+/** Throws UnsupportedNodeError where refusePipelining cannot stop the parser of this version of Node. */
 function requirePausableParser(): void {
   const server = createServer({ requireHostHeader: false })
-  limitPipelining(server)
+  refusePipelining(server)
   let isPaused = false
   server.on('clientError', (error) => {
     isPaused = 'code' in error && isParserPause({ code: String(error.code) })

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 import { Fault } from '../../core/fault.ts'
 import { METHODS } from '../../core/node-http.ts'
-import { discardUnreadBody } from '../bodies/unread-bodies.ts'
-import type { RequestLogger } from '../metrics/request-log.ts'
-import { problemResponse } from '../problems/problem-response.ts'
 import { createLingeringClose } from './lingering-close.ts'
 import { serializeProblem } from './serialize-problem.ts'
 
@@ -19,30 +16,8 @@ const methods: ReadonlySet<string> = new Set(METHODS)
 /** The detail of the problem `http-version-unsupported`. */
 export const supportedVersions = 'The service supports HTTP/1.1 and HTTP/1.0 only.'
 
-/** Refuses requests that Node's parser accepts although they are not valid HTTP/1.1 or HTTP/1.0 (docs/interface.md N4). */
-export function requireHttp1(
-  parts: { readonly logRequest: RequestLogger; readonly baseUrl: string },
-  serve: RequestListener,
-): RequestListener {
-  const { logRequest, baseUrl } = parts
-  return (request, response) => {
-    const fault = checkRequest(request)
-    if (fault === null) {
-      serve(request, response)
-      return
-    }
-    const id = randomUUID()
-    const { method = '', url = '' } = request
-    logRequest({ id, method, url, route: 'unknown' }, response)
-    discardUnreadBody(request, response)
-    const { status, headers, body } = problemResponse(fault, baseUrl, id)
-    response.shouldKeepAlive = false
-    response.writeHead(status, headers)
-    response.end(body)
-  }
-}
-
-function checkRequest(request: IncomingMessage): Fault | null {
+/** Why a request that Node's parser accepts is not valid HTTP/1.1 or HTTP/1.0 (docs/interface.md N4); null if it is. */
+export function protocolFault(request: IncomingMessage): Fault | null {
   const { httpVersionMajor, httpVersionMinor, method = '', url = '', rawHeaders, headers } = request
   if (httpVersionMajor !== 1) return new Fault('http-version-unsupported', supportedVersions)
   if (!methods.has(method))
@@ -66,7 +41,7 @@ const isAbsoluteOrAsterisk = (method: string, url: string): boolean =>
 /** Refuses CONNECT: the service is no proxy. Node ignores upgrades, as RFC 9110, section 7.8, allows. */
 export function refuseTunnels(
   server: Server,
-  { baseUrl, log }: { readonly baseUrl: string; readonly log: Pick<FastifyBaseLogger, 'info'> },
+  { baseUrl, log }: { readonly baseUrl: string; readonly log: Pick<BaseLogger, 'info'> },
 ): void {
   const sendAndClose = createLingeringClose()
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {

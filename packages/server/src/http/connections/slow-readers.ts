@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { sentBytes } from '../node-internals.ts'
 
 /** The longest time between two checks of a connection. Milliseconds. */
 const longestInterval = 5_000
@@ -50,16 +51,4 @@ export function closeSlowReaders(
   )
   timer.unref()
   server.once('close', () => clearInterval(timer))
-}
-
-/**
- * The bytes of a connection that the kernel has accepted. `socket.bytesWritten` includes bytes that are still queued in the
- * process; only Node's internal handle has the length of that queue.
- */
-function sentBytes(socket: Socket): number {
-  const handle = '_handle' in socket ? socket._handle : null
-  if (typeof handle !== 'object' || handle === null) return 0
-  const written = 'bytesWritten' in handle ? Number(handle.bytesWritten) : 0
-  const queued = 'writeQueueSize' in handle ? Number(handle.writeQueueSize) : 0
-  return written - queued
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 
 const exposedHeaders = [
   'ETag',
@@ -52,7 +52,7 @@ const preflightHeaders = {
   'access-control-max-age': '7200',
 }
 
-export const noCorsHeaders: Readonly<Record<string, string>> = {}
+const noCorsHeaders: Readonly<Record<string, string>> = {}
 
 /** Returns the response headers for the headers of a request. */
 export type CorsPolicy = (request: IncomingHttpHeaders) => Readonly<Record<string, string>>
@@ -84,13 +84,18 @@ export function createCorsPolicy(
   }
 }
 
+/** The headers as alternating names and values, without `Vary`: for responses whose own `Vary` includes it. */
+export function corsHead({ vary, ...cors }: ReturnType<CorsPolicy>): string[] {
+  return Object.entries(cors).flat()
+}
+
 /** The most origins that are logged, because anybody can send any number of them. */
 const maxLoggedOrigins = 10
 
 /** Logs each refused origin once, because the browser shows the reason only to the developer of the page. Pages of the service itself have one of `ownOrigins`. */
 export function createRefusalHint(
   ownOrigins: readonly string[],
-  log: Pick<FastifyBaseLogger, 'warn'>,
+  log: Pick<BaseLogger, 'warn'>,
 ): (request: IncomingHttpHeaders) => void {
   const known = new Set(ownOrigins)
   const most = known.size + maxLoggedOrigins

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 
 /** Returns how many times the request has a header. `name` is lower-case. Node drops repeated fields from `request.headers`. */
@@ -16,9 +15,9 @@ export function countHeader(request: IncomingMessage, name: string): number {
  * Throws Fault unless the request has exactly one Host header (RFC 9112, section 3.2). HTTP/1.0 requests may omit it.
  * Node's own check accepts a repeated Host.
  */
-export function requireHostHeader({ raw }: FastifyRequest): void {
-  const count = countHeader(raw, 'host')
+export function requireHostHeader(request: IncomingMessage): void {
+  const count = countHeader(request, 'host')
   if (count > 1) throw new Fault('request-malformed', 'The request has more than one Host header.')
-  if (count === 0 && raw.httpVersion !== '1.0')
+  if (count === 0 && request.httpVersion !== '1.0')
     throw new Fault('request-malformed', 'The request has no Host header.')
 }

@@ -1,5 +1,5 @@
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
 import type { BucketId, Item, TokenId } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { ItemsQuery } from '../../core/items-query.ts'
@@ -22,8 +22,11 @@ export interface ItemStream {
   readonly format: (items: readonly Item[]) => Promise<string>
 }
 
-/** Sends the rest of a list as the client receives it (docs/interface.md K10). Throws Fault `streams-too-many` and those of the list. */
-export type SendItemStream = (reply: FastifyReply, stream: ItemStream) => Promise<FastifyReply>
+/**
+ * Returns the rest of a list, which is read as the client receives it (docs/interface.md K10). Throws Fault `streams-too-many` and those
+ * of the list.
+ */
+export type OpenItemStream = (response: ServerResponse, stream: ItemStream) => Promise<Readable>
 
 export function createItemStreams({
   listItems,
@@ -31,12 +34,12 @@ export function createItemStreams({
 }: {
   readonly listItems: ListItems
   readonly turns: Turns
-}): SendItemStream {
+}): OpenItemStream {
   const counts = new Map<TokenId, number>()
 
   /** Counts a stream of a token until its response has ended. The client may have closed the connection already. */
-  function count({ raw }: FastifyReply, tokenId: TokenId): void {
-    if (raw.closed) return
+  function count(response: ServerResponse, tokenId: TokenId): void {
+    if (response.closed) return
     const others = counts.get(tokenId) ?? 0
     if (others >= maxStreams)
       throw new Fault(
@@ -44,7 +47,7 @@ export function createItemStreams({
         `This token has ${maxStreams} streams of items that have not ended. Read them to their end, or close their connections.`,
       )
     counts.set(tokenId, others + 1)
-    raw.once('close', () => {
+    response.once('close', () => {
       const left = (counts.get(tokenId) ?? 0) - 1
       if (left > 0) counts.set(tokenId, left)
       else counts.delete(tokenId)
@@ -67,12 +70,11 @@ export function createItemStreams({
     }
   }
 
-  return async (reply, stream) => {
-    count(reply, stream.tokenId)
+  return async (response, stream) => {
+    count(response, stream.tokenId)
     // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
     const first = await read(stream, stream.query.after)
-    if (reply.request.method === 'HEAD') return reply.send()
-    return reply.send(Readable.from(linesOf(stream, first), { objectMode: false, highWaterMark: maxUnsent }))
+    return Readable.from(linesOf(stream, first), { objectMode: false, highWaterMark: maxUnsent })
   }
 }
 

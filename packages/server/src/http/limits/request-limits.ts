@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 import type { TokenId } from '../../catalog/records.ts'
 import type { Fault, FaultCode } from '../../core/fault.ts'
 import type { PeerCounts } from '../../core/peer-counts.ts'
 import type { RequestRate } from '../../core/request-rate.ts'
+import { HeaderFault } from '../headers/header-fault.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ClientAddresses } from './client-address.ts'
 import { createRateLimit, type RateLimit } from './rate-limit.ts'
-import { type LimitName, RateLimitFault } from './rate-limit-fault.ts'
 
 /** The limits of all requests (docs/interface.md, Rate limits). */
 export interface RequestLimits {
   /** Counts a request of an address; returns the fault that refuses it, or null if it is accepted. */
-  readonly countAddress: (request: IncomingMessage) => RateLimitFault | null
+  readonly countAddress: (request: IncomingMessage) => Fault | null
   /** Counts a request with a valid token; returns as `countAddress`. */
-  readonly countToken: (id: TokenId) => RateLimitFault | null
-  /** Counts the fault if it refuses an invalid token. Returns the same fault, or a RateLimitFault beyond the limit. */
+  readonly countToken: (id: TokenId) => Fault | null
+  /** Counts the fault if it refuses an invalid token. Returns the same fault, or `rate-limited` beyond the limit. */
   readonly countAuthFailure: (fault: Fault, request: IncomingMessage) => Fault
 }
 
@@ -24,6 +24,30 @@ export interface RateSettings {
   readonly tokenRate: RequestRate | null
   readonly addressRate: RequestRate | null
   readonly authFailureRate: RequestRate | null
+}
+
+/** The limits: requests of a token, requests of an address, and requests of an address with invalid tokens. */
+type LimitName = 'token' | 'address' | 'authentication'
+
+const subjects: Readonly<Record<LimitName, string>> = {
+  token: 'This token has sent',
+  address: 'This address has sent',
+  authentication: 'This address has sent, with invalid tokens,',
+}
+
+/**
+ * Fault `rate-limited`, with the headers that state when to try again (docs/interface.md W5). `wait` is the time until the next
+ * request is accepted. Milliseconds.
+ */
+function rateLimited(limit: LimitName, { requests, window }: RequestRate, wait: number): HeaderFault {
+  const seconds = Math.ceil(wait / 1000)
+  const detail = `${subjects[limit]} more than ${requests} requests in ${window / 1000} s. Try again in ${seconds} s.`
+  // draft-ietf-httpapi-ratelimit-headers-11. Retry-After alone is sufficient for clients.
+  return new HeaderFault('rate-limited', detail, {
+    'retry-after': `${seconds}`,
+    'ratelimit-policy': `"${limit}";q=${requests};w=${window / 1000}`,
+    ratelimit: `"${limit}";r=0;t=${seconds}`,
+  })
 }
 
 /** `token-missing` is not counted: a request without a token is no guess. */
@@ -40,7 +64,7 @@ export function createRequestLimits(
   parts: {
     readonly addresses: ClientAddresses
     readonly metrics: Pick<Metrics, 'limitedRequests'>
-    readonly log: Pick<FastifyBaseLogger, 'warn'>
+    readonly log: Pick<BaseLogger, 'warn'>
     readonly peers: PeerCounts
   },
 ): RequestLimits {
@@ -74,7 +98,7 @@ export function createRequestLimits(
     }
     metrics.limitedRequests.inc({ limit: name })
     if (request) warnAboutProxy(request)
-    return new RateLimitFault(name, limit.rate, wait)
+    return rateLimited(name, limit.rate, wait)
   }
 
   return {

@@ -1,16 +1,20 @@
 import { requireScope } from '../../access/require-scope.ts'
-import type { Grant, TokenId } from '../../catalog/records.ts'
-import type { Fault } from '../../core/fault.ts'
-import { type CorsPolicy, noCorsHeaders } from '../headers/cors.ts'
-import type { AuthorizationVerifier } from '../tokens/authorizer.ts'
-import { areIdentical, type FastPathRequest } from './fast-path-request.ts'
-import type { ListingResponder, ListingResponse } from './listing-response.ts'
+import type { Grant } from '../../catalog/records.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
+import type { AuthorizationVerifier } from '../routing/authorizer.ts'
+import type { ListingRequest, ListingResponder, ListingResponse } from './listing-response.ts'
 
-/** The response to a request, and the headers that its origin adds. Those of a page are the same for all origins. */
-export interface CoalescedResponse extends ListingResponse {
-  /** Alternating names and values; empty if the policy has none for this origin. */
-  readonly cors: readonly string[]
+/** A request by its parts that determine the response. */
+export interface CallersRequest extends ListingRequest {
+  readonly authorization: string
 }
+
+/** Whether both requests get the same response. */
+const areIdentical = (one: CallersRequest, other: CallersRequest): boolean =>
+  one.page === other.page &&
+  one.authorization === other.authorization &&
+  one.acceptEncoding === other.acceptEncoding &&
+  one.ifNoneMatch === other.ifNoneMatch
 
 // A response is correct for every request that arrived before its data were read, and for no later one. So identical
 // requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
@@ -23,22 +27,24 @@ interface Caller {
 
 /** Identical requests of one caller: all accepted ones get the same response. */
 interface Group {
-  readonly request: FastPathRequest
-  response: Promise<CoalescedResponse> | null
+  readonly request: CallersRequest
+  response: Promise<ListingResponse> | null
 }
 
 /**
  * Returns a function that verifies each token once in an event-loop tick, and calls `respondToListing` once for identical
  * requests.
  */
-export function coalesceRequests(parts: {
-  readonly verifyAuthorization: AuthorizationVerifier
-  /** Counts each request; returns the reason for a refusal, null if the request is accepted. */
-  readonly countToken: (id: TokenId) => Fault | null
-  readonly respondToListing: ListingResponder
-  readonly corsHeaders: CorsPolicy
-}): (request: FastPathRequest) => Promise<CoalescedResponse> {
-  const { verifyAuthorization, countToken, respondToListing, corsHeaders } = parts
+export function coalesceRequests(
+  {
+    verifyAuthorization,
+    limits: { countToken },
+  }: {
+    readonly verifyAuthorization: AuthorizationVerifier
+    readonly limits: Pick<RequestLimits, 'countToken'>
+  },
+  respondToListing: ListingResponder,
+): (request: CallersRequest) => Promise<ListingResponse> {
   /** The callers of the current tick by Authorization header. */
   let callers: Map<string, Caller> | null = null
   let tickEnd = Promise.resolve()
@@ -59,17 +65,12 @@ export function coalesceRequests(parts: {
     return await verifyAuthorization(authorization)
   }
 
-  async function respond(grant: Grant, request: FastPathRequest): Promise<CoalescedResponse> {
+  async function respond(grant: Grant, request: CallersRequest): Promise<ListingResponse> {
     requireScope(grant, 'media:read')
-    const response = await respondToListing(grant, request)
-    // The Vary of a listing already contains Origin where responses differ by origin.
-    const headers = corsHeaders({ origin: request.origin })
-    if (headers === noCorsHeaders) return { ...response, cors: [] }
-    const { vary, ...cors } = headers
-    return { ...response, cors: Object.entries(cors).flat() }
+    return await respondToListing(grant, request)
   }
 
-  function callerOf({ authorization }: FastPathRequest): Caller {
+  function callerOf({ authorization }: CallersRequest): Caller {
     callers ??= startTick()
     const existing = callers.get(authorization)
     if (existing) return existing
@@ -78,7 +79,7 @@ export function coalesceRequests(parts: {
     return caller
   }
 
-  function groupOf({ groups }: Caller, request: FastPathRequest): Group {
+  function groupOf({ groups }: Caller, request: CallersRequest): Group {
     const existing = groups.find((group) => areIdentical(group.request, request))
     if (existing) return existing
     const group = { request, response: null }

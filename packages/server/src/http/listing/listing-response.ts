@@ -1,30 +1,27 @@
 import { createHash } from 'node:crypto'
-import type { SignLinks } from '../../access/sign-links.ts'
 import type { BucketId, Grant } from '../../catalog/records.ts'
 import { listState } from '../../core/item-expiry.ts'
-import type { PageSettings } from '../../core/page.ts'
 import { parsePageNumber } from '../../core/page-number.ts'
-import type { Listing, ListMedia } from '../../media/listing/list-media.ts'
+import type { Listing } from '../../media/listing/list-media.ts'
 import type { PageBody } from '../../media/listing/page-body.ts'
+import type { HttpContext } from '../context.ts'
 import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
+import type { Operations } from '../operations.ts'
 
 /** Part of every entity tag. Increase it when the format of pages changes. */
 const formatVersion = 1
 
-export interface ListingParts {
-  /** For buckets whose pages list signed URLs. */
-  readonly signLinks: SignLinks
-  readonly listMedia: ListMedia
-  readonly pageSettings: PageSettings
-  readonly envelope: 'bare' | 'wrapped'
-  readonly epoch: string
-  readonly vary: string
+/** The parts of HttpContext that determine the responses. */
+export interface ListingContext extends Pick<HttpContext, 'urls' | 'vary'> {
+  readonly settings: Pick<HttpContext['settings'], 'envelope'>
+  readonly catalog: Pick<HttpContext['catalog'], 'epoch'>
 }
 
 /** The parts of a request that determine the response to a listing. */
-interface ListingRequest {
-  readonly url: string
+export interface ListingRequest {
+  /** The parameter `page` as sent. */
+  readonly page: unknown
   readonly acceptEncoding: string | undefined
   readonly ifNoneMatch: string | undefined
 }
@@ -44,14 +41,18 @@ export type ListingResponder = (
 ) => Promise<ListingResponse>
 
 /** Responds to `GET /api/media` (docs/interface.md, Listing). The responder throws Fault for an invalid request. */
-export function createListingResponder(parts: ListingParts): ListingResponder {
-  const { listMedia, signLinks, pageSettings, envelope, epoch, vary } = parts
-  const { baseUrl, mediaBaseUrl, extensions, links } = pageSettings
-  const commonHeaders = ['cache-control', 'private, no-cache', 'vary', vary]
+export function createListingResponder(
+  { urls, vary, settings: { envelope }, catalog: { epoch } }: ListingContext,
+  /** `signLinks` is for buckets whose pages list signed URLs. */
+  { listMedia, signLinks }: Pick<Operations, 'listMedia' | 'signLinks'>,
+): ListingResponder {
+  const { baseUrl, mediaBaseUrl, extensions, links: linkStyle } = urls
+  const varyHeader = vary('Authorization', 'Accept-Encoding')
+  const commonHeaders = ['cache-control', 'private, no-cache', 'vary', varyHeader]
 
   /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([formatVersion, epoch, baseUrl, mediaBaseUrl, extensions, links, envelope]))
+    .update(JSON.stringify([formatVersion, epoch, baseUrl, mediaBaseUrl, extensions, linkStyle, envelope]))
     .digest('base64url')
     .slice(0, 16)
   /** `links` identifies the signed URLs of the page; it is empty for plain ones. */
@@ -77,10 +78,10 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
   /** The responses of cached listings, for as long as these are cached: building the headers costs more than a lookup. */
   const responses = new WeakMap<Listing, ListingResponse>()
 
-  return async (grant, { url, acceptEncoding, ifNoneMatch }) => {
+  return async (grant, { page: sent, acceptEncoding, ifNoneMatch }) => {
     const { bucketId, signsPages } = grant
     const current = listState(grant)
-    const page = parsePageNumber(pageParameter(url))
+    const page = parsePageNumber(sent)
     const gzip = acceptsCoding(acceptEncoding, 'gzip')
 
     const signer = signsPages ? await signLinks(null) : null
@@ -103,18 +104,4 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
     if (listing.isCached) responses.set(listing, response)
     return response
   }
-}
-
-/** Matches nearly all queries: `page` and nothing else. */
-const onlyPage = /^page=([0-9]+)$/
-
-/** The `page` parameter of a URL: a string, a list where it is repeated, undefined where it is missing. */
-function pageParameter(url: string): string | readonly string[] | undefined {
-  const query = url.indexOf('?')
-  if (query === -1) return undefined
-  const text = url.slice(query + 1)
-  const page = onlyPage.exec(text)?.[1]
-  if (page !== undefined) return page
-  const [first, ...others] = new URLSearchParams(text).getAll('page')
-  return first === undefined || others.length === 0 ? first : [first, ...others]
 }

@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { signatureInvalid } from '../../access/verify-link.ts'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
-import type { SendFile } from '../../core/send-file.ts'
 import {
   parseVariantWait,
   type Variant,
@@ -10,54 +9,49 @@ import {
   type VariantList,
   type VariantWait,
 } from '../../core/variant.ts'
-import type { CachedBytesOperations } from '../../media/caching/cached-bytes.ts'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 import { VariantPending } from '../../media/pictures/picture-errors.ts'
+import type { HttpContext } from '../context.ts'
 import { parseByteRange } from '../headers/byte-range.ts'
-import type { CorsPolicy } from '../headers/cors.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
+import { HeaderFault } from '../headers/header-fault.ts'
 import { checkPreconditions, rangeApplies } from '../headers/preconditions.ts'
-import { RangeFault } from '../headers/range-fault.ts'
+import type { Operations } from '../operations.ts'
+import type { Exchange } from '../routing/route.ts'
 import type { CachedResponses } from './cached-responses.ts'
 import type { DownloadRecorder, Sender } from './download-recorder.ts'
 import { handOver } from './hand-over.ts'
 import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
-import type { AccessCheck, PrivateAccess, SentLink } from './private-access.ts'
+import { createAccessCheck, type PrivateAccess, type SentLink } from './private-access.ts'
 import { describeRepresentation, problemHeaders, type Representation } from './representation.ts'
 
-export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
-  /** Finds the item for a name (`id` or `id.ext`); null if there is none. */
-  readonly findByName: (name: string) => Promise<Media | null>
-  readonly checkAccess: AccessCheck
-  readonly openBytes: (media: Media) => Promise<OpenVariant>
-  readonly openVariant: CachedBytesOperations['openVariant']
+/** What the responses to plain requests share with others. */
+interface SharedParts extends Pick<CachedResponses, 'headOf'> {
   readonly variants: Pick<VariantList, 'parse'>
   readonly formatFor: (accept: string | undefined) => VariantFormat
-  readonly prepareBody: BodyPreparer
   /** Null if downloads are not recorded. */
   readonly recordDownload: DownloadRecorder | null
-  /** Milliseconds. */
-  readonly maxAge: number
-  /** Who sends large items; null where the service does. */
-  readonly sendFile: SendFile | null
-  /** The values of `Vary`; the first may be empty. */
-  readonly vary: { readonly inline: string; readonly attachment: string; readonly variant: string }
+  readonly prepareBody: BodyPreparer
+}
+
+/** The parts of HttpContext that determine the responses. */
+interface BytesContext extends Pick<HttpContext, 'vary' | 'authorize'> {
+  readonly settings: Pick<HttpContext['settings'], 'sendfile' | 'mediaMaxAge'>
 }
 
 /** The parts of a request that determine the response. */
-interface BytesRequest {
-  readonly id: string
+export interface BytesRequest extends Pick<Exchange, 'id' | 'request'> {
   readonly isHead: boolean
+  /** An id with or without an extension. */
   readonly name: string
   readonly variant: unknown
   readonly wait: unknown
   readonly isDownload: boolean
   readonly link: SentLink
-  readonly raw: IncomingMessage
 }
 
 /** A response that can begin: its first bytes have been read. */
-export interface BytesResponse {
+interface BytesResponse {
   readonly status: 200 | 202 | 206 | 302 | 304
   /** The headers as alternating names and values, the form that Node writes fastest. */
   readonly head: string[]
@@ -89,10 +83,18 @@ const pendingHead = [
 const acceptRanges = ['accept-ranges', 'bytes']
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
-export function createBytesResponder(parts: BytesParts): BytesResponder {
-  const { findByName, checkAccess, openBytes, openVariant, variants, formatFor, headOf, prepareBody } = parts
-  const { sendFile, recordDownload } = parts
-  const describe = describeRepresentation(parts)
+export function createBytesResponder(
+  { vary, authorize, settings }: BytesContext,
+  operations: Pick<Operations, 'findByName' | 'openBytes' | 'openVariant' | 'verifyLink'>,
+  { variants, formatFor, headOf, recordDownload, prepareBody }: SharedParts,
+): BytesResponder {
+  const { findByName, openBytes, openVariant, verifyLink } = operations
+  const { sendfile: sendFile, mediaMaxAge } = settings
+  const checkAccess = createAccessCheck({ verifyLink, authorize })
+  const describe = describeRepresentation({
+    maxAge: mediaMaxAge,
+    vary: { inline: vary(), attachment: vary('Sec-Fetch-Dest'), variant: vary('Accept') },
+  })
 
   async function fullResponse(
     blob: OpenVariant,
@@ -118,8 +120,8 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
   }
 
   async function respond(request: BytesRequest, target: Target): Promise<BytesResponse> {
-    const { id, isHead, isDownload, link, raw } = request
-    const { headers } = raw
+    const { id, isHead, isDownload, link } = request
+    const { headers } = request.request
     const { media, variant, wait, access } = target
     const open = () => (variant === null ? openBytes(media) : openVariant(media, variant, wait))
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
@@ -150,7 +152,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const range = parseByteRange(hasRange ? headers.range : undefined, size)
     if (range === 'unsatisfiable') {
       await opened?.close()
-      throw new RangeFault(size)
+      throw rangeUnsatisfiable(size)
     }
     const blob = opened ?? (await open())
     // A proxy would evaluate conditions too, but against the time of the file.
@@ -167,16 +169,16 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     }
   }
 
-  return async (request) => {
-    const { id, isHead, name, link, raw } = request
+  return async (sent) => {
+    const { id, isHead, name, link, request } = sent
     if (link === 'malformed') throw signatureInvalid()
-    const variant = variants.parse(request.variant, formatFor(raw.headers.accept))
-    const wait = parseVariantWait(request.wait)
-    const { media, access } = await checkAccess(() => findByName(name), { id, raw, link })
+    const variant = variants.parse(sent.variant, formatFor(request.headers.accept))
+    const wait = parseVariantWait(sent.wait)
+    const { media, access } = await checkAccess(() => findByName(name), { id, request, link })
     try {
-      const response = await respond(request, { media, variant, wait, access })
+      const response = await respond(sent, { media, variant, wait, access })
       if (recordDownload !== null && !isHead && response.status !== 304)
-        recordDownload(request, media, { ...response, variant, access })
+        recordDownload(sent, media, { ...response, variant, access })
       return response
     } catch (error) {
       if (!(error instanceof VariantPending)) throw error
@@ -185,19 +187,11 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
   }
 }
 
-/** The CORS headers of a response whose own `Vary` includes that of CORS. */
-export const corsHead = ({ vary, ...cors }: ReturnType<CorsPolicy>): string[] => Object.entries(cors).flat()
-
-/** Begins the response, with the CORS headers of its request. */
-export function sendBytes(
-  response: ServerResponse,
-  { status, head, write }: BytesResponse,
-  cors: ReturnType<CorsPolicy>,
-): void {
-  response.writeHead(status, [...corsHead(cors), ...head])
-  if (write) write(response)
-  else response.end()
-}
+/** A range that begins after the end of the bytes (docs/interface.md B3). */
+const rangeUnsatisfiable = (size: number) =>
+  new HeaderFault('range-unsatisfiable', `The file has ${size} bytes; the range begins after them.`, {
+    'content-range': `bytes */${size}`,
+  })
 
 export const hasConditions = (headers: IncomingHttpHeaders): boolean =>
   headers['if-none-match'] !== undefined ||

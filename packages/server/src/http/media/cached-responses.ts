@@ -30,10 +30,10 @@ export interface CachedResponse {
 /** The responses to plain requests for cached bytes: building their headers costs more than everything else. */
 export interface CachedResponses {
   /**
-   * `name` is an id with or without an extension. Null if the bytes or their headers are not in memory, or if there is
-   * no such variant or extension. `accept` chooses the format of a variant.
+   * `name` is an id with or without an extension, `variantName` is as sent. Null if the bytes or their headers are not in memory, or if
+   * there is no such variant or extension. `accept` chooses the format of a variant.
    */
-  open(name: string, variant: string | undefined, accept?: string): CachedResponse | null
+  open(name: string, variantName: unknown, accept?: string): CachedResponse | null
   /** For each id, whether its cached response can be sent now: the response to a later request needs another call. */
   readonly servability: Catalog['servability']
   /** Counts a request to which a cached response is sent. */
@@ -58,7 +58,12 @@ export function createCachedResponses(parts: {
     open(name, variantName, accept) {
       const dot = name.indexOf('.')
       const id = dot < 0 ? name : name.slice(0, dot)
-      const variant = variantName === undefined ? null : variants.find(variantName, formatFor(accept))
+      const variant =
+        typeof variantName === 'string'
+          ? variants.find(variantName, formatFor(accept))
+          : variantName === undefined
+            ? null
+            : undefined
       if (variant === undefined || !isMediaId(id)) return null
       const blob = cachedBytes.open(id, variant)
       if (blob === null) return null

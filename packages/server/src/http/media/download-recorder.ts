@@ -4,6 +4,7 @@ import type { Media } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
 import type { Variant } from '../../core/variant.ts'
 import type { DownloadLog } from '../../media/download-log.ts'
+import type { Exchange } from '../routing/route.ts'
 import type { PrivateAccess } from './private-access.ts'
 
 /** What an event has of the item. */
@@ -22,7 +23,7 @@ interface Download {
 
 /** Records a response with bytes in the audit log (docs/interface.md Y8). Call it when the response begins. */
 export type DownloadRecorder = (
-  request: { readonly id: string; readonly raw: IncomingMessage },
+  exchange: Pick<Exchange, 'id' | 'request'>,
   item: DownloadedItem,
   download: Download,
 ) => void
@@ -33,12 +34,12 @@ export const createDownloadRecorder =
     /** Null if the address is unknown. */
     addressOf: (request: IncomingMessage) => string | null,
   ): DownloadRecorder =>
-  ({ id: requestId, raw }, { id, bucketId, filename, size }, download) => {
+  ({ id: requestId, request }, { id, bucketId, filename, size }, download) => {
     const { access } = download
     const by: Actor =
       access?.by === 'token'
         ? access.actor
-        : { kind: 'client', tokenId: null, subject: null, address: addressOf(raw), requestId }
+        : { kind: 'client', tokenId: null, subject: null, address: addressOf(request), requestId }
     const detail = detailOf(download)
     record({ action: 'download', by, bucketId, target: id, name: filename, size, ...(detail && { detail }) })
   }

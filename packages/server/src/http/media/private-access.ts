@@ -1,10 +1,10 @@
-import type { IncomingMessage } from 'node:http'
 import type { VerifyLink } from '../../access/verify-link.ts'
 import type { Media } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { hasSignature, parseSignedUrl, type SignedUrl } from '../../core/signed-url.ts'
 import { mediaUnknown } from '../../media/find-media.ts'
-import type { Authorizer } from '../tokens/authorizer.ts'
+import type { Authorizer } from '../routing/authorizer.ts'
+import type { Exchange } from '../routing/route.ts'
 
 /** By what a request reads bytes that are not public. `expires` is in seconds since 1970. */
 export type PrivateAccess =
@@ -28,12 +28,12 @@ export function linkOf(url: string, name: string): SentLink {
  */
 export type AccessCheck = (
   find: () => Promise<Media | null>,
-  request: { readonly id: string; readonly raw: IncomingMessage; readonly link: SignedUrl | null },
+  exchange: Pick<Exchange, 'id' | 'request'> & { readonly link: SignedUrl | null },
 ) => Promise<{ readonly media: Media; readonly access: PrivateAccess | null }>
 
 export const createAccessCheck =
   ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
-  async (find, { id, raw, link }) => {
+  async (find, { id, request, link }) => {
     if (link !== null) {
       // Before the item is looked up: without a valid signature, neither the response nor its time depends on it.
       await verifyLink(link)
@@ -43,8 +43,8 @@ export const createAccessCheck =
     }
     const media = await find()
     if (media !== null && !media.isPrivate) return { media, access: null }
-    if (raw.headers.authorization !== undefined) {
-      const { bucketId, actor } = await authorize({ id, raw }, 'media:read')
+    if (request.headers.authorization !== undefined) {
+      const { bucketId, actor } = await authorize({ id, request }, 'media:read')
       if (media !== null && media.bucketId === bucketId) return { media, access: { by: 'token', actor } }
     }
     throw mediaUnknown()

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { version } from '../../core/version.ts'
 import { PrelabelledHistogram } from './prelabelled-histogram.ts'
@@ -85,6 +86,11 @@ export function createMetrics() {
     help: 'Upload requests in progress: to /api/media, or chunks of resumable uploads.',
     registers: [registry],
   })
+  /** Counts an upload request until its response has ended. */
+  function countActiveUpload(response: ServerResponse): void {
+    activeUploads.inc()
+    response.once('close', () => activeUploads.dec())
+  }
   const lostDownloadEvents = new Counter({
     name: 'mediabucket_audit_downloads_lost_total',
     help: 'Downloads that were not recorded in the audit log, because the disk is nearly full, or events were added faster than they could be stored.',
@@ -181,7 +187,7 @@ export function createMetrics() {
     workerRestarts,
     lostDownloadEvents,
     variantSeconds,
-    activeUploads,
+    countActiveUpload,
     storage,
     watchPageLinkCache,
     watchBytesCache,

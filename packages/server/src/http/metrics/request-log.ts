@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyRequest } from 'fastify'
 import { redactTokens } from '../../core/redact-tokens.ts'
 import type { Metrics } from './metrics.ts'
 
 /** The logged fields of a request. `route` is the pattern of its path, `url` its path with the query. */
-export interface LoggedRequest {
+interface LoggedRequest {
   readonly id: string
   readonly method: string
   readonly url: string
@@ -65,11 +64,3 @@ function loggedPath(url: string): string {
     .split(/[?#&;]|%(?:25)*(?:3f|23|26|3b)/i, 1)
   return redactTokens(withoutQuery)
 }
-
-/** The logged fields of a request that the framework handles. */
-export const loggedRequest = ({ id, method, originalUrl, routeOptions }: FastifyRequest): LoggedRequest => ({
-  id,
-  method,
-  url: originalUrl,
-  route: routeOptions.url ?? 'unknown',
-})

@@ -1,6 +1,5 @@
 import type { TObject } from 'typebox'
 import { version } from '../../core/version.ts'
-import type { DescribedOperation, OperationList } from './collect-operations.ts'
 import {
   type Components,
   contentOf,
@@ -10,7 +9,13 @@ import {
   problemContent,
   shareResponse,
 } from './components.ts'
-import { exampleBase, type OperationDescription, readIfPrivate, tags } from './operation-description.ts'
+import {
+  type DescribedOperation,
+  exampleBase,
+  type OperationDescription,
+  readIfPrivate,
+  tags,
+} from './operation-description.ts'
 import {
   describeProblems,
   problemHeaderNames,
@@ -27,12 +32,12 @@ Operations under \`/api\` and \`/v1\` need a bearer token in the \`Authorization
 
 /** Builds the OpenAPI 3.1 document of the operations for this deployment (docs/interface.md D1). */
 export function buildDocument(
-  operationList: OperationList,
+  operations: readonly DescribedOperation[],
   settings: { readonly baseUrl: string; readonly envelope: Envelope },
 ): JsonObject {
   const components: Components = { schemas: {}, headers: {}, responses: {}, examples: {} }
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const operation of operationList.all()) {
+  for (const operation of operations) {
     const path = paths[operation.path] ?? {}
     paths[operation.path] = path
     path[operation.method.toLowerCase()] = describeOperation(operation, settings.envelope, components)

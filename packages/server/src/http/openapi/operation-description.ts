@@ -59,23 +59,11 @@ export interface OperationDescription {
   readonly curl: string
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    description?: OperationDescription
-    /** Headers of every response of the route, problems included. */
-    headers?: Readonly<Record<string, string>>
-  }
-}
-
-/**
- * The Fastify options of a described route. JSON responses are serialized by their schemas, so that no other members are
- * sent; pages and unions are sent as they are. Requests are validated by the operations, not here.
- */
-export function routeOptions(description: OperationDescription) {
-  const response: Record<number, TSchema> = {}
-  for (const [status, { content }] of Object.entries(description.responses)) {
-    const json = content?.['application/json']
-    if (json?.schema && 'properties' in json.schema && !json.enveloped) response[Number(status)] = json.schema
-  }
-  return { config: { description }, schema: { response } }
+/** A described operation with one of its paths, in OpenAPI's notation: `/media/{name}`. */
+export interface DescribedOperation {
+  readonly method: string
+  readonly path: string
+  readonly description: OperationDescription
+  /** Whether it is the HEAD of a GET with the same description. */
+  readonly isHeadOfGet: boolean
 }

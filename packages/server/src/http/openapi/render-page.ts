@@ -5,9 +5,9 @@ import { STATUS_CODES } from '../../core/node-http.ts'
 import { version } from '../../core/version.ts'
 import { problemKinds } from '../problems/problems.ts'
 import { introduction, requirement } from './build-document.ts'
-import type { DescribedOperation, OperationList } from './collect-operations.ts'
 import { commonMarkToHtml, escapeHtml, htmlPage } from './html.ts'
 import {
+  type DescribedOperation,
   exampleBase,
   type OperationDescription,
   type ResponseDescription,
@@ -25,10 +25,10 @@ interface Entry {
 
 /** Renders the documentation as an HTML page, with its Content-Security-Policy (docs/interface.md D2). */
 export function renderPage(
-  operationList: OperationList,
+  operations: readonly DescribedOperation[],
   settings: { readonly baseUrl: string; readonly envelope: 'bare' | 'wrapped' },
 ): { html: string; policy: string } {
-  const byDescription = Map.groupBy(operationList.all(), ({ description }) => description)
+  const byDescription = Map.groupBy(operations, ({ description }) => description)
   const entries = [...byDescription].map(([description, endpoints]) => ({ description, endpoints }))
   const groups = Object.entries(tags).map(([tag, text]) => ({
     tag,

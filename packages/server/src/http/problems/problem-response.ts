@@ -1,6 +1,5 @@
 import type { Fault, FaultCode, ParameterFault } from '../../core/fault.ts'
-import { RangeFault } from '../headers/range-fault.ts'
-import { RateLimitFault } from '../limits/rate-limit-fault.ts'
+import { HeaderFault } from '../headers/header-fault.ts'
 import { problemKinds } from './problems.ts'
 
 /** RFC 9457, extended by `code` for programs and `errors` for invalid parameters (docs/interface.md P1). */
@@ -35,7 +34,6 @@ export function problemResponse(
 ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } {
   const problem = problemDetails(fault, baseUrl, instance)
   const { status } = problem
-  // A Buffer, because Fastify adds a charset to text, which RFC 9457 does not define.
   const body = Buffer.from(JSON.stringify(problem))
   const headers = {
     'content-type': 'application/problem+json',
@@ -44,7 +42,7 @@ export function problemResponse(
     'x-content-type-options': 'nosniff',
     ...(hasChallenge(fault.code) ? { 'www-authenticate': challenge(fault) } : {}),
     ...(status === 503 || status === 429 ? { 'retry-after': '2' } : {}),
-    ...(fault instanceof RateLimitFault || fault instanceof RangeFault ? fault.headers : {}),
+    ...(fault instanceof HeaderFault ? fault.headers : {}),
   }
   return { status, headers, body }
 }

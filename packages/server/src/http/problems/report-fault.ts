@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
+import type { BaseLogger } from 'pino'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault, type FaultCode } from '../../core/fault.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
@@ -13,13 +13,6 @@ export const incompleteBody: CodeAndDetail = [
   'The connection ended before the whole body had arrived.',
 ]
 
-/** Codes of errors that Node and Fastify throw for faulty requests. */
-const requestErrors: Readonly<Record<string, CodeAndDetail>> = {
-  FST_ERR_BAD_URL: ['request-malformed', 'The path of the request cannot be decoded.'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['request-malformed', 'The Content-Type header is not a media type.'],
-  ECONNRESET: incompleteBody,
-}
-
 /** The system has no file descriptor, memory, thread or process left. */
 const resourceErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
 
@@ -27,8 +20,7 @@ const resourceErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM
 function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   const code = errorCode(error)
-  const known = code === null ? undefined : requestErrors[code]
-  if (known) return new Fault(known[0], known[1], { cause: error })
+  if (code === 'ECONNRESET') return new Fault(...incompleteBody, { cause: error })
   if (code !== null && resourceErrors.has(code))
     return new Fault('overloaded', 'The service has no resources left for this request.', { cause: error })
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
@@ -45,7 +37,7 @@ export function createFaultReporter(parts: {
   readonly limits: Pick<RequestLimits, 'countAuthFailure'>
   /** Counts errors that the storage caused. */
   readonly countStorageError: (error: unknown) => void
-  readonly log: Pick<FastifyBaseLogger, 'error'>
+  readonly log: Pick<BaseLogger, 'error'>
 }): FaultReporter {
   const { limits, countStorageError, log } = parts
   return (error, request, requestId) => {

@@ -1,29 +1,28 @@
-import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 import { essenceOf } from '../../core/media-type.ts'
 import type { Chunk } from '../../media/uploads/append-upload.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
-import { type Checksum, verifyChecksum } from './upload-checksum.ts'
+import { type Checksum, verifyChecksum } from './upload-headers.ts'
 
 export const chunkType = 'application/offset+octet-stream'
 
 /** Whether the request declares its body as a chunk. */
-export const hasChunkType = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+export const hasChunkType = ({ headers }: IncomingMessage): boolean =>
   essenceOf(headers['content-type'] ?? '') === chunkType
 
 /** The declared length of the body in bytes; 0 if it is not declared. */
-const declaredBytes = ({ headers }: Pick<FastifyRequest, 'headers'>): number =>
-  Number(headers['content-length'] ?? 0)
+const declaredBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 /** Throws Fault `content-coding-unsupported`. */
-export function refuseContentCoding({ headers }: Pick<FastifyRequest, 'headers'>): void {
+export function refuseContentCoding({ headers }: IncomingMessage): void {
   if (headers['content-encoding'] !== undefined)
     throw new Fault('content-coding-unsupported', 'Send the bytes without Content-Encoding.')
 }
 
 /** The body of the request as a chunk. */
 export function bodyChunk(
-  request: FastifyRequest,
+  request: IncomingMessage,
   readBody: BodyReader,
   {
     checksum,
@@ -32,7 +31,7 @@ export function bodyChunk(
     readonly checksum: Checksum | null
   },
 ): Chunk {
-  const body = readBody(request.raw)
+  const body = readBody(request)
   return {
     ...header,
     declaredBytes: declaredBytes(request),

@@ -42,7 +42,7 @@ const pageMemory = 4_096
  */
 export function listMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'page'>
-  readonly form: PageSettings
+  readonly urls: PageSettings
   readonly envelope: 'bare' | 'wrapped'
   readonly pageLinkCache: PageLinkCache
   readonly cacheSize: number

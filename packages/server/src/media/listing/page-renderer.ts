@@ -20,16 +20,16 @@ export type PageRenderer = (
  * page-link cache supplies the links of a large bucket.
  */
 export function createPageRenderer(settings: {
-  readonly form: PageSettings
+  readonly urls: PageSettings
   readonly envelope: 'bare' | 'wrapped'
 }): PageRenderer {
-  const { form, envelope } = settings
+  const { urls, envelope } = settings
   const [open, close] = envelope === 'wrapped' ? ['{"data":{', '}}'] : ['{', '}']
-  const path = JSON.stringify(listingUrl(form))
+  const path = JSON.stringify(listingUrl(urls))
   /** The URL of a page without its number and the closing quote. */
-  const url = JSON.stringify(pageUrl(form, 0)).slice(0, -2)
+  const url = JSON.stringify(pageUrl(urls, 0)).slice(0, -2)
   /** The URL of an item without its id and the closing quote. */
-  const mediaStart = JSON.stringify(mediaUrl(form, '', null)).slice(0, -1)
+  const mediaStart = JSON.stringify(mediaUrl(urls, '', null)).slice(0, -1)
 
   const linkStart = `{"url":${url}`
   const activeEnd = '","active":true},'
@@ -43,7 +43,7 @@ export function createPageRenderer(settings: {
   /** The links to page numbers, each with a comma. */
   function numberLinks(page: number, lastPage: number): string {
     let text = ''
-    for (const number of numbersShown(form.links, page, lastPage))
+    for (const number of numbersShown(urls.links, page, lastPage))
       text += number === null ? gapLink : numberLink(number, number === page)
     return text
   }
@@ -52,7 +52,7 @@ export function createPageRenderer(settings: {
   function plainUrls(items: Parameters<PageRenderer>[2]): string {
     if (items.length === 0) return '[]'
     const names = items.map(({ id, extension }) =>
-      form.extensions && extension !== null ? `${id}.${extension}` : id,
+      urls.extensions && extension !== null ? `${id}.${extension}` : id,
     )
     return `[${mediaStart}${names.join(`",${mediaStart}`)}"]`
   }
@@ -61,8 +61,8 @@ export function createPageRenderer(settings: {
     const lastPage = Math.max(1, Math.ceil(total / pageSize))
     const from = items.length === 0 ? null : (page - 1) * pageSize + 1
     const to = from === null ? null : from + items.length - 1
-    const previous = JSON.stringify(previousUrl(form, page))
-    const next = JSON.stringify(nextUrl(form, page, lastPage))
+    const previous = JSON.stringify(previousUrl(urls, page))
+    const next = JSON.stringify(nextUrl(urls, page, lastPage))
     const data = signer === null ? plainUrls(items) : JSON.stringify(items.map((item) => signer.sign(item)))
     const head =
       `${open}"current_page":${page},"data":${data},"first_page_url":${url}1","from":${from},` +
@@ -72,7 +72,7 @@ export function createPageRenderer(settings: {
       `{"url":${next},"label":"Next &raquo;","active":false}],"next_page_url":${next},"path":${path},` +
       `"per_page":${pageSize},"prev_page_url":${previous},"to":${to},"total":${total}${close}`
 
-    if (form.links === 'window' || lastPage <= compressedChunkPages)
+    if (urls.links === 'window' || lastPage <= compressedChunkPages)
       return [head + numberLinks(page, lastPage) + tail]
     if (page > lastPage) return [head, { from: 1, to: lastPage }, tail]
     return [head, { from: 1, to: page - 1 }, numberLink(page, true), { from: page + 1, to: lastPage }, tail]

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { createBackpressure } from '../../../src/http/bodies/backpressure.ts'
 import { createBodyReader, createWholeBodyReader } from '../../../src/http/bodies/body-reader.ts'
 import { closeOnIdleTimeout } from '../../../src/http/connections/idle-timeout.ts'
+import { refusePipelining } from '../../../src/http/connections/pipelining.ts'
 
 const room = 50_000
 /** The bytes of one read, and so the least that a body can add before its connection is paused. */
@@ -233,6 +234,7 @@ test('U12 a client whose connection is paused is not idle', async () => {
     timeouts += 1
     if (timeouts === 6) enough.resolve()
   })
+  refusePipelining(server.http)
   closeOnIdleTimeout(server.http, idle)
   // One client has no unread bytes here while reading is paused; the other starts after the pause.
   const begun = 1_000

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import fastify from 'fastify'
+import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
 import type { BucketId, Item, TokenId } from '../../../src/catalog/records.ts'
 import { createTurns } from '../../../src/core/turns.ts'
 import { createItemStreams, readBatch } from '../../../src/http/items/stream-items.ts'
 import { newItem } from '../../catalog/samples.ts'
+import { serve } from '../bodies/exchange.ts'
 
 const item = (expiresAt: number | null): Item => ({
   ...newItem({ expiresAt }),
@@ -35,23 +36,25 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
 })
 
 test('K10 a stream whose client is gone before it begins is not counted', async () => {
-  const app = fastify()
-  const send = createItemStreams({
+  const open = createItemStreams({
     listItems: async () => ({ state: '1', items: [], next: null }),
     turns: createTurns(),
   })
   const ended: Promise<unknown>[] = []
-  app.get('/:when', async (request, reply) => {
+  const listener: RequestListener = async (request, response) => {
     if (request.url === '/late') {
-      const closed = once(reply.raw, 'close')
+      const closed = once(response, 'close')
       ended.push(closed)
       await closed
     }
     const stream = { tokenId: 'token' as TokenId, bucketId: 1 as BucketId, query, format: async () => '' }
-    return send(reply, stream)
-  })
-  try {
-    const url = await app.listen()
+    const lines = await open(response, stream).catch(() => null)
+    response.writeHead(lines === null ? 503 : 200)
+    if (lines === null) response.end()
+    else lines.pipe(response)
+  }
+  await serve(listener, async (port) => {
+    const url = `http://127.0.0.1:${port}`
     for (let request = 0; request < 20; request += 1) {
       const aborting = new AbortController()
       const refused = expect(fetch(`${url}/late`, { signal: aborting.signal })).rejects.toThrow('aborted')
@@ -60,7 +63,5 @@ test('K10 a stream whose client is gone before it begins is not counted', async 
       await Promise.all([refused, ended[request]])
     }
     expect((await fetch(`${url}/now`)).status).toBe(200)
-  } finally {
-    await app.close()
-  }
+  })
 })

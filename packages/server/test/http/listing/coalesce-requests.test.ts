@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
 import { Fault } from '../../../src/core/fault.ts'
-import { coalesceRequests } from '../../../src/http/listing/coalesce-requests.ts'
-import type { FastPathRequest } from '../../../src/http/listing/fast-path-request.ts'
+import { type CallersRequest, coalesceRequests } from '../../../src/http/listing/coalesce-requests.ts'
 import type { ListingResponder } from '../../../src/http/listing/listing-response.ts'
 
 const grant: Grant = {
@@ -23,12 +22,11 @@ const grant: Grant = {
   removesMetadata: false,
 }
 
-const plain: FastPathRequest = {
-  url: '/api/media',
+const plain: CallersRequest = {
+  page: undefined,
   authorization: 'Bearer one',
   acceptEncoding: undefined,
   ifNoneMatch: undefined,
-  origin: undefined,
 }
 
 /** Responds with an entity tag that counts the responses; records the requests and the verified tokens. */
@@ -48,12 +46,7 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     left -= 1
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
-  const coalesced = coalesceRequests({
-    verifyAuthorization,
-    countToken,
-    respondToListing,
-    corsHeaders: () => ({}),
-  })
+  const coalesced = coalesceRequests({ verifyAuthorization, limits: { countToken } }, respondToListing)
   return { received, verified, coalesced }
 }
 
@@ -64,12 +57,11 @@ test('identical requests of one tick share one token verification and one respon
   expect(verified).toHaveLength(1)
 })
 
-test.each<[string, Partial<FastPathRequest>]>([
+test.each<[string, Partial<CallersRequest>]>([
   ['A6 the token', { authorization: 'Bearer two' }],
-  ['L11 the page', { url: '/api/media?page=2' }],
+  ['L11 the page', { page: '2' }],
   ['L16 the coding', { acceptEncoding: 'gzip' }],
   ['L16 the tag', { ifNoneMatch: '"x"' }],
-  ['C1 the origin', { origin: 'https://app.example.org' }],
 ])('%s makes requests of one tick different', async (_what, change) => {
   const { received, verified, coalesced } = counting()
   const [one, other] = await Promise.all([coalesced(plain), coalesced({ ...plain, ...change })])

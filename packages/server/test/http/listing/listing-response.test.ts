@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
+import type { SignLinks } from '../../../src/access/sign-links.ts'
 import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
-import { createListingResponder, type ListingParts } from '../../../src/http/listing/listing-response.ts'
+import type { PageSettings } from '../../../src/core/page.ts'
+import { createListingResponder } from '../../../src/http/listing/listing-response.ts'
+import type { ListMedia } from '../../../src/media/listing/list-media.ts'
 
 const listed = { bucketId: 1 as BucketId, revision: 5, expired: 0 }
 const grant: Grant = {
@@ -18,28 +21,34 @@ const grant: Grant = {
   total: 30,
   removesMetadata: false,
 }
-const pageSettings = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
-const defaults: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {
-  listMedia: async ({ state }, _page, gzip) => ({
-    state,
-    coding: gzip ? 'gzip' : 'identity',
-    body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
-    isCached: false,
-  }),
-  signLinks: async () => ({ tag: 'key.900', expires: 900, sign: ({ id }) => id }),
-  pageSettings,
-  envelope: 'bare',
+const urls = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
+const defaults = {
+  urls: urls as PageSettings,
+  envelope: 'bare' as 'bare' | 'wrapped',
   epoch: 'first',
-  vary: 'Authorization',
-  url: '/api/media?page=2',
+  page: '2',
   acceptEncoding: 'identity',
   granted: grant,
 }
+const context = ({ urls, envelope, epoch }: typeof defaults) => ({
+  urls,
+  vary: () => 'Authorization',
+  settings: { envelope },
+  catalog: { epoch },
+})
+const signLinks: SignLinks = async () => ({ tag: 'key.900', expires: 900, sign: ({ id }) => id })
+const listMedia: ListMedia = async ({ state }, _page, gzip) => ({
+  state,
+  coding: gzip ? 'gzip' : 'identity',
+  body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
+  isCached: false,
+})
 
 async function tagWith(change: Partial<typeof defaults>): Promise<string | undefined> {
-  const { url, acceptEncoding, granted, ...parts } = { ...defaults, ...change }
-  const respond = createListingResponder(parts)
-  const { head } = await respond(granted, { url, acceptEncoding, ifNoneMatch: undefined })
+  const parts = { ...defaults, ...change }
+  const { page, acceptEncoding, granted } = parts
+  const respond = createListingResponder(context(parts), { listMedia, signLinks })
+  const { head } = await respond(granted, { page, acceptEncoding, ifNoneMatch: undefined })
   return head[head.indexOf('etag') + 1]
 }
 
@@ -48,17 +57,17 @@ test('L16 equal inputs have the same entity tag', async () => {
 })
 
 test.each([
-  ['the page', { url: '/api/media?page=3' }],
+  ['the page', { page: '3' }],
   ['the bucket', { granted: { ...grant, bucketId: 2 as BucketId } }],
   ['the revision', { granted: { ...grant, revision: 6 } }],
   ['expired items', { granted: { ...grant, expired: 1 } }],
   ['the content coding', { acceptEncoding: 'gzip' }],
   ['the epoch', { epoch: 'second' }],
   ['the envelope', { envelope: 'wrapped' as const }],
-  ['the base URL', { pageSettings: { ...pageSettings, baseUrl: 'http://i' } }],
-  ['the extensions', { pageSettings: { ...pageSettings, extensions: false } }],
+  ['the base URL', { urls: { ...urls, baseUrl: 'http://i' } }],
+  ['the extensions', { urls: { ...urls, extensions: false } }],
   ['signed URLs', { granted: { ...grant, signsPages: true } }],
-  ['the links', { pageSettings: { ...pageSettings, links: 'window' as const } }],
+  ['the links', { urls: { ...urls, links: 'window' as const } }],
 ])('L16 the entity tag changes with %s', async (_what, change) => {
   expect(await tagWith(change)).not.toBe(await tagWith({}))
 })
@@ -71,9 +80,12 @@ const cachedListing = {
 } as const
 
 test('L16 the headers of a cached listing are built once, and a matching tag is still a 304', async () => {
-  const respond = createListingResponder({ ...defaults, listMedia: async () => cachedListing })
+  const respond = createListingResponder(context(defaults), {
+    listMedia: async () => cachedListing,
+    signLinks,
+  })
   const request = (ifNoneMatch?: string) =>
-    respond(grant, { url: '/api/media?page=2', acceptEncoding: undefined, ifNoneMatch })
+    respond(grant, { page: '2', acceptEncoding: undefined, ifNoneMatch })
   const first = await request()
   expect(await request()).toBe(first)
   expect(await request('"another"')).toEqual(first)

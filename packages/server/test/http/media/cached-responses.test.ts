@@ -43,19 +43,21 @@ async function fill(capacity: number, size: number) {
     formatFor: () => 'webp',
     servability: () => expect.unreachable(),
   })
-  const respond = createBytesResponder({
-    ...operations,
-    ...responses,
-    variants: variantList,
-    formatFor: () => 'webp',
-    findByName: async () => media,
-    checkAccess: async (find) => ({ media: (await find()) ?? expect.unreachable(), access: null }),
-    prepareBody: async () => () => undefined,
-    recordDownload: null,
-    maxAge: 1_000,
-    sendFile: null,
-    vary: { inline: 'Origin', attachment: 'Origin, Sec-Fetch-Dest', variant: 'Origin, Accept' },
-  })
+  const respond = createBytesResponder(
+    {
+      vary: (...names) => ['Origin', ...names].join(', '),
+      authorize: () => expect.unreachable(),
+      settings: { mediaMaxAge: 1_000, sendfile: null },
+    },
+    { ...operations, findByName: async () => media, verifyLink: () => expect.unreachable() },
+    {
+      ...responses,
+      variants: variantList,
+      formatFor: () => 'webp',
+      prepareBody: async () => () => undefined,
+      recordDownload: null,
+    },
+  )
   const writeWhole = createWholeWriter()
   const before = await memoryInUse()
   let previous = -1
@@ -71,7 +73,7 @@ async function fill(capacity: number, size: number) {
       wait: undefined,
       isDownload: false,
       link: null,
-      raw: new IncomingMessage(new Socket()),
+      request: new IncomingMessage(new Socket()),
     })
     // The second request is served from memory, with a head that is formatted for it.
     const request = new IncomingMessage(new Socket())

@@ -15,12 +15,12 @@ test('H2 an item is not looked up for a URL whose signature is not valid', async
     return null
   }
   const signed = { name: 'a', variant: null, isDownload: false, expires: 1, keyId: 'k', signature: 's' }
-  const raw = new IncomingMessage(new Socket())
-  await expect(checkAccess(find, { id: 'r', raw, link: signed })).rejects.toMatchObject({
+  const request = new IncomingMessage(new Socket())
+  await expect(checkAccess(find, { id: 'r', request, link: signed })).rejects.toMatchObject({
     code: 'signature-invalid',
   })
   expect(lookUps).toBe(0)
-  await expect(checkAccess(find, { id: 'r', raw, link: null })).rejects.toMatchObject({
+  await expect(checkAccess(find, { id: 'r', request, link: null })).rejects.toMatchObject({
     code: 'media-unknown',
   })
   expect(lookUps).toBe(1)

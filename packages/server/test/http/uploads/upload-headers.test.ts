@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { parseChecksum, verifyChecksum } from '../../../src/http/uploads/upload-checksum.ts'
 import {
   parseByteCount,
+  parseChecksum,
   parseConcat,
   parseDeferLength,
+  parseMetadata,
   parseUploadHeaders,
+  verifyChecksum,
 } from '../../../src/http/uploads/upload-headers.ts'
-import { parseMetadata } from '../../../src/http/uploads/upload-metadata.ts'
 
 const malformed = expect.objectContaining({ code: 'upload-malformed' })
 

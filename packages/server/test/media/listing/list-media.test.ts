@@ -47,13 +47,13 @@ const pages = fc.oneof(
 )
 
 const plainly = (
-  form: PageSettings,
+  urls: PageSettings,
   envelope: string,
   page: number,
   total: number,
   rows: PageRows['rows'],
 ) => {
-  const object = pageObject(form, page, total, rows)
+  const object = pageObject(urls, page, total, rows)
   return JSON.stringify(envelope === 'wrapped' ? { data: object } : object)
 }
 
@@ -65,11 +65,11 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
       totals,
       pages,
       fc.constantFrom(0, 100_000, 64_000_000),
-      async (form, envelope, total, page, memory) => {
+      async (urls, envelope, total, page, memory) => {
         const catalog = bucketOf(total)
-        const pageLinkCache = createPageLinkCache(form.baseUrl, memory)
-        const list = listMediaOperation({ catalog, form, envelope, pageLinkCache, cacheSize: memory })
-        const expected = plainly(form, envelope, page, total, (await catalog.page(bucketId, page)).rows)
+        const pageLinkCache = createPageLinkCache(urls.baseUrl, memory)
+        const list = listMediaOperation({ catalog, urls, envelope, pageLinkCache, cacheSize: memory })
+        const expected = plainly(urls, envelope, page, total, (await catalog.page(bucketId, page)).rows)
         // The last one of each coding is in the cache.
         for (const gzip of [false, true, true, false, false, true, true, false]) {
           const { body, coding } = await list({ bucketId, state: '7' }, page, gzip)
@@ -86,9 +86,9 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
 
 test('L4 a page cached for one state is not returned for another', async () => {
   const catalog = bucketOf(30)
-  const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
-  const pageLinkCache = createPageLinkCache(form.baseUrl, 1000)
-  const list = listMediaOperation({ catalog, form, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
+  const urls = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
+  const pageLinkCache = createPageLinkCache(urls.baseUrl, 1000)
+  const list = listMediaOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
   for (let requests = 0; requests < 5; requests += 1) await list({ bucketId, state: '7' }, 2, false)
   expect(catalog.pages).toEqual([2, 2, 2])
   await list({ bucketId, state: '8' }, 2, false)
@@ -98,9 +98,9 @@ test('L4 a page cached for one state is not returned for another', async () => {
 /** Lists pages of a bucket with 200,000 items; a cache of 5 MB holds about 2,000 of them. */
 function listingOfLargeBucket() {
   const catalog = bucketOf(200_000)
-  const form = { baseUrl: 'http://h', extensions: true, links: 'window' } as const
-  const pageLinkCache = createPageLinkCache(form.baseUrl, 1000)
-  const list = listMediaOperation({ catalog, form, envelope: 'bare', pageLinkCache, cacheSize: 5_000_000 })
+  const urls = { baseUrl: 'http://h', extensions: true, links: 'window' } as const
+  const pageLinkCache = createPageLinkCache(urls.baseUrl, 1000)
+  const list = listMediaOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 5_000_000 })
   const request = (page: number) => list({ bucketId, state: '7' }, page, false)
   const requestAll = async (count: number) => {
     for (let page = 1; page <= count; page += 1) await request(page)
@@ -126,11 +126,11 @@ test('pages that are requested in turn are all cached, if the cache can hold the
 })
 
 test('a page of a large bucket compresses to a tenth, and the page-link cache does not grow for later pages', async () => {
-  const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
-  const pageLinkCache = createPageLinkCache(form.baseUrl, 64_000_000)
+  const urls = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
+  const pageLinkCache = createPageLinkCache(urls.baseUrl, 64_000_000)
   const list = listMediaOperation({
     catalog: bucketOf(1_000_000),
-    form,
+    urls,
     envelope: 'bare',
     pageLinkCache,
     cacheSize: 0,
@@ -144,11 +144,11 @@ test('a page of a large bucket compresses to a tenth, and the page-link cache do
 })
 
 test('bytes of a cached page that are not in the page-link cache count as its own', async () => {
-  const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
-  const pageLinkCache = createPageLinkCache(form.baseUrl, 0)
+  const urls = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
+  const pageLinkCache = createPageLinkCache(urls.baseUrl, 0)
   const list = listMediaOperation({
     catalog: bucketOf(100_000),
-    form,
+    urls,
     envelope: 'bare',
     pageLinkCache,
     cacheSize: 0,

@@ -1,0 +1,174 @@
+import type { Media } from '../../catalog/records.ts'
+import type { ParameterFault } from '../../core/fault.ts'
+import { isMediaId } from '../../core/media-id.ts'
+import { findMedia } from '../../media/find-media.ts'
+import { type JsonObject, jsonBodyProblems, malformed } from '../bodies/read-json.ts'
+import type { HttpContext } from '../context.ts'
+import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
+import { LinkBody, LinksBody, MediaParams } from '../openapi/request-schemas.ts'
+import { otherMedia, sampleLink, sampleMedia } from '../openapi/samples.ts'
+import { SignedLink, SignedLinks } from '../openapi/schemas.ts'
+import type { Operations } from '../operations.ts'
+import { type Exchange, type Reply, type Route, route } from '../routing/route.ts'
+import { readIds } from './item-bodies.ts'
+
+const headers = { 'cache-control': 'no-store' }
+
+/** `POST /api/media/{id}/links` and `POST /api/links` (docs/interface.md H7). */
+export function linkRoutes(http: HttpContext, operations: Operations): readonly Route[] {
+  const { readAuthorizedJson, catalog, turns, settings } = http
+  const limits = {
+    maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
+    variantNames: settings.variants.map(({ name }) => name),
+  }
+
+  async function createOne(exchange: Exchange<'id'>): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
+    const { bucketId, actor } = caller
+    const { lifetime, ...options } = readLinkRequest(body, limits)
+    const media = await findMedia(catalog, bucketId, exchange.params.id)
+    const { sign, expires } = await operations.signLinks(lifetime)
+    if (lifetime !== null) await operations.recordLinks?.(actor, [media], { ...options, expires })
+    const link = { url: sign(media, options), expires_at: new Date(expires * 1000).toISOString() }
+    return { status: 201, headers, json: link }
+  }
+
+  async function createMany(exchange: Exchange): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
+    const { tokenId, bucketId, actor } = caller
+    const { lifetime, ...options } = readLinkRequest(body, limits)
+    const ids = [...new Set(readIds(body['ids']))]
+    await turns.next(tokenId)
+    const found = await Promise.all(ids.map((id) => (isMediaId(id) ? catalog.media(id) : null)))
+    const isOwn = (media: Media | null | undefined): media is Media => media?.bucketId === bucketId
+    const items = found.filter(isOwn)
+    const { sign, expires } = await operations.signLinks(lifetime)
+    if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
+    const json = {
+      links: items.map((media) => ({ id: media.id, url: sign(media, options) })),
+      missing: ids.filter((_, index) => !isOwn(found[index])),
+      expires_at: new Date(expires * 1000).toISOString(),
+    }
+    return { status: 200, headers, json }
+  }
+
+  const readsBody = true
+  return [
+    route('POST', '/api/media/:id/links', linkDescription, createOne, { readsBody }),
+    route('POST', '/api/links', linksDescription, createMany, { readsBody }),
+  ]
+}
+
+/** What the links of a request are for. */
+interface LinkRequest {
+  /** Seconds; null for links that are the same within a window of time (docs/interface.md H10). */
+  readonly lifetime: number | null
+  readonly variant: string | null
+  readonly isDownload: boolean
+}
+
+/** The limits of a service. */
+interface LinkLimits {
+  /** Seconds. */
+  readonly maxLifetime: number
+  readonly variantNames: readonly string[]
+}
+
+/** The members of the body of a request that creates links. */
+const linkMembers = ['expires_in', 'variant', 'download'] as const
+
+/** Reads the body of a request that creates links (docs/interface.md H7). Throws Fault `json-malformed`. */
+function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLimits): LinkRequest {
+  const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
+  const hasLifetime = isLifetime(lifetime, maxLifetime)
+  const hasVariant = isVariant(variant, variantNames)
+  const hasDownload = typeof isDownload === 'boolean'
+  if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
+  const faults: ParameterFault[] = []
+  // The command line reads the limit and the names from these texts (cli/client/link.ts).
+  if (!hasLifetime)
+    faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
+  if (!hasVariant)
+    faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })
+  if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
+  throw malformed(faults)
+}
+
+const isLifetime = (value: unknown, most: number): value is number | null =>
+  value === null || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most)
+
+const isVariant = (value: unknown, names: readonly string[]): value is string | null =>
+  value === null || (typeof value === 'string' && names.includes(value))
+
+const linkDescription: OperationDescription = {
+  operationId: 'createLink',
+  tag: 'Items',
+  summary: 'Create a link that expires',
+  description: `Returns a signed URL of the bytes, or of a variant. It needs no token until it expires, also in a private bucket. It is
+used unchanged: the signature covers the path, \`variant\`, \`download\` and the expiry.
+
+In a public bucket the plain URL works too.`,
+  rules: 'H5 to H8 and M3',
+  needs: 'media:read',
+  path: MediaParams,
+  body: {
+    description: 'The lifetime, and what the link returns.',
+    content: {
+      'application/json': {
+        schema: LinkBody,
+        examples: {
+          'for a day': { expires_in: 86_400 },
+          'a thumbnail, the same URL for 15 minutes': { variant: 'thumb' },
+        },
+      },
+    },
+  },
+  responses: {
+    201: {
+      description: 'Created.',
+      headers: ['Cache-Control'],
+      content: { 'application/json': { schema: SignedLink, examples: { 'for a day': sampleLink } } },
+    },
+  },
+  problems: [...jsonBodyProblems, 'media-unknown', 'storage-full'],
+  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d '{"expires_in": 86400}' ${exampleBase}/api/media/${sampleMedia.id}/links`,
+}
+
+const ids = [sampleMedia.id, otherMedia.id]
+
+const linksDescription: OperationDescription = {
+  operationId: 'createLinks',
+  tag: 'Items',
+  summary: 'Create links of many items',
+  description: `Returns a signed URL of each item, with the same expiry. \`missing\` are the ids of which the bucket has no item.`,
+  rules: 'H5 to H8',
+  needs: 'media:read',
+  body: {
+    description: 'The ids of 1 to 500 items, the lifetime, and what the links return.',
+    content: {
+      'application/json': { schema: LinksBody, examples: { 'for a day': { ids, expires_in: 86_400 } } },
+    },
+  },
+  responses: {
+    200: {
+      description: 'Created.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': {
+          schema: SignedLinks,
+          examples: {
+            'one item is missing': {
+              links: [{ id: sampleMedia.id, url: sampleLink.url }],
+              missing: ids.slice(1),
+              expires_at: sampleLink.expires_at,
+            },
+          },
+        },
+      },
+    },
+  },
+  problems: [...jsonBodyProblems, 'storage-full'],
+  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d '{"ids": ["${ids.join('", "')}"], "expires_in": 86400}' ${exampleBase}/api/links`,
+}

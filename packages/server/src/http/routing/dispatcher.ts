@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import createRouter from 'find-my-way'
+import { errorCode } from '../../core/error-code.ts'
+import { Fault } from '../../core/fault.ts'
+import { discardBody, discardUnreadBody, hasBody } from '../bodies/unread-bodies.ts'
+import { maxHeaderSize } from '../connections/http-server.ts'
+import { protocolFault } from '../connections/require-http1.ts'
+import type { CorsPolicy } from '../headers/cors.ts'
+import { refuseCodeDestination, refuseServiceWorker } from '../headers/fetch-metadata.ts'
+import { HeaderFault } from '../headers/header-fault.ts'
+import { requireHostHeader } from '../headers/raw-headers.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
+import type { RequestLogger } from '../metrics/request-log.ts'
+import { problemResponse } from '../problems/problem-response.ts'
+import type { FaultReporter } from '../problems/report-fault.ts'
+import type { MediaHost } from './media-host.ts'
+import { type Exchange, type Reply, type Route, type Serializer, serializersOf } from './route.ts'
+
+/** The largest body that is read and discarded where an operation takes none (docs/interface.md N5). Bytes. */
+const maxIgnoredBody = 65_536
+
+/** Short, because the media base URL may change. */
+const redirectCaching = 'public, max-age=300'
+
+/** A media type (RFC 9110, section 8.3.1), and parameters of any form. */
+const mediaType = /^[ \t]*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+[ \t]*(?:;|$)/
+
+type Headers = Readonly<Record<string, string>>
+const noHeaders: Headers = {}
+
+/** A route, and what its responses need. */
+interface Endpoint {
+  readonly route: Route
+  readonly serializers: ReadonlyMap<number, Serializer>
+}
+
+/** The routes of one pattern. */
+interface Path {
+  readonly pattern: string
+  /** Keyed by method. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly allow: string
+  readonly optionsHeaders: Headers
+  readonly servesBytes: boolean
+}
+
+/** Where a URL leads. */
+interface Match {
+  /** Null for an unknown path. */
+  readonly path: Path | null
+  /** Whether the path cannot be decoded. */
+  readonly isMalformed: boolean
+  readonly params: Exchange['params']
+  readonly query: Exchange['query']
+}
+
+/** What the dispatcher needs to handle every request. */
+export interface DispatcherParts {
+  readonly baseUrl: string
+  readonly logRequest: RequestLogger
+  readonly corsHeaders: CorsPolicy
+  readonly limits: Pick<RequestLimits, 'countAddress'>
+  /** Null without a media base URL. */
+  readonly mediaHost: MediaHost | null
+  readonly reportFault: FaultReporter
+  readonly isStopping: () => boolean
+}
+
+/**
+ * Calls the handler of each request. Gives the request its id, logs it, counts it against the limits, refuses what no route
+ * accepts, and sends the reply, or the problem of what was thrown.
+ */
+export function createDispatcher(routes: readonly Route[], parts: DispatcherParts): RequestListener {
+  const { baseUrl, logRequest, corsHeaders, limits, mediaHost, reportFault, isStopping } = parts
+  const find = createMatcher(routes)
+
+  async function replyTo(
+    exchange: Exchange,
+    { path, isMalformed }: Match,
+    endpoint: Endpoint | undefined,
+  ): Promise<Reply | null> {
+    const { request } = exchange
+    const { method = '', headers } = request
+    const refusal = endpoint?.route.description?.unlimited ? null : limits.countAddress(request)
+    if (refusal) throw refusal
+    if (isMalformed) throw new Fault('request-malformed', 'The path of the request cannot be decoded.')
+    requireHostHeader(request)
+    if (path === null) throw new Fault('route-unknown', 'The service has no such path.')
+    refuseServiceWorker(headers)
+    // A browser may not run the bytes of items as scripts or styles.
+    if (path.servesBytes) refuseCodeDestination(headers)
+    const location = mediaHost?.redirectUrl(request, path.servesBytes) ?? null
+    if (location !== null) return { status: 308, headers: { 'cache-control': redirectCaching, location } }
+    // Refused before the body is read.
+    if (endpoint === undefined) {
+      if (method === 'OPTIONS') return { status: 204, headers: { allow: path.allow } }
+      const detail = `${method} is not allowed here; use one of ${path.allow}.`
+      throw new HeaderFault('method-not-allowed', detail, { allow: path.allow })
+    }
+    const isRead = method === 'GET' || method === 'HEAD'
+    const type = headers['content-type']
+    if (!isRead && type !== undefined && !mediaType.test(type))
+      throw new Fault('request-malformed', 'The Content-Type header is not a media type.')
+    if (!endpoint.route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
+    return await endpoint.route.handle(exchange)
+  }
+
+  function sendProblem({ request, response, id }: Exchange, fault: Fault, more: Headers): void {
+    const { status, headers, body } = problemResponse(fault, baseUrl, id)
+    response.writeHead(status, { ...corsHeaders(request.headers), ...more, ...headers })
+    response.end(body)
+  }
+
+  async function serve(exchange: Exchange, match: Match): Promise<void> {
+    const { request, response, id } = exchange
+    const endpoint = match.path?.endpoints.get(request.method ?? '')
+    const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
+    try {
+      const reply = await replyTo(exchange, match, endpoint)
+      if (reply === null) return
+      const serialize = endpoint?.serializers.get(reply.status) ?? JSON.stringify
+      await send(response, request.method === 'HEAD', reply, serialize, {
+        ...corsHeaders(request.headers),
+        ...more,
+        ...reply.headers,
+      })
+    } catch (error) {
+      // The client has closed the connection before the end of a stream.
+      if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
+      const fault = reportFault(error, request, id)
+      if (response.headersSent) response.destroy()
+      else sendProblem(exchange, fault, more)
+    }
+  }
+
+  return (request, response) => {
+    const { method = '', url = '' } = request
+    const id = randomUUID()
+    const fault = protocolFault(request)
+    const match = fault === null ? find(url) : nowhere
+    const { params, query } = match
+    logRequest({ id, method, url, route: match.path?.pattern ?? 'unknown' }, response)
+    discardUnreadBody(request, response)
+    if (fault !== null || isStopping()) response.shouldKeepAlive = false
+    const exchange = { id, request, response, params, query }
+    if (fault === null) void serve(exchange, match)
+    else sendProblem(exchange, fault, noHeaders)
+  }
+}
+
+/** Sends a reply. A stream that fails ends the connection, so that the response is never taken for complete. */
+async function send(
+  response: ServerResponse,
+  isHead: boolean,
+  { status, json, body, stream }: Reply,
+  serialize: Serializer,
+  headers: Record<string, string>,
+): Promise<void> {
+  if (stream !== undefined) {
+    response.writeHead(status, headers)
+    if (!isHead) return await pipeline(stream, response)
+    stream.destroy()
+    response.end()
+    return
+  }
+  const bytes = json === undefined ? body : serialize(json)
+  if (json !== undefined) headers['content-type'] ??= 'application/json; charset=utf-8'
+  // RFC 9110, section 8.6: a 204 has no Content-Length, and that of a 304 or of a HEAD is that of the bytes that are not sent.
+  if (bytes !== undefined) headers['content-length'] = `${Buffer.byteLength(bytes)}`
+  else if (status !== 204 && status !== 304 && !isHead) headers['content-length'] = '0'
+  response.writeHead(status, headers)
+  response.end(bytes)
+}
+
+const nowhere: Match = { path: null, isMalformed: false, params: {}, query: {} }
+
+/** Returns a function that finds the path of a URL. */
+function createMatcher(routes: readonly Route[]): (url: string) => Match {
+  // Paths are limited by the size of the headers.
+  const router = createRouter({ maxParamLength: maxHeaderSize, onBadUrl: () => undefined })
+  for (const path of pathsOf(routes)) router.on('GET', path.pattern, () => undefined, path)
+  return (url) => {
+    const found = router.find('GET', url)
+    if (found === null) return nowhere
+    const path: Path | null = found.store
+    // No pattern has an optional parameter, so none is undefined.
+    const params = found.params as Exchange['params']
+    return { path, isMalformed: path === null, params, query: found.searchParams }
+  }
+}
+
+function pathsOf(routes: readonly Route[]): readonly Path[] {
+  return [...Map.groupBy(routes, ({ pattern }) => pattern)].map(([pattern, some]) => {
+    const endpoints = new Map<string, Endpoint>()
+    for (const route of some) {
+      const endpoint = { route, serializers: serializersOf(route.description) }
+      endpoints.set(route.method, endpoint)
+      if (route.method === 'GET') endpoints.set('HEAD', endpoint)
+    }
+    return {
+      pattern,
+      endpoints,
+      allow: [...endpoints.keys(), 'OPTIONS'].sort().join(', '),
+      optionsHeaders: some.find(({ optionsHeaders }) => optionsHeaders)?.optionsHeaders ?? noHeaders,
+      servesBytes: some.some(({ servesBytes }) => servesBytes),
+    }
+  })
+}

@@ -1,0 +1,288 @@
+import type { IncomingMessage } from 'node:http'
+import { requireScope } from '../../access/require-scope.ts'
+import type { Upload } from '../../catalog/uploads.ts'
+import { Fault } from '../../core/fault.ts'
+import type { UploadId } from '../../core/upload-id.ts'
+import type { Chunk } from '../../media/uploads/append-upload.ts'
+import { checkChunk, checkFileSize } from '../../media/uploads/check-chunk.ts'
+import { findUpload } from '../../media/uploads/find-upload.ts'
+import type { HttpContext } from '../context.ts'
+import { HeaderFault } from '../headers/header-fault.ts'
+import type { OperationDescription } from '../openapi/operation-description.ts'
+import type { Operations } from '../operations.ts'
+import type { Caller } from '../routing/authorizer.ts'
+import { type Exchange, type Reply, type Route, route } from '../routing/route.ts'
+import { bodyChunk, chunkType, emptyChunk, hasChunkType, refuseContentCoding } from './chunk-body.ts'
+import * as descriptions from './descriptions.ts'
+import {
+  checksumAlgorithms,
+  parseMetadata,
+  parseUploadHeaders,
+  type UploadHeaders,
+  type UploadMetadata,
+  uploadExpiry,
+} from './upload-headers.ts'
+
+const tusVersion = '1.0.0'
+
+/**
+ * On every response of the routes. tus 1.0.0, Core: "The Tus-Resumable header MUST be included in every request and response
+ * except for OPTIONS requests."
+ */
+const versionHeader = { 'tus-resumable': tusVersion }
+
+/**
+ * tus 1.0.0: each extension that the server supports MUST be announced; creation-with-upload "depends directly on the
+ * Creation extension".
+ */
+const extensions = [
+  'creation',
+  'creation-with-upload',
+  'creation-defer-length',
+  'expiration',
+  'termination',
+  'checksum',
+]
+
+/** The methods of `X-HTTP-Method-Override`. */
+const overrideMethods = ['DELETE', 'HEAD', 'PATCH'] as const
+
+/** Responds to a request with a valid token to an upload. */
+type UploadHandler = (caller: Caller, exchange: Exchange<'id'>) => Promise<Reply>
+
+/** `/api/uploads`: resumable uploads by the tus protocol 1.0.0 (docs/interface.md R1 to R13). */
+export function resumableUploadRoutes(http: HttpContext, operations: Operations): readonly Route[] {
+  const { authorize, readBody, catalog, metrics, settings } = http
+  const { baseUrl, maxFileSize } = settings
+
+  async function authorizeUpload(exchange: Exchange): Promise<Caller> {
+    const caller = await authorize(exchange, 'media:write')
+    requireVersion(exchange.request)
+    return caller
+  }
+
+  // tus 1.0.0, HEAD and PATCH: if the resource is not found, the Server SHOULD return 404. Expiration: also for "an
+  // upload which has since been removed". Termination: also "For all future requests to this URL".
+  const findOwn = ({ bucketId }: Caller, { params }: Exchange<'id'>) =>
+    findUpload(catalog, bucketId, params.id, Date.now())
+
+  async function appendChunk(id: UploadId, chunk: Chunk): Promise<Upload> {
+    const { upload, item } = await operations.appendUpload(id, chunk)
+    if (item) {
+      metrics.uploadedItems.inc()
+      metrics.uploadedBytes.inc(item.size)
+    }
+    return upload
+  }
+
+  /** `POST /api/uploads`: creates an upload, with its first chunk or without (R1). */
+  async function create(exchange: Exchange): Promise<Reply> {
+    const { request } = exchange
+    metrics.countActiveUpload(exchange.response)
+    const { bucketId, actor: by, removesMetadata, itemDays } = await authorizeUpload(exchange)
+    refuseContentCoding(request)
+    const headers = parseUploadHeaders(request.headers)
+    refuseConcatenation(headers)
+    const length = requireLength(headers)
+    if (length !== null) checkFileSize(length, maxFileSize)
+    const { metadata, checksum } = headers
+    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, true) }
+    const chunk = hasChunkType(request)
+      ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
+      : null
+    // Before the upload is created, so that the request reserves nothing if its chunk is refused.
+    if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
+    const created = await operations.createUpload(bucketId, {
+      length,
+      metadata: metadata?.header || null,
+      filename: firstOf(metadata, 'filename', 'name'),
+      declaredType: firstOf(metadata, 'filetype', 'type'),
+    })
+
+    // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
+    // file. Such an upload is immediately complete after its creation without transferring data".
+    const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
+    const upload = first === null ? created : await appendChunk(created.id, first)
+    return {
+      // tus 1.0.0, Creation: "The Server MUST acknowledge a successful upload creation with the 201 Created status. The Server
+      // MUST set the Location header to the URL of the created resource."
+      status: 201,
+      headers: {
+        location: `${baseUrl}/api/uploads/${upload.id}`,
+        // tus 1.0.0, Creation With Upload: the Server "MUST include the Upload-Offset header in the response and MUST set its
+        // value to the offset of the upload after applying the accepted bytes."
+        ...(chunk === null ? {} : { 'upload-offset': `${upload.offset}` }),
+        ...stateHeaders(upload, baseUrl),
+      },
+    }
+  }
+
+  /** `HEAD /api/uploads/:id`: the offset and the length (R3). */
+  async function describe(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    const { id } = await findOwn(caller, exchange)
+    parseUploadHeaders(exchange.request.headers)
+    // A client usually sends HEAD to resume. The previous request may still wait for bytes from a lost connection.
+    await operations.waitForWriter(id)
+    const { length, metadata, offset, ...state } = await findUpload(catalog, caller.bucketId, id, Date.now())
+    return {
+      // tus 1.0.0, HEAD: "The Server SHOULD acknowledge successful HEAD requests with a 200 OK or 204 No Content status."
+      status: 200,
+      headers: {
+        // tus 1.0.0, HEAD: "The Server MUST always include the Upload-Offset header in the response for a HEAD request, even if
+        // the offset is 0, or the upload is already considered completed."
+        'upload-offset': `${offset}`,
+        // tus 1.0.0, HEAD: "If the size of the upload is known, the Server MUST include the Upload-Length header in the
+        // response." Creation: "As long as the length of the upload is not known, the Server MUST set Upload-Defer-Length: 1 in
+        // all responses to HEAD requests."
+        ...(length === null ? { 'upload-defer-length': '1' } : { 'upload-length': `${length}` }),
+        // tus 1.0.0, Creation: "If an upload contains additional metadata, responses to HEAD requests MUST include the
+        // Upload-Metadata header and its value as specified by the Client during the creation."
+        ...(metadata ? { 'upload-metadata': metadata } : {}),
+        ...stateHeaders(state, baseUrl),
+      },
+    }
+  }
+
+  /** `PATCH /api/uploads/:id`: appends a chunk (R4 to R7). */
+  async function append(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    const { request } = exchange
+    const found = await findOwn(caller, exchange)
+    refuseContentCoding(request)
+    // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
+    // SHOULD return a 415 Unsupported Media Type status."
+    if (!hasChunkType(request))
+      throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
+    const { offset, length, checksum } = parseUploadHeaders(request.headers)
+    if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
+    const { actor: by, removesMetadata, itemDays } = caller
+    const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
+    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, false) }
+    const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
+    // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
+    // does not fit is rejected here.
+    checkChunk(found, chunk, maxFileSize)
+    const upload = await appendChunk(found.id, chunk)
+    // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
+    // include the Upload-Offset header containing the new offset."
+    return {
+      status: 204,
+      headers: { 'upload-offset': `${upload.offset}`, ...stateHeaders(upload, baseUrl) },
+    }
+  }
+
+  /** `DELETE /api/uploads/:id`: removes the upload, and its item if it is finished (R9). */
+  async function remove(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    const { id } = await findOwn(caller, exchange)
+    parseUploadHeaders(exchange.request.headers)
+    const mayDelete = () => requireScope(caller, 'media:delete')
+    const removed = await operations.removeUpload(id, mayDelete, caller.actor)
+    if (removed.item) metrics.deletedItems.inc()
+    // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".
+    return { status: 204, headers: { 'cache-control': 'no-store' } }
+  }
+
+  /**
+   * `POST /api/uploads/:id`: handles the request as one with the method of `X-HTTP-Method-Override`. On other methods the header is
+   * ignored, so that a request never does more than its method permits (R13).
+   */
+  async function override(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    // tus 1.0.0, Core: the header "MUST be interpreted as the request's method by the Server, if the header is presented. The
+    // actual method of the request MUST be ignored."
+    const value = exchange.request.headers['x-http-method-override']
+    switch (overrideMethods.find((method) => method === value)) {
+      case 'DELETE':
+        return await remove(caller, exchange)
+      case 'HEAD':
+        return await describe(caller, exchange)
+      case 'PATCH':
+        return await append(caller, exchange)
+      default: {
+        const detail = `POST needs the header X-HTTP-Method-Override with ${overrideMethods.join(', ')}.`
+        throw new HeaderFault('method-not-allowed', detail, { allow: 'DELETE, HEAD, OPTIONS, PATCH' })
+      }
+    }
+  }
+
+  const options = {
+    readsBody: true,
+    headers: versionHeader,
+    optionsHeaders: tusOptionsHeaders(maxFileSize),
+  }
+  const uploadRoute = (method: Route['method'], description: OperationDescription, handle: UploadHandler) =>
+    route(
+      method,
+      '/api/uploads/:id',
+      description,
+      async (exchange) => {
+        if (method === 'POST' || method === 'PATCH') metrics.countActiveUpload(exchange.response)
+        return await handle(await authorizeUpload(exchange), exchange)
+      },
+      options,
+    )
+  return [
+    route('POST', '/api/uploads', descriptions.createUpload, create, options),
+    route('POST', '/api/uploads/', descriptions.createUpload, create, options),
+    uploadRoute('HEAD', descriptions.findUpload, describe),
+    uploadRoute('PATCH', descriptions.appendUpload, append),
+    uploadRoute('DELETE', descriptions.removeUpload, remove),
+    uploadRoute('POST', descriptions.overrideUpload, override),
+  ]
+}
+
+/** What the response to OPTIONS carries, which needs neither token nor version. `maxFileSize` is in bytes. */
+const tusOptionsHeaders = (maxFileSize: number): Readonly<Record<string, string>> => ({
+  // tus 1.0.0, OPTIONS: "A successful response […] MUST contain the Tus-Version header."
+  'tus-version': tusVersion,
+  ...versionHeader,
+  // tus 1.0.0, Core: "The Tus-Extension response header MUST be a comma-separated list of the extensions".
+  'tus-extension': extensions.join(','),
+  // tus 1.0.0, Core: "The Tus-Max-Size response header MUST be a non-negative integer indicating the maximum allowed size".
+  'tus-max-size': String(maxFileSize),
+  // tus 1.0.0, Checksum: "The Tus-Checksum-Algorithm header MUST be included in the response to an OPTIONS request."
+  'tus-checksum-algorithm': checksumAlgorithms.join(','),
+})
+
+/** Throws Fault `upload-version-unsupported`. */
+function requireVersion({ headers }: IncomingMessage): void {
+  if (headers['tus-resumable'] === tusVersion) return
+  // tus 1.0.0, Core: "If the version specified by the Client is not supported by the Server, it MUST respond with the 412
+  // Precondition Failed status and MUST include the Tus-Version header into the response. In addition, the Server MUST NOT
+  // process the request."
+  throw new HeaderFault('upload-version-unsupported', `Send the header Tus-Resumable: ${tusVersion}.`, {
+    'tus-version': tusVersion,
+  })
+}
+
+/** The headers that describe the state of an upload. */
+function stateHeaders(
+  { finished, mediaId, expiresAt }: Pick<Upload, 'finished' | 'mediaId' | 'expiresAt'>,
+  baseUrl: string,
+): Readonly<Record<string, string>> {
+  // tus 1.0.0, HEAD: "The Server MUST prevent the client and/or proxies from caching the response by adding the
+  // Cache-Control: no-store header".
+  const caching = { 'cache-control': 'no-store' }
+  if (finished) return { ...caching, 'content-location': `${baseUrl}/api/media/${mediaId}` }
+  // tus 1.0.0, Expiration: "This header MUST be included in every PATCH response if the upload is going to expire. If the
+  // expiration is known at the creation, the Upload-Expires header MUST be included in the response to the initial POST
+  // request. […] The value of the Upload-Expires header MUST be in RFC 9110 datetime format."
+  return { ...caching, 'upload-expires': new Date(expiresAt).toUTCString() }
+}
+
+/** Throws Fault `upload-malformed`. */
+function refuseConcatenation({ concat }: UploadHeaders): void {
+  if (concat !== null)
+    throw new Fault('upload-malformed', 'Concatenation is not supported; send the file as one upload.')
+}
+
+/** The length of the file; null where it is deferred. Throws Fault `upload-malformed`. */
+function requireLength({ length, isLengthDeferred }: UploadHeaders): number | null {
+  // tus 1.0.0, Creation: "The request MUST include one of the following headers: a) Upload-Length […] b)
+  // Upload-Defer-Length: 1" and "If the length of an upload is not deferred, this header MUST be omitted."
+  if ((length === null) !== isLengthDeferred)
+    throw new Fault('upload-malformed', 'Send either Upload-Length or Upload-Defer-Length: 1.')
+  return length
+}
+
+/** The value of the first of these keys that has one; an empty value does not count. */
+const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | null =>
+  keys.map((key) => metadata?.values.get(key)).find(Boolean) ?? null
