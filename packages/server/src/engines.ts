@@ -110,10 +110,10 @@ export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Pr
 /** For a migration from this catalog. */
 export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogSource> {
   if (url === null) {
-    const { openSqliteSource } = await import('./catalog/sqlite/transfer-source.ts')
+    const { openSqliteSource } = await import('./catalog/sqlite/transfer.ts')
     return openSqliteSource(data)
   }
-  const { openPostgresSource } = await import('./catalog/postgres/transfer-source.ts')
+  const { openPostgresSource } = await import('./catalog/postgres/transfer.ts')
   return openPostgresSource(url)
 }
 
@@ -122,7 +122,7 @@ export async function readDatabaseSnapshot<T>(
   url: string,
   work: (source: CatalogRows) => Promise<T>,
 ): Promise<T> {
-  const { readPostgresSnapshot } = await import('./catalog/postgres/transfer-source.ts')
+  const { readPostgresSnapshot } = await import('./catalog/postgres/transfer.ts')
   return readPostgresSnapshot(url, work)
 }
 
@@ -136,10 +136,10 @@ export async function markTransfer(place: CatalogPlace): Promise<void> {
 /** For a migration into this catalog, which must be empty. */
 export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
   if (url === null) {
-    const { openSqliteTarget } = await import('./catalog/sqlite/transfer-target.ts')
+    const { openSqliteTarget } = await import('./catalog/sqlite/transfer.ts')
     return openSqliteTarget(data)
   }
-  const { openPostgresTarget } = await import('./catalog/postgres/transfer-target.ts')
+  const { openPostgresTarget } = await import('./catalog/postgres/transfer.ts')
   return openPostgresTarget(url)
 }
 

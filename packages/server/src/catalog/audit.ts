@@ -1,6 +1,9 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId } from './records.ts'
-import { bytesOrNull, integer, integerOrNull, type Row, text } from './rows.ts'
+import { type BucketFault, bucketFaults, bucketIds, correctBucket } from './recount.ts'
+import { bucketIdOf, bytes, bytesOrNull, contentIdOf, integer, mediaIdOf, type Row } from './rows.ts'
+import { all, change, type EngineName, first, type Query, type Work } from './statements.ts'
+import { findUnreferenced, retireIds } from './upkeep.ts'
 
 /** An item, as checks of the data read it. */
 export interface AuditedItem {
@@ -16,14 +19,6 @@ export interface AuditedItem {
   readonly damaged: boolean
   /** Its bytes in the catalog; null if they are in the blob store. */
   readonly contentId: ContentId | null
-}
-
-/** A stored counter, or the time of the next expiry, of a bucket that does not match its rows. */
-export interface BucketFault {
-  readonly bucket: string
-  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks'
-  /** A message with the stored value and that of the rows. */
-  readonly detail: string
 }
 
 /** What the engine's own check of its files finds; all lists are empty if they are intact. */
@@ -59,7 +54,7 @@ export interface CatalogAudit {
    * As findUnreferenced, in a transaction that permanently reserves the returned ids: no item can have them, so their bytes can be
    * moved while uploads are running.
    */
-  retire(ids: readonly MediaId[]): Promise<MediaId[]>
+  retire(ids: readonly MediaId[]): Promise<readonly MediaId[]>
 
   /** Marks items whose bytes have changed; ignores the ids of deleted items. */
   markDamaged(ids: readonly MediaId[]): Promise<void>
@@ -107,23 +102,99 @@ export async function* itemBatches(audit: Pick<CatalogAudit, 'items'>): AsyncGen
   }
 }
 
-/** Reads bucket, number, id, size, hash, 1 if it is damaged, and the number of its bytes in the catalog. */
-export const readAuditedItem = (row: Row): AuditedItem => ({
-  bucketId: integer(row, 0) as BucketId,
+const readAuditedItem = (row: Row): AuditedItem => ({
+  bucketId: bucketIdOf(row, 0),
   seq: integer(row, 1),
-  id: text(row, 2) as MediaId,
+  id: mediaIdOf(row, 2),
   size: integer(row, 3),
   sha256: bytesOrNull(row, 4),
   damaged: integer(row, 5) === 1,
-  contentId: integerOrNull(row, 6) as ContentId | null,
+  contentId: row[6] === null ? null : contentIdOf(row, 6),
 })
 
-/**
- * Describes the fault of the stored time of the next expiry; null if there is none. A time before the first expiry of the items is no fault:
- * deletions do not change the stored time, and the first request after this time corrects it.
- */
-export function lateExpiry(stored: number | null, first: number | null): string | null {
-  if (first === null || (stored !== null && stored <= first)) return null
-  const textOf = (time: number | null) => (time === null ? 'no expiry' : new Date(time).toISOString())
-  return `${textOf(stored)} is stored, the first item expires at ${textOf(first)}`
+const countItems = (): Query<{ items: number; bytes: number } | null> =>
+  first(
+    (row) => ({ items: integer(row, 0), bytes: integer(row, 1) }),
+    'SELECT count(*), coalesce(sum(size), 0)::int8 FROM media',
+  )
+
+const listItems = (
+  after: Pick<AuditedItem, 'bucketId' | 'seq'> | null,
+  limit: number,
+): Query<AuditedItem[]> =>
+  all(
+    readAuditedItem,
+    `SELECT bucket_id, seq, media.id, size, sha256, (damaged.id IS NOT NULL)::int4, content_id
+    FROM media LEFT JOIN damaged ON damaged.id = media.id
+    WHERE (bucket_id, seq) > ($1, $2) ORDER BY bucket_id, seq LIMIT $3`,
+    ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
+  )
+
+const orphans = {
+  sqlite:
+    'SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM media WHERE content_id IS NOT NULL)',
+  postgres:
+    'SELECT id FROM contents WHERE NOT EXISTS (SELECT FROM media WHERE media.content_id = contents.id)',
+}
+
+/** Ids in one transaction. It takes a few milliseconds, during which a running server's writes may wait. */
+const idsPerChange = 500
+
+/** How an engine runs the statements of checks. */
+export interface AuditEngine {
+  readonly name: EngineName
+  query<T>(query: Query<T>): Promise<T>
+  /** Runs a query in one snapshot. Calls the function again if the snapshot is lost. */
+  querySnapshot<T>(query: () => Query<T>): Promise<T>
+  /** Runs one transaction. Calls the function again if the transaction must be repeated. */
+  change<T>(work: () => Work<T>): Promise<T>
+  damage(): Promise<CatalogDamage>
+  close(): Promise<void>
+}
+
+export function createAudit(engine: AuditEngine): CatalogAudit {
+  const { name, query, querySnapshot, change: apply } = engine
+
+  async function inChunks<Id, T>(ids: readonly Id[], work: (some: readonly Id[]) => Work<T>): Promise<T[]> {
+    const results: T[] = []
+    for (let done = 0; done < ids.length; done += idsPerChange)
+      results.push(await apply(() => work(ids.slice(done, done + idsPerChange))))
+    return results
+  }
+
+  return {
+    damage: engine.damage,
+    count: async () => (await query(countItems())) ?? { items: 0, bytes: 0 },
+    items: (after, limit) => query(listItems(after, limit)),
+    content: (id) => query(first((row) => bytes(row, 0), 'SELECT bytes FROM contents WHERE id = $1', id)),
+    orphanedContents: () => query(all((row) => contentIdOf(row, 0), orphans)),
+    async removeContents(ids) {
+      await inChunks(ids, (some) => change('DELETE FROM contents WHERE id = ANY ($1::int8[])', some))
+    },
+    findUnreferenced: (ids) => query(findUnreferenced(ids)),
+    retire: async (ids) => (await inChunks(ids, retireIds)).flat(),
+    async markDamaged(ids) {
+      const marks =
+        'INSERT INTO damaged (id) SELECT id FROM media WHERE id = ANY ($1::text[]) ON CONFLICT DO NOTHING'
+      await inChunks(ids, (some) => change(marks, some))
+    },
+    async unmarkDamaged(ids) {
+      await inChunks(ids, (some) => change('DELETE FROM damaged WHERE id = ANY ($1::text[])', some))
+    },
+    async bucketFaults() {
+      const faults: BucketFault[] = []
+      for (const id of await query(bucketIds()))
+        faults.push(...(await querySnapshot(() => bucketFaults(id, name))))
+      return faults
+    },
+    async recount() {
+      const corrected: BucketFault[] = []
+      // Locks out a server's writes only for a bucket that is wrong, and only while it is counted again.
+      for (const id of await query(bucketIds()))
+        if ((await querySnapshot(() => bucketFaults(id, name))).length > 0)
+          corrected.push(...(await apply(() => correctBucket(id, name))))
+      return corrected
+    },
+    close: engine.close,
+  }
 }

@@ -173,6 +173,12 @@ export function* setBucket({
   return true
 }
 
+/** The revision after a change of the items of a bucket. */
+export const raisedRevision = {
+  sqlite: 'revision + 1',
+  postgres: 'revision + revision_step()',
+} as const
+
 /** The key of `meta` that marks a bucket whose deletion has begun. */
 const deletionKey = (id: BucketId): string => `deleting ${id}`
 

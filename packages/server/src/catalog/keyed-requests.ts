@@ -3,12 +3,12 @@ import type { AddedContent } from './audit-log/events.ts'
 import { readNewItem } from './item-columns.ts'
 import type { BucketId, IdempotentRequest, NewMedia } from './records.ts'
 import { bytes, integerOrNull, type Row } from './rows.ts'
-import { all, change, eachEngine, type Query, type Work } from './statements.ts'
+import { all, change, type EngineName, eachEngine, type Query, type Work } from './statements.ts'
 
 // The items of the first request with each key. They are stored here because they may be deleted before the retry.
 
 /** The columns of `readKeyedItem`, of an item in JSON. */
-export const keyedItemColumns = (engine: 'sqlite' | 'postgres'): string => {
+export const keyedItemColumns = (engine: EngineName): string => {
   const hash = "value ->> 'sha256'"
   return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
     (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
@@ -74,25 +74,17 @@ export function* addMediaOnce({
   return added
 }
 
-const insertion = eachEngine((engine) => {
-  // Only PostgreSQL stores the bucket of a request, which is that of its token.
-  const [columns, values] =
-    engine === 'sqlite'
-      ? ['token_id, key, fingerprint, items, expires_at', 'VALUES ($1, $2, $3, $4, $5)']
-      : [
-          'bucket_id, token_id, key, fingerprint, items, expires_at',
-          'SELECT bucket_id, id, $2, $3::bytea, $4::json, $5::int8 FROM tokens WHERE id = $1',
-        ]
-  return `INSERT INTO keyed_requests (${columns}) ${values} ON CONFLICT (token_id, key) DO UPDATE SET
-    fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`
-})
-
 /** To be called within a transaction that holds the lock of the bucket. */
 export function* storeRequest(
   { tokenId, key, fingerprint, expiresAt }: Omit<IdempotentRequest, 'now'>,
   items: readonly NewMedia[],
 ): Work<void> {
-  yield* change(insertion, tokenId, key, fingerprint, serializeItems(items), expiresAt)
+  yield* change(
+    `INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (token_id, key) DO UPDATE SET
+      fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`,
+    ...[tokenId, key, fingerprint, serializeItems(items), expiresAt],
+  )
 }
 
 /** The items of a request as JSON, with hashes in hexadecimal digits. */

@@ -1,6 +1,6 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
-import type { BucketId, TokenId } from './records.ts'
+import type { BucketId, ContentId, TokenId } from './records.ts'
 
 /** One row as an array, in the order of the selected columns. */
 export type Row = readonly unknown[]
@@ -42,3 +42,4 @@ export const mediaIdOf = (row: Row, column: number): MediaId => text(row, column
 export const uploadIdOf = (row: Row, column: number): UploadId => text(row, column) as UploadId
 export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column) as TokenId
 export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId
+export const contentIdOf = (row: Row, column: number): ContentId => integer(row, column) as ContentId

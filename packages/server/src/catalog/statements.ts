@@ -15,6 +15,8 @@ export type SqlValue = number | string | null | Uint8Array | readonly number[] |
  */
 export type Sql = string | { readonly sqlite: string | null; readonly postgres: string | null }
 
+export type EngineName = 'sqlite' | 'postgres'
+
 export interface Statement {
   readonly sql: Sql
   readonly values: readonly SqlValue[]
@@ -78,7 +80,7 @@ export function* record<By>(by: By | undefined, event: (by: By) => AuditEvent): 
 }
 
 /** A text for each engine, which differ in few words. */
-export const eachEngine = (text: (engine: 'sqlite' | 'postgres') => string): Sql => ({
+export const eachEngine = (text: (engine: EngineName) => string): Readonly<Record<EngineName, string>> => ({
   sqlite: text('sqlite'),
   postgres: text('postgres'),
 })

@@ -6,7 +6,7 @@ import { createBucket, findBucket } from './buckets.ts'
 import { expiredColumn } from './item-columns.ts'
 import type { BucketId, BucketSettings, Grant, TokenId } from './records.ts'
 import { bucketIdOf, integer, integerOrNull, type Row, text, tokenIdOf } from './rows.ts'
-import { all, change, eachEngine, first, type Query, record, type Work } from './statements.ts'
+import { all, change, first, type Query, record, type Work } from './statements.ts'
 
 /** A token, without its hash; times are milliseconds since 1970. */
 export interface TokenRecord {
@@ -156,27 +156,23 @@ export const newUserGrant = (bucket: string, id: TokenId): Query<Grant | null> =
 const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
   last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
 
-/** Increases with each token. */
-const number = { sqlite: 'rowid', postgres: 'number' } as const
-
-const tokensAfterRows = eachEngine(
-  (engine) => `${tokenRows} WHERE tokens.bucket_id = $1
-    AND tokens.${number[engine]} > coalesce((SELECT ${number[engine]} FROM tokens WHERE id = $2), 0)
-    ORDER BY tokens.${number[engine]} LIMIT $3`,
-)
-const tokensOf = (condition: string) =>
-  eachEngine((engine) => `${tokenRows} ${condition} ORDER BY tokens.created_at, tokens.${number[engine]}`)
-const allTokens = tokensOf('')
-const tokensOfBucket = tokensOf('WHERE buckets.name = $1')
-
 export const findToken = (id: TokenId): Query<TokenRecord | null> =>
   first(readToken, `${tokenRows} WHERE tokens.id = $1`, id)
 
 export const tokensAfter = (bucketId: BucketId, after: TokenId | null, limit: number): Query<TokenRecord[]> =>
-  all(readToken, tokensAfterRows, bucketId, after, limit)
+  all(
+    readToken,
+    `${tokenRows} WHERE tokens.bucket_id = $1
+    AND tokens.number > coalesce((SELECT number FROM tokens WHERE id = $2), 0) ORDER BY tokens.number LIMIT $3`,
+    ...[bucketId, after, limit],
+  )
 
-export const listTokens = (bucket?: string): Query<TokenRecord[]> =>
-  bucket === undefined ? all(readToken, allTokens) : all(readToken, tokensOfBucket, bucket)
+export function listTokens(bucket?: string): Query<TokenRecord[]> {
+  const order = 'ORDER BY tokens.created_at, tokens.number'
+  return bucket === undefined
+    ? all(readToken, `${tokenRows} ${order}`)
+    : all(readToken, `${tokenRows} WHERE buckets.name = $1 ${order}`, bucket)
+}
 
 const insertion = `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7)`

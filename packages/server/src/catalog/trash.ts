@@ -5,7 +5,7 @@ import type { MediaId } from '../core/media-id.ts'
 import { expiredOfTrash, itemColumnCount, itemColumns, readItem } from './item-columns.ts'
 import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
 import { bucketIdOf, integer, mediaIdOf, type Row } from './rows.ts'
-import { all, first, type Query } from './statements.ts'
+import { all, change, eachEngine, first, type Query, type Work } from './statements.ts'
 
 /** The trash of the catalog, and items that expire. */
 export interface TrashCatalog {
@@ -118,3 +118,17 @@ export const expiredTrash = (now: number, limit: number) =>
 /** As TrashCatalog.expiringBuckets. */
 export const expiringBuckets = (now: number): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), 'SELECT id FROM buckets WHERE next_expiry <= $1 AND id > 0', now)
+
+/** Its parameter is the bucket. */
+export const expiryRefresh = eachEngine((engine) => {
+  const first = (bucket: string) =>
+    `SELECT min(item_expires_at) AS first FROM media ${engine === 'sqlite' ? 'INDEXED BY media_item_expiry' : ''}
+    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL`
+  return `UPDATE buckets SET next_expiry =
+    (SELECT min(first) FROM (${first('$1')} UNION ALL ${first('-$1::int8')}) AS expiries) WHERE id = $1`
+})
+
+/** Records when the next item of the bucket or its trash expires. Call it after items that expire were added, restored or removed. */
+export function* refreshExpiry(bucketId: BucketId): Work<void> {
+  yield* change(expiryRefresh, bucketId)
+}

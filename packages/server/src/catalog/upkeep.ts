@@ -138,10 +138,10 @@ export function* clearTombstones({ ids }: { readonly ids: readonly MediaId[] }):
 }
 
 /** The value of a key of `meta`; null if there is none. */
-const readMeta = (key: string): Query<string | null> =>
+export const readMeta = (key: string): Query<string | null> =>
   first((row) => text(row, 0), 'SELECT value FROM meta WHERE key = $1', key)
 
-const writeMeta = (key: string, value: string): Work<number> =>
+export const writeMeta = (key: string, value: string): Work<number> =>
   change(
     'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
     ...[key, value],

@@ -11,7 +11,7 @@ import { type Connections, openConnections } from '../../src/catalog/postgres/co
 import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
 import { asFault, ConnectionLost, isDead, sqlState } from '../../src/catalog/postgres/postgres-errors.ts'
 import { runTransaction } from '../../src/catalog/postgres/transaction.ts'
-import { readPostgresSnapshot } from '../../src/catalog/postgres/transfer-source.ts'
+import { readPostgresSnapshot } from '../../src/catalog/postgres/transfer.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import {

@@ -1,10 +1,14 @@
 import type { Actor } from '../../core/actor.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
+import { DatabaseError } from '../catalog-errors.ts'
 import { createNameBuilder } from '../names/builder.ts'
 import type { NameTask } from '../names/index-tasks.ts'
 import { createNameIndexer } from '../names/indexer.ts'
 import { createSearchQueue } from '../names/search-queue.ts'
 import { text } from '../rows.ts'
+import { transferKey } from '../transfer.ts'
+import { readMeta } from '../upkeep.ts'
+import type { Connections } from './connections.ts'
 import { createHotReads, readServability, requirePage } from './hot-reads.ts'
 import { readItems } from './item-lists.ts'
 import { readBlock, readChunks, readUnindexed } from './name-index.ts'
@@ -13,7 +17,6 @@ import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { runQuery } from './statements.ts'
-import { requireNoTransfer } from './transfer-marks.ts'
 import { openWriter } from './writer.ts'
 
 export interface PostgresCatalogOptions {
@@ -109,4 +112,12 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     },
   }
   return createCatalog(engine, options.actor ?? null)
+}
+
+/** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */
+async function requireNoTransfer(connections: Connections): Promise<void> {
+  if ((await connections.read((session) => runQuery(session.run, readMeta(transferKey)))) === null) return
+  throw new DatabaseError(
+    'The database is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.',
+  )
 }

@@ -1,17 +1,12 @@
 import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId } from '../records.ts'
 import { text } from '../rows.ts'
+import { expiryRefresh } from '../trash.ts'
 import type { Session } from './session.ts'
 
-/** Records when the next item of the bucket or its trash expires. Call it after items that expire were added, restored or removed. */
+/** As refreshExpiry of trash.ts. */
 export async function refreshExpiry(session: Session, bucketId: BucketId): Promise<void> {
-  await session.run(
-    `UPDATE buckets SET next_expiry = least(
-      (SELECT min(item_expires_at) FROM media WHERE bucket_id = $1 AND item_expires_at IS NOT NULL),
-      (SELECT min(item_expires_at) FROM media WHERE bucket_id = -$1::int8 AND item_expires_at IS NOT NULL)
-    ) WHERE id = $1`,
-    bucketId,
-  )
+  await session.run(expiryRefresh.postgres, bucketId)
 }
 
 /** The ids of at most `limit` expired items of a bucket or a trash, the first to expire first. */

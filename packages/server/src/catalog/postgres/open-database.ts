@@ -1,9 +1,11 @@
 import { CatalogVersionError, DatabaseError } from '../catalog-errors.ts'
+import { movedKey, movedText } from '../transfer.ts'
+import { readMeta } from '../upkeep.ts'
 import { type ConnectionOptions, type Connections, openConnections } from './connections.ts'
 import { parseDatabaseUrl } from './database-address.ts'
 import { migrate } from './migrate.ts'
 import { ConnectionLost, sqlState } from './postgres-errors.ts'
-import { requireNotMoved } from './transfer-marks.ts'
+import { runQuery } from './statements.ts'
 
 /**
  * Connects, and migrates the database to this program's version. Throws DatabaseError and CatalogVersionError, also if
@@ -18,6 +20,12 @@ export const openDatabaseForTransfer = (
   options: ConnectionOptions,
   atCreation = '',
 ): Promise<Connections> => open(url, options, async () => undefined, atCreation)
+
+/** Throws DatabaseError if the rows have moved. */
+async function requireNotMoved(connections: Connections, label: string): Promise<void> {
+  const settings = await connections.read((session) => runQuery(session.run, readMeta(movedKey)))
+  if (settings !== null) throw new DatabaseError(movedText(`the database ${label}`, settings))
+}
 
 async function open(
   url: string,

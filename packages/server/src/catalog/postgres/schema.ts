@@ -52,7 +52,6 @@ CREATE TABLE tokens (
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
 
 CREATE TABLE keyed_requests (
-  bucket_id int8 NOT NULL,
   token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
   key text COLLATE "C" NOT NULL,
   fingerprint bytea NOT NULL,

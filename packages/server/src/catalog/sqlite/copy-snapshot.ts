@@ -5,11 +5,12 @@ import { ExplainedError } from '../../core/explained-error.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import type { MissingRows } from '../audit.ts'
+import { bucketIds, correctBucket } from '../recount.ts'
 import { integer, text } from '../rows.ts'
 import { readTimeout } from './connection.ts'
 import { isUnreadable, itemIds, unlessUnreadable } from './damage.ts'
-import { prepareRecount } from './recount.ts'
 import { all, one } from './rows.ts'
+import { createRun } from './statements.ts'
 
 /** Rows of `media` that one transaction reads. Each transaction takes some milliseconds. */
 const chunk = 2_000
@@ -152,9 +153,9 @@ function copyTable(db: DatabaseSync, table: string): void {
 
 /** Corrects the counters of all buckets. */
 function recountAll(db: DatabaseSync): void {
-  const recount = prepareRecount(db)
+  const run = createRun(db)
   db.exec('BEGIN')
-  for (const bucket of recount.buckets()) recount.correct(bucket)
+  for (const id of run(bucketIds())) run(correctBucket(id, 'sqlite'))
   db.exec('COMMIT')
 }
 

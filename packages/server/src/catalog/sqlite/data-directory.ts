@@ -2,14 +2,16 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { integer } from '../rows.ts'
-import { movedText } from '../transfer.ts'
+import { movedKey, movedText } from '../transfer.ts'
+import { readMeta } from '../upkeep.ts'
 import { reclaimSpaceToOpen } from './ballast.ts'
 import { openConnection } from './connection.ts'
 import { makeDirectory } from './make-directory.ts'
 import { migrate } from './migrate.ts'
 import { DataDirectoryError, explainOpenError } from './open-errors.ts'
 import { one } from './rows.ts'
-import { movedKey, readMeta, requireNoTransferMark } from './transfer-marks.ts'
+import { createRun } from './statements.ts'
+import { requireNoTransferMark } from './transfer-marks.ts'
 
 /**
  * Opens the catalog and migrates it to this program's version; creates the directory, accessible to its owner only, and the catalog if
@@ -21,7 +23,7 @@ export function openDataDirectory(directory: string, busyTimeout = 0): DatabaseS
   const db = openForTransfer(directory, busyTimeout)
   const place = join(directory, 'catalog.db')
   try {
-    const settings = readMeta(db, movedKey)
+    const settings = createRun(db)(readMeta(movedKey))
     if (settings !== null) throw new DataDirectoryError(movedText(place, settings))
     return db
   } catch (error) {

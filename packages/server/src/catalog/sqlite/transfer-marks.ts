@@ -1,24 +1,13 @@
 import { closeSync, constants, existsSync, fsyncSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { text } from '../rows.ts'
+import { transferKey } from '../transfer.ts'
+import { readMeta } from '../upkeep.ts'
 import { makeDirectory } from './make-directory.ts'
 import { DataDirectoryError } from './open-errors.ts'
-import { one } from './rows.ts'
+import { createRun } from './statements.ts'
 
 const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
-
-/** In `meta` from the start to the end of a transfer into the catalog: the state of the source. */
-export const transferKey = 'transfer'
-
-/** In `meta` of a catalog whose rows have moved: the settings of their new place. */
-export const movedKey = 'moved'
-
-/** The value of a key of `meta`; null if there is none. */
-export function readMeta(db: DatabaseSync, key: string): string | null {
-  const row = one(db.prepare('SELECT value FROM meta WHERE key = ?'), key)
-  return row && text(row, 0)
-}
 
 /** Exists until the catalog itself has the mark of the transfer. */
 const markOf = (directory: string): string => join(directory, 'migrating')
@@ -54,7 +43,7 @@ export function requireNoTransferMark(directory: string): void {
 
 /** Throws DataDirectoryError while the catalog has only a part of the rows that are transferred into it. */
 export function requireNoTransfer(db: DatabaseSync, directory: string): void {
-  if (readMeta(db, transferKey) !== null) throw incomplete(join(directory, 'catalog.db'))
+  if (createRun(db)(readMeta(transferKey)) !== null) throw incomplete(join(directory, 'catalog.db'))
 }
 
 const incomplete = (path: string) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sqliteText } from '../../src/catalog/statements.ts'
+import { sqliteText } from './statements.ts'
 
 test.each([
   ['parameters are numbered in another way', 'WHERE a = $1 AND b = $12', 'WHERE a = ?1 AND b = ?12'],
