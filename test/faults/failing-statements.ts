@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, unlinkSync } from 'node:fs'
+import { appendFileSync, readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { threadName } from 'node:worker_threads'
@@ -7,27 +7,37 @@ import { wrap } from './intercept-writes.ts'
 // Loaded into a server with node --import, in all its threads: records every call of node:sqlite, and makes the call fail that a test names.
 
 const data = process.env['MEDIABUCKET_DATA'] ?? ''
-/** A line for each different call since the test removed the file: the thread, the method and the SQL. */
-const seenPath = join(data, 'statements-seen')
+/** The name of the list of calls; a test writes another name to have every thread begin another list. */
+const listPath = join(data, 'statements-list')
 /** The call that fails once, and the result code of SQLite. */
 const armedPath = join(data, 'statement-armed')
 
+let list = ''
 const seen = new Set<string>()
+
+const textOf = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
 
 function failIfArmed(method: string, sql: string): void {
   const call = `${threadName || 'main'} ${method} ${sql.replace(/\s+/g, ' ').trim()}`
-  if (!existsSync(seenPath)) seen.clear()
-  if (!seen.has(call)) {
+  const current = textOf(listPath)
+  if (current !== list) seen.clear()
+  list = current
+  // The list has a line for each different call of each thread: the thread, the method and the SQL.
+  if (list !== '' && !seen.has(call)) {
     seen.add(call)
-    appendFileSync(seenPath, `${call}\n`)
+    appendFileSync(join(data, list), `${call}\n`)
   }
-  let errcode: string | undefined
+  const [armed, errcode] = textOf(armedPath).split('\n')
+  if (armed !== call) return
   try {
-    const [armed, code] = readFileSync(armedPath, 'utf8').split('\n')
-    if (armed !== call) return
     // Only one thread can remove it.
     unlinkSync(armedPath)
-    errcode = code
   } catch {
     return
   }
