@@ -186,12 +186,15 @@ export const textOrNone = (accepts: string): Reader<string | null> => ({
   read: (text) => (text === '' ? null : /\p{Cc}/u.test(text) ? undefined : text),
 })
 
-export const scopeNames: Reader<readonly Scope[]> = {
-  accepts: `some of ${scopes.join(', ')}, separated by spaces or commas`,
-  read: (text) => (text === '' ? [] : chooseFrom(scopes, text)),
+/** The scopes that a JWT can have (docs/interface.md J3). */
+const jwtScopes = scopes.filter((scope) => scope !== 'tokens:manage')
+
+export const jwtScopeNames: Reader<readonly Scope[]> = {
+  accepts: `some of ${jwtScopes.join(', ')}, separated by spaces or commas`,
+  read: (text) => (text === '' ? [] : chooseFrom(jwtScopes, text)),
 }
 
-function chooseFrom<const T extends string>(choices: readonly T[], text: string): readonly T[] | undefined {
+function chooseFrom<T extends string>(choices: readonly T[], text: string): readonly T[] | undefined {
   const names = text.split(/[\s,]+/)
   const chosen = choices.filter((choice) => names.includes(choice))
   return chosen.length === new Set(names).size ? chosen : undefined

@@ -10,6 +10,7 @@ import {
   duration,
   hostName,
   issuerUrl,
+  jwtScopeNames,
   linkLifetime,
   oneOf,
   onOrOff,
@@ -17,7 +18,6 @@ import {
   queryParameters,
   type Reader,
   rate,
-  scopeNames,
   sendFile,
   size,
   sizeOrAuto,
@@ -191,7 +191,7 @@ export const settings = {
   ),
   MEDIABUCKET_JWT_DEFAULT_SCOPES: setting(
     '',
-    scopeNames,
+    jwtScopeNames,
     'The scopes of JWTs that name none of the service. Set it if the issuer cannot add scopes. None by default.',
   ),
   MEDIABUCKET_OIDC_CLIENT_ID: setting(
@@ -267,7 +267,7 @@ export const settings = {
   MEDIABUCKET_IDLE_TIMEOUT: setting(
     '60s',
     timerDuration,
-    'The maximum time without data on a connection, during a request or between two requests. A reverse proxy must close idle connections sooner.',
+    'The maximum time without data on a connection, during a request or between two requests. A reverse proxy must close idle connections sooner. The headers of a request have a quarter of it, 15 seconds at most.',
   ),
   MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
     '10s',
