@@ -10,7 +10,6 @@ const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/session/issuer-sign-in.ts': /^oauth4webapi$/,
   'packages/gallery/src/tokens/tokens-view.tsx': /^$/,
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
-  'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
   'packages/gallery/src/service/parse-camera-data.ts': /^exifreader$/,
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
   'packages/gallery/src/selection/download-zip.ts': /^client-zip$/,

@@ -25,7 +25,7 @@ const reloadInterval = 1500
 
 /** Creates the stores and connects them. No other file does. */
 export function openGallery(
-  { client, currentToken, tokenInfo }: SignedIn,
+  { client, largeFileClient, tokenInfo }: SignedIn,
   session: Session,
   preferences: Preferences,
 ): Gallery {
@@ -68,8 +68,8 @@ export function openGallery(
   let reloadedAt = 0
   const uploads = createUploads({
     bucket: tokenInfo.bucket,
-    token: currentToken,
     client,
+    largeFileClient,
     allowed: tokenInfo.scopes.includes('media:write'),
     notify: (text, tone) => notices.show(text, { tone: tone ?? 'plain' }),
     onUploaded(allDone) {

@@ -1,10 +1,10 @@
+import { AnswerError, ProblemError } from '@mediabucket/client'
 import { expect, test } from 'vitest'
 import { strings } from '../src/strings.ts'
 import { byPath, isSystemFile } from '../src/uploads/chosen-files.ts'
 import { formatDuration } from '../src/uploads/tray-texts.ts'
-import { nextForm } from '../src/uploads/uploader/form.ts'
-import { problemDetail, refusalMessage } from '../src/uploads/uploader/refusal.ts'
-import { ownUploadUrl } from '../src/uploads/uploader/resumable.ts'
+import { refusalMessage } from '../src/uploads/uploader/outcomes.ts'
+import { nextForm } from '../src/uploads/uploader/send-files.ts'
 import { createSpeed } from '../src/uploads/uploader/speed.ts'
 import {
   createUploadList,
@@ -14,21 +14,22 @@ import {
 } from '../src/uploads/uploader/upload-list.ts'
 import { canFit } from '../src/uploads/uploads-view.ts'
 
-test.each([
-  ['https://media.example.org/api/uploads/2azf7zjf', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
-  ['https://media.example.org/box/api/uploads/2azf7zjf?x=1', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
-  ['http://10.0.0.5:8080/api/uploads', 'http://10.0.0.5:8080/api/uploads'],
-  ['https://elsewhere.example/steal', 'http://10.0.0.5:8080/api/uploads'],
-])('G5 the upload URL %s becomes %s, on the page’s own origin', (url, own) => {
-  expect(ownUploadUrl(url, 'http://10.0.0.5:8080/api/uploads')).toBe(own)
-})
+/** The error of a refusal, with a problem if there is one. */
+function refusal(
+  status: number,
+  body: string,
+  problem?: { readonly title?: string; readonly detail?: string },
+) {
+  const details = { method: 'POST', url: 'https://media.example.org/api/media', status, body }
+  const all = { ...details, headers: new Headers(), attempts: 1, retryAfter: null }
+  return problem ? new ProblemError(all, { type: 'about:blank', ...problem }) : new AnswerError(all, '')
+}
 
-test('the text of a problem is its detail or its title; other bodies have none', () => {
-  expect(problemDetail('{"title":"Full","detail":"The bucket holds 3 of 3 files."}')).toBe(
-    'The bucket holds 3 of 3 files.',
-  )
-  expect(problemDetail('{"title":"Full"}')).toBe('Full')
-  for (const body of ['<html>', '', 'null', '"x"', '{"detail":1}']) expect(problemDetail(body)).toBeNull()
+test('the message for a refused file is the detail or the title of the problem; other responses have none', () => {
+  const detail = 'The bucket holds 3 of 3 files.'
+  expect(refusalMessage(refusal(400, '', { title: 'Full', detail }))).toBe(detail)
+  expect(refusalMessage(refusal(400, '', { title: 'Full' }))).toBe('Full')
+  for (const body of ['<html>', '']) expect(refusalMessage(refusal(400, body))).toBe(strings.uploads.unknown)
 })
 
 let lastId = 0
@@ -152,24 +153,23 @@ test.each([
 })
 
 test('R12 the message for a file that is too large names the limit, if the server sent it', () => {
-  const problem = (detail: string) => JSON.stringify({ title: 'The file is too large', detail })
-  expect(refusalMessage(413, problem('A file may have at most 5000000 bytes.'))).toBe(
+  const tooLarge = (detail: string) => refusal(413, '', { title: 'The file is too large', detail })
+  expect(refusalMessage(tooLarge('A file may have at most 5000000 bytes.'))).toBe(
     strings.uploads.tooLargeFor('5 MB'),
   )
-  for (const body of [problem('Maximum size exceeded.'), '<html>413 Request Entity Too Large</html>'])
-    expect(refusalMessage(413, body)).toBe(strings.uploads.tooLarge)
-  expect(refusalMessage(507, problem('The bucket holds 3 of 3 files.'))).toBe(
-    'The bucket holds 3 of 3 files.',
+  expect(refusalMessage(tooLarge('Maximum size exceeded.'))).toBe(strings.uploads.tooLarge)
+  expect(refusalMessage(refusal(413, '<html>413 Request Entity Too Large</html>'))).toBe(
+    strings.uploads.tooLarge,
   )
-  expect(refusalMessage(400, '')).toBe(strings.uploads.unknown)
+  const detail = 'The bucket holds 3 of 3 files.'
+  expect(refusalMessage(refusal(507, '', { detail }))).toBe(detail)
 })
 
 test('Q1 the message for a full bucket names its limit in the units of the page', () => {
-  const problem = (parameter: string, limit: string) =>
-    JSON.stringify({
+  const full = (parameter: string, limit: string) =>
+    refusal(507, JSON.stringify({ parameters: [{ parameter }] }), {
       detail: `The bucket may hold ${limit}, and this upload would exceed that.`,
-      parameters: [{ parameter }],
     })
-  expect(refusalMessage(507, problem('max_bytes', '20000000 bytes'))).toBe(strings.uploads.noRoom('20 MB'))
-  expect(refusalMessage(507, problem('max_items', '2000 items'))).toBe(strings.uploads.noRoom('2,000 files'))
+  expect(refusalMessage(full('max_bytes', '20000000 bytes'))).toBe(strings.uploads.noRoom('20 MB'))
+  expect(refusalMessage(full('max_items', '2000 items'))).toBe(strings.uploads.noRoom('2,000 files'))
 })

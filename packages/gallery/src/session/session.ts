@@ -18,9 +18,10 @@ import {
 export interface SignedIn {
   /** The token at the beginning of the session. */
   readonly token: string
-  readonly currentToken: TokenSource
   readonly tokenInfo: Token
   readonly client: Client
+  /** Waits longer for a response. */
+  readonly largeFileClient: Client
 }
 
 export type SessionState =
@@ -97,7 +98,7 @@ export function createSession(callback: IssuerCallback | null): Session {
     const opened = { session }
     current = opened
     const currentToken = tokenSource(opened)
-    const client = clientFor(currentToken)
+    const client = clientFor(currentToken, 20_000)
     const tokenInfo = await client.whoami()
     // The person has signed out, or in with another token.
     if (current !== opened) return
@@ -105,8 +106,9 @@ export function createSession(callback: IssuerCallback | null): Session {
       const scopes = tokenInfo.scopes.join(', ') || strings.signIn.noScopes
       return close(strings.signIn.cannotRead(scopes), true, token)
     }
+    const largeFileClient = clientFor(currentToken, 60_000)
     store(opened.session)
-    state.value = { at: 'signed-in', signedIn: { token, currentToken, tokenInfo, client } }
+    state.value = { at: 'signed-in', signedIn: { token, tokenInfo, client, largeFileClient } }
     scheduleEnd()
   }
 
@@ -191,9 +193,9 @@ function tokenSource(opened: Opened): TokenSource {
   }
 }
 
-/** Few retries: the page itself reports a lost connection and reconnects. */
-const clientFor = (token: TokenSource): Client =>
-  createClient({ url: serviceUrl(), token, timeout: 20_000, retry: { attempts: 2, delay: 300 } })
+/** Few retries: the page itself reports a lost connection and reconnects. `timeout` in milliseconds. */
+const clientFor = (token: TokenSource, timeout: number): Client =>
+  createClient({ url: serviceUrl(), token, timeout, retry: { attempts: 2, delay: 300 } })
 
 /** Connects the tabs of this gallery in this browser. Messages contain no token. */
 function connectTabs(onSignOut: () => void) {

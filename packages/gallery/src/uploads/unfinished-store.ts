@@ -12,7 +12,7 @@ export interface Unfinished {
   readonly size: number
   /** Milliseconds since 1970. */
   readonly modified: number
-  readonly uploadUrl: string | null
+  readonly uploadId: string | null
   readonly form: FormKey | null
   /** The `sampleHash` of the content; null if it was not computed. */
   readonly sample: number | null
@@ -82,7 +82,7 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
   }
 
   function recordOf(entry: UploadEntry): Unfinished {
-    const { id, path, contentType, size, modified, uploadUrl, form, sample, file } = entry
+    const { id, path, contentType, size, modified, uploadId, form, sample, file } = entry
     const added = size - (storedSizes.get(id) ?? 0)
     const fits = file !== null && size <= maxFileSize && storedBytes + added <= maxTotalSize
     if (fits) {
@@ -91,7 +91,7 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
       withoutContent.delete(id)
     } else if (file !== null) withoutContent.add(id)
     const stored = fits ? file : null
-    return { id, bucket, page, path, contentType, size, modified, uploadUrl, form, sample, file: stored }
+    return { id, bucket, page, path, contentType, size, modified, uploadId, form, sample, file: stored }
   }
 
   return {

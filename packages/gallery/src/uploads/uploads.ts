@@ -1,7 +1,5 @@
 import type { Client } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
-import { serviceUrl } from '../service/urls.ts'
-import type { TokenSource } from '../session/stored-session.ts'
 import { strings } from '../strings.ts'
 import { type Chosen, chosenByInput, droppedFiles } from './chosen-files.ts'
 import { duplicatesNote, type NewNote, type Note, skippedNotes } from './tray-texts.ts'
@@ -34,8 +32,8 @@ export interface Uploads {
 
 export interface UploadsOptions {
   readonly bucket: string
-  readonly token: TokenSource
   readonly client: Client
+  readonly largeFileClient: Client
   /** Whether the token may upload. */
   readonly allowed: boolean
   readonly notify: (text: string, tone?: 'bad') => void
@@ -48,7 +46,7 @@ export interface UploadsOptions {
 }
 
 export function createUploads(options: UploadsOptions): Uploads {
-  const { bucket, token, client, allowed, notify } = options
+  const { bucket, client, allowed, notify } = options
   const view = signal<UploadsView>(emptyView)
   const notes = signal<readonly Note[]>([])
   const filesFound = signal<number | null>(null)
@@ -63,12 +61,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     const created = createUploader({
       bucket,
       client,
-      token,
-      endpoint: new URL('api/uploads', serviceUrl()).href,
-      async loadResumable() {
-        await options.untilReached()
-        return await import('./uploader/resumable.ts')
-      },
+      largeFileClient: options.largeFileClient,
       onChange(next) {
         if (closed) return
         const before = view.value.totals

@@ -1,6 +1,14 @@
 import { strings } from '../../strings.ts'
-import { maxFormFileSize, type ReadFile } from './form.ts'
 import type { UploadEntry, UploadList } from './upload-list.ts'
+
+/** A file whose bytes are in memory. */
+export interface ReadFile {
+  readonly entry: UploadEntry
+  readonly bytes: Uint8Array
+}
+
+/** Larger files are resumable uploads. Bytes. */
+export const maxFormFileSize = 1_048_576
 
 /** Reads files. A file that changed is read again if the browser can (a drop); otherwise its entry fails (G10). */
 export interface FileReader {

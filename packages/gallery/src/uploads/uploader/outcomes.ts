@@ -1,25 +1,45 @@
-import type { Media } from '@mediabucket/client'
+import { AnswerError, type Client, type Media, ProblemError } from '@mediabucket/client'
+import { formatSize } from '../../format.ts'
 import { isUnreachable } from '../../service/connection.ts'
-import { Refusal, refusalMessage } from './refusal.ts'
-import type { SendOptions } from './send-options.ts'
-import type { ServerWait } from './server-wait.ts'
+import { strings } from '../../strings.ts'
 import type { UploadEntry, UploadList } from './upload-list.ts'
+
+/** What the senders of files need from the page. */
+export interface SendOptions {
+  readonly client: Client
+  /** Waits longer for responses: to the last bytes of a large file, the server responds when it has stored all of them. */
+  readonly largeFileClient: Client
+  onChange(): void
+  onStored(entries: readonly UploadEntry[]): void
+  /** The resumable upload or the form of these entries changed, which a later visit needs. */
+  onSending(entries: readonly UploadEntry[]): void
+  /** The server did not respond. */
+  onUnreachable(): void
+  /** The server refused an upload with this status. */
+  onRefused(status: number): void
+}
+
+/** Why files were not stored. */
+interface Refusal {
+  /** Of the response; 0 if it cannot be read, after which anything may be stored. */
+  readonly status: number
+  readonly reason: string
+  /** Whether the bucket has as many files as it may have. */
+  readonly isItemLimit: boolean
+}
 
 /** Changes the state of entries according to the outcome of their request. */
 export interface Outcomes {
-  stored(entries: readonly UploadEntry[], items: readonly Stored[]): void
+  stored(entries: readonly UploadEntry[], items: readonly Pick<Media, 'id'>[]): void
   /** The server refused this file. */
   refused(entry: UploadEntry, refusal: Refusal): void
-  failed(entry: UploadEntry, reason: string): void
   /** Whether the bucket may have room for the file. If the server has said that it has none, the entry fails. */
   hasRoom(entry: UploadEntry): boolean
   /** Forgets that the bucket is full, because files may have been deleted. */
   forgetFullBucket(): void
-  /** Waits and resolves with null if a retry may succeed, otherwise with the refusal. `error` is null if there was no response. */
+  /** Waits and resolves with null if a retry may succeed, otherwise with the refusal. */
   waitForRetry(error: unknown, tries: number): Promise<Refusal | null>
 }
-
-type Stored = Pick<Media, 'id'>
 
 export function createOutcomes(list: UploadList, server: ServerWait, options: SendOptions): Outcomes {
   /** The reason for which the bucket is full, and the size from which files do not fit. Bytes. */
@@ -39,7 +59,6 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
   }
 
   return {
-    failed,
     hasRoom,
     forgetFullBucket() {
       full = null
@@ -53,28 +72,93 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
       }
       options.onStored(entries)
     },
-    refused(entry, { status, body }) {
-      const reason = refusalMessage(status, body)
+    refused(entry, { status, reason, isItemLimit }) {
       failed(entry, reason)
       options.onRefused(status)
       if (status !== 507) return
       // Files of at least this size do not fit either; if the number of files is the limit, no file fits.
-      full = { minSize: /"max_items"/.test(body) ? 0 : entry.size, reason }
+      full = { minSize: isItemLimit ? 0 : entry.size, reason }
       for (const other of [...list.in('waiting')]) hasRoom(other)
     },
     async waitForRetry(error, tries) {
-      if (error === null || isUnreachable(error) || (error instanceof Refusal && error.isGateway)) {
+      // The server itself responds with a problem, and says when to retry.
+      const isBusy = error instanceof ProblemError && error.status === 503
+      if (isUnreachable(error) && !isBusy) {
         options.onUnreachable()
         const back = server.untilBack()
         options.onChange()
         await back
         return null
       }
-      if (!(error instanceof Refusal)) return new Refusal(0, '', null)
-      const delay = error.delayAfter(tries)
-      if (delay === null) return error
+      if (!(error instanceof AnswerError))
+        return { status: 0, reason: strings.uploads.unknown, isItemLimit: false }
+      const delay = delayAfter(error, tries)
+      if (delay === null)
+        return {
+          status: error.status,
+          reason: refusalMessage(error),
+          isItemLimit: error.body.includes('"max_items"'),
+        }
       await server.delay(delay)
       return null
     },
+  }
+}
+
+/** Milliseconds to wait before the next try; null if it would be refused too. */
+function delayAfter({ status, retryAfter }: AnswerError, tries: number): number | null {
+  const isTemporary = status === 429 || status === 503
+  if (!isTemporary && (tries > 4 || ![408, 409, 423, 500].includes(status))) return null
+  return retryAfter ?? Math.min(8000, 500 * 2 ** (tries - 1))
+}
+
+/** The message for a refused file: the limit that it exceeds, or else the server's own text. */
+export function refusalMessage(error: AnswerError): string {
+  const { status, body } = error
+  const detail = error instanceof ProblemError ? (error.problem.detail ?? error.problem.title) : undefined
+  const { uploads, files } = strings
+  const bytes = /(\d+) bytes/.exec(detail ?? '')?.[1]
+  const size = bytes === undefined ? null : formatSize(Number(bytes))
+  if (status === 413) return size === null ? uploads.tooLarge : uploads.tooLargeFor(size)
+  if (status === 507 && body.includes('"max_bytes"') && size !== null) return uploads.noRoom(size)
+  const items = status === 507 ? /(\d+) items/.exec(detail ?? '')?.[1] : undefined
+  if (items !== undefined) return uploads.noRoom(files(Number(items)))
+  return detail ?? uploads.unknown
+}
+
+/** Waits for a server that does not respond, or that asked to wait. */
+export interface ServerWait {
+  /** Whether the server does not respond. */
+  readonly waiting: boolean
+  /** Resolves when `end` is called. */
+  untilBack(): Promise<void>
+  /** Resolves after these milliseconds, or when `end` is called. */
+  delay(milliseconds: number): Promise<void>
+  /** Ends the current wait. */
+  end(): void
+}
+
+export function createServerWait(): ServerWait {
+  let waiting = false
+  let endCurrent = () => {}
+  const wait = (milliseconds: number | null) =>
+    new Promise<void>((resolve) => {
+      const timer = milliseconds === null ? undefined : setTimeout(() => endCurrent(), milliseconds)
+      endCurrent = () => {
+        clearTimeout(timer)
+        waiting = false
+        resolve()
+      }
+    })
+  return {
+    get waiting() {
+      return waiting
+    },
+    async untilBack() {
+      waiting = true
+      await wait(null)
+    },
+    delay: (milliseconds) => wait(milliseconds),
+    end: () => endCurrent(),
   }
 }

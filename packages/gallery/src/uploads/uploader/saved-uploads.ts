@@ -54,7 +54,7 @@ export function createSavedUploads(
     for (const entry of entries) entry.isSaved = true
     void write(entries, replaced)
     // Only a resumable upload continues with a file that is chosen again, so only its content must be recognized.
-    for (const entry of entries) if (entry.uploadUrl !== null && entry.sample === null) void addSample(entry)
+    for (const entry of entries) if (entry.uploadId !== null && entry.sample === null) void addSample(entry)
   }
 
   async function write(entries: readonly UploadEntry[], replaced: readonly string[]): Promise<void> {
@@ -77,7 +77,7 @@ export function createSavedUploads(
       )
     },
     update(entries) {
-      const changed = entries.filter(({ isSaved, uploadUrl }) => isSaved || uploadUrl !== null)
+      const changed = entries.filter(({ isSaved, uploadId }) => isSaved || uploadId !== null)
       if (changed.length > 0) save(changed)
     },
     saveNow: () => saveOld(Number.POSITIVE_INFINITY, 0),

@@ -1,12 +1,12 @@
-import { createFileReader } from './file-reader.ts'
-import { maxFormFileSize, nextForm } from './form.ts'
-import { createOutcomes } from './outcomes.ts'
-import type { CurrentRequest, SendContext } from './send-context.ts'
-import { sendLargeFile } from './send-large-file.ts'
-import type { SendOptions } from './send-options.ts'
-import { sendSmallFiles } from './send-small-files.ts'
-import { createServerWait } from './server-wait.ts'
-import { createTerminateUpload } from './terminate-upload.ts'
+import { createFileReader, maxFormFileSize } from './file-reader.ts'
+import { createOutcomes, createServerWait, type SendOptions } from './outcomes.ts'
+import {
+  type CurrentRequest,
+  nextForm,
+  type SendContext,
+  sendLargeFile,
+  sendSmallFiles,
+} from './send-files.ts'
 import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /**
@@ -26,6 +26,8 @@ export interface SendQueue {
   isSeparate(entry: UploadEntry): boolean
   /** Cancels the current request. */
   cancel(): void
+  /** Ends the resumable upload of an entry that will not continue. */
+  endUpload(entry: UploadEntry): void
   /** The connection was restored. */
   onServerBack(): void
   close(): void
@@ -36,7 +38,6 @@ const stalledAfter = 2000
 
 export function createSendQueue(list: UploadList, options: SendOptions): SendQueue {
   const server = createServerWait()
-  const terminateUpload = createTerminateUpload(options)
   const reader = createFileReader(list, restartResumable)
   const outcomes = createOutcomes(list, server, options)
   let [running, paused, closed] = [false, false, false]
@@ -63,10 +64,15 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
 
   /** Ends the resumable upload of a file that changed: its new content cannot continue it. */
   function restartResumable(entry: UploadEntry): void {
-    if (entry.uploadUrl === null) return
-    terminateUpload(entry.uploadUrl)
-    entry.uploadUrl = null
+    if (entry.uploadId === null) return
+    endUpload(entry)
+    entry.uploadId = null
     options.onSending([entry])
+  }
+
+  /** Ends the resumable upload of an entry, so that its space is free at once. It expires anyway. */
+  function endUpload({ uploadId }: UploadEntry): void {
+    if (uploadId !== null) options.client.deleteUpload(uploadId).catch(() => undefined)
   }
 
   async function send(): Promise<void> {
@@ -124,6 +130,7 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
       current?.cancel()
       server.end()
     },
+    endUpload,
     isSeparate: (entry) => entry.size > maxFormFileSize || entry.state !== 'sending',
     onServerBack() {
       if (server.waiting) server.end()

@@ -26,8 +26,8 @@ export interface UploadEntry {
   sent: number
   /** Why it failed; empty otherwise. */
   reason: string
-  /** The URL of its resumable upload; null if there is none. */
-  uploadUrl: string | null
+  /** The id of its resumable upload; null if there is none. */
+  uploadId: string | null
   /** The form that it was last sent in; null if there is none. */
   form: FormKey | null
   /** The id of the stored item; null before it is stored. */
@@ -52,7 +52,7 @@ export function newEntry({ file, path, reread }: ChosenFile, id: string): Upload
     state: 'waiting',
     sent: 0,
     reason: '',
-    uploadUrl: null,
+    uploadId: null,
     form: null,
     itemId: null,
     sample: null,

@@ -1,20 +1,15 @@
 import type { Client } from '@mediabucket/client'
-import type { TokenSource } from '../../session/stored-session.ts'
 import type { ChosenFile } from '../chosen-files.ts'
 import type { UploadsView } from '../uploads-view.ts'
 import { createSavedUploads, sampleHash } from './saved-uploads.ts'
 import { createSendQueue } from './send-queue.ts'
 import { createSpeed } from './speed.ts'
-import { createTerminateUpload } from './terminate-upload.ts'
 import { createUploadList, newEntry, type UploadEntry } from './upload-list.ts'
 
 export interface UploaderOptions {
   readonly bucket: string
   readonly client: Client
-  readonly token: TokenSource
-  /** The URL that creates resumable uploads, on the page's own origin. */
-  readonly endpoint: string
-  loadResumable(): Promise<typeof import('./resumable.ts')>
+  readonly largeFileClient: Client
   onChange(view: UploadsView): void
   onUnreachable(): void
   onRefused(status: number): void
@@ -53,8 +48,7 @@ export interface Uploader {
 const updateInterval = 100
 
 export function createUploader(options: UploaderOptions): Uploader {
-  const { bucket, client, token, endpoint } = options
-  const terminateUpload = createTerminateUpload(options)
+  const { bucket, client, largeFileClient } = options
   const list = createUploadList()
   const speed = createSpeed()
   const page = `${Date.now()}-${Math.random().toString(36).slice(2)}`
@@ -64,9 +58,7 @@ export function createUploader(options: UploaderOptions): Uploader {
 
   const queue = createSendQueue(list, {
     client,
-    token,
-    endpoint,
-    loadResumable: options.loadResumable,
+    largeFileClient,
     onChange: changed,
     onStored: saved.forget,
     onSending: saved.update,
@@ -133,7 +125,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   }
 
   function cancelEntry(entry: UploadEntry): void {
-    if (entry.uploadUrl !== null && entry.state !== 'done') terminateUpload(entry.uploadUrl)
+    if (entry.state !== 'done') queue.endUpload(entry)
     list.remove(entry)
     queue.stop(entry)
     saved.forget([entry])
@@ -159,10 +151,10 @@ export function createUploader(options: UploaderOptions): Uploader {
     },
     async restore() {
       const records = await saved.abandoned()
-      const entries = records.map(({ path, file, contentType, size, modified, uploadUrl, form, sample }) => {
+      const entries = records.map(({ path, file, contentType, size, modified, uploadId, form, sample }) => {
         const entry = newEntry({ file, path, reread: null }, nextId())
         const state = file === null ? 'unavailable' : 'waiting'
-        return Object.assign(entry, { contentType, size, modified, uploadUrl, form, sample, state })
+        return Object.assign(entry, { contentType, size, modified, uploadId, form, sample, state })
       })
       for (const entry of entries) list.add(entry)
       saved.saveInstead(entries, records)
