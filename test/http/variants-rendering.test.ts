@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import {
   hollowPng,
@@ -16,6 +16,13 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { fsck } from '../harness/upkeep.ts'
 import { blobPath, onDisk } from '../harness/upload.ts'
+
+/** For tests that need no settings and stop nothing. */
+let shared: TestServer
+beforeAll(async () => {
+  shared = await startServer()
+})
+afterAll(() => shared[Symbol.asyncDispose]())
 
 const png = () => quarters(900, 600).png().toBuffer()
 
@@ -50,22 +57,22 @@ test('V5 simultaneous requests for a variant share one rendering, and the varian
 })
 
 test('V5 a client that disconnects does not abort the rendering for others', async () => {
-  await using server = await startServer()
-  const { id } = await uploadPicture(server, png(), 'image/png')
-  const leaving = await openConnection(server.url)
+  const before = await renderCount(shared)
+  const { id } = await uploadPicture(shared, png(), 'image/png')
+  const leaving = await openConnection(shared.url)
   leaving.send(`GET /media/${id}?variant=thumb HTTP/1.1\r\nHost: x\r\n\r\n`)
   // The server reads requests in the order of their arrival, so this response shows that it has read the first one.
-  await fetch(`${server.url}/healthz`)
-  const waiting = fetch(variantUrl(server, id))
+  await fetch(`${shared.url}/healthz`)
+  const waiting = fetch(variantUrl(shared, id))
   leaving[Symbol.dispose]()
   await bytesOf(await waiting)
-  expect(await renderCount(server)).toBe(1)
+  expect(await renderCount(shared)).toBe(before + 1)
 })
 
 test('V17 a request that does not wait gets a 202 while the variant is rendered, and the variant later', async () => {
-  await using server = await startServer()
-  const { id } = await uploadPicture(server, quarters(3000, 2000).png().toBuffer(), 'image/png')
-  const url = `${variantUrl(server, id)}&wait=0`
+  const before = await renderCount(shared)
+  const { id } = await uploadPicture(shared, quarters(3000, 2000).png().toBuffer(), 'image/png')
+  const url = `${variantUrl(shared, id)}&wait=0`
   for (const method of ['GET', 'HEAD']) {
     const response = await fetch(url, { method })
     expect([response.status, await response.text()]).toEqual([202, ''])
@@ -76,22 +83,22 @@ test('V17 a request that does not wait gets a 202 while the variant is rendered,
       'x-content-type-options': 'nosniff',
     })
   }
-  const waiting = fetch(variantUrl(server, id))
+  const waiting = fetch(variantUrl(shared, id))
   expect((await fetch(url)).status).toBe(202)
   const rendered = await bytesOf(await waiting)
   expect(await bytesOf(await fetch(url))).toEqual(rendered)
-  expect(await renderCount(server)).toBe(1)
+  expect(await renderCount(shared)).toBe(before + 1)
   const [damaged, text] = [hollowPng(40, 40), Buffer.from('text')]
   for (const [bytes, type] of [
     [damaged, 'image/png'],
     [text, 'text/plain'],
   ] as const) {
-    const item = await uploadPicture(server, bytes, type)
-    await expectProblem(await fetch(`${variantUrl(server, item.id)}&wait=20`), 404, 'variant-unavailable')
-    await expectProblem(await fetch(`${variantUrl(server, item.id)}&wait=0`), 404, 'variant-unavailable')
+    const item = await uploadPicture(shared, bytes, type)
+    await expectProblem(await fetch(`${variantUrl(shared, item.id)}&wait=20`), 404, 'variant-unavailable')
+    await expectProblem(await fetch(`${variantUrl(shared, item.id)}&wait=0`), 404, 'variant-unavailable')
   }
   for (const wait of ['-1', '61', '01', '1.5', '', 'x', '0&wait=0'])
-    await expectProblem(await fetch(`${variantUrl(server, id)}&wait=${wait}`), 400, 'parameter-malformed')
+    await expectProblem(await fetch(`${variantUrl(shared, id)}&wait=${wait}`), 400, 'parameter-malformed')
 })
 
 test('V7 deleting an item removes its variants at once, also from the disk', async () => {

@@ -48,10 +48,10 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     await using stage = await open(kind)
     const { proxy, server, authorization } = stage
 
-    // 100 MB, of which the service has the first 60 MB before the rest is sent.
+    // 40 MB, of which the service has most of the first 25 MB before the rest is sent.
     const sending = request(`${proxy.url}/api/media`, {
       method: 'POST',
-      headers: { authorization, 'content-length': 100 * megabyte, 'content-type': 'application/x-large' },
+      headers: { authorization, 'content-length': 40 * megabyte, 'content-type': 'application/x-large' },
     })
     const answered = new Promise<Response>((resolve, reject) => {
       sending.once('error', reject)
@@ -59,13 +59,13 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
         resolve(new Response(await text(response), { status: response.statusCode ?? 0 })),
       )
     })
-    for (let count = 0; count < 60; count++) sending.write(pattern)
-    await until('most of the first part has reached the service', () => received(server) > 50 * megabyte)
+    for (let count = 0; count < 25; count++) sending.write(pattern)
+    await until('most of the first part has reached the service', () => received(server) > 20 * megabyte)
     expect(await proxy.buffered()).toEqual([])
-    for (let count = 60; count < 100; count++) sending.write(pattern)
+    for (let count = 25; count < 40; count++) sending.write(pattern)
     sending.end()
     const media = await readMedia(await answered)
-    expect(media).toMatchObject({ size: 100 * megabyte, sha256: sha256(Array(100).fill(pattern)) })
+    expect(media).toMatchObject({ size: 40 * megabyte, sha256: sha256(Array(40).fill(pattern)) })
     expect(media.url.startsWith(`${proxy.url}/media/`)).toBe(true)
 
     const download = await fetch(media.url)
@@ -75,7 +75,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     const part = await fetch(media.url, { headers: { range: `bytes=${megabyte + 7}-${megabyte + 16}` } })
     expect([part.status, part.headers.get('content-range')]).toEqual([
       206,
-      `bytes ${megabyte + 7}-${megabyte + 16}/${100 * megabyte}`,
+      `bytes ${megabyte + 7}-${megabyte + 16}/${40 * megabyte}`,
     ])
     expect(Buffer.from(await part.arrayBuffer())).toEqual(pattern.subarray(7, 17))
 
@@ -106,7 +106,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     connection[Symbol.dispose]()
     const offset = await until('the broken request has ended', async () => {
       const response = await fetch(location, { method: 'HEAD', headers: tus })
-      return Number(response.headers.get('upload-offset'))
+      return response.status === 200 && Number(response.headers.get('upload-offset'))
     })
     expect(offset).toBeGreaterThan(2 * megabyte)
     const all = Buffer.concat(Array(5).fill(pattern))

@@ -176,7 +176,7 @@ browserTest(
   },
 )
 
-const largeFile = Buffer.from(new Uint8Array(40_000_000).map((_, index) => index % 251))
+const largeFile = Buffer.from(new Uint8Array(20_000_000).map((_, index) => index % 251))
 const chunkSize = 8 * 1024 * 1024
 
 browserTest.each(['127.0.0.1', 'gallery.test'])(

@@ -28,7 +28,7 @@ globalThis.tryOut = async (url, token) => {
 }
 
 globalThis.sendLarge = async (url, token) => {
-  const bytes = new Uint8Array(40_000_000).map((_, index) => index % 251)
+  const bytes = new Uint8Array(20_000_000).map((_, index) => index % 251)
   const file = new File([bytes], 'large.bin', { lastModified: 1 })
   const sent = []
   const client = createClient({ url, token })
