@@ -61,7 +61,8 @@ test.each([
 
 test('a path through a link is the same file', async () => {
   await using at = await scene()
-  const link = join(at.path, 'link')
+  await using elsewhere = await temporaryDirectory()
+  const link = join(elsewhere.path, 'link')
   await symlink(at.path, link)
   await at.lock([at.path])
   await expect(at.lock([link])).rejects.toThrow('another upload of these files is in progress')
