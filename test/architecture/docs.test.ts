@@ -11,7 +11,7 @@ const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]\d+)\*\* /gm)
 const testNames = ['test', 'packages/server/test', 'packages/server/src']
   .flatMap(filesBelow)
   .flatMap((path) =>
-    [...read(path).matchAll(/(?:\b(?:test|browserTest|it|describe)(?:\.\w+)*|\))\(\s*(['"`])(.*?)\1/g)].map(
+    [...read(path).matchAll(/(?:\b(?:test|it|describe)(?:\.\w+)*|\))\(\s*(['"`])(.*?)\1/g)].map(
       ([, , name]) => name ?? '',
     ),
   )

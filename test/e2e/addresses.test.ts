@@ -1,7 +1,6 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
@@ -47,32 +46,29 @@ async function shows({ page }: Visit, number: number): Promise<void> {
 const gone = ({ page }: Visit) => page.getByRole('dialog', { name: strings.viewer.deleted, exact: true })
 
 describe('a URL with an item', () => {
-  browserTest(
-    'G18 shows the item, wherever the page of the address is, with steps to its neighbours',
-    async () => {
-      await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[15]}` })
-      await guest.signIn(server.token)
-      await shows(guest, 15)
-      expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[15]}`)
-      for (const [page, number] of [
-        [1, 4],
-        [2, 3],
-        [2, 12],
-        [3, 2],
-        [1, 22],
-      ] as const) {
-        await typed(guest, `#page=${page}&item=${ids[number]}`)
-        await shows(guest, number)
-        await guest.button(strings.viewer.next).waitFor()
-        await shows(guest, number)
-        expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[number]}`)
-      }
-      await guest.button(strings.close).click()
-      expect(hashOf(guest)).toBe('#order=oldest')
-    },
-  )
+  test('G18 shows the item, wherever the page of the address is, with steps to its neighbours', async () => {
+    await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[15]}` })
+    await guest.signIn(server.token)
+    await shows(guest, 15)
+    expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[15]}`)
+    for (const [page, number] of [
+      [1, 4],
+      [2, 3],
+      [2, 12],
+      [3, 2],
+      [1, 22],
+    ] as const) {
+      await typed(guest, `#page=${page}&item=${ids[number]}`)
+      await shows(guest, number)
+      await guest.button(strings.viewer.next).waitFor()
+      await shows(guest, number)
+      expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[number]}`)
+    }
+    await guest.button(strings.close).click()
+    expect(hashOf(guest)).toBe('#order=oldest')
+  })
 
-  browserTest('arrow keys step to the next and the previous file', async () => {
+  test('arrow keys step to the next and the previous file', async () => {
     await using guest = await visit(browser, server, { hash: `#order=oldest&item=${ids[10]}` })
     await guest.signIn(server.token)
     await shows(guest, 10)
@@ -84,7 +80,7 @@ describe('a URL with an item', () => {
     expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[10]}`)
   })
 
-  browserTest('M3 with an unknown item says so, does not change, and offers a way back', async () => {
+  test('M3 with an unknown item says so, does not change, and offers a way back', async () => {
     await using guest = await visit(browser, server, { hash: `#order=oldest&item=${ids[4]}` })
     await guest.signIn(server.token)
     await shows(guest, 4)
@@ -97,7 +93,7 @@ describe('a URL with an item', () => {
   })
 })
 
-browserTest('M2 a file that others deleted is reported as deleted', async () => {
+test('M2 a file that others deleted is reported as deleted', async () => {
   const [own, known] = await filled(12)
   await using guest = await visit(browser, own)
   await using _ = own

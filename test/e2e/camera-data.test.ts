@@ -2,9 +2,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -75,7 +74,7 @@ const open = async ({ page, files }: Visit, name: string) => {
 
 const clipboard = async ({ page }: Visit) => `${await page.evaluate('navigator.clipboard.readText()')}`
 
-browserTest('G27 the details show what the camera has written, and warn of a location', async () => {
+test('G27 the details show what the camera has written, and warn of a location', async () => {
   const { guest } = await visitBucket()
   await using _ = guest
   const dialog = await open(guest, 'pier.jpg')
@@ -92,112 +91,97 @@ browserTest('G27 the details show what the camera has written, and warn of a loc
   expect(await next.getByText(strings.camera.locationHint).count()).toBe(0)
 })
 
-browserTest(
-  'G28 the link of a picture with a location is copied after a question, others at once',
-  async () => {
-    const { guest, items } = await visitBucket()
-    await using _ = guest
-    const { page } = guest
-    const dialog = await open(guest, 'pier.jpg')
-    const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
-    const question = page.getByRole('dialog', { name: strings.location.title })
+test('G28 the link of a picture with a location is copied after a question, others at once', async () => {
+  const { guest, items } = await visitBucket()
+  await using _ = guest
+  const { page } = guest
+  const dialog = await open(guest, 'pier.jpg')
+  const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
+  const question = page.getByRole('dialog', { name: strings.location.title })
 
-    // Earlier tests of the same browser may have left something in it.
-    await page.evaluate("navigator.clipboard.writeText('before')")
-    await copy.click()
-    await question.getByText(strings.location.warning('pier.jpg')).waitFor()
-    await question.getByRole('button', { name: strings.cancel }).click()
-    await question.waitFor({ state: 'detached' })
-    expect(await clipboard(guest)).toBe('before')
+  // Earlier tests of the same browser may have left something in it.
+  await page.evaluate("navigator.clipboard.writeText('before')")
+  await copy.click()
+  await question.getByText(strings.location.warning('pier.jpg')).waitFor()
+  await question.getByRole('button', { name: strings.cancel }).click()
+  await question.waitFor({ state: 'detached' })
+  expect(await clipboard(guest)).toBe('before')
 
-    await copy.click()
-    await question.getByRole('button', { name: strings.location.share }).click()
-    await until('the link is copied', async () => (await clipboard(guest)) === items.get('pier.jpg')?.url)
-    // It was confirmed, so it is not asked again.
-    await page.evaluate("navigator.clipboard.writeText('-')")
-    await copy.click()
-    await until(
-      'the link is copied again',
-      async () => (await clipboard(guest)) === items.get('pier.jpg')?.url,
-    )
+  await copy.click()
+  await question.getByRole('button', { name: strings.location.share }).click()
+  await until('the link is copied', async () => (await clipboard(guest)) === items.get('pier.jpg')?.url)
+  // It was confirmed, so it is not asked again.
+  await page.evaluate("navigator.clipboard.writeText('-')")
+  await copy.click()
+  await until('the link is copied again', async () => (await clipboard(guest)) === items.get('pier.jpg')?.url)
 
-    await page.keyboard.press('ArrowRight')
-    const next = page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
-    await next.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
-    await until(
-      'a link is copied at once',
-      async () => (await clipboard(guest)) === items.get('plain.webp')?.url,
-    )
-  },
-)
+  await page.keyboard.press('ArrowRight')
+  const next = page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
+  await next.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+  await until(
+    'a link is copied at once',
+    async () => (await clipboard(guest)) === items.get('plain.webp')?.url,
+  )
+})
 
-browserTest(
-  'G28 the links of uploaded pictures that were not shown are copied after a question',
-  async () => {
-    await using guest = await newGuest(browser, server, {
-      options: { permissions: ['clipboard-read', 'clipboard-write'] },
-    })
-    const notes = Array.from({ length: 10 }, (_, at) => ({
-      source: new Blob([`${at}`]),
-      filename: `${at}.txt`,
-    }))
-    await guest.client.uploadAll(notes)
-    const buffer = await picture(3).withExif({ IFD3: place }).jpeg().toBuffer()
-    // The first page is full.
-    await guest.choose(strings.header.upload, [{ name: 'sea.jpg', mimeType: 'image/jpeg', buffer }])
-    await uploadHeading(guest, strings.uploads.finished(1))
-    await guest.button(strings.uploads.copy).click()
-    const question = guest.page.getByRole('dialog', { name: strings.location.title })
-    await question.getByText(strings.location.warning('sea.jpg')).waitFor()
-    await question.getByRole('button', { name: strings.location.share }).click()
-    const [url] = (await guest.client.listPage(2)).data
-    await until('the link is copied', async () => (await clipboard(guest)) === url)
-  },
-)
+test('G28 the links of uploaded pictures that were not shown are copied after a question', async () => {
+  await using guest = await newGuest(browser, server, {
+    options: { permissions: ['clipboard-read', 'clipboard-write'] },
+  })
+  const notes = Array.from({ length: 10 }, (_, at) => ({
+    source: new Blob([`${at}`]),
+    filename: `${at}.txt`,
+  }))
+  await guest.client.uploadAll(notes)
+  const buffer = await picture(3).withExif({ IFD3: place }).jpeg().toBuffer()
+  // The first page is full.
+  await guest.choose(strings.header.upload, [{ name: 'sea.jpg', mimeType: 'image/jpeg', buffer }])
+  await uploadHeading(guest, strings.uploads.finished(1))
+  await guest.button(strings.uploads.copy).click()
+  const question = guest.page.getByRole('dialog', { name: strings.location.title })
+  await question.getByText(strings.location.warning('sea.jpg')).waitFor()
+  await question.getByRole('button', { name: strings.location.share }).click()
+  const [url] = (await guest.client.listPage(2)).data
+  await until('the link is copied', async () => (await clipboard(guest)) === url)
+})
 
-browserTest(
-  'G28 a ZIP archive with a picture that has a location is created without a question',
-  async () => {
-    const { guest } = await visitBucket()
-    await using _ = guest
-    const { page } = guest
-    for (const name of ['pier.jpg', 'notes.txt'])
-      await page.getByLabel(strings.selection.select(name), { exact: true }).click()
-    const download = page.waitForEvent('download')
-    await guest.button(strings.selection.zip).click()
-    expect((await download).suggestedFilename()).toMatch(/\.zip$/)
-    expect(await page.getByRole('dialog').count()).toBe(0)
-  },
-)
+test('G28 a ZIP archive with a picture that has a location is created without a question', async () => {
+  const { guest } = await visitBucket()
+  await using _ = guest
+  const { page } = guest
+  for (const name of ['pier.jpg', 'notes.txt'])
+    await page.getByLabel(strings.selection.select(name), { exact: true }).click()
+  const download = page.waitForEvent('download')
+  await guest.button(strings.selection.zip).click()
+  expect((await download).suggestedFilename()).toMatch(/\.zip$/)
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
 
-browserTest(
-  'G27, G28 the question and the details are readable on phones and desktops, in both themes',
-  async () => {
-    const { guest } = await visitBucket()
-    await using _ = guest
-    const { page } = guest
-    const dialog = await open(guest, 'pier.jpg')
-    await dialog.getByRole('button', { name: strings.viewer.details }).click()
-    await dialog.getByText(strings.camera.locationHint).waitFor()
-    await page.evaluate(axe.source)
-    const shots = process.env['TEST_SCREENSHOTS']
-    for (const state of ['details', 'question']) {
-      if (state === 'question') {
-        await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
-        await page.getByRole('dialog', { name: strings.location.title }).waitFor()
-      }
-      for (const width of [375, 1440])
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.setViewportSize({ width, height: 800 })
-          await page.emulateMedia({ colorScheme })
-          const found = await page.evaluate(
-            `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html)))`,
-          )
-          expect([state, width, colorScheme, found]).toEqual([state, width, colorScheme, []])
-          if (shots === undefined) continue
-          await mkdir(shots, { recursive: true })
-          await page.screenshot({ path: join(shots, `${state}-${width}-${colorScheme}.png`) })
-        }
+test('G27, G28 the question and the details are readable on phones and desktops, in both themes', async () => {
+  const { guest } = await visitBucket()
+  await using _ = guest
+  const { page } = guest
+  const dialog = await open(guest, 'pier.jpg')
+  await dialog.getByRole('button', { name: strings.viewer.details }).click()
+  await dialog.getByText(strings.camera.locationHint).waitFor()
+  await page.evaluate(axe.source)
+  const shots = process.env['TEST_SCREENSHOTS']
+  for (const state of ['details', 'question']) {
+    if (state === 'question') {
+      await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+      await page.getByRole('dialog', { name: strings.location.title }).waitFor()
     }
-  },
-)
+    for (const width of [375, 1440])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.emulateMedia({ colorScheme })
+        const found = await page.evaluate(
+          `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html)))`,
+        )
+        expect([state, width, colorScheme, found]).toEqual([state, width, colorScheme, []])
+        if (shots === undefined) continue
+        await mkdir(shots, { recursive: true })
+        await page.screenshot({ path: join(shots, `${state}-${width}-${colorScheme}.png`) })
+      }
+  }
+})

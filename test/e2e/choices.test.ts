@@ -1,9 +1,8 @@
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { de } from '../../packages/gallery/src/strings/de.ts'
 import { es } from '../../packages/gallery/src/strings/es.ts'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -23,7 +22,7 @@ beforeAll(async () => {
 
 const matches = (count: number) => strings.filter.matches({ count, isExact: true })
 
-browserTest('K8, G33 the kind and the time select files; the page says how many match', async () => {
+test('K8, G33 the kind and the time select files; the page says how many match', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest
@@ -42,7 +41,7 @@ browserTest('K8, G33 the kind and the time select files; the page says how many 
   await tiles.nth(2).waitFor()
 })
 
-browserTest('K11 files are found as their names are typed', async () => {
+test('K11 files are found as their names are typed', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest
@@ -58,7 +57,7 @@ browserTest('K11 files are found as their names are typed', async () => {
   await tiles.nth(2).waitFor()
 })
 
-browserTest('G33 the search field stays while the files of another search are loaded', async () => {
+test('G33 the search field stays while the files of another search are loaded', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest
@@ -82,7 +81,7 @@ browserTest('G33 the search field stays while the files of another search are lo
   await tiles.filter({ hasText: 'notes.txt' }).waitFor({ state: 'detached' })
 })
 
-browserTest('the language is that of the browser, changes without a reload, and stays', async () => {
+test('the language is that of the browser, changes without a reload, and stays', async () => {
   await using guest = await visit(browser, server, { hash: '', options: { locale: 'de-DE' } })
   const { page } = guest
   await page.getByLabel(de.settings.language).selectOption('es')
@@ -102,7 +101,7 @@ browserTest('the language is that of the browser, changes without a reload, and 
   await page.getByText('3 archivos').waitFor()
 })
 
-browserTest('the theme follows the system until one is chosen', async () => {
+test('the theme follows the system until one is chosen', async () => {
   await using guest = await visit(browser, server, { hash: '', options: { colorScheme: 'dark' } })
   await guest.signIn(server.token)
   const { page } = guest

@@ -1,9 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -37,79 +36,76 @@ async function opened(token: string) {
   return guest
 }
 
-browserTest(
-  'M5, M6, G32 texts are changed; an edit by others is shown beside the typed text, and is not overwritten unseen',
-  async () => {
-    await using guest = await opened(server.token)
-    const { page } = guest
-    await guest.button(strings.details.edit).click()
-    await page.getByLabel(strings.details.name, { exact: true }).fill('port.jpg')
-    await page.getByLabel(strings.details.altText, { exact: true }).fill('Ships in a port')
-    // Arrow keys move the cursor.
-    await page.keyboard.press('ArrowLeft')
-    await page.getByLabel(strings.details.caption, { exact: true }).fill('Summer\n2026')
-    await guest.button(strings.details.save).click()
-    await page.getByText(strings.details.saved, { exact: true }).first().waitFor()
-    await page.getByRole('dialog', { name: strings.viewer.label('port.jpg') }).waitFor()
-    expect(await stored()).toMatchObject({
-      filename: 'port.jpg',
-      alt_text: 'Ships in a port',
-      caption: 'Summer\n2026',
+test('M5, M6, G32 texts are changed; an edit by others is shown beside the typed text, and is not overwritten unseen', async () => {
+  await using guest = await opened(server.token)
+  const { page } = guest
+  await guest.button(strings.details.edit).click()
+  await page.getByLabel(strings.details.name, { exact: true }).fill('port.jpg')
+  await page.getByLabel(strings.details.altText, { exact: true }).fill('Ships in a port')
+  // Arrow keys move the cursor.
+  await page.keyboard.press('ArrowLeft')
+  await page.getByLabel(strings.details.caption, { exact: true }).fill('Summer\n2026')
+  await guest.button(strings.details.save).click()
+  await page.getByText(strings.details.saved, { exact: true }).first().waitFor()
+  await page.getByRole('dialog', { name: strings.viewer.label('port.jpg') }).waitFor()
+  expect(await stored()).toMatchObject({
+    filename: 'port.jpg',
+    alt_text: 'Ships in a port',
+    caption: 'Summer\n2026',
+  })
+
+  const byOthers = (texts: object) =>
+    server.request(`/api/media/${id}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(texts),
     })
+  // Another text: both edits are saved.
+  await guest.button(strings.details.edit).click()
+  const caption = page.getByLabel(strings.details.caption, { exact: true })
+  await caption.fill('Summer')
+  await byOthers({ alt_text: 'Boats in a port' })
+  await guest.button(strings.details.save).click()
+  await page.locator('dd', { hasText: 'Boats in a port' }).waitFor()
+  expect(await stored()).toMatchObject({ alt_text: 'Boats in a port', caption: 'Summer' })
 
-    const byOthers = (texts: object) =>
-      server.request(`/api/media/${id}`, {
-        method: 'PATCH',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(texts),
-      })
-    // Another text: both edits are saved.
-    await guest.button(strings.details.edit).click()
-    const caption = page.getByLabel(strings.details.caption, { exact: true })
-    await caption.fill('Summer')
-    await byOthers({ alt_text: 'Boats in a port' })
-    await guest.button(strings.details.save).click()
-    await page.locator('dd', { hasText: 'Boats in a port' }).waitFor()
-    expect(await stored()).toMatchObject({ alt_text: 'Boats in a port', caption: 'Summer' })
+  // The same text.
+  await guest.button(strings.details.edit).click()
+  await caption.fill('Mine')
+  await byOthers({ caption: 'Theirs', alt_text: 'Ships' })
+  await guest.button(strings.details.save).click()
+  await page.getByRole('alert').getByText(strings.details.conflict).waitFor()
+  expect(await stored()).toMatchObject({ caption: 'Theirs', alt_text: 'Ships' })
+  expect(await caption.inputValue()).toBe('Mine')
+  expect(await page.getByLabel(strings.details.altText, { exact: true }).inputValue()).toBe('Ships')
+  await guest.button(strings.details.useTheirsOf(strings.details.caption)).click()
+  expect(await caption.inputValue()).toBe('Theirs')
+  // What was taken is not offered again, and nothing is left to compare.
+  await until('no text of others is shown', async () => (await page.locator('.their-text').count()) === 0)
+  expect(await page.getByRole('alert').getByText(strings.details.conflict).count()).toBe(0)
+  expect(await guest.button(strings.details.saveMine).count()).toBe(0)
+  await caption.fill('Mine')
+  // Once more, after the conflict was shown.
+  await byOthers({ caption: 'Theirs again' })
+  await guest.button(strings.details.save).click()
+  await page.locator('.their-text', { hasText: 'Theirs again' }).waitFor()
+  expect((await stored()).caption).toBe('Theirs again')
+  await guest.button(strings.details.saveMine).click()
+  await page.locator('dd', { hasText: 'Mine' }).waitFor()
+  expect(await stored()).toMatchObject({ caption: 'Mine', alt_text: 'Ships', filename: 'port.jpg' })
 
-    // The same text.
-    await guest.button(strings.details.edit).click()
-    await caption.fill('Mine')
-    await byOthers({ caption: 'Theirs', alt_text: 'Ships' })
-    await guest.button(strings.details.save).click()
-    await page.getByRole('alert').getByText(strings.details.conflict).waitFor()
-    expect(await stored()).toMatchObject({ caption: 'Theirs', alt_text: 'Ships' })
-    expect(await caption.inputValue()).toBe('Mine')
-    expect(await page.getByLabel(strings.details.altText, { exact: true }).inputValue()).toBe('Ships')
-    await guest.button(strings.details.useTheirsOf(strings.details.caption)).click()
-    expect(await caption.inputValue()).toBe('Theirs')
-    // What was taken is not offered again, and nothing is left to compare.
-    await until('no text of others is shown', async () => (await page.locator('.their-text').count()) === 0)
-    expect(await page.getByRole('alert').getByText(strings.details.conflict).count()).toBe(0)
-    expect(await guest.button(strings.details.saveMine).count()).toBe(0)
-    await caption.fill('Mine')
-    // Once more, after the conflict was shown.
-    await byOthers({ caption: 'Theirs again' })
-    await guest.button(strings.details.save).click()
-    await page.locator('.their-text', { hasText: 'Theirs again' }).waitFor()
-    expect((await stored()).caption).toBe('Theirs again')
-    await guest.button(strings.details.saveMine).click()
-    await page.locator('dd', { hasText: 'Mine' }).waitFor()
-    expect(await stored()).toMatchObject({ caption: 'Mine', alt_text: 'Ships', filename: 'port.jpg' })
+  // Others have restored the text when it is saved again.
+  await guest.button(strings.details.edit).click()
+  await caption.fill('Mine too')
+  await byOthers({ caption: 'Theirs' })
+  await guest.button(strings.details.save).click()
+  await page.locator('.their-text', { hasText: 'Theirs' }).waitFor()
+  await byOthers({ caption: 'Mine' })
+  await guest.button(strings.details.saveMine).click()
+  await page.locator('dd', { hasText: 'Mine too' }).waitFor()
+})
 
-    // Others have restored the text when it is saved again.
-    await guest.button(strings.details.edit).click()
-    await caption.fill('Mine too')
-    await byOthers({ caption: 'Theirs' })
-    await guest.button(strings.details.save).click()
-    await page.locator('.their-text', { hasText: 'Theirs' }).waitFor()
-    await byOthers({ caption: 'Mine' })
-    await guest.button(strings.details.saveMine).click()
-    await page.locator('dd', { hasText: 'Mine too' }).waitFor()
-  },
-)
-
-browserTest('M6 an edit is saved although the first variant was rendered in the meantime', async () => {
+test('M6 an edit is saved although the first variant was rendered in the meantime', async () => {
   const file = await upload(server, new Uint8Array(await picture(2).jpeg().toBuffer()), { name: 'quay.jpg' })
   const context = await browser.newContext({ reducedMotion: 'reduce' })
   await context.route(/[?&]variant=/, (route) => route.abort())
@@ -129,30 +125,27 @@ browserTest('M6 an edit is saved although the first variant was rendered in the 
   await page.getByRole('dialog', { name: strings.viewer.label('pier.jpg') }).waitFor()
 })
 
-browserTest(
-  'G3 after an upgrade, a part of an open page whose code has another name asks for a reload',
-  async () => {
-    const scopes = 'media:read,media:write,tokens:manage'
-    const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', scopes)
-    await using guest = await opened(token)
-    const { page } = guest
-    const gone = { status: 404, body: '' }
-    await page.route(/assets\/(edit-details|trash-view|tokens-view)-/, (route) => route.fulfill(gone))
-    const details = page.getByRole('complementary', { name: strings.details.title })
-    await guest.button(strings.details.edit).click()
-    await details.getByRole('alert').getByText(strings.notLoaded).waitFor()
-    await guest.button(strings.cancel).click()
-    await guest.button(strings.details.edit).waitFor()
-    for (const hash of ['#trash', '#tokens']) {
-      await page.evaluate(`location.hash = '${hash}'`)
-      await page.getByRole('main').getByRole('alert').getByText(strings.notLoaded).waitFor()
-      await page.evaluate(`location.hash = ''`)
-      await page.locator('.timeline').waitFor()
-    }
-  },
-)
+test('G3 after an upgrade, a part of an open page whose code has another name asks for a reload', async () => {
+  const scopes = 'media:read,media:write,tokens:manage'
+  const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', scopes)
+  await using guest = await opened(token)
+  const { page } = guest
+  const gone = { status: 404, body: '' }
+  await page.route(/assets\/(edit-details|trash-view|tokens-view)-/, (route) => route.fulfill(gone))
+  const details = page.getByRole('complementary', { name: strings.details.title })
+  await guest.button(strings.details.edit).click()
+  await details.getByRole('alert').getByText(strings.notLoaded).waitFor()
+  await guest.button(strings.cancel).click()
+  await guest.button(strings.details.edit).waitFor()
+  for (const hash of ['#trash', '#tokens']) {
+    await page.evaluate(`location.hash = '${hash}'`)
+    await page.getByRole('main').getByRole('alert').getByText(strings.notLoaded).waitFor()
+    await page.evaluate(`location.hash = ''`)
+    await page.locator('.timeline').waitFor()
+  }
+})
 
-browserTest('A3 a token without media:write offers no editing', async () => {
+test('A3 a token without media:write offers no editing', async () => {
   const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
   await using guest = await opened(token)
   await guest.page.getByRole('complementary', { name: strings.details.title }).waitFor()

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type App, startApp } from '../../demo/app/app.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { quarters } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -48,70 +47,67 @@ async function signIn(user: string) {
 }
 
 describe('the example app', () => {
-  browserTest(
-    'J1, J4, H1, H7, Y1 two users have private buckets; one shares a picture by a link that expires; the audit log shows all',
-    async () => {
-      await using anna = await signIn('anna')
-      await using ben = await signIn('ben')
-      for (const [{ page }, name] of [
-        [anna, 'harbour.png'],
-        [ben, 'garden.png'],
-      ] as const) {
-        await page.getByLabel('Add pictures').setInputFiles({
-          name,
-          mimeType: 'image/png',
-          buffer: await quarters(200, 100).png().toBuffer(),
-        })
-        const picture = page.getByRole('img', { name })
-        await picture.waitFor()
-        await expect
-          .poll(() => page.evaluate("document.querySelector('img')?.naturalWidth ?? 0"))
-          .toBeGreaterThan(0)
-        expect(await page.getByRole('img').count()).toBe(1)
-      }
+  test('J1, J4, H1, H7, Y1 two users have private buckets; one shares a picture by a link that expires; the audit log shows all', async () => {
+    await using anna = await signIn('anna')
+    await using ben = await signIn('ben')
+    for (const [{ page }, name] of [
+      [anna, 'harbour.png'],
+      [ben, 'garden.png'],
+    ] as const) {
+      await page.getByLabel('Add pictures').setInputFiles({
+        name,
+        mimeType: 'image/png',
+        buffer: await quarters(200, 100).png().toBuffer(),
+      })
+      const picture = page.getByRole('img', { name })
+      await picture.waitFor()
+      await expect
+        .poll(() => page.evaluate("document.querySelector('img')?.naturalWidth ?? 0"))
+        .toBeGreaterThan(0)
+      expect(await page.getByRole('img').count()).toBe(1)
+    }
 
-      // Neither user can see anything of the other.
-      const items = async ({ headers }: typeof anna) =>
-        Value.Parse(Items, await (await fetch(`${server.url}/api/items`, { headers })).json()).data
-      const [[ofAnna, ...more], ofBen] = [await items(anna), await items(ben)]
-      expect([more, ofBen.length]).toEqual([[], 1])
-      const { id = '', url = '' } = ofAnna ?? {}
-      for (const [method, path] of [
-        ['GET', `/api/media/${id}`],
-        ['DELETE', `/api/media/${id}`],
-        ['POST', `/api/media/${id}/links`],
-        ['GET', `/media/${id}`],
-        ['GET', `/media/${id}?variant=thumb`],
-      ]) {
-        const body = method === 'POST' ? { body: '{}' } : {}
-        const type = { 'content-type': 'application/json' }
-        const init = { ...(method && { method }), ...body, headers: { ...ben.headers, ...type } }
-        await expectProblem(await fetch(`${server.url}${path}`, init), 404, 'media-unknown')
-      }
-      await expectProblem(await fetch(url), 404, 'media-unknown')
+    // Neither user can see anything of the other.
+    const items = async ({ headers }: typeof anna) =>
+      Value.Parse(Items, await (await fetch(`${server.url}/api/items`, { headers })).json()).data
+    const [[ofAnna, ...more], ofBen] = [await items(anna), await items(ben)]
+    expect([more, ofBen.length]).toEqual([[], 1])
+    const { id = '', url = '' } = ofAnna ?? {}
+    for (const [method, path] of [
+      ['GET', `/api/media/${id}`],
+      ['DELETE', `/api/media/${id}`],
+      ['POST', `/api/media/${id}/links`],
+      ['GET', `/media/${id}`],
+      ['GET', `/media/${id}?variant=thumb`],
+    ]) {
+      const body = method === 'POST' ? { body: '{}' } : {}
+      const type = { 'content-type': 'application/json' }
+      const init = { ...(method && { method }), ...body, headers: { ...ben.headers, ...type } }
+      await expectProblem(await fetch(`${server.url}${path}`, init), 404, 'media-unknown')
+    }
+    await expectProblem(await fetch(url), 404, 'media-unknown')
 
-      // A link works without a token, until it expires.
-      await anna.page.getByRole('button', { name: 'Share' }).click()
-      const link = await anna.page.locator('output a').getAttribute('href')
-      const shared = await fetch(link ?? '')
-      expect([shared.status, shared.headers.get('content-type')]).toEqual([200, 'image/png'])
-      await until('the link has expired', async () => (await fetch(link ?? '')).status === 403)
-      await expectProblem(await fetch(link ?? ''), 403, 'link-expired')
+    // A link works without a token, until it expires.
+    await anna.page.getByRole('button', { name: 'Share' }).click()
+    const link = await anna.page.locator('output a').getAttribute('href')
+    const shared = await fetch(link ?? '')
+    expect([shared.status, shared.headers.get('content-type')]).toEqual([200, 'image/png'])
+    await until('the link has expired', async () => (await fetch(link ?? '')).status === 403)
+    await expectProblem(await fetch(link ?? ''), 403, 'link-expired')
 
-      const printed = async (action: string) =>
-        (await server.command('audit', '--json', '--action', action)).stdout
-          .trim()
-          .split('\n')
-          .map((line) => Value.Parse(Event, JSON.parse(line)))
-      const uploads = await printed('upload')
-      expect(uploads.map(({ actor, file }) => [actor.user.uid, actor.idp.name, file.name])).toEqual([
-        ['anna', app.url, 'harbour.png'],
-        ['ben', app.url, 'garden.png'],
-      ])
-      // Of the links, only the shared one: those of the thumbnails are no more than what a list shows.
-      const links = await printed('link')
-      expect(links.map(({ actor, file }) => [actor.user.uid, file.uid])).toEqual([['anna', id]])
-      expect(JSON.stringify(links)).not.toContain('signature')
-    },
-  )
+    const printed = async (action: string) =>
+      (await server.command('audit', '--json', '--action', action)).stdout
+        .trim()
+        .split('\n')
+        .map((line) => Value.Parse(Event, JSON.parse(line)))
+    const uploads = await printed('upload')
+    expect(uploads.map(({ actor, file }) => [actor.user.uid, actor.idp.name, file.name])).toEqual([
+      ['anna', app.url, 'harbour.png'],
+      ['ben', app.url, 'garden.png'],
+    ])
+    // Of the links, only the shared one: those of the thumbnails are no more than what a list shows.
+    const links = await printed('link')
+    expect(links.map(({ actor, file }) => [actor.user.uid, file.uid])).toEqual([['anna', id]])
+    expect(JSON.stringify(links)).not.toContain('signature')
+  })
 })

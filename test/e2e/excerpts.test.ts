@@ -1,6 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
-import { browserTest } from '../harness/browser.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -31,28 +30,23 @@ beforeAll(async () => {
   for (const [name, bytes, type] of files) ids.push((await upload(server, bytes, { name, type })).id)
 })
 
-browserTest(
-  'G20, G7 tiles show the first lines of texts as text, and a drawing without its script',
-  async () => {
-    await using guest = await visit(browser, server, { hash: '' })
-    await guest.signIn(server.token)
-    const { page } = guest
-    const [notes, code, empty, drawing] = ids.map((id) => page.locator(`.tile[data-id="${id}"]`))
-    await until('the first lines', async () =>
-      (await notes?.locator('.tile-excerpt').textContent())?.startsWith(`first line ${markup}\nmore text`),
-    )
-    expect((await notes?.locator('.tile-excerpt').textContent())?.length).toBe(1024)
-    await until('the code', async () =>
-      (await code?.locator('.tile-excerpt').textContent())?.includes(markup),
-    )
-    await until('the drawing', () => isDrawn(drawing?.locator('img') ?? page.locator('none')))
-    expect(await empty?.locator('.tile-excerpt').count()).toBe(0)
-    expect(await empty?.locator('.icon').count()).toBeGreaterThan(0)
-    expect(await page.title()).not.toContain('owned')
-  },
-)
+test('G20, G7 tiles show the first lines of texts as text, and a drawing without its script', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  const { page } = guest
+  const [notes, code, empty, drawing] = ids.map((id) => page.locator(`.tile[data-id="${id}"]`))
+  await until('the first lines', async () =>
+    (await notes?.locator('.tile-excerpt').textContent())?.startsWith(`first line ${markup}\nmore text`),
+  )
+  expect((await notes?.locator('.tile-excerpt').textContent())?.length).toBe(1024)
+  await until('the code', async () => (await code?.locator('.tile-excerpt').textContent())?.includes(markup))
+  await until('the drawing', () => isDrawn(drawing?.locator('img') ?? page.locator('none')))
+  expect(await empty?.locator('.tile-excerpt').count()).toBe(0)
+  expect(await empty?.locator('.icon').count()).toBeGreaterThan(0)
+  expect(await page.title()).not.toContain('owned')
+})
 
-browserTest('G20 a text in UTF-16 is readable on its tile and in the viewer', async () => {
+test('G20 a text in UTF-16 is readable on its tile and in the viewer', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const tile = guest.page.locator(`.tile[data-id="${ids[4]}"]`)
@@ -66,33 +60,30 @@ browserTest('G20 a text in UTF-16 is readable on its tile and in the viewer', as
 })
 
 for (const width of [375, 1440])
-  browserTest(
-    `G20 the circle that selects a text does not cover its first lines at ${width} px`,
-    async () => {
-      for (const hash of ['', '#view=list']) {
-        await using guest = await visit(browser, server, {
-          hash,
-          options: { viewport: { width, height: 800 } },
-        })
-        await guest.signIn(server.token)
-        const { page } = guest
-        const tile = page.locator(`.tile[data-id="${ids[0]}"]`)
-        await until('the first lines', () => tile.locator('.tile-excerpt').count())
-        await tile.hover()
-        const covered = await tile.evaluate((element) => {
-          const circle = element.querySelector('.tick')?.getBoundingClientRect()
-          const text = element.ownerDocument.createRange()
-          text.selectNodeContents(element.querySelector('.tile-excerpt') ?? element)
-          return [...text.getClientRects()].filter(
-            (line) =>
-              circle &&
-              line.left < circle.right &&
-              circle.left < line.right &&
-              line.top < circle.bottom &&
-              circle.top < line.bottom,
-          ).length
-        })
-        expect([hash, covered]).toEqual([hash, 0])
-      }
-    },
-  )
+  test(`G20 the circle that selects a text does not cover its first lines at ${width} px`, async () => {
+    for (const hash of ['', '#view=list']) {
+      await using guest = await visit(browser, server, {
+        hash,
+        options: { viewport: { width, height: 800 } },
+      })
+      await guest.signIn(server.token)
+      const { page } = guest
+      const tile = page.locator(`.tile[data-id="${ids[0]}"]`)
+      await until('the first lines', () => tile.locator('.tile-excerpt').count())
+      await tile.hover()
+      const covered = await tile.evaluate((element) => {
+        const circle = element.querySelector('.tick')?.getBoundingClientRect()
+        const text = element.ownerDocument.createRange()
+        text.selectNodeContents(element.querySelector('.tile-excerpt') ?? element)
+        return [...text.getClientRects()].filter(
+          (line) =>
+            circle &&
+            line.left < circle.right &&
+            circle.left < line.right &&
+            line.top < circle.bottom &&
+            circle.top < line.bottom,
+        ).length
+      })
+      expect([hash, covered]).toEqual([hash, 0])
+    }
+  })

@@ -1,9 +1,8 @@
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -34,7 +33,7 @@ async function tree(files: ReadonlyMap<string, string>) {
 const same = (folders: readonly string[]) =>
   new Map(folders.map((folder) => [`${folder}/same.txt`, folder.at(-1) ?? '']))
 
-browserTest.each(['by drop', 'by button'])(
+test.each(['by drop', 'by button'])(
   'G9 files of equal name, size and time in different folders are all stored: %s',
   async (way) => {
     await using files = await tree(same(['album/a', 'album/b', 'album/b/deep', 'album/c']))
@@ -46,7 +45,7 @@ browserTest.each(['by drop', 'by button'])(
   },
 )
 
-browserTest('G9 files skipped in a drop are counted, with the reason', async () => {
+test('G9 files skipped in a drop are counted, with the reason', async () => {
   const path = (number: number) => `album/many/file-${number}.txt`
   await using files = await tree(
     new Map([
@@ -77,7 +76,7 @@ browserTest('G9 files skipped in a drop are counted, with the reason', async () 
   expect(names.at(-1)).toBe('none.txt')
 })
 
-browserTest('G9 a file that is already in the list is reported, and added again on request', async () => {
+test('G9 a file that is already in the list is reported, and added again on request', async () => {
   await using files = await tree(
     new Map([
       ['one.txt', '1'],
@@ -106,31 +105,28 @@ browserTest('G9 a file that is already in the list is reported, and added again 
   await uploadHeading(guest, strings.uploads.finished(4))
 })
 
-browserTest(
-  'G10 a file that changes before it is sent fails with the reason; the others are stored',
-  async () => {
-    await using files = await tree(
-      new Map([
-        ['a.txt', 'a'],
-        ['b.txt', 'b'],
-        ['c.txt', 'c'],
-      ]),
-    )
-    await using guest = await newGuest(browser, server)
-    let open = () => {}
-    const held = new Promise<void>((resolve) => {
-      open = resolve
-    })
-    // The uploader, which reads the files, is loaded after they have changed.
-    await guest.page.route('**/assets/uploader-*', async (route) => {
-      await held
-      await route.continue()
-    })
-    await guest.choose(strings.header.upload, ['a.txt', 'b.txt', 'c.txt'].map(files.at))
-    await writeFile(files.at('b.txt'), 'another b')
-    open()
-    await uploadHeading(guest, strings.uploads.failed(1))
-    await tray(guest).getByText(strings.uploads.changed).waitFor()
-    expect(await namesOf(guest)).toEqual(['a.txt', 'c.txt'])
-  },
-)
+test('G10 a file that changes before it is sent fails with the reason; the others are stored', async () => {
+  await using files = await tree(
+    new Map([
+      ['a.txt', 'a'],
+      ['b.txt', 'b'],
+      ['c.txt', 'c'],
+    ]),
+  )
+  await using guest = await newGuest(browser, server)
+  let open = () => {}
+  const held = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  // The uploader, which reads the files, is loaded after they have changed.
+  await guest.page.route('**/assets/uploader-*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await guest.choose(strings.header.upload, ['a.txt', 'b.txt', 'c.txt'].map(files.at))
+  await writeFile(files.at('b.txt'), 'another b')
+  open()
+  await uploadHeading(guest, strings.uploads.failed(1))
+  await tray(guest).getByText(strings.uploads.changed).waitFor()
+  expect(await namesOf(guest)).toEqual(['a.txt', 'c.txt'])
+})

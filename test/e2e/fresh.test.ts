@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { newToken } from '../client/buckets.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { quarters } from '../harness/pictures.ts'
@@ -57,7 +56,7 @@ const listings = ({ requests }: Visit) => requests.filter((url) => url.includes(
 /** Advances the clock by more than the refresh interval. */
 const pass = ({ context }: Visit) => context.clock.fastForward(11_000)
 
-browserTest('G8 changes by others appear; selection, focus and scroll position stay', async () => {
+test('G8 changes by others appear; selection, focus and scroll position stay', async () => {
   const { guest, add, items, remove } = await scene('others', 12)
   await using _ = guest
   const { page } = guest
@@ -86,41 +85,38 @@ browserTest('G8 changes by others appear; selection, focus and scroll position s
   await page.getByText(strings.files(21), { exact: true }).waitFor()
 })
 
-browserTest(
-  'G8 the listing does not change below an open file; a hidden page sends no requests until it is visible',
-  async () => {
-    const { guest, add, items, remove } = await scene('hidden', 3)
-    await using _ = guest
-    const { page } = guest
-    await guest.files.getByRole('link').nth(1).click()
-    await page.getByRole('dialog').waitFor()
-    const asked = listings(guest).length
-    await remove(items[0])
-    await add('4.bin')
-    await pass(guest)
-    expect(listings(guest)).toHaveLength(asked)
-    expect(await page.getByRole('dialog').isVisible()).toBe(true)
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await pass(guest)
-    await guest.files.getByText('4.bin', { exact: true }).waitFor()
-    expect(await guest.files.getByText('1.bin', { exact: true }).count()).toBe(0)
+test('G8 the listing does not change below an open file; a hidden page sends no requests until it is visible', async () => {
+  const { guest, add, items, remove } = await scene('hidden', 3)
+  await using _ = guest
+  const { page } = guest
+  await guest.files.getByRole('link').nth(1).click()
+  await page.getByRole('dialog').waitFor()
+  const asked = listings(guest).length
+  await remove(items[0])
+  await add('4.bin')
+  await pass(guest)
+  expect(listings(guest)).toHaveLength(asked)
+  expect(await page.getByRole('dialog').isVisible()).toBe(true)
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await pass(guest)
+  await guest.files.getByText('4.bin', { exact: true }).waitFor()
+  expect(await guest.files.getByText('1.bin', { exact: true }).count()).toBe(0)
 
-    const see = (state: string) =>
-      page.evaluate(`Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+  const see = (state: string) =>
+    page.evaluate(`Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
       document.dispatchEvent(new Event('visibilitychange'))`)
-    await see('hidden')
-    await add('5.bin')
-    const before = listings(guest).length
-    for (let times = 0; times < 10; times += 1) await pass(guest)
-    expect(listings(guest)).toHaveLength(before)
-    await see('visible')
-    await guest.files.getByText('5.bin', { exact: true }).waitFor()
-    expect(listings(guest)).toHaveLength(before + 1)
-  },
-)
+  await see('hidden')
+  await add('5.bin')
+  const before = listings(guest).length
+  for (let times = 0; times < 10; times += 1) await pass(guest)
+  expect(listings(guest)).toHaveLength(before)
+  await see('visible')
+  await guest.files.getByText('5.bin', { exact: true }).waitFor()
+  expect(listings(guest)).toHaveLength(before + 1)
+})
 
-browserTest('A7, G6 an open page notices that its token is revoked', async () => {
+test('A7, G6 an open page notices that its token is revoked', async () => {
   await upload(server, 'x', { name: 'notes.bin' })
   const { token, id } = await makeToken(server, '--bucket', server.bucket)
   await using guest = await visit(browser, server)
@@ -133,7 +129,7 @@ browserTest('A7, G6 an open page notices that its token is revoked', async () =>
   await guest.page.getByText(strings.signIn.ended).waitFor()
 })
 
-browserTest('a file that is uploaded twice is listed twice', async () => {
+test('a file that is uploaded twice is listed twice', async () => {
   const { guest, token } = await scene('again', 1)
   await using _ = guest
   const file = { name: 'same.bin', mimeType: 'text/plain', buffer: Buffer.from('same') }
@@ -145,45 +141,38 @@ browserTest('a file that is uploaded twice is listed twice', async () => {
   expect(((await page.json()) as { total: number }).total).toBe(3)
 })
 
-browserTest(
-  'opening the gallery takes 3 API requests, and a refresh that finds no change takes one',
-  async () => {
-    const { guest } = await scene('few', 12)
-    await using _ = guest
-    const { page } = guest
-    const opened = () => guest.requests.slice(guest.requests.lastIndexOf(`${server.url}/`))
-    // Otherwise a page that takes longer than the refresh interval to open would refresh.
-    await page.clock.pauseAt(Date.now() + 60_000)
-    const url = page.url()
-    // Ends the requests of the first visit, which a reload could leave to be sent after its own first one.
-    await page.goto('about:blank')
-    await page.goto(url)
-    await guest.files.getByText('10.bin', { exact: true }).waitFor()
-    // The size of the bucket is requested last.
-    await until('the end of the second visit', async () => {
-      await page.clock.runFor(1)
-      return opened().some((request) => request.endsWith('/api/bucket'))
-    })
-    const api = opened().filter((url) => url.includes('/api/'))
-    expect(api.map((url) => new URL(url).pathname).sort()).toEqual([
-      '/api/bucket',
-      '/api/items',
-      '/api/token',
-    ])
-    expect(opened().length - api.length).toBeLessThan(8)
-    // The first refresh learns the entity tag of the listing.
-    const sizes = () => guest.requests.filter((url) => url.endsWith('/api/bucket')).length
-    const known = sizes()
-    await pass(guest)
-    await until('the first refresh', () => sizes() > known)
-    const before = guest.requests.length
-    await pass(guest)
-    await until('the page requests the listing', () => guest.requests.length > before)
-    expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
-  },
-)
+test('opening the gallery takes 3 API requests, and a refresh that finds no change takes one', async () => {
+  const { guest } = await scene('few', 12)
+  await using _ = guest
+  const { page } = guest
+  const opened = () => guest.requests.slice(guest.requests.lastIndexOf(`${server.url}/`))
+  // Otherwise a page that takes longer than the refresh interval to open would refresh.
+  await page.clock.pauseAt(Date.now() + 60_000)
+  const url = page.url()
+  // Ends the requests of the first visit, which a reload could leave to be sent after its own first one.
+  await page.goto('about:blank')
+  await page.goto(url)
+  await guest.files.getByText('10.bin', { exact: true }).waitFor()
+  // The size of the bucket is requested last.
+  await until('the end of the second visit', async () => {
+    await page.clock.runFor(1)
+    return opened().some((request) => request.endsWith('/api/bucket'))
+  })
+  const api = opened().filter((url) => url.includes('/api/'))
+  expect(api.map((url) => new URL(url).pathname).sort()).toEqual(['/api/bucket', '/api/items', '/api/token'])
+  expect(opened().length - api.length).toBeLessThan(8)
+  // The first refresh learns the entity tag of the listing.
+  const sizes = () => guest.requests.filter((url) => url.endsWith('/api/bucket')).length
+  const known = sizes()
+  await pass(guest)
+  await until('the first refresh', () => sizes() > known)
+  const before = guest.requests.length
+  await pass(guest)
+  await until('the page requests the listing', () => guest.requests.length > before)
+  expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
+})
 
-browserTest('V6 a thumbnail that is temporarily refused is requested again after Retry-After', async () => {
+test('V6 a thumbnail that is temporarily refused is requested again after Retry-After', async () => {
   const token = await newToken(server, 'pictures')
   const authorization = `Bearer ${token}`
   const { id } = await upload(server, new Uint8Array(await picture()), {

@@ -1,8 +1,7 @@
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { audience, startIssuer, type TestIssuer } from '../harness/issuer.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -52,62 +51,56 @@ async function pendingState({ page }: Visit): Promise<string | undefined> {
   return /"state":"([^"]+)"/.exec(String(pending))?.[1]
 }
 
-browserTest(
-  'G25, G6 a person signs in with the issuer; the code is in no address, and a reload keeps the session',
-  async () => {
-    await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
-    const { page } = guest
-    await signIn(guest, 'anna')
-    await bucketOf(guest, 'user-anna').waitFor()
-    expect(page.url()).toBe(`${server.url}/`)
-    const codes = guest.requests.flatMap((url) => new URL(url).searchParams.get('code') ?? [])
-    expect(codes).toHaveLength(1)
-    await page.reload()
-    await bucketOf(guest, 'user-anna').waitFor()
-    expect(server.stderr()).not.toContain(codes[0])
-    expect(server.stderr()).not.toContain('eyJ')
-    await page.goBack()
-    expect(page.url()).not.toContain('code=')
-  },
-)
+test('G25, G6 a person signs in with the issuer; the code is in no address, and a reload keeps the session', async () => {
+  await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
+  const { page } = guest
+  await signIn(guest, 'anna')
+  await bucketOf(guest, 'user-anna').waitFor()
+  expect(page.url()).toBe(`${server.url}/`)
+  const codes = guest.requests.flatMap((url) => new URL(url).searchParams.get('code') ?? [])
+  expect(codes).toHaveLength(1)
+  await page.reload()
+  await bucketOf(guest, 'user-anna').waitFor()
+  expect(server.stderr()).not.toContain(codes[0])
+  expect(server.stderr()).not.toContain('eyJ')
+  await page.goBack()
+  expect(page.url()).not.toContain('code=')
+})
 
-browserTest(
-  'G25 the token is renewed before it expires, in several tabs; signing out removes all of it, and revokes the refresh token',
-  async () => {
-    await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
-    await signIn(guest, 'bob')
-    await bucketOf(guest, 'user-bob').waitFor()
-    const renewals = () => guest.requests.filter((url) => url === `${issuer.url}/token`).length
-    // The tokens of this issuer always expire soon.
-    await expect.poll(renewals).toBeGreaterThan(2)
-    const second = await guest.context.newPage()
-    await second.goto(server.url)
-    await second.getByRole('heading', { name: 'user-bob' }).waitFor()
-    await guest.page.reload()
-    await bucketOf(guest, 'user-bob').waitFor()
-    const before = String(await guest.page.evaluate(stored))
-    expect(before).toContain('eyJ')
-    const refreshToken = /refreshToken\W+([\w-]+)/.exec(before)?.[1] ?? ''
-    const refresh = () =>
-      fetch(`${issuer.url}/token`, {
-        method: 'POST',
-        body: new URLSearchParams({
-          grant_type: 'refresh_token',
-          client_id: 'gallery',
-          refresh_token: refreshToken,
-        }),
-      })
-    expect((await refresh()).status).toBe(200)
-    await guest.button(strings.header.signOut).click()
-    for (const page of [guest.page, second]) {
-      await page.getByText(strings.signIn.signedOut).waitFor()
-      expect(await page.evaluate(stored)).not.toMatch(/eyJ|refreshToken/)
-    }
-    await until('the refresh token is revoked', async () => (await refresh()).status === 400)
-  },
-)
+test('G25 the token is renewed before it expires, in several tabs; signing out removes all of it, and revokes the refresh token', async () => {
+  await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
+  await signIn(guest, 'bob')
+  await bucketOf(guest, 'user-bob').waitFor()
+  const renewals = () => guest.requests.filter((url) => url === `${issuer.url}/token`).length
+  // The tokens of this issuer always expire soon.
+  await expect.poll(renewals).toBeGreaterThan(2)
+  const second = await guest.context.newPage()
+  await second.goto(server.url)
+  await second.getByRole('heading', { name: 'user-bob' }).waitFor()
+  await guest.page.reload()
+  await bucketOf(guest, 'user-bob').waitFor()
+  const before = String(await guest.page.evaluate(stored))
+  expect(before).toContain('eyJ')
+  const refreshToken = /refreshToken\W+([\w-]+)/.exec(before)?.[1] ?? ''
+  const refresh = () =>
+    fetch(`${issuer.url}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        client_id: 'gallery',
+        refresh_token: refreshToken,
+      }),
+    })
+  expect((await refresh()).status).toBe(200)
+  await guest.button(strings.header.signOut).click()
+  for (const page of [guest.page, second]) {
+    await page.getByText(strings.signIn.signedOut).waitFor()
+    expect(await page.evaluate(stored)).not.toMatch(/eyJ|refreshToken/)
+  }
+  await until('the refresh token is revoked', async () => (await refresh()).status === 400)
+})
 
-browserTest('G25 without refresh tokens, the session ends when the token expires', async () => {
+test('G25 without refresh tokens, the session ends when the token expires', async () => {
   await using brief = await startIssuer({ tokenLifetime: 10, refreshTokens: false })
   await using own = await startGallery(brief)
   await using guest = await visit(browser, own, { alsoAsked: brief.url, hash: '' })
@@ -116,7 +109,7 @@ browserTest('G25 without refresh tokens, the session ends when the token expires
   expect(await guest.page.evaluate(stored)).not.toContain('eyJ')
 })
 
-browserTest('G25 a response that this tab has not requested is ignored, and a refusal is shown', async () => {
+test('G25 a response that this tab has not requested is ignored, and a refusal is shown', async () => {
   await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
   const { page } = guest
   await page.goto(`${server.url}/?code=stolen&state=x`)
@@ -142,7 +135,7 @@ browserTest('G25 a response that this tab has not requested is ignored, and a re
   expect(page.url()).toBe(`${server.url}/`)
 })
 
-browserTest('G25 after a failed sign-in, the session of another tab is continued', async () => {
+test('G25 after a failed sign-in, the session of another tab is continued', async () => {
   await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
   const { page } = guest
   await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).click()
@@ -159,22 +152,19 @@ browserTest('G25 after a failed sign-in, the session of another tab is continued
   await bucketOf(guest, 'user-dora').waitFor()
 })
 
-browserTest(
-  'G2, G25 the policy of the page allows requests to the issuer, and nothing else of other origins',
-  async () => {
-    const { headers } = await fetch(`${server.url}/`)
-    const policy = headers.get('content-security-policy') ?? ''
-    expect(policy).toContain(`connect-src 'self' ${issuer.url};`)
-    expect(policy.split(issuer.url)).toHaveLength(2)
-    const response = await fetch(`${server.url}/sign-in.json`)
-    expect(response.headers.get('cache-control')).toBe('no-store')
-    expect(await response.json()).toMatchObject({
-      issuer: { name: new URL(issuer.url).host, client_id: 'gallery' },
-    })
-  },
-)
+test('G2, G25 the policy of the page allows requests to the issuer, and nothing else of other origins', async () => {
+  const { headers } = await fetch(`${server.url}/`)
+  const policy = headers.get('content-security-policy') ?? ''
+  expect(policy).toContain(`connect-src 'self' ${issuer.url};`)
+  expect(policy.split(issuer.url)).toHaveLength(2)
+  const response = await fetch(`${server.url}/sign-in.json`)
+  expect(response.headers.get('cache-control')).toBe('no-store')
+  expect(await response.json()).toMatchObject({
+    issuer: { name: new URL(issuer.url).host, client_id: 'gallery' },
+  })
+})
 
-browserTest('G25 the sign-in with an issuer is accessible, on phones and desktops', async () => {
+test('G25 the sign-in with an issuer is accessible, on phones and desktops', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   const { page } = guest
   await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).waitFor()

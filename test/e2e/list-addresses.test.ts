@@ -1,7 +1,6 @@
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -28,54 +27,51 @@ const shows = (guest: Visit, ...expected: string[]) =>
     return `${labels}` === `${expected.map(strings.selection.select)}`
   })
 
-browserTest(
-  'G30 the address names what is chosen; Back and a reload restore it, and others can open it',
-  async () => {
-    await using guest = await visit(browser, server, { hash: '' })
-    await guest.signIn(server.token)
-    const { page } = guest
-    await shows(guest, 'harbour.wav', 'island.txt', 'harbour two.txt', 'harbour one.txt')
-    await page.getByLabel(strings.filter.kind).selectOption('document')
-    await shows(guest, 'island.txt', 'harbour two.txt', 'harbour one.txt')
-    const search = page.getByLabel(strings.filter.search)
-    await search.pressSequentially('harb')
-    await shows(guest, 'harbour two.txt', 'harbour one.txt')
-    await search.pressSequentially('our tw')
-    await shows(guest, 'harbour two.txt')
-    await search.fill('harbour')
-    await shows(guest, 'harbour two.txt', 'harbour one.txt')
-    await guest.button(strings.timeline.newestFirst).click()
-    await shows(guest, 'harbour one.txt', 'harbour two.txt')
-    await guest.button(strings.view.list).click()
-    await page.locator('.as-list').waitFor()
-    const sent = hash(guest)
-    expect(sent).toBe('#kind=document&name=harbour&order=oldest&view=list')
+test('G30 the address names what is chosen; Back and a reload restore it, and others can open it', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  const { page } = guest
+  await shows(guest, 'harbour.wav', 'island.txt', 'harbour two.txt', 'harbour one.txt')
+  await page.getByLabel(strings.filter.kind).selectOption('document')
+  await shows(guest, 'island.txt', 'harbour two.txt', 'harbour one.txt')
+  const search = page.getByLabel(strings.filter.search)
+  await search.pressSequentially('harb')
+  await shows(guest, 'harbour two.txt', 'harbour one.txt')
+  await search.pressSequentially('our tw')
+  await shows(guest, 'harbour two.txt')
+  await search.fill('harbour')
+  await shows(guest, 'harbour two.txt', 'harbour one.txt')
+  await guest.button(strings.timeline.newestFirst).click()
+  await shows(guest, 'harbour one.txt', 'harbour two.txt')
+  await guest.button(strings.view.list).click()
+  await page.locator('.as-list').waitFor()
+  const sent = hash(guest)
+  expect(sent).toBe('#kind=document&name=harbour&order=oldest&view=list')
 
-    await page.reload()
-    await shows(guest, 'harbour one.txt', 'harbour two.txt')
-    await expect.poll(() => search.inputValue()).toBe('harbour')
-    await page.goBack()
-    await page.locator('.as-grid').waitFor()
-    await page.goBack()
-    await shows(guest, 'harbour two.txt', 'harbour one.txt')
-    await page.goBack()
-    await shows(guest, 'island.txt', 'harbour two.txt', 'harbour one.txt')
-    await expect.poll(() => search.inputValue()).toBe('')
-    await page.goForward()
-    await shows(guest, 'harbour two.txt', 'harbour one.txt')
-    await expect.poll(() => search.inputValue()).toBe('harbour')
+  await page.reload()
+  await shows(guest, 'harbour one.txt', 'harbour two.txt')
+  await expect.poll(() => search.inputValue()).toBe('harbour')
+  await page.goBack()
+  await page.locator('.as-grid').waitFor()
+  await page.goBack()
+  await shows(guest, 'harbour two.txt', 'harbour one.txt')
+  await page.goBack()
+  await shows(guest, 'island.txt', 'harbour two.txt', 'harbour one.txt')
+  await expect.poll(() => search.inputValue()).toBe('')
+  await page.goForward()
+  await shows(guest, 'harbour two.txt', 'harbour one.txt')
+  await expect.poll(() => search.inputValue()).toBe('harbour')
 
-    await using other = await visit(browser, server, { hash: sent })
-    await other.signIn(server.token)
-    await shows(other, 'harbour one.txt', 'harbour two.txt')
-    await other.page.locator('.as-list').waitFor()
-    await other.page.locator('.tile a').first().click()
-    await other.page.getByRole('dialog').waitFor()
-    expect(hash(other)).toMatch(/^#kind=document&name=harbour&order=oldest&view=list&item=\w+$/)
-    await other.page.keyboard.press('Escape')
-    // What the address names is not remembered for this browser.
-    await other.page.goto('about:blank')
-    await other.page.goto(`${server.url}/`)
-    await shows(other, 'harbour.wav', 'island.txt', 'harbour two.txt', 'harbour one.txt')
-  },
-)
+  await using other = await visit(browser, server, { hash: sent })
+  await other.signIn(server.token)
+  await shows(other, 'harbour one.txt', 'harbour two.txt')
+  await other.page.locator('.as-list').waitFor()
+  await other.page.locator('.tile a').first().click()
+  await other.page.getByRole('dialog').waitFor()
+  expect(hash(other)).toMatch(/^#kind=document&name=harbour&order=oldest&view=list&item=\w+$/)
+  await other.page.keyboard.press('Escape')
+  // What the address names is not remembered for this browser.
+  await other.page.goto('about:blank')
+  await other.page.goto(`${server.url}/`)
+  await shows(other, 'harbour.wav', 'island.txt', 'harbour two.txt', 'harbour one.txt')
+})

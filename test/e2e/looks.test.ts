@@ -3,9 +3,8 @@ import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
@@ -71,7 +70,7 @@ async function signedIn(at: SharedServer = server, hash = '#order=oldest'): Prom
 }
 
 describe('WCAG 2.2 AA', () => {
-  browserTest('sign-in form, and an invalid token', async () => {
+  test('sign-in form, and an invalid token', async () => {
     await using guest = await visit(browser, server)
     await guest.button(strings.signIn.submit).waitFor()
     await expectAccessible(guest, 'sign-in')
@@ -81,7 +80,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'refused')
   })
 
-  browserTest('files, a selection, the deletion dialog, and a file that does not exist', async () => {
+  test('files, a selection, the deletion dialog, and a file that does not exist', async () => {
     await using guest = await signedIn()
     const { page } = guest
     await guest.files.getByText('harbour.jpg').waitFor()
@@ -99,7 +98,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'gone')
   })
 
-  browserTest('the timeline as a grid and as a list, with a selection', async () => {
+  test('the timeline as a grid and as a list, with a selection', async () => {
     await using guest = await signedIn(server, '#')
     const { page } = guest
     const tiles = page.locator('.timeline .tile')
@@ -113,7 +112,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'list, with settings')
   })
 
-  browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf', 'notes.txt'])(
+  test.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf', 'notes.txt'])(
     '%s in the viewer, with its details',
     async (name) => {
       await using guest = await signedIn()
@@ -129,7 +128,7 @@ describe('WCAG 2.2 AA', () => {
     },
   )
 
-  browserTest('an empty bucket, a read-only token, and files dragged over the page', async () => {
+  test('an empty bucket, a read-only token, and files dragged over the page', async () => {
     const empty = await sharedServer()
     await using guest = await signedIn(empty)
     await guest.page.getByText(strings.listing.empty).waitFor()
@@ -147,7 +146,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(reader, 'empty, to be read')
   })
 
-  browserTest('uploads in progress, paused, refused and done; a lost connection', async () => {
+  test('uploads in progress, paused, refused and done; a lost connection', async () => {
     await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5MB' })
     await using way = await startGateway(own.url)
     await using guest = await visit(browser, own, { url: way.url })
@@ -172,7 +171,7 @@ describe('WCAG 2.2 AA', () => {
   })
 })
 
-browserTest('nothing is animated with prefers-reduced-motion', async () => {
+test('nothing is animated with prefers-reduced-motion', async () => {
   await using guest = await signedIn()
   await guest.files.getByText('harbour.jpg').click()
   await guest.page.getByRole('dialog').getByRole('img', { name: 'harbour.jpg' }).first().waitFor()
@@ -187,7 +186,7 @@ browserTest('nothing is animated with prefers-reduced-motion', async () => {
   expect(await guest.page.evaluate(moving)).not.toEqual([])
 })
 
-browserTest('the keyboard reaches everything in order, with a visible focus', async () => {
+test('the keyboard reaches everything in order, with a visible focus', async () => {
   await using guest = await signedIn()
   const { page } = guest
   await guest.files.getByText('harbour.jpg').waitFor()

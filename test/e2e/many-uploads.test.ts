@@ -1,9 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
@@ -40,7 +39,7 @@ function requestsOf(guest: Guest) {
   return counts
 }
 
-browserTest('G11 2,000 small files take 20 requests and at most 50 rows, and keep their order', async () => {
+test('G11 2,000 small files take 20 requests and at most 50 rows, and keep their order', async () => {
   await using files = await numbered(2000)
   await using guest = await newGuest(browser, server)
   const counts = requestsOf(guest)
@@ -72,7 +71,7 @@ browserTest('G11 2,000 small files take 20 requests and at most 50 rows, and kee
   expect(await named(last.data)).toEqual(files.names.slice(-10))
 })
 
-browserTest('G11 small and large files together keep the order in which they were chosen', async () => {
+test('G11 small and large files together keep the order in which they were chosen', async () => {
   await using files = await numbered(12, (number) => (number % 5 === 2 ? 1_200_000 : 500))
   await using guest = await newGuest(browser, server)
   const counts = requestsOf(guest)
@@ -83,29 +82,26 @@ browserTest('G11 small and large files together keep the order in which they wer
   expect(counts).toMatchObject({ uploads: 3, resumable: 4 })
 })
 
-browserTest(
-  'G10 one refused file of many shows the reason and can be retried; the others are stored in order',
-  async () => {
-    await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5kB' })
-    await using files = await numbered(40, (number) => (number === 17 ? 6000 : 500))
-    await using guest = await newGuest(browser, own)
-    const counts = requestsOf(guest)
-    await guest.choose(strings.header.upload, files.paths)
-    await uploadHeading(guest, strings.uploads.failed(1))
-    await tray(guest).getByText(strings.uploads.tooLargeFor('5 kB')).waitFor()
-    expect(await namesOf(guest)).toEqual(files.names.filter((name) => name !== '17.txt'))
-    // Halving finds the file without a request for each.
-    expect(counts.uploads).toBeLessThanOrEqual(13)
-    const again = guest.page.waitForResponse((response) => response.status() === 413)
-    await guest.button(strings.uploads.retry('17.txt')).click()
-    await again
-    await uploadHeading(guest, strings.uploads.failed(1))
-    await guest.button(strings.uploads.cancel('17.txt')).click()
-    await uploadHeading(guest, strings.uploads.finished(39))
-  },
-)
+test('G10 one refused file of many shows the reason and can be retried; the others are stored in order', async () => {
+  await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5kB' })
+  await using files = await numbered(40, (number) => (number === 17 ? 6000 : 500))
+  await using guest = await newGuest(browser, own)
+  const counts = requestsOf(guest)
+  await guest.choose(strings.header.upload, files.paths)
+  await uploadHeading(guest, strings.uploads.failed(1))
+  await tray(guest).getByText(strings.uploads.tooLargeFor('5 kB')).waitFor()
+  expect(await namesOf(guest)).toEqual(files.names.filter((name) => name !== '17.txt'))
+  // Halving finds the file without a request for each.
+  expect(counts.uploads).toBeLessThanOrEqual(13)
+  const again = guest.page.waitForResponse((response) => response.status() === 413)
+  await guest.button(strings.uploads.retry('17.txt')).click()
+  await again
+  await uploadHeading(guest, strings.uploads.failed(1))
+  await guest.button(strings.uploads.cancel('17.txt')).click()
+  await uploadHeading(guest, strings.uploads.finished(39))
+})
 
-browserTest('I2, G11 a form whose response is lost is stored once', async () => {
+test('I2, G11 a form whose response is lost is stored once', async () => {
   await using files = await numbered(150)
   await using lossy = await startLossyProxy(server.url, (method, nth) => method === 'POST' && nth === 1)
   await using guest = await newGuest(browser, server, { url: lossy.url })
@@ -115,26 +111,23 @@ browserTest('I2, G11 a form whose response is lost is stored once', async () => 
   expect(await namesOf(guest)).toEqual(files.names)
 })
 
-browserTest(
-  'Q1, G10 in a full bucket all files that do not fit fail, without a request for each',
-  async () => {
-    await using files = await numbered(300)
-    await using guest = await newGuest(browser, server)
-    await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '120')
-    const counts = requestsOf(guest)
-    await guest.choose(strings.header.upload, files.paths)
-    await uploadHeading(guest, strings.uploads.failed(180))
-    expect(await namesOf(guest)).toEqual(files.names.slice(0, 120))
-    // Two forms, and halves of the second to find the files that fit.
-    expect(counts.uploads).toBeLessThanOrEqual(16)
-    await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '300')
-    await guest.button(strings.uploads.retryFailed).click()
-    await uploadHeading(guest, strings.uploads.finished(300))
-    expect(await namesOf(guest)).toEqual(files.names)
-  },
-)
+test('Q1, G10 in a full bucket all files that do not fit fail, without a request for each', async () => {
+  await using files = await numbered(300)
+  await using guest = await newGuest(browser, server)
+  await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '120')
+  const counts = requestsOf(guest)
+  await guest.choose(strings.header.upload, files.paths)
+  await uploadHeading(guest, strings.uploads.failed(180))
+  expect(await namesOf(guest)).toEqual(files.names.slice(0, 120))
+  // Two forms, and halves of the second to find the files that fit.
+  expect(counts.uploads).toBeLessThanOrEqual(16)
+  await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '300')
+  await guest.button(strings.uploads.retryFailed).click()
+  await uploadHeading(guest, strings.uploads.finished(300))
+  expect(await namesOf(guest)).toEqual(files.names)
+})
 
-browserTest('G12 all uploads are paused and resumed; a finished list copies all links', async () => {
+test('G12 all uploads are paused and resumed; a finished list copies all links', async () => {
   await using files = await numbered(250)
   await using guest = await newGuest(browser, server, {
     options: { permissions: ['clipboard-read', 'clipboard-write'] },

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser, Locator } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -49,7 +48,7 @@ describe.each([
   ['a list', '#view=list'],
   ['a grid', ''],
 ])('a private bucket as %s', (_, hash) => {
-  browserTest('G23 shows pictures, excerpts, video with seeking, texts and downloads', async () => {
+  test('G23 shows pictures, excerpts, video with seeking, texts and downloads', async () => {
     await using guest = await visit(browser, server, { hash })
     await guest.signIn(server.token)
     const { page } = guest
@@ -89,7 +88,7 @@ describe.each([
   })
 })
 
-browserTest('G23, G31 a PDF of a private bucket opens in a new tab, whose URL has no signature', async () => {
+test('G23, G31 a PDF of a private bucket opens in a new tab, whose URL has no signature', async () => {
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   await withOpened(guest, 'report.pdf', async (dialog) => {
@@ -104,7 +103,7 @@ browserTest('G23, G31 a PDF of a private bucket opens in a new tab, whose URL ha
   })
 })
 
-browserTest('G23 files of a private bucket are downloaded as one archive', async () => {
+test('G23 files of a private bucket are downloaded as one archive', async () => {
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   await guest.files.getByText('notes.txt').waitFor()
@@ -116,40 +115,37 @@ browserTest('G23 files of a private bucket are downloaded as one archive', async
   expect((await readFile(await download.path())).toString('latin1')).toContain('Notes of the harbour.')
 })
 
-browserTest(
-  'G24 links that expire are offered first, in the viewer and for a selection; plain ones say what they need',
-  async () => {
-    await using guest = await visit(browser, server, { options: clipboard })
-    await guest.signIn(server.token)
-    const { page } = guest
-    await withOpened(guest, 'notes.txt', async (dialog) => {
-      const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
-      await copy.click()
-      const menu = dialog.locator('.menu:popover-open')
-      expect((await menu.getByRole('button').allTextContents()).at(-1)).toBe(strings.link.withoutExpiry)
-      await menu.getByRole('button', { name: strings.link.withoutExpiry }).click()
-      await page.getByText(strings.link.needsToken).first().waitFor()
-      const plain = await copied(guest)
-      expect(plain).toMatch(/\/media\/\w+\.txt$/)
-      expect((await fetch(plain)).status).toBe(404)
-      await copy.click()
-      const choice = strings.link.validFor(strings.link.lifetime(24))
-      await dialog.getByRole('button', { name: choice, exact: true }).click()
-      await until('the link', async () => signature.test(await copied(guest)))
-      const link = await copied(guest)
-      expect(await (await fetch(link)).text()).toBe('Notes of the harbour.\n')
-      const left = Number(new URL(link).searchParams.get('expires')) - Date.now() / 1000
-      expect(Math.round(left / 3_600)).toBe(24)
-    })
-    await page.keyboard.press('Control+A')
-    await guest.button(strings.selection.copy).click()
-    await guest.button(strings.link.validFor(strings.link.lifetime(1))).click()
-    await until('the links', async () => (await copied(guest)).split('\n').length === 4)
-    for (const link of (await copied(guest)).split('\n')) expect((await fetch(link)).status).toBe(200)
-  },
-)
+test('G24 links that expire are offered first, in the viewer and for a selection; plain ones say what they need', async () => {
+  await using guest = await visit(browser, server, { options: clipboard })
+  await guest.signIn(server.token)
+  const { page } = guest
+  await withOpened(guest, 'notes.txt', async (dialog) => {
+    const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
+    await copy.click()
+    const menu = dialog.locator('.menu:popover-open')
+    expect((await menu.getByRole('button').allTextContents()).at(-1)).toBe(strings.link.withoutExpiry)
+    await menu.getByRole('button', { name: strings.link.withoutExpiry }).click()
+    await page.getByText(strings.link.needsToken).first().waitFor()
+    const plain = await copied(guest)
+    expect(plain).toMatch(/\/media\/\w+\.txt$/)
+    expect((await fetch(plain)).status).toBe(404)
+    await copy.click()
+    const choice = strings.link.validFor(strings.link.lifetime(24))
+    await dialog.getByRole('button', { name: choice, exact: true }).click()
+    await until('the link', async () => signature.test(await copied(guest)))
+    const link = await copied(guest)
+    expect(await (await fetch(link)).text()).toBe('Notes of the harbour.\n')
+    const left = Number(new URL(link).searchParams.get('expires')) - Date.now() / 1000
+    expect(Math.round(left / 3_600)).toBe(24)
+  })
+  await page.keyboard.press('Control+A')
+  await guest.button(strings.selection.copy).click()
+  await guest.button(strings.link.validFor(strings.link.lifetime(1))).click()
+  await until('the links', async () => (await copied(guest)).split('\n').length === 4)
+  for (const link of (await copied(guest)).split('\n')) expect((await fetch(link)).status).toBe(200)
+})
 
-browserTest('G24 a public bucket copies a link at once', async () => {
+test('G24 a public bucket copies a link at once', async () => {
   const open = await sharedServer()
   await upload(open, 'text', { name: 'open.txt' })
   await using guest = await visit(browser, open, { options: clipboard })

@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { seed } from '../harness/seed.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -35,38 +34,33 @@ async function opened(token: string, options: Parameters<typeof visit>[2] = {}) 
 const counted = (guest: Awaited<ReturnType<typeof visit>>, count: number) =>
   guest.page.getByText(strings.selection.count(count)).first().waitFor()
 
-browserTest(
-  'a range includes items that are not loaded; Ctrl+A selects the whole bucket; 500 a request are deleted',
-  async () => {
-    const { token } = await seed(server, '--items', '1600', '--bucket', uniqueName('many'))
-    const { guest, page, tiles } = await opened(token)
-    await using _ = guest
-    await tiles.first().getByRole('checkbox').check()
-    await until('the size of the bucket', () =>
-      page.evaluate('document.documentElement.scrollHeight > 20_000'),
-    )
-    await page.keyboard.press('End')
-    const oldest = await server.request('/api/items?limit=1', {
-      headers: { authorization: `Bearer ${token}` },
-    })
-    const { data } = Value.Parse(Items, await oldest.json())
-    const last = page.locator(`[data-id="${data[0].id}"]`)
-    await last.getByRole('checkbox').click({ modifiers: ['Shift'] })
-    await counted(guest, 1600)
-    await page.keyboard.press('Escape')
-    await page.getByText(strings.selection.count(1600)).first().waitFor({ state: 'detached' })
-    await page.keyboard.press('Control+A')
-    await counted(guest, 1600)
-    const before = guest.requests.length
-    await guest.button(strings.selection.delete).click()
-    await guest.button(strings.deletion.confirm(1600)).click()
-    await page.getByText(strings.deletion.done(1600)).first().waitFor()
-    expect(guest.requests.slice(before).filter((url) => url.endsWith('/api/media'))).toHaveLength(4)
-    await page.getByText(strings.listing.empty).waitFor()
-  },
-)
+test('a range includes items that are not loaded; Ctrl+A selects the whole bucket; 500 a request are deleted', async () => {
+  const { token } = await seed(server, '--items', '1600', '--bucket', uniqueName('many'))
+  const { guest, page, tiles } = await opened(token)
+  await using _ = guest
+  await tiles.first().getByRole('checkbox').check()
+  await until('the size of the bucket', () => page.evaluate('document.documentElement.scrollHeight > 20_000'))
+  await page.keyboard.press('End')
+  const oldest = await server.request('/api/items?limit=1', {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const { data } = Value.Parse(Items, await oldest.json())
+  const last = page.locator(`[data-id="${data[0].id}"]`)
+  await last.getByRole('checkbox').click({ modifiers: ['Shift'] })
+  await counted(guest, 1600)
+  await page.keyboard.press('Escape')
+  await page.getByText(strings.selection.count(1600)).first().waitFor({ state: 'detached' })
+  await page.keyboard.press('Control+A')
+  await counted(guest, 1600)
+  const before = guest.requests.length
+  await guest.button(strings.selection.delete).click()
+  await guest.button(strings.deletion.confirm(1600)).click()
+  await page.getByText(strings.deletion.done(1600)).first().waitFor()
+  expect(guest.requests.slice(before).filter((url) => url.endsWith('/api/media'))).toHaveLength(4)
+  await page.getByText(strings.listing.empty).waitFor()
+})
 
-browserTest('links are copied as Markdown and HTML', async () => {
+test('links are copied as Markdown and HTML', async () => {
   const { guest, page, tiles } = await opened(server.token, {
     options: { permissions: ['clipboard-read', 'clipboard-write'] },
   })
@@ -83,7 +77,7 @@ browserTest('links are copied as Markdown and HTML', async () => {
   }
 })
 
-browserTest('the selected files are downloaded as one ZIP archive with different names', async () => {
+test('the selected files are downloaded as one ZIP archive with different names', async () => {
   const { guest, page } = await opened(server.token)
   await using _ = guest
   await page.keyboard.press('Control+A')
@@ -99,7 +93,7 @@ browserTest('the selected files are downloaded as one ZIP archive with different
   expect(archive.match(/The text of two\.txt\./g)).toHaveLength(2)
 })
 
-browserTest('a long press selects a file without opening it; then a tap selects another', async () => {
+test('a long press selects a file without opening it; then a tap selects another', async () => {
   const { guest, page, tiles } = await opened(server.token, {
     options: { hasTouch: true, isMobile: true, viewport: { width: 375, height: 700 } },
   })
@@ -116,30 +110,27 @@ browserTest('a long press selects a file without opening it; then a tap selects 
 })
 
 for (const hash of ['', '#view=list'])
-  browserTest(
-    `G35 Enter opens a file while others are selected, and the focus returns to the file last seen, with ${hash || 'a grid'}`,
-    async () => {
-      const { guest, page } = await opened(server.token, { hash })
-      await using _ = guest
-      const tile = (at: number) => guest.page.locator('.tile').nth(at)
-      const idOf = async (at: number) => (await tile(at).getAttribute('data-id')) ?? ''
-      await tile(0).getByRole('checkbox').check()
-      await counted(guest, 1)
-      await tile(1).locator('a').focus()
-      await page.keyboard.press('Enter')
-      const dialog = page.getByRole('dialog')
-      await dialog.waitFor()
-      await guest.button(strings.viewer.next).click()
-      const seen = await idOf(2)
-      await until('the next file', () => page.url().includes(seen))
-      await page.keyboard.press('Escape')
-      await dialog.waitFor({ state: 'detached' })
-      await until('the focus', () => page.evaluate(`document.activeElement.dataset.item === '${seen}'`))
-      await counted(guest, 1)
-    },
-  )
+  test(`G35 Enter opens a file while others are selected, and the focus returns to the file last seen, with ${hash || 'a grid'}`, async () => {
+    const { guest, page } = await opened(server.token, { hash })
+    await using _ = guest
+    const tile = (at: number) => guest.page.locator('.tile').nth(at)
+    const idOf = async (at: number) => (await tile(at).getAttribute('data-id')) ?? ''
+    await tile(0).getByRole('checkbox').check()
+    await counted(guest, 1)
+    await tile(1).locator('a').focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.waitFor()
+    await guest.button(strings.viewer.next).click()
+    const seen = await idOf(2)
+    await until('the next file', () => page.url().includes(seen))
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await until('the focus', () => page.evaluate(`document.activeElement.dataset.item === '${seen}'`))
+    await counted(guest, 1)
+  })
 
-browserTest('G35 the page below an open dialog does not scroll by keys or the wheel', async () => {
+test('G35 the page below an open dialog does not scroll by keys or the wheel', async () => {
   const { token } = await seed(server, '--items', '200', '--bucket', uniqueName('long'))
   const { guest, page, tiles } = await opened(token)
   await using _ = guest

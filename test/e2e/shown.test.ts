@@ -1,9 +1,8 @@
 import type { Browser, Locator } from 'playwright-core'
 import sharp from 'sharp'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { formatSize } from '../../packages/gallery/src/format.ts'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -67,7 +66,7 @@ describe('pictures', () => {
   const large = (guest: Visit, name: string) => dialogOf(guest, name).getByRole('img', { name, exact: true })
   const ratio = (image: Locator) => image.evaluate((drawn) => drawn.clientWidth / drawn.clientHeight)
 
-  browserTest('an SVG has its own aspect ratio, opened first, by its URL and as a neighbour', async () => {
+  test('an SVG has its own aspect ratio, opened first, by its URL and as a neighbour', async () => {
     for (const first of ['harbour.jpg', 'tall.svg']) {
       await using guest = await opened(first)
       await until('the first', () => isDrawn(large(guest, first)))
@@ -88,7 +87,7 @@ describe('pictures', () => {
     }
   })
 
-  browserTest.each(['tall.svg', 'clear.png', 'clear.webp', 'clear.gif'])(
+  test.each(['tall.svg', 'clear.png', 'clear.webp', 'clear.gif'])(
     'dark and transparent parts of %s are visible on a light background',
     async (name) => {
       await using guest = await opened(name)
@@ -103,7 +102,7 @@ describe('pictures', () => {
     },
   )
 
-  browserTest('a JPEG has no background', async () => {
+  test('a JPEG has no background', async () => {
     await using guest = await opened('harbour.jpg')
     await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
     const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
@@ -112,7 +111,7 @@ describe('pictures', () => {
 })
 
 describe('G17 damaged pictures', () => {
-  browserTest('a picture that ends early is marked as damaged and partly shown', async () => {
+  test('a picture that ends early is marked as damaged and partly shown', async () => {
     await using guest = await opened('cut.jpg')
     const dialog = dialogOf(guest, 'cut.jpg')
     await dialog.getByText(strings.viewer.partlyShown).waitFor()
@@ -125,14 +124,14 @@ describe('G17 damaged pictures', () => {
     expect(await guest.page.getByText(strings.viewer.partlyShown).count()).toBe(0)
   })
 
-  browserTest('a picture that the browser cannot load is reported as damaged', async () => {
+  test('a picture that the browser cannot load is reported as damaged', async () => {
     await using guest = await opened('no-pixels.jpg')
     await dialogOf(guest, 'no-pixels.jpg').getByText(strings.viewer.damaged).waitFor()
   })
 })
 
 describe('texts', () => {
-  browserTest.each([
+  test.each([
     ['notes.txt', markup],
     ['read.md', `# ${markup}`],
     ['table.csv', `ship,${markup}`],
@@ -147,7 +146,7 @@ describe('texts', () => {
     expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
   })
 
-  browserTest('B3 a long text shows its beginning, which keys and the wheel scroll', async () => {
+  test('B3 a long text shows its beginning, which keys and the wheel scroll', async () => {
     await using guest = await opened('long.txt')
     const dialog = dialogOf(guest, 'long.txt')
     const shown = dialog.getByRole('region', { name: 'long.txt', exact: true })
@@ -168,7 +167,7 @@ describe('texts', () => {
     await dialogOf(guest, 'empty.txt').getByText(strings.viewer.emptyText).waitFor()
   })
 
-  browserTest('arrow keys step from a focused text to its neighbours', async () => {
+  test('arrow keys step from a focused text to its neighbours', async () => {
     await using guest = await opened('data.json')
     const reading = async (name: string) => {
       const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
@@ -186,7 +185,7 @@ describe('texts', () => {
     await dialogOf(guest, 'data.json').waitFor()
   })
 
-  browserTest('an HTML file is not shown as text; it can be downloaded', async () => {
+  test('an HTML file is not shown as text; it can be downloaded', async () => {
     await using guest = await opened('page.html')
     const dialog = dialogOf(guest, 'page.html')
     await dialog.locator('.slide-card').getByRole('link', { name: strings.viewer.download }).waitFor()

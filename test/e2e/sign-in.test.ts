@@ -1,7 +1,6 @@
 import type { Browser } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -21,32 +20,29 @@ beforeAll(async () => {
 const stored = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
 
 describe('G6', () => {
-  browserTest(
-    'G6 a token can be entered by keyboard, and the session survives a reload and new tabs',
-    async () => {
-      await using guest = await visit(browser, server)
-      const { page } = guest
-      // The field has the focus after the page is loaded.
-      await expect.poll(() => page.evaluate('document.activeElement?.id')).toBe('token')
-      await page.keyboard.insertText(server.token)
-      await page.keyboard.press('Enter')
-      await guest.files.getByText('notes.txt').waitFor()
+  test('G6 a token can be entered by keyboard, and the session survives a reload and new tabs', async () => {
+    await using guest = await visit(browser, server)
+    const { page } = guest
+    // The field has the focus after the page is loaded.
+    await expect.poll(() => page.evaluate('document.activeElement?.id')).toBe('token')
+    await page.keyboard.insertText(server.token)
+    await page.keyboard.press('Enter')
+    await guest.files.getByText('notes.txt').waitFor()
 
-      await page.reload()
-      await guest.files.getByText('notes.txt').waitFor()
-      expect(await page.evaluate(stored)).toContain(server.token)
+    await page.reload()
+    await guest.files.getByText('notes.txt').waitFor()
+    expect(await page.evaluate(stored)).toContain(server.token)
 
-      await page.close()
-      const other = await guest.context.newPage()
-      await other.goto(server.url)
-      await other.getByText('notes.txt').waitFor()
-      expect(await other.title()).not.toContain('mbkt_')
-      // The key contains the path, for other servers behind the same proxy.
-      expect(await other.evaluate('Object.keys(localStorage)')).toEqual(['mediabucket.session /'])
-    },
-  )
+    await page.close()
+    const other = await guest.context.newPage()
+    await other.goto(server.url)
+    await other.getByText('notes.txt').waitFor()
+    expect(await other.title()).not.toContain('mbkt_')
+    // The key contains the path, for other servers behind the same proxy.
+    expect(await other.evaluate('Object.keys(localStorage)')).toEqual(['mediabucket.session /'])
+  })
 
-  browserTest('G6 without the checkbox the session lasts until the tab is closed', async () => {
+  test('G6 without the checkbox the session lasts until the tab is closed', async () => {
     await using guest = await visit(browser, server)
     const { page } = guest
     await page.getByLabel(strings.signIn.keep).uncheck()
@@ -61,7 +57,7 @@ describe('G6', () => {
     await other.getByLabel(strings.signIn.token, { exact: true }).waitFor()
   })
 
-  browserTest('G6 signing out in one tab signs out all of them', async () => {
+  test('G6 signing out in one tab signs out all of them', async () => {
     await using guest = await visit(browser, server)
     await guest.page.getByLabel(strings.signIn.keep).uncheck()
     await guest.signIn(server.token)
@@ -78,7 +74,7 @@ describe('G6', () => {
     }
   })
 
-  browserTest('G6 24 hours after the sign-in every tab is signed out', async () => {
+  test('G6 24 hours after the sign-in every tab is signed out', async () => {
     await using guest = await visit(browser, server)
     await guest.context.clock.install()
     await guest.page.reload()
@@ -95,7 +91,7 @@ describe('G6', () => {
     await other.getByLabel(strings.signIn.token, { exact: true }).waitFor()
   })
 
-  browserTest('G6 signing out removes the token, and a reload shows nothing', async () => {
+  test('G6 signing out removes the token, and a reload shows nothing', async () => {
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     await guest.files.first().waitFor()
@@ -108,7 +104,7 @@ describe('G6', () => {
     expect(await guest.files.count()).toBe(0)
   })
 
-  browserTest.each([
+  test.each([
     ['', strings.signIn.missing],
     ['two words', strings.signIn.malformed],
     ['mbkt_00000000000000000000000000000000000000', strings.signIn.refused],
@@ -120,7 +116,7 @@ describe('G6', () => {
     expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
   })
 
-  browserTest('A7, G6 a revoked token ends the session', async () => {
+  test('A7, G6 a revoked token ends the session', async () => {
     const { token, id } = await makeToken(server, '--bucket', server.bucket)
     await using guest = await visit(browser, server)
     await guest.signIn(token)
@@ -134,7 +130,7 @@ describe('G6', () => {
   })
 })
 
-browserTest('A3 a read-only token shows the files, without buttons to upload or delete', async () => {
+test('A3 a read-only token shows the files, without buttons to upload or delete', async () => {
   const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
   await using guest = await visit(browser, server)
   await guest.signIn(token)
@@ -146,7 +142,7 @@ browserTest('A3 a read-only token shows the files, without buttons to upload or 
   expect(await guest.button(strings.viewer.copy).count()).toBe(1)
 })
 
-browserTest('A3 a token without media:read is refused with the reason', async () => {
+test('A3 a token without media:read is refused with the reason', async () => {
   const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:write')
   await using guest = await visit(browser, server)
   await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill(token)

@@ -1,9 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { seed } from '../harness/seed.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -57,74 +56,68 @@ async function opened(token: string, options: Parameters<typeof visit>[2] = {}):
 }
 
 describe('scrolling', () => {
-  browserTest(
-    'G18 every item is shown once in order, while others upload and delete; the document stays small',
-    async () => {
-      await using guest = await opened(large.token)
-      const { page } = guest
-      const all = await newestFirst(large.token)
-      const headers = { authorization: `Bearer ${large.token}` }
-      const seen: string[] = []
-      const gone = new Set<string>()
-      await page.mouse.move(600, 500)
-      for (let step = 0; seen.length < 400; step += 1) {
-        await settled(guest)
-        const now = await shown(page)
-        for (const id of now) if (!seen.includes(id)) seen.push(id)
-        expect(await drawn(guest)).toBeLessThan(250)
-        if (step % 5 === 2) {
-          await upload(server, 'x', { name: 'new.txt', authorization: headers.authorization })
-          const id = all[seen.length + 150] ?? ''
-          gone.add(id)
-          await server.request(`/api/media/${id}`, { method: 'DELETE', headers })
-        }
-        const last = now.at(-1)
-        await page.mouse.wheel(0, 500)
-        await until('the next items', async () => (await shown(page)).at(-1) !== last)
-      }
-      const expected = all.filter((id) => !gone.has(id) || seen.includes(id)).slice(0, seen.length)
-      expect(seen).toEqual(expected)
-    },
-  )
-
-  browserTest(
-    'G18 the scrollbar leads to the middle, the End key to the last item, Home back to the first',
-    async () => {
-      await using guest = await opened(large.token)
-      const { page } = guest
-      const all = await newestFirst(large.token)
-      await until('the size of the bucket', () =>
-        page.evaluate('document.documentElement.scrollHeight > 50_000'),
-      )
-      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
-      await until('the middle', async () => {
-        const [first = ''] = await shown(page)
-        const share = all.indexOf(first) / all.length
-        return share > 0.4 && share < 0.6
-      })
-      // Without gaps in both directions.
-      for (const direction of [-1, 1]) {
-        for (let step = 0; step < 4; step += 1) {
-          const now = await shown(page)
-          const start = all.indexOf(now[0] ?? '')
-          expect(now).toEqual(all.slice(start, start + now.length))
-          await page.mouse.wheel(0, 700 * direction)
-          await until('other items', async () => {
-            const [first] = await shown(page)
-            return first !== undefined && first !== now[0]
-          })
-          await settled(guest)
-        }
-      }
-      await page.keyboard.press('End')
-      await until('the last item', async () => (await shown(page)).at(-1) === all.at(-1))
-      await page.keyboard.press('Home')
-      await until('the first item', async () => (await shown(page))[0] === all[0])
+  test('G18 every item is shown once in order, while others upload and delete; the document stays small', async () => {
+    await using guest = await opened(large.token)
+    const { page } = guest
+    const all = await newestFirst(large.token)
+    const headers = { authorization: `Bearer ${large.token}` }
+    const seen: string[] = []
+    const gone = new Set<string>()
+    await page.mouse.move(600, 500)
+    for (let step = 0; seen.length < 400; step += 1) {
+      await settled(guest)
+      const now = await shown(page)
+      for (const id of now) if (!seen.includes(id)) seen.push(id)
       expect(await drawn(guest)).toBeLessThan(250)
-    },
-  )
+      if (step % 5 === 2) {
+        await upload(server, 'x', { name: 'new.txt', authorization: headers.authorization })
+        const id = all[seen.length + 150] ?? ''
+        gone.add(id)
+        await server.request(`/api/media/${id}`, { method: 'DELETE', headers })
+      }
+      const last = now.at(-1)
+      await page.mouse.wheel(0, 500)
+      await until('the next items', async () => (await shown(page)).at(-1) !== last)
+    }
+    const expected = all.filter((id) => !gone.has(id) || seen.includes(id)).slice(0, seen.length)
+    expect(seen).toEqual(expected)
+  })
 
-  browserTest('G18 End leads to the last item, although the size of the bucket arrives later', async () => {
+  test('G18 the scrollbar leads to the middle, the End key to the last item, Home back to the first', async () => {
+    await using guest = await opened(large.token)
+    const { page } = guest
+    const all = await newestFirst(large.token)
+    await until('the size of the bucket', () =>
+      page.evaluate('document.documentElement.scrollHeight > 50_000'),
+    )
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
+    await until('the middle', async () => {
+      const [first = ''] = await shown(page)
+      const share = all.indexOf(first) / all.length
+      return share > 0.4 && share < 0.6
+    })
+    // Without gaps in both directions.
+    for (const direction of [-1, 1]) {
+      for (let step = 0; step < 4; step += 1) {
+        const now = await shown(page)
+        const start = all.indexOf(now[0] ?? '')
+        expect(now).toEqual(all.slice(start, start + now.length))
+        await page.mouse.wheel(0, 700 * direction)
+        await until('other items', async () => {
+          const [first] = await shown(page)
+          return first !== undefined && first !== now[0]
+        })
+        await settled(guest)
+      }
+    }
+    await page.keyboard.press('End')
+    await until('the last item', async () => (await shown(page)).at(-1) === all.at(-1))
+    await page.keyboard.press('Home')
+    await until('the first item', async () => (await shown(page))[0] === all[0])
+    expect(await drawn(guest)).toBeLessThan(250)
+  })
+
+  test('G18 End leads to the last item, although the size of the bucket arrives later', async () => {
     await using guest = await visit(browser, { ...server, token: large.token }, { hash: '' })
     const { page } = guest
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -144,7 +137,7 @@ describe('scrolling', () => {
     await until('the first item', async () => (await shown(page))[0] === all[0])
   })
 
-  browserTest('G18 Home leads to the top of the page after a search', async () => {
+  test('G18 Home leads to the top of the page after a search', async () => {
     await using guest = await opened(large.token)
     const { page } = guest
     await page.getByLabel(strings.filter.search).fill('invoice')
@@ -168,7 +161,7 @@ describe('scrolling', () => {
     expect(await scrolled()).toBe(0)
   })
 
-  browserTest('G18 Home and End in a text field move its caret and do not scroll the page', async () => {
+  test('G18 Home and End in a text field move its caret and do not scroll the page', async () => {
     await using guest = await opened(large.token)
     const { page } = guest
     const field = page.getByLabel(strings.filter.search)
@@ -184,7 +177,7 @@ describe('scrolling', () => {
     expect(await page.evaluate('scrollY')).toBe(0)
   })
 
-  browserTest('G8 what others add and delete appears; the items on the screen stay in place', async () => {
+  test('G8 what others add and delete appears; the items on the screen stay in place', async () => {
     const own = await sharedServer()
     const ids: string[] = []
     for (let number = 1; number <= 60; number += 1)
@@ -219,7 +212,7 @@ describe('scrolling', () => {
 })
 
 describe('the first view', () => {
-  browserTest('G19 the first picture takes at most 6 requests and 300 kB', async () => {
+  test('G19 the first picture takes at most 6 requests and 300 kB', async () => {
     const own = await sharedServer()
     for (let number = 1; number <= 40; number += 1)
       await upload(own, new Uint8Array(await picture(number, 800, 600).jpeg().toBuffer()), {
@@ -254,7 +247,7 @@ describe('the first view', () => {
     expect(total).toBeLessThan(300_000)
   })
 
-  browserTest('the order and the layout are chosen for the next visit too', async () => {
+  test('the order and the layout are chosen for the next visit too', async () => {
     await using guest = await opened(large.token)
     const { page } = guest
     const all = await newestFirst(large.token)
@@ -275,65 +268,59 @@ describe('the first view', () => {
 })
 
 describe('keyboard', () => {
-  browserTest(
-    'arrow keys move the focus; a file opens, steps to its neighbours and returns the focus',
-    async () => {
-      await using guest = await opened(large.token)
-      const { page } = guest
-      const all = await newestFirst(large.token)
-      const focused = () => page.evaluate('document.activeElement.dataset.item')
-      await page.locator('.timeline a[tabindex="0"]').focus()
-      expect(await focused()).toBe(all[0])
-      await page.keyboard.press('ArrowRight')
-      await until('the second', async () => (await focused()) === all[1])
-      // A key that is pressed before the browser has painted the focus moves it too.
-      await page.evaluate(`(async () => {
+  test('arrow keys move the focus; a file opens, steps to its neighbours and returns the focus', async () => {
+    await using guest = await opened(large.token)
+    const { page } = guest
+    const all = await newestFirst(large.token)
+    const focused = () => page.evaluate('document.activeElement.dataset.item')
+    await page.locator('.timeline a[tabindex="0"]').focus()
+    expect(await focused()).toBe(all[0])
+    await page.keyboard.press('ArrowRight')
+    await until('the second', async () => (await focused()) === all[1])
+    // A key that is pressed before the browser has painted the focus moves it too.
+    await page.evaluate(`(async () => {
         const [first] = document.querySelectorAll('.timeline [data-item="${all[0]}"]')
         first.focus()
         await new Promise((resolve) => queueMicrotask(() => queueMicrotask(resolve)))
         first.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }))
       })()`)
-      await until('the second again', async () => (await focused()) === all[1])
-      await page.keyboard.press('ArrowDown')
-      await until('the next row', async () => !all.slice(0, 3).includes(`${await focused()}`))
-      await page.keyboard.press('ArrowUp')
-      await until('the first row', async () => all.slice(0, 4).includes(`${await focused()}`))
-      const at = all.indexOf(`${await focused()}`)
-      await page.keyboard.press('Space')
-      await page.getByText(strings.selection.count(1)).first().waitFor()
-      await page.keyboard.press('Space')
-      await page.getByText(strings.selection.count(1)).first().waitFor({ state: 'detached' })
-      await page.keyboard.press('Enter')
-      await page.getByRole('dialog').waitFor()
-      await guest.button(strings.viewer.next).click()
-      await until('the next item', () => new URL(page.url()).hash === `#item=${all[at + 1]}`)
-      await page.keyboard.press('Escape')
-      await page.getByRole('dialog').waitFor({ state: 'detached' })
-    },
-  )
+    await until('the second again', async () => (await focused()) === all[1])
+    await page.keyboard.press('ArrowDown')
+    await until('the next row', async () => !all.slice(0, 3).includes(`${await focused()}`))
+    await page.keyboard.press('ArrowUp')
+    await until('the first row', async () => all.slice(0, 4).includes(`${await focused()}`))
+    const at = all.indexOf(`${await focused()}`)
+    await page.keyboard.press('Space')
+    await page.getByText(strings.selection.count(1)).first().waitFor()
+    await page.keyboard.press('Space')
+    await page.getByText(strings.selection.count(1)).first().waitFor({ state: 'detached' })
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await guest.button(strings.viewer.next).click()
+    await until('the next item', () => new URL(page.url()).hash === `#item=${all[at + 1]}`)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
 })
 
-browserTest(
-  'G18 an uploaded file appears at once, although the size of the bucket arrives before the items',
-  async () => {
-    const own = await sharedServer()
-    await upload(own, 'earlier', { name: 'earlier.bin' })
-    await using guest = await opened(own.token)
-    const { page } = guest
-    await page.getByText('earlier.bin').waitFor()
-    await until('the first size', () => guest.requests.some((url) => url.endsWith('/api/bucket')))
-    // No later refresh shows it.
-    await page.route('**/api/media?page=*', (route) => route.fulfill({ status: 304 }))
-    await page.route('**/api/items?*', async (route) => {
-      const before = guest.statusesOf(`${own.url}/api/bucket`).length
-      const response = await route.fetch()
-      await until('the size', () => guest.statusesOf(`${own.url}/api/bucket`).length > before)
-      await page.getByText(strings.files(2), { exact: true }).waitFor()
-      await route.fulfill({ response })
-    })
-    await guest.choose(strings.header.upload, [
-      { name: 'later.bin', mimeType: 'application/octet-stream', buffer: Buffer.from('later') },
-    ])
-    await guest.page.locator('.timeline').getByText('later.bin').waitFor()
-  },
-)
+test('G18 an uploaded file appears at once, although the size of the bucket arrives before the items', async () => {
+  const own = await sharedServer()
+  await upload(own, 'earlier', { name: 'earlier.bin' })
+  await using guest = await opened(own.token)
+  const { page } = guest
+  await page.getByText('earlier.bin').waitFor()
+  await until('the first size', () => guest.requests.some((url) => url.endsWith('/api/bucket')))
+  // No later refresh shows it.
+  await page.route('**/api/media?page=*', (route) => route.fulfill({ status: 304 }))
+  await page.route('**/api/items?*', async (route) => {
+    const before = guest.statusesOf(`${own.url}/api/bucket`).length
+    const response = await route.fetch()
+    await until('the size', () => guest.statusesOf(`${own.url}/api/bucket`).length > before)
+    await page.getByText(strings.files(2), { exact: true }).waitFor()
+    await route.fulfill({ response })
+  })
+  await guest.choose(strings.header.upload, [
+    { name: 'later.bin', mimeType: 'application/octet-stream', buffer: Buffer.from('later') },
+  ])
+  await guest.page.locator('.timeline').getByText('later.bin').waitFor()
+})

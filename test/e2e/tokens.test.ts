@@ -1,8 +1,7 @@
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -36,7 +35,7 @@ async function opened(...scopes: string[]) {
   return { guest, page, rows, own, bucket, statusWith, dialog: page.getByRole('dialog') }
 }
 
-browserTest('G26, T6 a token is created by keyboard, shown once, and copied', async () => {
+test('G26, T6 a token is created by keyboard, shown once, and copied', async () => {
   const { guest, page, rows, dialog, statusWith } = await opened('media:read', 'media:write')
   await using _ = guest
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -72,7 +71,7 @@ browserTest('G26, T6 a token is created by keyboard, shown once, and copied', as
   expect(await page.content()).not.toContain(secret)
 })
 
-browserTest('G26, T7, T8 tokens are replaced with an overlap, and revoked after a question', async () => {
+test('G26, T7, T8 tokens are replaced with an overlap, and revoked after a question', async () => {
   const { guest, rows, dialog, bucket, statusWith, page } = await opened('media:read')
   await using _ = guest
   const old = await makeToken(server, '--bucket', bucket, '--name', 'app', '--scope', 'media:read')
@@ -100,7 +99,7 @@ browserTest('G26, T7, T8 tokens are replaced with an overlap, and revoked after 
   expect(await first.getByRole('button').count()).toBe(0)
 })
 
-browserTest('G26, A3 without tokens:manage there is no page of tokens', async () => {
+test('G26, A3 without tokens:manage there is no page of tokens', async () => {
   const { token } = await makeToken(server, '--bucket', uniqueName('plain'))
   await using guest = await visit(browser, server, { hash: '#tokens' })
   await guest.signIn(token)
@@ -113,40 +112,37 @@ browserTest('G26, A3 without tokens:manage there is no page of tokens', async ()
 const violations = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))`
 
-browserTest(
-  'G26 the page and its dialogs are accessible, on phones and desktops, in light and dark',
-  async () => {
-    const { guest, page, rows, dialog, bucket } = await opened('media:read', 'media:write', 'media:delete')
-    await using _ = guest
-    await makeToken(server, '--bucket', bucket, '--name', 'a very long name '.repeat(8).trim())
-    const revoked = await makeToken(server, '--bucket', bucket, '--name', 'old phone')
-    await server.command('token', 'revoke', revoked.id)
-    await page.reload()
-    await rows.nth(2).waitFor()
-    await page.evaluate(axe.source)
-    const check = async (state: string) => {
-      for (const width of [375, 1440])
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.setViewportSize({ width, height: width === 375 ? 812 : 900 })
-          await page.emulateMedia({ colorScheme })
-          const where = `${state} at ${width} pixels, ${colorScheme}`
-          expect(await page.evaluate(violations), where).toEqual([])
-          const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-          expect(await page.evaluate(beyond), where).toBe(0)
-        }
-    }
-    await check('list')
-    await guest.button(tokens.create).click()
-    await check('create')
-    await page.keyboard.press('Escape')
-    await rows.nth(1).getByRole('button', { name: tokens.rotate }).click()
-    await check('replace')
-    await dialog.getByRole('button', { name: tokens.rotate, exact: true }).click()
-    await dialog.getByLabel(tokens.newToken).waitFor()
-    await check('new token')
-    await page.keyboard.press('Escape')
-    await rows.nth(0).getByRole('button', { name: tokens.revoke }).click()
-    await dialog.getByText(tokens.revokeOwn).waitFor()
-    await check('revoke')
-  },
-)
+test('G26 the page and its dialogs are accessible, on phones and desktops, in light and dark', async () => {
+  const { guest, page, rows, dialog, bucket } = await opened('media:read', 'media:write', 'media:delete')
+  await using _ = guest
+  await makeToken(server, '--bucket', bucket, '--name', 'a very long name '.repeat(8).trim())
+  const revoked = await makeToken(server, '--bucket', bucket, '--name', 'old phone')
+  await server.command('token', 'revoke', revoked.id)
+  await page.reload()
+  await rows.nth(2).waitFor()
+  await page.evaluate(axe.source)
+  const check = async (state: string) => {
+    for (const width of [375, 1440])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: width === 375 ? 812 : 900 })
+        await page.emulateMedia({ colorScheme })
+        const where = `${state} at ${width} pixels, ${colorScheme}`
+        expect(await page.evaluate(violations), where).toEqual([])
+        const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+        expect(await page.evaluate(beyond), where).toBe(0)
+      }
+  }
+  await check('list')
+  await guest.button(tokens.create).click()
+  await check('create')
+  await page.keyboard.press('Escape')
+  await rows.nth(1).getByRole('button', { name: tokens.rotate }).click()
+  await check('replace')
+  await dialog.getByRole('button', { name: tokens.rotate, exact: true }).click()
+  await dialog.getByLabel(tokens.newToken).waitFor()
+  await check('new token')
+  await page.keyboard.press('Escape')
+  await rows.nth(0).getByRole('button', { name: tokens.revoke }).click()
+  await dialog.getByText(tokens.revokeOwn).waitFor()
+  await check('revoke')
+})

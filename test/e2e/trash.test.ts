@@ -1,9 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { seed } from '../harness/seed.ts'
@@ -39,51 +38,48 @@ async function opened(items: number, options: Parameters<typeof visit>[2] = {}) 
   return { guest, page, tiles, shown, bucket }
 }
 
-browserTest(
-  'G21 a deletion asks nothing and moves nothing, and undo shows the files again at their places',
-  async () => {
-    const { guest, page, tiles, shown } = await opened(12)
-    await using _ = guest
-    const before = await shown()
-    // No refresh shows what the deletion and its undo do not.
-    await page.route('**/api/media?page=*', (route) => route.fulfill({ status: 304 }))
-    // Lower than the list, and at its end: neither the buttons of the selection nor the focus move the page.
-    await page.setViewportSize({ width: 1280, height: 480 })
-    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
-    const top = () => page.evaluate('scrollY')
-    const end = await top()
-    expect(end).toBeGreaterThan(100)
-    await tiles.nth(11).getByRole('checkbox').check()
-    await guest.button(strings.selection.clear).click()
-    await guest.button(strings.selection.clear).waitFor({ state: 'detached' })
-    expect(await top()).toBe(end)
-    await page.evaluate('scrollTo(0, 0)')
-    for (const index of [0, 5, 11]) await tiles.nth(index).getByRole('checkbox').dispatchEvent('click')
-    await tiles.nth(0).getByRole('checkbox').focus()
-    await page.keyboard.press('Delete')
-    await page.getByText(strings.deletion.trashed(3)).first().waitFor()
-    expect(await page.getByRole('dialog').count()).toBe(0)
-    await until('the focus', () => page.evaluate(`document.activeElement === document.querySelector('main')`))
-    expect(await top()).toBe(0)
-    expect(await shown()).toEqual(before.filter((_, index) => ![0, 5, 11].includes(index)))
-    await page.getByText(strings.files(9)).waitFor()
-    await guest.button(strings.deletion.undo).click()
-    await page.getByText(strings.trash.restored(3)).first().waitFor()
-    await until('all files', async () => JSON.stringify(await shown()) === JSON.stringify(before))
-    await page.getByText(strings.files(12)).waitFor()
+test('G21 a deletion asks nothing and moves nothing, and undo shows the files again at their places', async () => {
+  const { guest, page, tiles, shown } = await opened(12)
+  await using _ = guest
+  const before = await shown()
+  // No refresh shows what the deletion and its undo do not.
+  await page.route('**/api/media?page=*', (route) => route.fulfill({ status: 304 }))
+  // Lower than the list, and at its end: neither the buttons of the selection nor the focus move the page.
+  await page.setViewportSize({ width: 1280, height: 480 })
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+  const top = () => page.evaluate('scrollY')
+  const end = await top()
+  expect(end).toBeGreaterThan(100)
+  await tiles.nth(11).getByRole('checkbox').check()
+  await guest.button(strings.selection.clear).click()
+  await guest.button(strings.selection.clear).waitFor({ state: 'detached' })
+  expect(await top()).toBe(end)
+  await page.evaluate('scrollTo(0, 0)')
+  for (const index of [0, 5, 11]) await tiles.nth(index).getByRole('checkbox').dispatchEvent('click')
+  await tiles.nth(0).getByRole('checkbox').focus()
+  await page.keyboard.press('Delete')
+  await page.getByText(strings.deletion.trashed(3)).first().waitFor()
+  expect(await page.getByRole('dialog').count()).toBe(0)
+  await until('the focus', () => page.evaluate(`document.activeElement === document.querySelector('main')`))
+  expect(await top()).toBe(0)
+  expect(await shown()).toEqual(before.filter((_, index) => ![0, 5, 11].includes(index)))
+  await page.getByText(strings.files(9)).waitFor()
+  await guest.button(strings.deletion.undo).click()
+  await page.getByText(strings.trash.restored(3)).first().waitFor()
+  await until('all files', async () => JSON.stringify(await shown()) === JSON.stringify(before))
+  await page.getByText(strings.files(12)).waitFor()
 
-    // In the viewer: the next file is shown, and after Ctrl+Z none is missing.
-    await tiles.nth(3).locator('a').click()
-    await page.keyboard.press('Tab')
-    await guest.button(strings.viewer.delete).click()
-    await page.getByText(strings.deletion.trashed(1)).first().waitFor()
-    await until('the next file', () => page.url().includes(`item=${before[4]}`))
-    await guest.button(strings.deletion.undo).click()
-    await until('the restored file', () => page.url().includes(`item=${before[3]}`))
-  },
-)
+  // In the viewer: the next file is shown, and after Ctrl+Z none is missing.
+  await tiles.nth(3).locator('a').click()
+  await page.keyboard.press('Tab')
+  await guest.button(strings.viewer.delete).click()
+  await page.getByText(strings.deletion.trashed(1)).first().waitFor()
+  await until('the next file', () => page.url().includes(`item=${before[4]}`))
+  await guest.button(strings.deletion.undo).click()
+  await until('the restored file', () => page.url().includes(`item=${before[3]}`))
+})
 
-browserTest('G21 Ctrl+Z undoes a deletion in a list; without a trash the gallery asks', async () => {
+test('G21 Ctrl+Z undoes a deletion in a list; without a trash the gallery asks', async () => {
   const { guest, page, shown, tiles, bucket } = await opened(3, { hash: '#view=list' })
   await using _ = guest
   const before = await shown()
@@ -102,7 +98,7 @@ browserTest('G21 Ctrl+Z undoes a deletion in a list; without a trash the gallery
   await guest.button(strings.cancel).click()
 })
 
-browserTest('G22 the trash restores selected files, deletes some permanently, and is emptied', async () => {
+test('G22 the trash restores selected files, deletes some permanently, and is emptied', async () => {
   const { guest, page, tiles, shown } = await opened(5)
   await using _ = guest
   const before = await shown()

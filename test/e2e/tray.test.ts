@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { freePort } from '../harness/free-port.ts'
@@ -38,7 +37,7 @@ const file = (name: string, size: number) => ({
   buffer: randomBytes(size),
 })
 
-browserTest('files in progress are listed before finished files, and visible', async () => {
+test('files in progress are listed before finished files, and visible', async () => {
   const server = await sharedServer()
   await using way = await startGateway(server.url)
   await using guest = await visit(browser, server, { url: way.url })
@@ -60,7 +59,7 @@ browserTest('files in progress are listed before finished files, and visible', a
   await uploadHeading(guest, strings.uploads.finished(15))
 })
 
-browserTest('Q1 a file larger than the limit of the bucket has no retry button', async () => {
+test('Q1 a file larger than the limit of the bucket has no retry button', async () => {
   const server = await sharedServer()
   await runHere(server.data, 'bucket set', server.bucket, '--max-bytes', '6000')
   await using guest = await visit(browser, server)
@@ -73,48 +72,43 @@ browserTest('Q1 a file larger than the limit of the bucket has no retry button',
   await guest.button(strings.uploads.retry('never.bin')).waitFor({ state: 'detached' })
 })
 
-browserTest(
-  'A3 with a read-only token, files dragged over the page are refused with the reason',
-  async () => {
-    const server = await sharedServer()
-    const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
-    await using files = await writeFiles(new Map([['a.txt', Buffer.from('a')]]))
-    await using guest = await visit(browser, server)
-    await guest.signIn(token)
-    await drop(guest.page, files.paths, async () => {
-      await guest.page.getByText(strings.uploads.dropNotAllowed, { exact: true }).waitFor()
-      expect(await guest.page.getByText(strings.uploads.drop, { exact: true }).count()).toBe(0)
-    })
-    await guest.page.getByText(strings.uploads.notAllowed).first().waitFor()
-  },
-)
+test('A3 with a read-only token, files dragged over the page are refused with the reason', async () => {
+  const server = await sharedServer()
+  const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
+  await using files = await writeFiles(new Map([['a.txt', Buffer.from('a')]]))
+  await using guest = await visit(browser, server)
+  await guest.signIn(token)
+  await drop(guest.page, files.paths, async () => {
+    await guest.page.getByText(strings.uploads.dropNotAllowed, { exact: true }).waitFor()
+    expect(await guest.page.getByText(strings.uploads.drop, { exact: true }).count()).toBe(0)
+  })
+  await guest.page.getByText(strings.uploads.notAllowed).first().waitFor()
+})
 
-browserTest(
-  'G13 on screens of any width, the list, a notice and the selection bar cover no button of each other',
-  async () => {
-    const server = await sharedServer()
-    for (let number = 0; number < 12; number++)
-      await upload(server, `${number}`, { name: `file-${number}.txt` })
-    await using guest = await visit(browser, server)
-    await guest.signIn(server.token)
-    const { page } = guest
-    await page.getByLabel(strings.selection.select('file-0.txt'), { exact: true }).click()
-    await page.getByLabel(strings.selection.select('file-1.txt'), { exact: true }).click()
-    let open = () => {}
-    const held = new Promise<void>((resolve) => {
-      open = resolve
-    })
-    await page.route('**/api/media', async (route) => {
-      if (route.request().method() === 'POST') await held
-      await route.continue()
-    })
-    await guest.choose(
-      strings.header.upload,
-      Array.from({ length: 30 }, (_, index) => file(`small-${index}.bin`, 10 + index)),
-    )
-    await uploadHeading(guest, strings.uploads.sending(0, 30))
-    await page.evaluate(axe.source)
-    const overlaps = `(() => {
+test('G13 on screens of any width, the list, a notice and the selection bar cover no button of each other', async () => {
+  const server = await sharedServer()
+  for (let number = 0; number < 12; number++)
+    await upload(server, `${number}`, { name: `file-${number}.txt` })
+  await using guest = await visit(browser, server)
+  await guest.signIn(server.token)
+  const { page } = guest
+  await page.getByLabel(strings.selection.select('file-0.txt'), { exact: true }).click()
+  await page.getByLabel(strings.selection.select('file-1.txt'), { exact: true }).click()
+  let open = () => {}
+  const held = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  await page.route('**/api/media', async (route) => {
+    if (route.request().method() === 'POST') await held
+    await route.continue()
+  })
+  await guest.choose(
+    strings.header.upload,
+    Array.from({ length: 30 }, (_, index) => file(`small-${index}.bin`, 10 + index)),
+  )
+  await uploadHeading(guest, strings.uploads.sending(0, 30))
+  await page.evaluate(axe.source)
+  const overlaps = `(() => {
       const parts = [...document.querySelectorAll('.header, .dock .tray, .dock .notice, .selection-bar')]
       const boxes = parts.map((part) => [part.className, part.getBoundingClientRect()])
       const over = boxes.flatMap(([name, a], index) => boxes.slice(index + 1).flatMap(([other, b]) =>
@@ -130,22 +124,21 @@ browserTest(
       }).map((button) => 'hidden: ' + (button.getAttribute('aria-label') ?? button.textContent))
       return { parts: boxes.length, faults: [...over, ...hidden] }
     })()`
-    const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
-    const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
+  const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+  const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
       violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))`
-    for (const width of [375, 720, 1024, 1280, 1440]) {
-      await page.setViewportSize({ width, height: 800 })
-      await guest.button(strings.selection.copy).click()
-      await page.locator('.dock .notice').first().waitFor()
-      expect(await page.evaluate(overlaps), `${width} pixels`).toEqual({ parts: 4, faults: [] })
-      expect(await page.evaluate(run), `${width} pixels`).toEqual([])
-    }
-    open()
-    await uploadHeading(guest, strings.uploads.finished(30))
-  },
-)
+  for (const width of [375, 720, 1024, 1280, 1440]) {
+    await page.setViewportSize({ width, height: 800 })
+    await guest.button(strings.selection.copy).click()
+    await page.locator('.dock .notice').first().waitFor()
+    expect(await page.evaluate(overlaps), `${width} pixels`).toEqual({ parts: 4, faults: [] })
+    expect(await page.evaluate(run), `${width} pixels`).toEqual([])
+  }
+  open()
+  await uploadHeading(guest, strings.uploads.finished(30))
+})
 
-browserTest('G14 leaving the page asks for confirmation during uploads only', async () => {
+test('G14 leaving the page asks for confirmation during uploads only', async () => {
   const server = await sharedServer()
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
@@ -180,7 +173,7 @@ browserTest('G14 leaving the page asks for confirmation during uploads only', as
   expect(asked).toEqual(['beforeunload'])
 })
 
-browserTest('G14 the page must stay open while folders are read, whatever is stored', async () => {
+test('G14 the page must stay open while folders are read, whatever is stored', async () => {
   const server = await sharedServer()
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
@@ -208,7 +201,7 @@ browserTest('G14 the page must stay open while folders are read, whatever is sto
   expect(await leaving).toBe('stayed')
 })
 
-browserTest('G14 the page may be closed only if the browser has stored the unfinished uploads', async () => {
+test('G14 the page may be closed only if the browser has stored the unfinished uploads', async () => {
   const server = await sharedServer()
   await using guest = await visit(browser, server)
   await guest.page.clock.install()
@@ -234,55 +227,52 @@ browserTest('G14 the page may be closed only if the browser has stored the unfin
   expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
 })
 
-browserTest(
-  'G14 the page should stay open for a file that is too large for the browser to store',
-  async () => {
-    const server = await sharedServer()
-    await using guest = await visit(browser, server)
-    await guest.page.clock.install()
-    await guest.signIn(server.token)
-    const { page } = guest
-    await using files = await writeFiles(new Map([['film.bin', randomBytes(10)]]))
-    await page.addInitScript(
-      `Object.defineProperty(Blob.prototype, 'size', { get: () => ${512 * 2 ** 20 + 1} }); window.puts = []
+test('G14 the page should stay open for a file that is too large for the browser to store', async () => {
+  const server = await sharedServer()
+  await using guest = await visit(browser, server)
+  await guest.page.clock.install()
+  await guest.signIn(server.token)
+  const { page } = guest
+  await using files = await writeFiles(new Map([['film.bin', randomBytes(10)]]))
+  await page.addInitScript(
+    `Object.defineProperty(Blob.prototype, 'size', { get: () => ${512 * 2 ** 20 + 1} }); window.puts = []
     const put = IDBObjectStore.prototype.put
     IDBObjectStore.prototype.put = function (record) {
       const request = put.call(this, record)
       request.transaction.addEventListener('complete', () => window.puts.push(record.file))
       return request
     }`,
-    )
-    await page.reload()
-    // The upload does not begin.
-    await page.route('**/api/uploads', () => undefined)
-    await guest.choose(strings.header.upload, files.paths)
-    await until('a record without the file', async () => {
-      await page.clock.runFor(1000)
-      return (await page.evaluate('JSON.stringify(window.puts)')) === '[null]'
-    })
+  )
+  await page.reload()
+  // The upload does not begin.
+  await page.route('**/api/uploads', () => undefined)
+  await guest.choose(strings.header.upload, files.paths)
+  await until('a record without the file', async () => {
     await page.clock.runFor(1000)
-    await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
-    expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
+    return (await page.evaluate('JSON.stringify(window.puts)')) === '[null]'
+  })
+  await page.clock.runFor(1000)
+  await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
+  expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
 
-    page.on('dialog', (dialog) => dialog.accept())
-    await page.reload()
+  page.on('dialog', (dialog) => dialog.accept())
+  await page.reload()
+  await page.clock.runFor(1000)
+  await uploadHeading(guest, strings.uploads.toChooseAgain(1))
+  await guest.choose(strings.header.upload, files.paths)
+  await until('it continues', async () => {
     await page.clock.runFor(1000)
-    await uploadHeading(guest, strings.uploads.toChooseAgain(1))
-    await guest.choose(strings.header.upload, files.paths)
-    await until('it continues', async () => {
-      await page.clock.runFor(1000)
-      return await tray(guest).getByText(strings.uploads.keepOpen).isVisible()
-    })
-    await page.clock.runFor(5000)
-    expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
-  },
-)
+    return await tray(guest).getByText(strings.uploads.keepOpen).isVisible()
+  })
+  await page.clock.runFor(5000)
+  expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
+})
 
 for (const [when, reachesServer] of [
   ['before the server has received them', false],
   ['after the server has stored them', true],
 ] as const)
-  browserTest(`I2, G14 small files are stored once when the page is left ${when}`, async () => {
+  test(`I2, G14 small files are stored once when the page is left ${when}`, async () => {
     const server = await sharedServer()
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
@@ -309,35 +299,32 @@ for (const [when, reachesServer] of [
       .toEqual(['a.bin', 'b.bin', 'c.bin'])
   })
 
-browserTest(
-  'G12 a finished list closes by itself, but not while the pointer or the focus is in it',
-  async () => {
-    const server = await sharedServer()
-    await using guest = await visit(browser, server)
-    await guest.page.clock.install()
-    await guest.signIn(server.token)
-    const { page } = guest
-    await guest.choose(strings.header.upload, [file('a.bin', 10)])
-    await until('the end', async () => {
-      await page.clock.runFor(200)
-      return await tray(guest)
-        .getByRole('heading', { name: strings.uploads.finished(1) })
-        .isVisible()
-    })
-    await tray(guest).hover()
-    await page.clock.runFor(120_000)
-    expect(await tray(guest).count()).toBe(1)
-    await page.mouse.move(5, 400)
-    await guest.button(strings.uploads.close).focus()
-    await page.clock.runFor(120_000)
-    expect(await tray(guest).count()).toBe(1)
-    await guest.button(strings.header.signOut).focus()
-    await page.clock.runFor(31_000)
-    await tray(guest).waitFor({ state: 'detached' })
-  },
-)
+test('G12 a finished list closes by itself, but not while the pointer or the focus is in it', async () => {
+  const server = await sharedServer()
+  await using guest = await visit(browser, server)
+  await guest.page.clock.install()
+  await guest.signIn(server.token)
+  const { page } = guest
+  await guest.choose(strings.header.upload, [file('a.bin', 10)])
+  await until('the end', async () => {
+    await page.clock.runFor(200)
+    return await tray(guest)
+      .getByRole('heading', { name: strings.uploads.finished(1) })
+      .isVisible()
+  })
+  await tray(guest).hover()
+  await page.clock.runFor(120_000)
+  expect(await tray(guest).count()).toBe(1)
+  await page.mouse.move(5, 400)
+  await guest.button(strings.uploads.close).focus()
+  await page.clock.runFor(120_000)
+  expect(await tray(guest).count()).toBe(1)
+  await guest.button(strings.header.signOut).focus()
+  await page.clock.runFor(31_000)
+  await tray(guest).waitFor({ state: 'detached' })
+})
 
-browserTest('G12 the list shows that it waits for the server, and continues when it is back', async () => {
+test('G12 the list shows that it waits for the server, and continues when it is back', async () => {
   await using first = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
   await using way = await startGateway(first.url)
   await using guest = await visit(browser, first, { url: way.url })

@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { launchBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { startGateway } from '../harness/gateway.ts'
@@ -134,7 +133,7 @@ async function serveUnprotected(context: BrowserContext): Promise<void> {
   })
 }
 
-browserTest('the attempts below succeed where nothing forbids them', async () => {
+test('the attempts below succeed where nothing forbids them', async () => {
   const context = await browser.newContext()
   await context.route(`${server.url}/`, (route) =>
     route.fulfill({ contentType: 'text/html', body: '<body>page</body>' }),
@@ -150,7 +149,7 @@ browserTest('the attempts below succeed where nothing forbids them', async () =>
 })
 
 describe('G15, B10 no uploaded code runs in the gallery', () => {
-  browserTest('with the policies of the page and the server', async () => {
+  test('with the policies of the page and the server', async () => {
     const context = await browser.newContext()
     const page = await signedIn(context, server.url)
     expect(await attempt(page, addressesAt(server.url))).toEqual([])
@@ -158,7 +157,7 @@ describe('G15, B10 no uploaded code runs in the gallery', () => {
     await context.close()
   })
 
-  browserTest('G5 with the policy of the page alone, also below the path of a proxy', async () => {
+  test('G5 with the policy of the page alone, also below the path of a proxy', async () => {
     await using gateway = await startGateway(server.url, '/below/a,path')
     for (const base of [server.url, gateway.url]) {
       const context = await browser.newContext()
@@ -170,7 +169,7 @@ describe('G15, B10 no uploaded code runs in the gallery', () => {
     }
   })
 
-  browserTest('with the server’s protection alone, in a page without a policy', async () => {
+  test('with the server’s protection alone, in a page without a policy', async () => {
     const context = await browser.newContext()
     await context.route(`${server.url}/`, (route) =>
       route.fulfill({
@@ -208,7 +207,7 @@ describe('G16 with a media base URL', () => {
     }
   }
 
-  browserTest('B6 the gallery loads texts and downloads pictures from that host', async () => {
+  test('B6 the gallery loads texts and downloads pictures from that host', async () => {
     let target = ''
     await using media = await startMediaHost(() => target)
     await using split = await startServer({ MEDIABUCKET_MEDIA_BASE_URL: media.url })

@@ -4,9 +4,8 @@ import type { Browser } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { launchOptions, sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
@@ -48,7 +47,7 @@ const uploadHeading = (guest: Visit, words: string) =>
   tray(guest).getByRole('heading', { name: words, exact: true }).waitFor()
 
 describe('25 files of many kinds', () => {
-  browserTest('G7 by drop and by button: all are stored unchanged and shown by their type', async () => {
+  test('G7 by drop and by button: all are stored unchanged and shown by their type', async () => {
     const server = await sharedServer()
     const kinds = await manyKinds()
     await using files = await writeFiles(kinds)
@@ -102,7 +101,7 @@ describe('25 files of many kinds', () => {
 })
 
 describe('other ways to upload', () => {
-  browserTest('a folder is uploaded with all its files, by button and by drop', async () => {
+  test('a folder is uploaded with all its files, by button and by drop', async () => {
     const server = await sharedServer()
     const inside = (names: readonly string[]) => new Map(names.map((name) => [name, Buffer.from(name)]))
     await using first = await writeFiles(inside(['album/a.txt', 'album/deeper/b.txt']))
@@ -116,7 +115,7 @@ describe('other ways to upload', () => {
     expect([...(await stored(server)).keys()].sort()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   })
 
-  browserTest('a pasted picture is uploaded', async () => {
+  test('a pasted picture is uploaded', async () => {
     const server = await sharedServer()
     await using guest = await visit(browser, server, {
       options: { permissions: ['clipboard-read', 'clipboard-write'] },
@@ -133,7 +132,7 @@ describe('other ways to upload', () => {
     await guest.files.locator('img').waitFor()
   })
 
-  browserTest('Q1 a file that does not fit is refused with the reason and can be retried', async () => {
+  test('Q1 a file that does not fit is refused with the reason and can be retried', async () => {
     const server = await sharedServer()
     await upload(server, new Uint8Array(4_000))
     await runHere(server.data, 'bucket set', server.bucket, '--max-bytes', '8000')
@@ -153,7 +152,7 @@ describe('interruptions', () => {
   const large = () => randomBytes(6_000_000)
   const half = 3_000_000
 
-  browserTest('a paused upload continues from its offset', async () => {
+  test('a paused upload continues from its offset', async () => {
     const server = await sharedServer()
     await using way = await startGateway(server.url)
     await using guest = await visit(browser, server, { url: way.url })
@@ -172,34 +171,31 @@ describe('interruptions', () => {
     expect(way.passed()).toBeLessThan(buffer.length + half)
   })
 
-  browserTest(
-    'G10 a file that changes during its upload fails, and its reserved space is freed',
-    async () => {
-      const server = await sharedServer()
-      await using way = await startGateway(server.url)
-      await using guest = await visit(browser, server, { url: way.url })
-      await guest.signIn(server.token)
-      // More than two chunks, the second of which is read before the change.
-      await using files = await writeFiles(new Map([['film.bin', randomBytes(12_000_000)]]))
-      way.holdAfter(half)
-      await guest.choose(strings.header.upload, files.paths)
-      await until('half of the file', () => way.passed() >= half)
-      const reserved = async () => {
-        const response = await server.request('/api/bucket')
-        return Value.Parse(Type.Object({ reserved_bytes: Type.Integer() }), await response.json())
-          .reserved_bytes
-      }
-      expect(await reserved()).toBe(12_000_000)
-      await writeFile(files.paths[0] ?? '', 'other content')
-      way.open()
-      await uploadHeading(guest, strings.uploads.failed(1))
-      await tray(guest).getByText(strings.uploads.changed).waitFor()
-      await until('the end of the upload', async () => (await reserved()) === 0)
-      expect(await stored(server)).toEqual(new Map())
-    },
-  )
+  test('G10 a file that changes during its upload fails, and its reserved space is freed', async () => {
+    const server = await sharedServer()
+    await using way = await startGateway(server.url)
+    await using guest = await visit(browser, server, { url: way.url })
+    await guest.signIn(server.token)
+    // More than two chunks, the second of which is read before the change.
+    await using files = await writeFiles(new Map([['film.bin', randomBytes(12_000_000)]]))
+    way.holdAfter(half)
+    await guest.choose(strings.header.upload, files.paths)
+    await until('half of the file', () => way.passed() >= half)
+    const reserved = async () => {
+      const response = await server.request('/api/bucket')
+      return Value.Parse(Type.Object({ reserved_bytes: Type.Integer() }), await response.json())
+        .reserved_bytes
+    }
+    expect(await reserved()).toBe(12_000_000)
+    await writeFile(files.paths[0] ?? '', 'other content')
+    way.open()
+    await uploadHeading(guest, strings.uploads.failed(1))
+    await tray(guest).getByText(strings.uploads.changed).waitFor()
+    await until('the end of the upload', async () => (await reserved()) === 0)
+    expect(await stored(server)).toEqual(new Map())
+  })
 
-  browserTest('R6 an upload continues after a lost connection and a restart of the server', async () => {
+  test('R6 an upload continues after a lost connection and a restart of the server', async () => {
     await using first = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
     await using way = await startGateway(first.url)
     await using guest = await visit(browser, first, { url: way.url })
@@ -219,7 +215,7 @@ describe('interruptions', () => {
     expect(await stored({ ...again, request })).toEqual(new Map([['film.bin', sha256(buffer)]]))
   })
 
-  browserTest('an upload continues after the browser was closed', async () => {
+  test('an upload continues after the browser was closed', async () => {
     const server = await sharedServer()
     await using way = await startGateway(server.url)
     await using profile = await temporaryDirectory()

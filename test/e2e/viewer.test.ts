@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -49,30 +48,27 @@ async function opened(name: string, options: Parameters<typeof visit>[2] = {}) {
 }
 
 describe('viewing', () => {
-  browserTest(
-    'by keyboard: a file opens, arrow keys step to its neighbours, Escape returns the focus to it',
-    async () => {
-      await using guest = await visit(browser, server)
-      await guest.signIn(server.token)
-      const { page } = guest
-      await guest.files.getByText('harbour.jpg').waitFor()
-      await guest.files.getByRole('link').first().focus()
-      await page.keyboard.press('Enter')
-      await dialogOf(guest, 'harbour.jpg').waitFor()
-      const large = dialogOf(guest, 'harbour.jpg').getByRole('img', { name: 'harbour.jpg' })
-      await until('the picture', () => isDrawn(large, 401))
-      await page.keyboard.press('ArrowRight')
-      await dialogOf(guest, 'upright.png').waitFor()
-      expect(new URL(page.url()).hash).toBe(`#order=oldest&item=${item('upright.png').id}`)
-      await page.keyboard.press('ArrowLeft')
-      await dialogOf(guest, 'harbour.jpg').waitFor()
-      await page.keyboard.press('Escape')
-      await dialogOf(guest, 'harbour.jpg').waitFor({ state: 'detached' })
-      expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
-    },
-  )
+  test('by keyboard: a file opens, arrow keys step to its neighbours, Escape returns the focus to it', async () => {
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const { page } = guest
+    await guest.files.getByText('harbour.jpg').waitFor()
+    await guest.files.getByRole('link').first().focus()
+    await page.keyboard.press('Enter')
+    await dialogOf(guest, 'harbour.jpg').waitFor()
+    const large = dialogOf(guest, 'harbour.jpg').getByRole('img', { name: 'harbour.jpg' })
+    await until('the picture', () => isDrawn(large, 401))
+    await page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'upright.png').waitFor()
+    expect(new URL(page.url()).hash).toBe(`#order=oldest&item=${item('upright.png').id}`)
+    await page.keyboard.press('ArrowLeft')
+    await dialogOf(guest, 'harbour.jpg').waitFor()
+    await page.keyboard.press('Escape')
+    await dialogOf(guest, 'harbour.jpg').waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
+  })
 
-  browserTest('the details show all properties', async () => {
+  test('the details show all properties', async () => {
     await using guest = await opened('harbour.jpg')
     await guest.button(strings.viewer.details).click()
     const details = guest.page.getByRole('complementary', { name: strings.details.title })
@@ -88,7 +84,7 @@ describe('viewing', () => {
     expect(await details.getByLabel(strings.details.link).inputValue()).toBe(url)
   })
 
-  browserTest('a swipe goes to the next picture', async () => {
+  test('a swipe goes to the next picture', async () => {
     await using guest = await opened('harbour.jpg', {
       options: { hasTouch: true, viewport: { width: 375, height: 700 } },
     })
@@ -106,7 +102,7 @@ describe('viewing', () => {
     await dialogOf(guest, 'upright.png').waitFor()
   })
 
-  browserTest.each([
+  test.each([
     ['clip.webm', 'video', 6],
     ['tone.wav', 'audio', 2],
   ])('B3 %s plays and can seek', async (name, element, length) => {
@@ -134,7 +130,7 @@ describe('viewing', () => {
     expect(guest.statusesOf(`${server.url}/media/${item(name).id}`)[0]).toBe(206)
   })
 
-  browserTest('G31 the first page of a PDF is shown, and the PDF opens in a new tab', async () => {
+  test('G31 the first page of a PDF is shown, and the PDF opens in a new tab', async () => {
     await using guest = await opened('report.pdf')
     const page = dialogOf(guest, 'report.pdf').getByAltText(strings.viewer.firstPage)
     needTools('pdftoppm')
@@ -148,7 +144,7 @@ describe('viewing', () => {
     expect(response.headers()['content-disposition']).toMatch(/^inline/)
   })
 
-  browserTest('a file is downloaded under its name', async () => {
+  test('a file is downloaded under its name', async () => {
     await using guest = await opened('notes.txt')
     const [download] = await Promise.all([
       guest.page.waitForEvent('download'),
@@ -170,7 +166,7 @@ describe('copying a link', () => {
     return await page.locator('#pasted').inputValue()
   }
 
-  browserTest('by the Clipboard API', async () => {
+  test('by the Clipboard API', async () => {
     await using guest = await opened('harbour.jpg', {
       options: { permissions: ['clipboard-read', 'clipboard-write'] },
     })
@@ -179,7 +175,7 @@ describe('copying a link', () => {
     expect(await guest.page.evaluate('navigator.clipboard.readText()')).toBe(item('harbour.jpg').url)
   })
 
-  browserTest('also in an insecure context, without the Clipboard API', async () => {
+  test('also in an insecure context, without the Clipboard API', async () => {
     const { port } = new URL(server.url)
     await using guest = await opened('harbour.jpg', { url: `http://gallery.test:${port}` })
     expect(await guest.page.evaluate('[isSecureContext, typeof navigator.clipboard]')).toEqual([
@@ -192,7 +188,7 @@ describe('copying a link', () => {
     expect(await pasted(guest)).toBe(item('harbour.jpg').url)
   })
 
-  browserTest('of several files at once', async () => {
+  test('of several files at once', async () => {
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     for (const name of ['notes.txt', 'tone.wav'])
@@ -217,7 +213,7 @@ describe('deleting', () => {
       return JSON.stringify(shown) === JSON.stringify(wanted.map((number) => `file-${number}.txt`))
     })
 
-  browserTest('M2 one file, after a confirmation that can be cancelled', async () => {
+  test('M2 one file, after a confirmation that can be cancelled', async () => {
     const own = await filled(3)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
@@ -236,7 +232,7 @@ describe('deleting', () => {
     await waitForFiles(guest, [1, 3])
   })
 
-  browserTest('M2 many at once: a range, and all', async () => {
+  test('M2 many at once: a range, and all', async () => {
     const own = await filled(23)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)

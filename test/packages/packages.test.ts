@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
-import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -145,41 +144,38 @@ async function servePage({ project }: Installed) {
   }
 }
 
-browserTest(
-  'C1, C2 the bundled client lists, uploads with progress, downloads and deletes in a browser, from another origin',
-  async () => {
-    await using page = await servePage(installed)
-    await using open = await startServer(
-      { MEDIABUCKET_CORS_ORIGINS: page.origin },
-      undefined,
-      programOf(installed),
-    )
-    await upload(open, 'there before')
-    const browser = await sharedBrowser()
-    const tab = await browser.newPage()
-    await tab.goto(page.origin)
-    const seen = await tab.evaluate(`tryOut(${JSON.stringify(open.url)}, ${JSON.stringify(open.token)})`)
-    expect(seen).toMatchObject({
-      before: 1,
-      media: { filename: 'Möwe.bin', size: 3_000_000 },
-      listed: 2,
-      isListed: true,
-      same: true,
-      gone: 'ProblemError media-unknown',
-      after: 1,
-    })
-    expect(seen).toMatchObject({ progress: expect.arrayContaining([[3_000_000, 3_000_000]]) })
+test('C1, C2 the bundled client lists, uploads with progress, downloads and deletes in a browser, from another origin', async () => {
+  await using page = await servePage(installed)
+  await using open = await startServer(
+    { MEDIABUCKET_CORS_ORIGINS: page.origin },
+    undefined,
+    programOf(installed),
+  )
+  await upload(open, 'there before')
+  const browser = await sharedBrowser()
+  const tab = await browser.newPage()
+  await tab.goto(page.origin)
+  const seen = await tab.evaluate(`tryOut(${JSON.stringify(open.url)}, ${JSON.stringify(open.token)})`)
+  expect(seen).toMatchObject({
+    before: 1,
+    media: { filename: 'Möwe.bin', size: 3_000_000 },
+    listed: 2,
+    isListed: true,
+    same: true,
+    gone: 'ProblemError media-unknown',
+    after: 1,
+  })
+  expect(seen).toMatchObject({ progress: expect.arrayContaining([[3_000_000, 3_000_000]]) })
 
-    // A service without this origin in its settings refuses the same page.
-    const refused = tab.evaluate(`tryOut(${JSON.stringify(server.url)}, ${JSON.stringify(server.token)})`)
-    await expect(refused).rejects.toThrow('The connection to the service failed')
-  },
-)
+  // A service without this origin in its settings refuses the same page.
+  const refused = tab.evaluate(`tryOut(${JSON.stringify(server.url)}, ${JSON.stringify(server.token)})`)
+  await expect(refused).rejects.toThrow('The connection to the service failed')
+})
 
 const largeFile = Buffer.from(new Uint8Array(20_000_000).map((_, index) => index % 251))
 const chunkSize = 8 * 1024 * 1024
 
-browserTest.each(['127.0.0.1', 'gallery.test'])(
+test.each(['127.0.0.1', 'gallery.test'])(
   'C2, R6 in a browser, the upload of a large file is resumed after its page was closed, from the origin http://%s',
   async (host) => {
     await using page = await servePage(installed)
