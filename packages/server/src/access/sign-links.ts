@@ -4,8 +4,7 @@ import type { UrlSettings } from '../core/media-url.ts'
 import { type LinkSigner, signUrl } from '../core/signed-url.ts'
 import { newSigningKey } from './new-signing-key.ts'
 
-/** Returns a signer of links that are valid for this time in seconds; null for the same URLs within a window (docs/interface.md H10). */
-export type SignLinks = (lifetime: number | null) => Promise<LinkSigner>
+export type SignLinks = ReturnType<typeof signLinksOperation>
 
 type Keys = Pick<KeyCatalog, 'signingKeys' | 'addSigningKey'>
 
@@ -26,9 +25,10 @@ export function signLinksOperation(parts: {
   readonly catalog: Keys
   readonly urls: UrlSettings
   readonly now: () => number
-}): SignLinks {
+}) {
   const { catalog, urls, now } = parts
-  return async (lifetime) => {
+  /** Returns a signer of links that are valid for this time in seconds; null for the same URLs within a window (docs/interface.md H10). */
+  return async function signLinks(lifetime: number | null): Promise<LinkSigner> {
     const at = now()
     const key = await ensureSigningKey(catalog, at)
     const expires = lifetime === null ? windowExpiry(at) : linkExpiry(at, lifetime)

@@ -2,13 +2,15 @@ import type { KeyCatalog } from '../catalog/keys.ts'
 import { Fault } from '../core/fault.ts'
 import { isSignedWith, type SignedUrl } from '../core/signed-url.ts'
 
-/** Throws Fault `signature-invalid` and `link-expired`. */
-export type VerifyLink = (signed: SignedUrl) => Promise<void>
+export type VerifyLink = ReturnType<typeof verifyLinkOperation>
 
 /** Verifies signed URLs with the current keys, which it reads for each call (docs/interface.md H5, H8). */
-export const verifyLinkOperation =
-  (parts: { readonly catalog: Pick<KeyCatalog, 'signingKeys'>; readonly now: () => number }): VerifyLink =>
-  async (signed) => {
+export function verifyLinkOperation(parts: {
+  readonly catalog: Pick<KeyCatalog, 'signingKeys'>
+  readonly now: () => number
+}) {
+  /** Throws Fault `signature-invalid` and `link-expired`. */
+  return async function verifyLink(signed: SignedUrl): Promise<void> {
     const key = (await parts.catalog.signingKeys()).find(({ id }) => id === signed.keyId)
     if (key === undefined || !isSignedWith(key.secret, signed)) throw signatureInvalid()
     if (signed.expires * 1000 <= parts.now())
@@ -17,6 +19,7 @@ export const verifyLinkOperation =
         `This link expired at ${new Date(signed.expires * 1000).toISOString()}.`,
       )
   }
+}
 
 /** The same fault for every reason, so that it shows nothing about the keys. */
 export const signatureInvalid = (): Fault =>

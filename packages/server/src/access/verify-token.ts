@@ -14,10 +14,10 @@ export function verifyTokenOperation(parts: {
   readonly now: () => number
   /** Receives the error if a use could not be recorded; the request is not affected. */
   readonly onTouchFailure: (error: unknown) => void
-}): (token: string) => Promise<VerifiedGrant> {
+}) {
   const { catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
-  return async (token) => {
+  return async function verifyToken(token: string): Promise<VerifiedGrant> {
     const grant = await catalog.findGrant(hashToken(token))
     if (grant === null) {
       // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.

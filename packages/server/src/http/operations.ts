@@ -1,26 +1,28 @@
-import type { VerifiedGrant } from '../access/expired-items.ts'
 import type { SignLinks } from '../access/sign-links.ts'
 import type { VerifyLink } from '../access/verify-link.ts'
-import type { Media } from '../catalog/records.ts'
-import type { UploadId } from '../core/upload-id.ts'
+import type { verifyTokenOperation } from '../access/verify-token.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
-import type { Readiness } from '../media/check-readiness.ts'
+import type { checkReadinessOperation } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { TrashOperations } from '../media/deletion/trash.ts'
 import type { EditMedia } from '../media/edit-media.ts'
+import type { findByNameOperation } from '../media/find-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
-import type { OpenVariant } from '../media/pictures/open-variant.ts'
 import type { RecordLinks } from '../media/record-links.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import type { StoreSmallFile } from '../media/store-small-file.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
 import type { RemoveUpload } from '../media/uploads/remove-upload.ts'
+import type { UploadLocks } from '../media/uploads/upload-locks.ts'
 
-/** The operations that clients call over HTTP. */
-export interface Operations extends TrashOperations {
-  readonly verifyToken: (token: string) => Promise<VerifiedGrant>
+/**
+ * The operations that clients call over HTTP. The types are those of the functions themselves, so that an editor finds the code of an
+ * operation from its call.
+ */
+export interface Operations {
+  readonly verifyToken: ReturnType<typeof verifyTokenOperation>
   readonly listMedia: ListMedia
   readonly listItems: ListItems
   readonly storeMedia: StoreMedia
@@ -28,19 +30,21 @@ export interface Operations extends TrashOperations {
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
-  /** Waits for the request that writes to the upload (UploadLocks). */
-  readonly waitForWriter: (id: UploadId) => Promise<void>
+  readonly waitForWriter: UploadLocks['waitForWriter']
   readonly editMedia: EditMedia
   readonly removeMedia: MediaRemover['remove']
-  readonly purgeMedia: MediaRemover['purge']
   readonly removeManyMedia: MediaRemover['removeMany']
-  readonly findByName: (name: string) => Promise<Media | null>
+  readonly listTrash: TrashOperations['listTrash']
+  readonly restoreMedia: TrashOperations['restoreMedia']
+  readonly purgeMedia: MediaRemover['purge']
+  readonly emptyTrash: TrashOperations['emptyTrash']
+  readonly findByName: ReturnType<typeof findByNameOperation>
   readonly verifyLink: VerifyLink
   readonly signLinks: SignLinks
   /** Null if the audit log is off. */
   readonly recordLinks: RecordLinks | null
-  readonly openBytes: (media: Media) => Promise<OpenVariant>
+  readonly openBytes: CachedBytesOperations['openBytes']
   readonly openVariant: CachedBytesOperations['openVariant']
   readonly cachedBytes: CachedBytesOperations['cachedBytes']
-  readonly readiness: () => Promise<Readiness>
+  readonly readiness: ReturnType<typeof checkReadinessOperation>
 }

@@ -30,12 +30,12 @@ export function checkReadinessOperation(parts: {
   readonly space: Pick<FreeSpace, 'hasRoom'>
   /** `isReachable` is false while the store does not hold the bytes of the catalog, or cannot be reached. */
   readonly blobs: Pick<BlobStore, 'isReachable' | 'checkWrites'>
-}): () => Promise<Readiness> {
+}) {
   const { catalog, space, blobs } = parts
   const canWriteRows = createWriteCheck(catalog.checkWrites)
   const canWriteBytes = createWriteCheck(blobs.checkWrites)
 
-  return async () => {
+  return async function checkReadiness(): Promise<Readiness> {
     const reasons: ReadinessReason[] = []
     const canRead = catalog.checkReads().then(
       () => true,

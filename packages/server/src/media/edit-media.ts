@@ -5,24 +5,20 @@ import { Fault } from '../core/fault.ts'
 import { isMediaId } from '../core/media-id.ts'
 import { findMedia, mediaUnknown } from './find-media.ts'
 
-/**
- * Changes the texts of an item, and returns it (docs/interface.md M5). `id` may be any text. With `accepts`, changes it only if
- * `accepts` returns true for its present state. Throws Fault `media-unknown` and `precondition-failed`.
- */
-export type EditMedia = (
-  bucketId: BucketId,
-  id: string,
-  edit: ItemEdit,
-  accepts: ((item: Item) => boolean) | null,
-  by: Actor,
-) => Promise<Item>
+export type EditMedia = ReturnType<typeof editMediaOperation>
 
-export function editMediaOperation({
-  catalog,
-}: {
-  readonly catalog: Pick<Catalog, 'media' | 'editMedia'>
-}): EditMedia {
-  return async (bucketId, id, edit, accepts, by) => {
+export function editMediaOperation({ catalog }: { readonly catalog: Pick<Catalog, 'media' | 'editMedia'> }) {
+  /**
+   * Changes the texts of an item, and returns it (docs/interface.md M5). `id` may be any text. With `accepts`, changes it only if
+   * `accepts` returns true for its present state. Throws Fault `media-unknown` and `precondition-failed`.
+   */
+  return async function editMedia(
+    bucketId: BucketId,
+    id: string,
+    edit: ItemEdit,
+    accepts: ((item: Item) => boolean) | null,
+    by: Actor,
+  ): Promise<Item> {
     if (!isMediaId(id)) throw mediaUnknown()
     const expected = accepts === null ? null : await findMedia(catalog, bucketId, id)
     if (expected !== null && !accepts?.(expected)) throw preconditionFailed()

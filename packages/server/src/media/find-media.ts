@@ -19,10 +19,8 @@ export async function findMedia(
  * An item of any bucket by the last segment of its URL: its id, optionally with a dot and its extension
  * (docs/interface.md B1, B7); null if there is none. `name` may be any text.
  */
-export function findByNameOperation(parts: {
-  readonly catalog: Pick<Catalog, 'media'>
-}): (name: string) => Promise<Media | null> {
-  return async (name) => {
+export function findByNameOperation(parts: { readonly catalog: Pick<Catalog, 'media'> }) {
+  return async function findByName(name: string): Promise<Media | null> {
     const dot = name.indexOf('.')
     const id = dot < 0 ? name : name.slice(0, dot)
     const media = isMediaId(id) ? await parts.catalog.media(id) : null

@@ -14,19 +14,22 @@ interface CreatedLinks {
   readonly isDownload: boolean
 }
 
+export type RecordLinks = ReturnType<typeof recordLinksOperation>
+
 /**
  * Records the links of a request that have a lifetime of their own, as one event (docs/interface.md Y1). Throws Fault `storage-full` if the
  * disk of the catalog has no space for events: unlike downloads, links are not created without them.
  */
-export type RecordLinks = (by: Actor, items: readonly LinkedItem[], links: CreatedLinks) => Promise<void>
-
-export const recordLinksOperation =
-  (parts: {
-    readonly catalog: Pick<Catalog, 'recordEvents'>
-    /** Whether the disk of the catalog has space for events that clients can cause in any number. */
-    readonly hasRoom: () => boolean
-  }): RecordLinks =>
-  async (by, items, links) => {
+export function recordLinksOperation(parts: {
+  readonly catalog: Pick<Catalog, 'recordEvents'>
+  /** Whether the disk of the catalog has space for events that clients can cause in any number. */
+  readonly hasRoom: () => boolean
+}) {
+  return async function recordLinks(
+    by: Actor,
+    items: readonly LinkedItem[],
+    links: CreatedLinks,
+  ): Promise<void> {
     const [first] = items
     if (first === undefined) return
     if (!parts.hasRoom())
@@ -38,6 +41,7 @@ export const recordLinksOperation =
       items.length === 1 ? linkEvent(by, first, links) : linksEvent(by, first, items, links),
     ])
   }
+}
 
 const linkEvent = (
   by: Actor,

@@ -36,11 +36,7 @@ interface StoreOptions {
   readonly atMost?: number | null
 }
 
-export type StoreMedia = (
-  bucket: UploadBucket,
-  files: IncomingFiles,
-  options: StoreOptions,
-) => Promise<Stored>
+export type StoreMedia = ReturnType<typeof storeMediaOperation>
 
 /**
  * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
@@ -56,7 +52,7 @@ export function storeMediaOperation(
     readonly maxFileSize: number
     readonly now: () => number
   },
-): StoreMedia {
+) {
   const { blobs, newReceiver, maxFileSize, now } = parts
   const reserve = createQuotaReservations(parts)
   const newId = createMediaIds(now)
@@ -110,7 +106,11 @@ export function storeMediaOperation(
     return arrivals
   }
 
-  return async (bucket, files, options) => {
+  return async function storeMedia(
+    bucket: UploadBucket,
+    files: IncomingFiles,
+    options: StoreOptions,
+  ): Promise<Stored> {
     const { bucketId } = bucket
     const { by, key = null } = options
     // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.

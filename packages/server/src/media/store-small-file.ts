@@ -13,13 +13,7 @@ interface WholeFile extends Omit<IncomingFile, 'body'> {
   readonly expiresAt?: number | null
 }
 
-/** Stores one file, durable when it resolves. Takes over the memory of the bytes. */
-export type StoreSmallFile = (
-  bucket: UploadBucket,
-  file: WholeFile,
-  key: RequestKey | null,
-  by: Actor,
-) => Promise<Stored>
+export type StoreSmallFile = ReturnType<typeof storeSmallFileOperation>
 
 /**
  * Stores a small file with less work than StoreMedia: nothing is streamed, and only the commit checks the quota. Passes the
@@ -34,12 +28,18 @@ export function storeSmallFileOperation(
     readonly storeMedia: StoreMedia
     readonly now: () => number
   },
-): StoreSmallFile {
+) {
   const { newReceiver, storeMedia, now } = parts
   const newId = createMediaIds(now)
   const commitFiles = commitFilesOperation(parts)
 
-  return async (bucket, sent, key, by) => {
+  /** Stores one file, durable when it resolves. Takes over the memory of the bytes. */
+  return async function storeSmallFile(
+    bucket: UploadBucket,
+    sent: WholeFile,
+    key: RequestKey | null,
+    by: Actor,
+  ): Promise<Stored> {
     const size = sent.bytes.byteLength
     const receiver = newReceiver()
     if (!receiver.reserve(size))

@@ -56,7 +56,7 @@ export function createOperations(
     readonly issuer: Issuer | null
   },
 ): Operations {
-  const { uploading, remover, space, settings, issuer } = parts
+  const { uploading, openBytes, openVariant, remover, space, settings, issuer } = parts
   const { catalog, blobs, locks } = uploading
   const sizes = cacheSizes(config.cache)
   const pageLinkCache = createPageLinkCache(settings.baseUrl, sizes.pageLinks)
@@ -70,8 +70,17 @@ export function createOperations(
     now: Date.now,
     onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
   })
+  const trash = trashOperations({ catalog, purge: remover.purge })
+  const cached = cachedBytesOperations({
+    cache,
+    openBytes,
+    openVariant,
+    variantKeys: createVariantList(config.variants).keys,
+    leavesFiles: config.sendfile !== null && config.blobsUrl === null,
+  })
   return {
-    verifyToken: issuer === null ? verifyToken : verifyAnyToken({ verifyToken, ...issuer }),
+    verifyToken:
+      issuer === null ? verifyToken : verifyAnyToken({ verifyToken, verifyUser: issuer.verifyUser }),
     listMedia: listMediaOperation({
       catalog,
       urls: settings,
@@ -92,8 +101,10 @@ export function createOperations(
     editMedia: editMediaOperation({ catalog }),
     removeMedia: remover.remove,
     removeManyMedia: remover.removeMany,
+    listTrash: trash.listTrash,
+    restoreMedia: trash.restoreMedia,
     purgeMedia: remover.purge,
-    ...trashOperations({ catalog, purge: remover.purge }),
+    emptyTrash: trash.emptyTrash,
     findByName: findByNameOperation({ catalog }),
     verifyLink: verifyLinkOperation({ catalog, now: Date.now }),
     signLinks: signLinksOperation({ catalog, urls: settings, now: Date.now }),
@@ -101,12 +112,9 @@ export function createOperations(
       config.audit === 'off'
         ? null
         : recordLinksOperation({ catalog, hasRoom: () => hasRoomForEvents(space.read()) }),
-    ...cachedBytesOperations({
-      ...parts,
-      cache,
-      variantKeys: createVariantList(config.variants).keys,
-      leavesFiles: config.sendfile !== null && config.blobsUrl === null,
-    }),
+    openBytes: cached.openBytes,
+    openVariant: cached.openVariant,
+    cachedBytes: cached.cachedBytes,
     readiness: checkReadinessOperation({ catalog, space, blobs }),
   }
 }

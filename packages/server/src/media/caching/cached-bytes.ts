@@ -5,22 +5,10 @@ import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
 import type { BytesCache } from './bytes-cache.ts'
 
-export interface CachedBytesOperations {
-  readonly openBytes: (media: Media) => Promise<OpenVariant>
-  /** Throws as Variants.open. */
-  readonly openVariant: (media: Media, variant: Variant, wait: VariantWait) => Promise<OpenVariant>
-  readonly cachedBytes: CachedBytes
-}
+export type CachedBytesOperations = ReturnType<typeof cachedBytesOperations>
 
 /** The bytes that are in the cache. */
-export interface CachedBytes {
-  /** Null if they are not cached. They may be sent only if the catalog's `servability` of the id is `servable` after this request. */
-  open(id: MediaId, variant: Variant | null): OpenVariant | null
-  /** Counts a request to which opened bytes are sent. */
-  countRequest(id: MediaId, variant: Variant | null): void
-  /** Removes the bytes of an item that is not servable, and their variants. */
-  remove(id: MediaId): void
-}
+export type CachedBytes = CachedBytesOperations['cachedBytes']
 
 /**
  * Opens bytes and variants through the cache. The bytes of an id never change, so only the row can say that they must not
@@ -33,25 +21,30 @@ export function cachedBytesOperations(parts: {
   readonly variantKeys: readonly VariantKey[]
   /** True if files on the disk are opened for a proxy that sends them. */
   readonly leavesFiles: boolean
-}): CachedBytesOperations {
+}) {
   const { cache, openBytes, openVariant, variantKeys, leavesFiles } = parts
   return {
     cachedBytes: {
-      open: (id, variant) => cache.openCached(keyOf(id, variant)),
-      countRequest: (id, variant) => cache.countRequest(keyOf(id, variant)),
-      remove(id) {
+      /** Null if they are not cached. They may be sent only if the catalog's `servability` of the id is `servable` after this request. */
+      open: (id: MediaId, variant: Variant | null): OpenVariant | null =>
+        cache.openCached(keyOf(id, variant)),
+      /** Counts a request to which opened bytes are sent. */
+      countRequest: (id: MediaId, variant: Variant | null): void => cache.countRequest(keyOf(id, variant)),
+      /** Removes the bytes of an item that is not servable, and their variants. */
+      remove(id: MediaId): void {
         cache.remove(keyOf(id, null))
         for (const key of variantKeys) cache.remove(`${id}.${key}`)
       },
     },
-    openBytes: async (media) =>
+    openBytes: async (media: Media): Promise<OpenVariant> =>
       // The operation below refuses damaged bytes.
       media.isDamaged || (leavesFiles && media.contentId === null)
         ? openBytes(media)
         : cache.open(keyOf(media.id, null), { ...media, isOwn: true }, (wholeUpTo) =>
             openBytes(media, wholeUpTo),
           ),
-    openVariant: async (media, variant, wait) =>
+    /** Throws as Variants.open. */
+    openVariant: async (media: Media, variant: Variant, wait: VariantWait): Promise<OpenVariant> =>
       media.isDamaged
         ? openVariant(media, variant)
         : cache.open(

@@ -15,22 +15,7 @@ interface DeletedMedia {
   readonly missing: readonly string[]
 }
 
-export interface MediaRemover {
-  /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
-  remove(bucketId: BucketId, id: string, by: Actor): Promise<void>
-  /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
-  removeMany(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia>
-  /** As removeMany, permanently, items of the bucket's trash (Z4). */
-  purge(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia>
-  /**
-   * Deletes the items of the bucket that have expired (docs/interface.md E2), in the background. Concurrent calls share the work. The returned
-   * function waits for it, and throws Fault `catalog-busy` if it takes long. It resolves if the work fails, after which nothing is tried for a
-   * second: the sweep reports why.
-   */
-  removeExpired(bucketId: BucketId): () => Promise<void>
-  /** Resolves when no deletion of bytes is in progress. */
-  settled(): Promise<void>
-}
+export type MediaRemover = ReturnType<typeof createMediaRemover>
 
 /** Milliseconds after a failed removal of expired items until the next one. */
 const expiryRetryInterval = 1_000
@@ -42,7 +27,7 @@ export function createMediaRemover(
     /** Milliseconds that a request waits for removals at the most. */
     readonly longestExpiry?: number
   },
-): MediaRemover {
+) {
   const { longestExpiry = 5_000 } = parts
   const expiring = new Map<BucketId, Promise<void>>()
   /** No removal of expired items begins before this time of performance.now(). */
@@ -92,17 +77,28 @@ export function createMediaRemover(
     return { deleted: [...deleted], missing: wanted.filter((id) => !deleted.has(id)) }
   }
 
-  const removeMany: MediaRemover['removeMany'] = (bucketId, ids, by) =>
-    removeWith((known) => parts.catalog.removeMedia(bucketId, known, by), ids)
+  /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
+  function removeMany(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia> {
+    return removeWith((known) => parts.catalog.removeMedia(bucketId, known, by), ids)
+  }
 
   return {
-    async remove(bucketId, id, by) {
+    /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
+    async remove(bucketId: BucketId, id: string, by: Actor): Promise<void> {
       const { missing } = await removeMany(bucketId, [id], by)
       if (missing.length > 0) throw mediaUnknown()
     },
     removeMany,
-    purge: (bucketId, ids, by) => removeWith((known) => parts.catalog.purgeMedia(bucketId, known, by), ids),
-    removeExpired(bucketId) {
+    /** As removeMany, permanently, items of the bucket's trash (Z4). */
+    purge(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia> {
+      return removeWith((known) => parts.catalog.purgeMedia(bucketId, known, by), ids)
+    },
+    /**
+     * Deletes the items of the bucket that have expired (docs/interface.md E2), in the background. Concurrent calls share the work. The
+     * returned function waits for it, and throws Fault `catalog-busy` if it takes long. It resolves if the work fails, after which nothing
+     * is tried for a second: the sweep reports why.
+     */
+    removeExpired(bucketId: BucketId): () => Promise<void> {
       if (!expiring.has(bucketId) && performance.now() >= expireFrom)
         expiring.set(bucketId, expireOrWait(bucketId))
       const running = expiring.get(bucketId)
@@ -110,7 +106,8 @@ export function createMediaRemover(
         if (running !== undefined && !(await resolvesWithin(running, longestExpiry))) throw tooManyExpired()
       }
     },
-    async settled() {
+    /** Resolves when no deletion of bytes is in progress. */
+    async settled(): Promise<void> {
       await Promise.allSettled(expiring.values())
       await deleting
     },

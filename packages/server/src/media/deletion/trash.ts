@@ -19,14 +19,7 @@ interface RestoredMedia {
   readonly missing: readonly string[]
 }
 
-export interface TrashOperations {
-  /** Items of the trash, last deleted first (docs/interface.md Z2). Throws Fault `cursor-malformed`. */
-  listTrash(bucketId: BucketId, after: string | null, limit: number): Promise<TrashList>
-  /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
-  restoreMedia(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoredMedia>
-  /** Deletes all items that are in the trash at the start permanently (Z4), and returns how many. */
-  emptyTrash(bucketId: BucketId, by: Actor): Promise<number>
-}
+export type TrashOperations = ReturnType<typeof trashOperations>
 
 /** Items in one transaction. */
 const batchLength = 500
@@ -39,7 +32,7 @@ export function trashOperations({
 }: {
   readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreMedia'>
   readonly purge: MediaRemover['purge']
-}): TrashOperations {
+}) {
   // Numbers of a trash are not reused, except by a restore of the data.
   const prefix = (bucketId: BucketId) => `${catalog.epoch.slice(0, 8)}${bucketId.toString(36)}`
 
@@ -51,7 +44,8 @@ export function trashOperations({
   }
 
   return {
-    async listTrash(bucketId, after, limit) {
+    /** Items of the trash, last deleted first (docs/interface.md Z2). Throws Fault `cursor-malformed`. */
+    async listTrash(bucketId: BucketId, after: string | null, limit: number): Promise<TrashList> {
       const place = after === null ? null : parseCursor(bucketId, after)
       // One more than requested shows whether items follow.
       const found = await catalog.trash(bucketId, place, limit + 1)
@@ -60,7 +54,8 @@ export function trashOperations({
       return { items, next: last === undefined ? null : `${prefix(bucketId)}.${last.seq}` }
     },
 
-    async restoreMedia(bucketId, ids, by) {
+    /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
+    async restoreMedia(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoredMedia> {
       const wanted = [...new Set(ids)]
       const known = wanted.filter(isMediaId)
       const restored: ReadonlySet<string> = new Set(
@@ -69,7 +64,8 @@ export function trashOperations({
       return { restored: [...restored], missing: wanted.filter((id) => !restored.has(id)) }
     },
 
-    async emptyTrash(bucketId, by) {
+    /** Deletes all items that are in the trash at the start permanently (Z4), and returns how many. */
+    async emptyTrash(bucketId: BucketId, by: Actor): Promise<number> {
       let count = 0
       for (let after: number | null = null; ; ) {
         const items = await catalog.trash(bucketId, after, batchLength)

@@ -12,16 +12,15 @@ interface ItemList {
   readonly next: string | null
 }
 
-export type ListItems = (bucketId: BucketId, query: ItemsQuery) => Promise<ItemList>
+export type ListItems = ReturnType<typeof listItemsOperation>
 
 /** Lists the items of a bucket by cursor (docs/interface.md, Lists of items). Throws Fault `cursor-malformed`. */
-export function listItemsOperation({
-  catalog,
-}: {
-  readonly catalog: Pick<Catalog, 'epoch' | 'items'>
-}): ListItems {
+export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'epoch' | 'items'> }) {
   const cursors = createCursors(catalog.epoch)
-  return async (bucketId, { limit, after, ...filter }) => {
+  return async function listItems(
+    bucketId: BucketId,
+    { limit, after, ...filter }: ItemsQuery,
+  ): Promise<ItemList> {
     const selection = { bucketId, ...filter }
     const place = after === null ? null : cursors.parse(selection, after)
     // One more than requested shows whether items follow.

@@ -18,13 +18,7 @@ export interface Listing {
   readonly isCached: boolean
 }
 
-export type ListMedia = (
-  bucket: { readonly bucketId: BucketId; readonly state: string },
-  page: number,
-  gzip: boolean,
-  /** By default the URLs are plain. */
-  signer?: LinkSigner | null,
-) => Promise<Listing>
+export type ListMedia = ReturnType<typeof listMediaOperation>
 
 /** Shorter pages are not compressed, because they fit into one packet. Bytes. */
 const minimumGzipLength = 1024
@@ -46,7 +40,7 @@ export function listMediaOperation(parts: {
   readonly envelope: 'bare' | 'wrapped'
   readonly pageLinkCache: PageLinkCache
   readonly cacheSize: number
-}): ListMedia {
+}) {
   const { catalog, pageLinkCache, cacheSize } = parts
   const render = createPageRenderer(parts)
   const cache =
@@ -80,7 +74,13 @@ export function listMediaOperation(parts: {
   const cacheKey = (bucketId: BucketId, state: string, page: number, gzip: boolean, links: string) =>
     `${bucketId}.${state}.${page}${gzip ? '.gzip' : ''}${links}`
 
-  return async ({ bucketId, state }, page, gzip, signer = null) => {
+  return async function listMedia(
+    { bucketId, state }: { readonly bucketId: BucketId; readonly state: string },
+    page: number,
+    gzip: boolean,
+    /** By default the URLs are plain. */
+    signer: LinkSigner | null = null,
+  ): Promise<Listing> {
     const links = signer === null ? '' : `.${signer.tag}`
     const key = cacheKey(bucketId, state, page, gzip, links)
     const cached = cache?.get(key)

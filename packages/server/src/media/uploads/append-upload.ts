@@ -39,7 +39,7 @@ interface AppendedUpload {
   readonly item: NewMedia | null
 }
 
-export type AppendUpload = (id: UploadId, chunk: Chunk) => Promise<AppendedUpload>
+export type AppendUpload = ReturnType<typeof appendUploadOperation>
 
 /** A chunk is synced in segments of at most this length. A crash loses at most the segment that is being received. */
 const segmentLimit = { bytes: 16 * 1024 * 1024, milliseconds: 2_000 }
@@ -70,7 +70,7 @@ export function appendUploadOperation(
     readonly expiry: number
     readonly now: () => number
   },
-): AppendUpload {
+) {
   const { catalog, blobs, locks, maxFileSize, expiry, now } = parts
 
   async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
@@ -197,8 +197,8 @@ export function appendUploadOperation(
     return { ...upload, length }
   }
 
-  return (id, chunk) =>
-    locks.hold(id, async (lock) => {
+  return function appendUpload(id: UploadId, chunk: Chunk): Promise<AppendedUpload> {
+    return locks.hold(id, async (lock) => {
       const found = await catalog.upload(id)
       if (found === null) throw uploadUnknown()
       checkChunk(found, chunk, maxFileSize)
@@ -215,6 +215,7 @@ export function appendUploadOperation(
         throw error.cause instanceof Fault ? error.cause : error
       }
     })
+  }
 }
 
 const takenOver = () =>

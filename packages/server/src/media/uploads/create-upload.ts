@@ -8,7 +8,7 @@ import { checkFileSize } from './check-chunk.ts'
 /** What the client says about the file. */
 type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
 
-export type CreateUpload = (bucketId: BucketId, request: UploadRequest) => Promise<Upload>
+export type CreateUpload = ReturnType<typeof createUploadOperation>
 
 /** Creates a resumable upload and reserves its length. Throws Fault `file-too-large` and `quota-exceeded`. */
 export function createUploadOperation(parts: {
@@ -18,9 +18,9 @@ export function createUploadOperation(parts: {
   /** Milliseconds. */
   readonly expiry: number
   readonly now: () => number
-}): CreateUpload {
+}) {
   const { catalog, maxFileSize, expiry, now } = parts
-  return async (bucketId, request) => {
+  return async function createUpload(bucketId: BucketId, request: UploadRequest): Promise<Upload> {
     if (request.length !== null) checkFileSize(request.length, maxFileSize)
     const upload = {
       ...request,

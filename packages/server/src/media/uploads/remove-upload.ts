@@ -19,20 +19,20 @@ interface ItemRemoval {
   readonly removeMedia: (bucketId: BucketId, id: string, by: Actor) => Promise<void>
 }
 
-/**
- * `permitItemRemoval` throws unless the caller may remove items; it is called only for a finished upload. Returns whether
- * an item was removed.
- */
-export type RemoveUpload = (
-  id: UploadId,
-  permitItemRemoval: () => void,
-  by: Actor,
-) => Promise<{ item: boolean }>
+export type RemoveUpload = ReturnType<typeof removeUploadOperation>
 
 /** Removes an upload with its bytes, and its item if it has become one (docs/interface.md R9). Throws Fault `upload-unknown`. */
-export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval): RemoveUpload {
-  return (id, permitItemRemoval, by) =>
-    parts.locks.hold(id, async () => {
+export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval) {
+  /**
+   * `permitItemRemoval` throws unless the caller may remove items; it is called only for a finished upload. Returns whether
+   * an item was removed.
+   */
+  return function removeUpload(
+    id: UploadId,
+    permitItemRemoval: () => void,
+    by: Actor,
+  ): Promise<{ item: boolean }> {
+    return parts.locks.hold(id, async () => {
       const upload = await parts.catalog.upload(id)
       if (upload === null) throw uploadUnknown()
       if (upload.finished) permitItemRemoval()
@@ -40,6 +40,7 @@ export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval): R
       await dropUpload(parts, upload)
       return { item }
     })
+  }
 }
 
 /** Removes the row and, unless it has become an item, the bytes. The caller holds the lock. */
