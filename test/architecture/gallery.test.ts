@@ -27,6 +27,13 @@ test('the gallery imports the client but not the server, and only the allowed li
   expect(strangers).toEqual([])
 })
 
+test('all requests of the gallery are sent by the client, except those for thumbnails and for the sign-in', () => {
+  expect(files.filter((path) => /[^.\w]fetch\(|XMLHttpRequest|sendBeacon/.test(read(path)))).toEqual([
+    `${src}service/thumbnail.ts`,
+    `${src}session/issuer.ts`,
+  ])
+})
+
 test('uploader and viewer are not part of the first view: all imports of them are dynamic', () => {
   const early = files.flatMap((path) =>
     [...read(path).matchAll(/^import (?!type)[^;]*?from '(\.[^']+)'/gms)]

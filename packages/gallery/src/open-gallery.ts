@@ -36,7 +36,7 @@ export function openGallery(
   const connection = createConnection(() => client.whoami(), session.end)
   const mediaCache = createMediaCache(client, connection, () => void reload())
   const files = createFileAccess(client, mediaCache)
-  const locationWarning = createLocationWarning(files.renew, closing.signal)
+  const locationWarning = createLocationWarning(files, closing.signal)
   const usage = createBucketUsage(client, connection)
   const shownList = createShownList(router, preferences)
   const timeline = createTimeline({

@@ -31,8 +31,8 @@ afterEach(() => {
 /** Opens a file whose response has this type. */
 async function open(contentType: string): Promise<void> {
   const headers = { 'content-type': contentType }
-  vi.stubGlobal('fetch', async () => new Response(Buffer.from('bytes'), { headers }))
-  const files = createFileAccess({} as Partial<Client> as Client, { load: async () => null })
+  const client: Partial<Client> = { get: async () => new Response(Buffer.from('bytes'), { headers }) }
+  const files = createFileAccess(client as Client, { load: async () => null })
   await files.open(media)
 }
 
@@ -60,4 +60,18 @@ test.each([
 ])('G23 a file of the type "%s" does not open in the origin of the gallery', async (contentType) => {
   await expect(open(contentType)).rejects.toThrow('neither a PDF nor plain text')
   expect([blobs, followed]).toEqual([[], 0])
+})
+
+test('the first bytes alone are accepted, and all bytes only of a file that has no more', async () => {
+  const asked: unknown[] = []
+  const client: Partial<Client> = {
+    get: async (_, options) => {
+      asked.push(options)
+      return new Response('bytes')
+    },
+  }
+  const { bytes } = createFileAccess(client as Client, { load: async () => null })
+  expect((await bytes({ ...media, size: 5 }, { firstBytes: 5 })).status).toBe(200)
+  await expect(bytes({ ...media, size: 6 }, { firstBytes: 5 })).rejects.toThrow('no ranges')
+  expect(asked).toEqual(Array(2).fill({ firstBytes: 5, withToken: false }))
 })

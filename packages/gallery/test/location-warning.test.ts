@@ -28,19 +28,24 @@ beforeAll(async () => {
 let responses: Record<string, () => Response>
 beforeEach(() => {
   vi.stubGlobal('document', { baseURI: 'https://media.example/' })
-  vi.stubGlobal(
-    'fetch',
-    async (url: string) => responses[url.split('/').at(-1) ?? '']?.() ?? Response.error(),
-  )
 })
 afterEach(() => {
   vi.unstubAllGlobals()
 })
 
+const files = {
+  async bytes({ id }: Pick<Media, 'id'>) {
+    const response = responses[id]?.()
+    if (!response?.ok) throw new Error('not loaded')
+    return response
+  },
+  renew: async () => null,
+}
+
 /** A visit that answers each question with a confirmation. */
 function visit() {
   const questions: unknown[] = []
-  const warning = createLocationWarning(async () => null, new AbortController().signal)
+  const warning = createLocationWarning(files, new AbortController().signal)
   effect(() => {
     const question = warning.pending.value
     if (question) {
@@ -84,6 +89,6 @@ test('G28 pictures that are not examined before the person signs out are not sha
   const closing = new AbortController()
   closing.abort()
   responses = {}
-  const { allows, pending } = createLocationWarning(async () => null, closing.signal)
+  const { allows, pending } = createLocationWarning(files, closing.signal)
   expect([await allows([pictureOf('a')]), pending.value]).toEqual([false, null])
 })

@@ -1,7 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { downloadZip } from 'client-zip'
 import type { FileAccess } from '../service/file-access.ts'
-import { bytesUrl, isPrivate } from '../service/urls.ts'
+import { isPrivate } from '../service/urls.ts'
 
 /** Larger archives are written to a file directly, if the browser can. Bytes. */
 const maxInMemory = 500_000_000
@@ -22,26 +22,25 @@ declare global {
 export async function saveAsZip(
   media: readonly Media[],
   name: string,
-  renew: FileAccess['renew'],
+  files: Pick<FileAccess, 'bytes' | 'renew'>,
   signal: AbortSignal,
 ): Promise<void> {
   const names = uniqueNames(media.map(({ id, filename }) => filename ?? id))
-  async function* files() {
+  async function* entries() {
     for (const [index, { id, created_at, ...item }] of media.entries()) {
       // A signed URL may have expired while the files before it were downloaded.
-      const current = (isPrivate(item) && (await renew(id))) || { id, ...item }
-      const input = await fetch(bytesUrl(current), { credentials: 'omit', signal })
-      if (!input.ok) throw new Error(`${input.status} for ${id}`)
+      const current = (isPrivate(item) && (await files.renew(id))) || { id, ...item }
+      const input = await files.bytes(current, { signal })
       yield { name: names[index] ?? id, input, lastModified: new Date(created_at) }
     }
   }
   const total = media.reduce((sum, { size }) => sum + size, 0)
   if (total > maxInMemory && window.showSaveFilePicker) {
     const file = await window.showSaveFilePicker({ suggestedName: name })
-    await downloadZip(files()).body?.pipeTo(await file.createWritable(), { signal })
+    await downloadZip(entries()).body?.pipeTo(await file.createWritable(), { signal })
     return
   }
-  const archive = URL.createObjectURL(await downloadZip(files()).blob())
+  const archive = URL.createObjectURL(await downloadZip(entries()).blob())
   const link = document.createElement('a')
   link.href = archive
   link.download = name

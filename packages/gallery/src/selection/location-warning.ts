@@ -29,7 +29,10 @@ const maxExamined = 100
 /** Pictures that are examined at the same time. */
 const parallelism = 4
 
-export function createLocationWarning(renew: FileAccess['renew'], closing: AbortSignal): LocationWarning {
+export function createLocationWarning(
+  files: Pick<FileAccess, 'bytes' | 'renew'>,
+  closing: AbortSignal,
+): LocationWarning {
   const pending = signal<LocationQuestion | null>(null)
   const harmless = new Set<string>()
   let answer: ((allowed: boolean) => void) | null = null
@@ -43,7 +46,7 @@ export function createLocationWarning(renew: FileAccess['renew'], closing: Abort
 
   /** A signed URL may have expired. */
   const read = async (media: Media) =>
-    readCameraData((isPrivate(media) && (await renew(media.id))) || media, closing)
+    readCameraData(files, (isPrivate(media) && (await files.renew(media.id))) || media, closing)
 
   /** The first picture that has a location, or else the first that could not be examined; null if there is none. */
   async function findQuestion(media: readonly Media[]): Promise<LocationQuestion | null> {

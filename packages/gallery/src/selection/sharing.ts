@@ -28,7 +28,7 @@ interface Dependencies {
   readonly usage: Pick<BucketUsage, 'bucket'>
   readonly selectMany: Pick<SelectMany, 'describe'>
   readonly locationWarning: Pick<LocationWarning, 'allows'>
-  readonly files: Pick<FileAccess, 'renew' | 'save'>
+  readonly files: Pick<FileAccess, 'bytes' | 'renew' | 'save'>
   readonly closing: AbortSignal
 }
 
@@ -84,7 +84,7 @@ export function createSharing(parts: Dependencies): Sharing {
         const { saveAsZip } = await import('./download-zip.ts')
         const media = await parts.selectMany.describe(ids)
         notices.show(strings.selection.zipStarted(ids.length))
-        await saveAsZip(media, filename, parts.files.renew, parts.closing)
+        await saveAsZip(media, filename, parts.files, parts.closing)
       } catch {
         if (!parts.closing.aborted) fail(strings.selection.zipFailed)
       }

@@ -1,6 +1,7 @@
 import type { Media } from '@mediabucket/client'
+import type { FileAccess } from './file-access.ts'
 import type { CameraData } from './parse-camera-data.ts'
-import { type Addressed, bytesUrl } from './urls.ts'
+import type { Addressed } from './urls.ts'
 
 /** Types of pictures in which cameras and programs write such data. */
 export const mayHaveCameraData = (contentType: string): boolean =>
@@ -11,16 +12,14 @@ const headLength = 131_072
 
 /** Reads the data from the start of the file; null if there is none. Rejects if the file cannot be loaded. */
 export async function readCameraData(
+  files: Pick<FileAccess, 'bytes'>,
   media: Addressed & Pick<Media, 'size'>,
   signal: AbortSignal,
 ): Promise<CameraData | null> {
-  const { size } = media
-  if (size === 0) return null
+  if (media.size === 0) return null
   const [response, { parseCameraData }] = await Promise.all([
-    fetch(bytesUrl(media), { headers: { range: `bytes=0-${headLength - 1}` }, signal }),
+    files.bytes(media, { firstBytes: headLength, signal }),
     import('./parse-camera-data.ts'),
   ])
-  if (!response.ok || (size > headLength && response.status !== 206))
-    throw new Error(`The server responded with ${response.status}`)
   return parseCameraData(await response.arrayBuffer())
 }

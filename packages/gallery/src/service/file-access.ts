@@ -1,9 +1,14 @@
 import type { Client, Media } from '@mediabucket/client'
 import type { MediaCache } from './media-cache.ts'
-import { bytesUrl, downloadUrl, isPrivate, onOwnOrigin, plainUrl } from './urls.ts'
+import { type Addressed, bytesUrl, downloadUrl, isPrivate, onOwnOrigin, plainUrl } from './urls.ts'
 
-/** Access to files of a private bucket, whose URLs expire. */
+/** Access to the bytes of files; those of a private bucket have URLs that expire. */
 export interface FileAccess {
+  /** Loads a file, or its first bytes. Rejects if it cannot be loaded, and if the server does not send the first bytes alone. */
+  bytes(
+    media: Addressed & Pick<Media, 'size'>,
+    options: { readonly firstBytes?: number; readonly signal?: AbortSignal },
+  ): Promise<Response>
   /** Returns the item with URLs that do not expire soon; null if it cannot be loaded. */
   renew(id: string): Promise<Media | null>
   /** Downloads the file. Rejects if there is no link of it. */
@@ -15,26 +20,37 @@ export interface FileAccess {
 /** Seconds in which the browser must have begun a download. */
 const downloadTime = 60
 
-export const createFileAccess = (client: Client, mediaCache: Pick<MediaCache, 'load'>): FileAccess => ({
-  renew: mediaCache.load,
-  async save({ id, filename }) {
-    const { url } = await client.createLink(id, { download: true, expiresIn: downloadTime })
-    follow(onOwnOrigin(url), { download: filename ?? id })
-  },
-  async open(media) {
-    const response = await fetch(bytesUrl(media), { credentials: 'omit' })
-    if (!response.ok) throw new Error(`The server responded with ${response.status}`)
-    const type = documentType(response.headers.get('content-type') ?? '')
-    if (type === null) {
-      await response.body?.cancel()
-      throw new Error('The file is neither a PDF nor plain text')
-    }
-    const blob = await response.blob()
-    const copy = URL.createObjectURL(blob.slice(0, blob.size, type))
-    follow(copy, { target: '_blank', rel: 'noopener' })
-    setTimeout(() => URL.revokeObjectURL(copy), 60_000)
-  },
-})
+export function createFileAccess(client: Client, mediaCache: Pick<MediaCache, 'load'>): FileAccess {
+  const bytes: FileAccess['bytes'] = async (media, options) => {
+    // The URLs need no token, and caches share responses without one.
+    const response = await client.get(bytesUrl(media), { ...options, withToken: false })
+    const { firstBytes = media.size } = options
+    if (firstBytes >= media.size || response.status === 206) return response
+    await response.body?.cancel()
+    throw new Error('The server sends no ranges')
+  }
+
+  return {
+    bytes,
+    renew: mediaCache.load,
+    async save({ id, filename }) {
+      const { url } = await client.createLink(id, { download: true, expiresIn: downloadTime })
+      follow(onOwnOrigin(url), { download: filename ?? id })
+    },
+    async open(media) {
+      const response = await bytes(media, {})
+      const type = documentType(response.headers.get('content-type') ?? '')
+      if (type === null) {
+        await response.body?.cancel()
+        throw new Error('The file is neither a PDF nor plain text')
+      }
+      const blob = await response.blob()
+      const copy = URL.createObjectURL(blob.slice(0, blob.size, type))
+      follow(copy, { target: '_blank', rel: 'noopener' })
+      setTimeout(() => URL.revokeObjectURL(copy), 60_000)
+    },
+  }
+}
 
 /** The document has the gallery's origin, so its type must be one that runs no script there, whatever the response states. */
 function documentType(contentType: string): 'application/pdf' | 'text/plain;charset=utf-8' | null {

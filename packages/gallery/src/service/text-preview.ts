@@ -1,5 +1,6 @@
 import type { Media } from '@mediabucket/client'
-import { type Addressed, bytesUrl } from './urls.ts'
+import type { FileAccess } from './file-access.ts'
+import type { Addressed } from './urls.ts'
 
 /** Whether the viewer shows files of a content type as text. HTML and SVG are not shown as text. */
 export const isShownAsText = (contentType: string): boolean =>
@@ -13,6 +14,7 @@ export const hasExcerpt = (contentType: string): boolean =>
 
 /** The first `maxBytes` of an item's text. Rejects if they cannot be loaded. */
 export async function textPreview(
+  files: Pick<FileAccess, 'bytes'>,
   media: Addressed & Pick<Media, 'size'>,
   maxBytes: number,
   signal: AbortSignal,
@@ -21,9 +23,7 @@ export async function textPreview(
   // An empty file satisfies no byte range (RFC 9110, section 14.1.1).
   if (size === 0) return ''
   const cut = size > maxBytes
-  const response = await fetch(bytesUrl(media), { headers: { range: `bytes=0-${maxBytes - 1}` }, signal })
-  if (!response.ok || (cut && response.status !== 206))
-    throw new Error(`The server responded with ${response.status}`)
+  const response = await files.bytes(media, { firstBytes: maxBytes, signal })
   const [, charset = 'utf-8'] =
     /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(response.headers.get('content-type') ?? '') ?? []
   return decode(await response.arrayBuffer(), cut, charset)

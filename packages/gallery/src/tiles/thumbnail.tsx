@@ -97,11 +97,12 @@ const excerptBytes = 1024
 
 /** The first lines of a text, as plain text; `children` until they are loaded, and if they cannot be. */
 function TextExcerpt({ media, children }: { media: Media; children: ComponentChildren }) {
+  const { files } = useGallery()
   const { id, size } = media
   const [text, setText] = useState('')
   useEffect(() => {
     const aborter = new AbortController()
-    textPreview(media, excerptBytes, aborter.signal).then(setText, () => undefined)
+    textPreview(files, media, excerptBytes, aborter.signal).then(setText, () => undefined)
     return () => aborter.abort()
   }, [id, size])
   if (text.trim() === '') return <>{children}</>

@@ -92,13 +92,14 @@ function Editing(props: { media: Media; onDone: () => void }) {
 
 /** What the camera has written into a picture, as entries of the list of properties. Nothing while it is unknown. */
 function CameraEntries({ media }: { media: Media }) {
+  const { files } = useGallery()
   const [data, setData] = useState<CameraData | null>(null)
   useEffect(() => {
     setData(null)
     if (!mayHaveCameraData(media.content_type)) return
     const aborter = new AbortController()
     // Without it the other properties are shown.
-    readCameraData(media, aborter.signal).then(setData, () => undefined)
+    readCameraData(files, media, aborter.signal).then(setData, () => undefined)
     return () => aborter.abort()
   }, [media.id])
   if (data === null) return null

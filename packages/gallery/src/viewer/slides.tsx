@@ -25,7 +25,7 @@ export function FileSlide({ media, ...slide }: FileSlideProps) {
   if ((kind === 'video' || kind === 'audio') && !failed)
     return <PlayerSlide media={media} kind={kind} onError={onError} {...slide} />
   const text = isShownAsText(media.content_type)
-  if (text && !failed) return <TextSlide media={media} onError={onError} />
+  if (text && !failed) return <TextSlide media={media} onError={onError} {...slide} />
   const error = text ? strings.viewer.noText : strings.viewer.noPlayback
   return <FileCard media={media} kind={kind} about={failed ? error : aboutOf(kind)} {...slide} />
 }
@@ -103,12 +103,12 @@ function PlayerSlide({ media: opened, kind, files, placeholders, onError }: Play
 const maxPreviewBytes = 64 * 1024
 
 /** A text file as plain text. Its content never becomes markup. */
-function TextSlide({ media, onError }: { media: Media; onError: () => void }) {
+function TextSlide({ media, files, onError }: FileSlideProps & { onError: () => void }) {
   const { id, size, filename } = media
   const [text, setText] = useState<string | null>(null)
   useEffect(() => {
     const aborter = new AbortController()
-    textPreview(media, maxPreviewBytes, aborter.signal).then(setText, () => {
+    textPreview(files, media, maxPreviewBytes, aborter.signal).then(setText, () => {
       if (!aborter.signal.aborted) onError()
     })
     return () => aborter.abort()
