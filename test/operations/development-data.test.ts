@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer } from '../harness/server.ts'
 import { fsck, outcome } from '../harness/upkeep.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItems, readMedia, readPage } from '../harness/wire.ts'
 
 const fixture = join(import.meta.dirname, '../fixtures/development-backup')
 const good = { authorization: 'Bearer mbkt_nks4tnw0qc8cdvbp98a9f3bqvp2zdy1tvmveg2' }
@@ -56,6 +56,8 @@ test('O8 a backup of the last development version is restored: its items are lis
     filename: 'ünï "quoted".txt',
     created_at: '2026-11-25T11:34:27.115Z',
   })
+  const found = await server.request('/api/items?name=uni', { headers: good })
+  expect((await readItems(found)).data).toMatchObject([{ filename: 'ünï "quoted".txt' }])
   const expiring = await server.request('/api/media/ej34cct4t4jj8rsfjde01n9z8g4p', { headers: good })
   expect(await readMedia(expiring)).toMatchObject({ expires_at: '2999-01-01T00:00:00.000Z' })
   const deleted = await server.request('/api/media/w2samhsg0vfx5dx286s2cremwzw3', { headers: good })

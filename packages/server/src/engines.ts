@@ -31,7 +31,6 @@ type Writer =
       writer: 'thread'
       onWriterFailure: (error: Error) => void
       onCommit: (seconds: number) => void
-      onNameIndexError: (error: unknown) => void
     }
   | { writer: 'direct'; actor: Actor }
 

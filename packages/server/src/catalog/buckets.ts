@@ -214,7 +214,6 @@ export function* endDeletion(id: BucketId): Work<boolean> {
     id,
   )
   yield* change('DELETE FROM tokens WHERE bucket_id = $1', id)
-  yield (engine) => engine.removeNames(id)
   yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
   yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
   return true

@@ -6,7 +6,6 @@ import { type Change, type ChangeKind, expiryLimit, type Output } from './change
 import type { ItemCatalog } from './items.ts'
 import { findRepeated } from './keyed-requests.ts'
 import type { KeyCatalog } from './keys.ts'
-import type { NameIndexer } from './names/indexer.ts'
 import type { NewMediaContent } from './records.ts'
 import type { Query } from './statements.ts'
 import { findToken, listTokens, newUserGrant, type TokenCatalog, tokensAfter } from './tokens.ts'
@@ -75,12 +74,11 @@ export interface CatalogEngine
   pendingCount(): number
   /** Size of the write-ahead log. Bytes. */
   logBytes(): number
-  readonly names: NameIndexer
 }
 
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
 export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
-  const { query, apply, names, pendingCount, logBytes, ...reads } = engine
+  const { query, apply, pendingCount, logBytes, ...reads } = engine
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
     actor === null || by === null ? input : { ...input, by }
@@ -89,15 +87,10 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
 
   return {
     ...reads,
-    indexNames: names.indexAll,
-    addMedia(bucketId, items, by) {
-      names.added(bucketId, items.length)
-      return apply({ kind: 'add-media', input: { bucketId, items: signedItems(items, by) } })
-    },
-    addMediaOnce(bucketId, items, request, by) {
-      names.added(bucketId, items.length)
-      return apply({ kind: 'add-media-once', input: { bucketId, items: signedItems(items, by), request } })
-    },
+    addMedia: (bucketId, items, by) =>
+      apply({ kind: 'add-media', input: { bucketId, items: signedItems(items, by) } }),
+    addMediaOnce: (bucketId, items, request, by) =>
+      apply({ kind: 'add-media-once', input: { bucketId, items: signedItems(items, by), request } }),
     findRepeated: (request) => query(findRepeated(request)),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, ids, by, now = Date.now()) =>
@@ -154,10 +147,8 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload(id, added, expiresAt, by, received = added.item.size) {
-      names.addedToAny()
-      return apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } })
-    },
+    finishUpload: (id, added, expiresAt, by, received = added.item.size) =>
+      apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } }),
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
 

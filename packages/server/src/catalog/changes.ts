@@ -4,7 +4,6 @@ import type { AddedContent, Audited } from './audit-log/events.ts'
 import { createBucket, setBucket } from './buckets.ts'
 import { addMediaOnce, forgetRequests } from './keyed-requests.ts'
 import { addKey, removeKey } from './keys.ts'
-import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
   BucketId,
   DeletedChunk,
@@ -110,8 +109,6 @@ export interface Changes extends SharedChanges {
     input: Audited & { id: BucketId; limit: number; now: number }
     output: DeletedChunk
   }
-  'claim-names': { input: { bucketId: BucketId; now: number }; output: NameTask | null }
-  'store-names': { input: IndexedNames; output: undefined }
   settle: { input: null; output: undefined }
   /** Changes nothing: checks that the catalog accepts changes. */
   check: { input: null; output: undefined }

@@ -21,15 +21,6 @@ const byApplication = {
   'vnd.ms-asf': 'video',
 } as const
 
-const families: ReadonlyMap<string, ItemKind> = new Map(Object.entries(byFamily))
-const applications: ReadonlyMap<string, ItemKind> = new Map(Object.entries(byApplication))
-
-/** The kind of items with this stored type. */
-export const kindOf = (contentType: string): ItemKind =>
-  (contentType.startsWith('appli')
-    ? applications.get(contentType.slice(12, 24))
-    : families.get(contentType.slice(0, 5))) ?? 'other'
-
 export const kindNumber = (kind: ItemKind): number => itemKinds.indexOf(kind)
 
 const branches = (kinds: Readonly<Record<string, ItemKind>>) =>

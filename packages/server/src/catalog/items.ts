@@ -30,12 +30,6 @@ export interface ItemCatalog {
    */
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
 
-  /**
-   * Indexes the names that are not indexed. Resolves when nothing is left that another process is not doing, also after an error.
-   * Call it at the start; then the catalog indexes names itself, as items are added.
-   */
-  indexNames(): Promise<void>
-
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>
 

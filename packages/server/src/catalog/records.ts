@@ -67,12 +67,6 @@ export interface ItemRows {
   readonly examined: ItemPlace | null
 }
 
-/** The items that a search by name has found. */
-export interface FoundItems extends ItemRows {
-  /** Names that were read because they are not indexed. */
-  readonly scanned: number
-}
-
 /** An item to be stored. */
 export interface NewMedia {
   readonly id: MediaId

@@ -40,8 +40,6 @@ export interface EngineChanges {
   /** Requires that the items and the reservation fit, without other reservations. Throws Fault `quota-exceeded`. */
   requireReserved(bucketId: BucketId, reserved: Amount): void | Promise<void>
   append(bucketId: BucketId, items: readonly AddedContent[]): void | Promise<void>
-  /** Removes the index of the names of a bucket and of its trash. */
-  removeNames(bucketId: BucketId): void | Promise<void>
 }
 
 /** A step of a change that is not a statement. */

@@ -323,10 +323,7 @@ const bucketInsertion = eachEngine(
     ON CONFLICT (id) DO UPDATE SET ${settingColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
 )
 
-const tables =
-  'keyed_requests damaged contents media ranks name_segments name_chunks name_marks name_claims tokens buckets'.split(
-    ' ',
-  )
+const tables = ['keyed_requests', 'damaged', 'contents', 'media', 'ranks', 'tokens', 'buckets']
 
 function* removeRows(): Work<void> {
   const others = ['uploads', 'upload_parts', 'upload_pieces']

@@ -7,23 +7,18 @@ const marks =
   /[[\p{M}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]]--[\u{3099}\u{309A}]]/gv
 
 /**
- * The text of which the index of names stores parts: in lower case, without diacritics, with compatible characters replaced, and decomposed. A
- * change needs a migration that deletes the index.
+ * The form in which names are stored for searches, and in which they are compared: in lower case, without diacritics, with compatible characters
+ * replaced. It is composed, because the marks that remain make other letters (`が`), and the letters of a Korean syllable are not found in
+ * longer ones (`가` in `각`). A change needs a migration that folds all names again.
  */
-export function indexedName(text: string): string {
+export function foldName(text: string): string {
   // Most names are ASCII, which the other steps do not change.
   if (isAscii.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(marks, '')
   // `ß` has only an upper case of two letters, and `ẞ` has the lower case `ß`. A sigma at the end of a word has a lower case of its own.
   const cased = bare.replaceAll('ẞ', 'ß').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
-  return cased.normalize('NFKD').replace(marks, '')
+  return cased.normalize('NFKD').replace(marks, '').normalize('NFC')
 }
-
-/**
- * The text in which names and searches are compared: composed, because the marks that remain make other letters (`が`), and the letters of a
- * Korean syllable are not found in longer ones (`가` in `각`).
- */
-const foldName = (text: string): string => indexedName(text).normalize('NFC')
 
 const isAscii = /^[\0-\x7f]*$/
 
@@ -37,11 +32,4 @@ export function parseNameSearch(text: string): readonly string[] | null {
     (word) => ![...words].some((other) => other !== word && other.includes(word)),
   )
   return terms.length === 0 || terms.length > maxSearchTerms ? null : terms.sort()
-}
-
-/** True if the name has all terms of a search. */
-export function matchesName(filename: string | null, terms: readonly string[]): boolean {
-  if (filename === null) return false
-  const folded = foldName(filename)
-  return terms.every((term) => folded.includes(term))
 }

@@ -49,11 +49,6 @@ export async function openData(
     writer: 'thread',
     onWriterFailure: onFailure,
     onCommit: metrics.storage.observeCommit,
-    onNameIndexError: (err) =>
-      log.warn(
-        { err },
-        'names could not be indexed, so searches by name take longer; uploads and searches try again',
-      ),
   })
   closers.add('the catalog', () => catalog.close())
   await matchBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })

@@ -70,7 +70,5 @@ export async function serveData(
     closePort,
   })
   await serve(app.server)
-  // In the background. The catalog reports errors itself.
-  void data.catalog.indexNames()
   return { baseUrl, port, hasGallery: gallery !== null, app }
 }

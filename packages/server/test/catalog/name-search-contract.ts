@@ -11,7 +11,7 @@ import type {
   NewMedia,
 } from '../../src/catalog/records.ts'
 import { itemOrders } from '../../src/core/items-query.ts'
-import { matchesName, parseNameSearch } from '../../src/core/name-search.ts'
+import { foldName, parseNameSearch } from '../../src/core/name-search.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
 
@@ -22,6 +22,9 @@ function searchFor(bucketId: BucketId, text: string, fields: Partial<ItemSelecti
   if (name === null) throw new Error(`${text} is no search`)
   return { bucketId, order: 'oldest', kind: null, from: null, to: null, name, ...fields }
 }
+
+const matchesName = (filename: string | null, words: readonly string[]): boolean =>
+  filename !== null && words.every((word) => foldName(filename).includes(word))
 
 /** Reads all selected items, `limit` at a time. */
 async function allItems(catalog: Catalog, selection: ItemSelection, limit = 500): Promise<Item[]> {
@@ -71,9 +74,6 @@ function namedItems(count: number, random: (below: number) => number): NewMedia[
   )
 }
 
-/** Two blocks and a half. */
-const manyItems = 10_240
-
 /** The behaviour of every catalog engine with searches by name. */
 export function describeNameSearch(engine: string, fresh: Fresh): void {
   describe(`${engine}: search by name`, () => {
@@ -90,6 +90,8 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
         'STRAẞE.txt',
         '각.txt',
         'がく.txt',
+        // Its folded form is longer than an entry of an index of PostgreSQL can be without compression.
+        '\ufdfa'.repeat(85),
       ]
       const items = [...names, null].map((filename) => newItem({ filename }))
       await addNamed(catalog, bucketId, items)
@@ -125,17 +127,17 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
         [],
       ])
       expect(await found('"1"')).toEqual([4])
+      expect(await found('الله عليه')).toEqual([9])
       expect(await found('οδός')).toEqual([5])
       expect(await found('.')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
     })
 
-    test('K11, K2, K4, K8 a search of indexed and other items returns what a comparison of all names does', async () => {
+    test('K11, K2, K4, K8 a search returns what a comparison of all names does', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')
       const random = seededRandom()
-      const items = namedItems(manyItems, random)
+      const items = namedItems(3000, random)
       await addNamed(catalog, bucketId, items)
-      await catalog.indexNames()
       const removed = new Set(items.filter(() => random(100) === 0))
       for (const { id } of removed) await catalog.removeMedia(bucketId, [id])
       const kept = items.filter((item) => !removed.has(item))
@@ -164,8 +166,8 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
           for (const fields of [
             {},
             { kind: 'video' },
-            { from: 100, to: 5000 },
-            { kind: 'document', from: 9000 },
+            { from: 100, to: 1500 },
+            { kind: 'document', from: 2700 },
           ] as const) {
             const selection = searchFor(bucketId, text, { order, ...fields })
             const { kind, from, to } = { kind: null, from: null, to: null, ...fields }
@@ -174,7 +176,7 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
               ({ contentType, createdAt }) =>
                 (kind === null || contentType === typeOf[kind]) &&
                 createdAt >= (from ?? 0) &&
-                createdAt < (to ?? manyItems),
+                createdAt < (to ?? Number.POSITIVE_INFINITY),
             )
             const expected = ids(order === 'oldest' ? matching : matching.toReversed())
             const found = ids(await allItems(catalog, selection, 100 + random(400)))
@@ -183,50 +185,48 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       }
     })
 
-    test('K12 an added item is found at once, also after its names were indexed, and a deleted one is not', async () => {
+    test('K12 an added or restored item is found at once by other processes, and a deleted or expired one is not', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'a')
-      const random = seededRandom()
-      await addNamed(catalog, bucketId, namedItems(5000, random))
-      for (const isIndexed of [false, true]) {
-        if (isIndexed) await catalog.indexNames()
-        const item = newItem({ filename: `needle ${isIndexed}.jpg` })
-        await addNamed(catalog, bucketId, [item])
-        expect(ids(await allItems(other, searchFor(bucketId, 'needle')))).toEqual([item.id])
-        await addNamed(catalog, bucketId, namedItems(4096, random))
-        await other.indexNames()
-        expect(ids(await allItems(other, searchFor(bucketId, 'needle')))).toEqual([item.id])
-        await catalog.removeMedia(bucketId, [item.id])
-        expect(await allItems(other, searchFor(bucketId, 'needle'))).toEqual([])
-      }
+      const found = async () => ids(await allItems(other, searchFor(bucketId, 'needle')))
+      await addNamed(catalog, bucketId, namedItems(50, seededRandom()))
+      const [item, expired] = [
+        newItem({ filename: 'Needle.jpg' }),
+        newItem({ filename: 'needle.txt', expiresAt: Date.now() - 1 }),
+      ]
+      await addNamed(catalog, bucketId, [item, expired])
+      expect(await found()).toEqual([item.id])
+      await catalog.setBucket('a', { trashDays: 1 })
+      await catalog.removeMedia(bucketId, [item.id])
+      expect(await found()).toEqual([])
+      await catalog.restoreMedia(bucketId, [item.id])
+      expect(await found()).toEqual([item.id])
+      await catalog.setBucket('a', { trashDays: 0 })
+      await catalog.removeMedia(bucketId, [item.id])
+      expect(await found()).toEqual([])
     })
 
-    test('K12 a renamed item is found by its new name only, whether its names are indexed or not', async () => {
+    test('K12 a renamed item is found by its new name only', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')
-      const items = namedItems(4100, seededRandom())
-      await addNamed(catalog, bucketId, items)
-      await catalog.indexNames()
-      for (const item of [items[7], items[4099]]) {
-        if (item === undefined) throw new Error('no item')
-        const rename = (filename: string) => catalog.editMedia(bucketId, item.id, { filename }, null)
-        const found = async (text: string) => ids(await allItems(catalog, searchFor(bucketId, text)))
-        await rename('First name.txt')
-        expect([await found('first'), await found('second')]).toEqual([[item.id], []])
-        await rename('Second name.txt')
-        expect([await found('first'), await found('second')]).toEqual([[], [item.id]])
-        await catalog.removeMedia(bucketId, [item.id])
-        expect(await found('second')).toEqual([])
-      }
+      const item = newItem({ filename: 'First name.txt' })
+      await addNamed(catalog, bucketId, [item])
+      const rename = (filename: string) => catalog.editMedia(bucketId, item.id, { filename }, null)
+      const found = async (text: string) => ids(await allItems(catalog, searchFor(bucketId, text)))
+      expect([await found('first'), await found('second')]).toEqual([[item.id], []])
+      await rename('Sécond name.txt')
+      expect([await found('first'), await found('second')]).toEqual([[], [item.id]])
+      await catalog.editMedia(bucketId, item.id, { caption: 'first' }, null)
+      expect([await found('first'), await found('second')]).toEqual([[], [item.id]])
     })
 
     test.each(itemOrders)(
-      'K5 while another process adds, deletes and indexes, each of the others is found exactly once: %s first',
+      'K5 while another process adds and deletes, each of the others is found exactly once: %s first',
       async (order) => {
         const { catalog, other } = await openTwo(fresh)
         const bucketId = await newBucket(catalog, 'a')
         const random = seededRandom()
-        const all = namedItems(7000, random)
+        const all = namedItems(2000, random)
         await addNamed(catalog, bucketId, all)
         const doomed = all.filter(() => random(50) === 0)
         const kept = all.filter((item) => !doomed.includes(item))
@@ -240,7 +240,6 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
             if (round < 30) await addNamed(other, bucketId, namedItems(200, random))
             const item = doomed.pop()
             if (item) await other.removeMedia(bucketId, [item.id])
-            await other.indexNames()
             await setImmediate()
           }
         }
@@ -259,12 +258,10 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       },
     )
 
-    test('a deleted bucket leaves nothing of its names, and two processes that index at once build one index', async () => {
-      const { catalog, other } = await openTwo(fresh)
+    test('a deleted bucket cannot be searched', async () => {
+      const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')
-      await addNamed(catalog, bucketId, namedItems(9000, seededRandom()))
-      await Promise.all([catalog.indexNames(), other.indexNames()])
-      expect(await allItems(other, searchFor(bucketId, 'zebra'))).toEqual([])
+      await addNamed(catalog, bucketId, namedItems(20, seededRandom()))
       for (let isDeleted = false; !isDeleted; )
         ({ isDeleted } = await catalog.deleteBucketChunk(bucketId, 1000, 1))
       const missing = catalog.items(searchFor(bucketId, 'beach'), null, 5)

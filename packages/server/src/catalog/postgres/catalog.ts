@@ -1,17 +1,13 @@
 import type { Actor } from '../../core/actor.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { DatabaseError } from '../catalog-errors.ts'
-import { createNameBuilder } from '../names/builder.ts'
-import type { NameTask } from '../names/index-tasks.ts'
-import { createNameIndexer } from '../names/indexer.ts'
-import { createSearchQueue } from '../names/search-queue.ts'
+import { createSearchQueue } from '../name-search.ts'
 import { text } from '../rows.ts'
 import { transferKey } from '../transfer.ts'
 import { readMeta } from '../upkeep.ts'
 import type { Connections } from './connections.ts'
 import { createHotReads, readServability, requirePage } from './hot-reads.ts'
 import { readItems } from './item-lists.ts'
-import { readBlock, readChunks, readUnindexed } from './name-index.ts'
 import { searchItems } from './name-search.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
@@ -28,8 +24,6 @@ export interface PostgresCatalogOptions {
   readonly actor?: Actor | null
   /** Receives the seconds of each transaction. */
   readonly onCommit?: (seconds: number) => void
-  /** Called when names cannot be indexed; searches then read more names. */
-  readonly onNameIndexError?: (error: unknown) => void
 }
 
 const connectionCounts = {
@@ -63,22 +57,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const { apply } = writer
   const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
 
-  const builder = createNameBuilder()
   const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
-  async function buildNames({ bucketId, first, merged }: NameTask) {
-    if (merged.length === 0) return builder.build({ first, rows: await readBlock(run, bucketId, first) })
-    const parts = []
-    for (const segment of merged) parts.push({ segment, chunks: await readChunks(run, segment) })
-    return builder.build({ parts })
-  }
-  const indexer = createNameIndexer({
-    pending: () => readUnindexed(run),
-    claim: (bucketId) => apply({ kind: 'claim-names', input: { bucketId, now: Date.now() } }),
-    build: buildNames,
-    store: (names) => apply({ kind: 'store-names', input: names }),
-    onError: options.onNameIndexError ?? (() => {}),
-    closeBuilder: builder.close,
-  })
 
   const engine: CatalogEngine = {
     epoch: text(row, 0),
@@ -86,17 +65,12 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     apply,
     pendingCount: writer.pendingCount,
     logBytes: () => 0,
-    names: indexer,
     findGrant: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
       const { bucketId, name } = selection
       if (name === null) return readItems(run, selection, after, limit)
-      const { scanned, ...found } = await queue(() =>
-        reading((session) => searchItems(session, selection, name, after, limit)),
-      )
-      indexer.scanned(bucketId, scanned)
-      return found
+      return queue(bucketId, () => reading((session) => searchItems(session, selection, name, after, limit)))
     },
     media: media.read,
     servability: (ids) => readServability(run, ids),
@@ -105,7 +79,6 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     signingKeys: () => keys.read('all'),
     settle: () => apply({ kind: 'settle', input: null }),
     async close() {
-      await indexer.close()
       isClosed = true
       await writer.close()
       await connections.close()

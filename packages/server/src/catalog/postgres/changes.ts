@@ -9,7 +9,6 @@ import { recordEvents, recordItems } from './audit-log.ts'
 import { editMedia } from './edit-media.ts'
 import { expiredItems, refreshExpiry } from './item-expiry.ts'
 import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
-import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
 import { runWork } from './statements.ts'
 import { purgeMedia, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
 
@@ -47,10 +46,6 @@ const engineOf = (transaction: Transaction): EngineChanges => {
       buckets.add(bucketId, { reservedItems: items, reservedBytes: bytes })
     },
     append: (bucketId, items) => appendMedia(transaction, bucketId, items),
-    async removeNames(bucketId) {
-      await removeNames(session, bucketId)
-      await removeNames(session, trashOf(bucketId))
-    },
   }
 }
 
@@ -132,9 +127,7 @@ const functions: ChangeFunctions = {
     const engine = engineOf(transaction)
     if (!(await runWork(session, beginDeletion(input), engine)))
       return { items: 0, tombstones: [], isDeleted: true }
-    const { last, ...listed } = await removeOldest(transaction, id, limit)
-    // Step by step, as the items.
-    await removeNamesBelow(session, id, last + 1)
+    const listed = await removeOldest(transaction, id, limit)
     const trashed = await removeOldest(transaction, trashOf(id), limit)
     const isDeleted = await runWork(session, endDeletion(id), engine)
     if (isDeleted) buckets.remove(id)
@@ -144,9 +137,6 @@ const functions: ChangeFunctions = {
       isDeleted,
     }
   },
-
-  'claim-names': (input, { session }) => claimNames(session, input),
-  'store-names': (names, { session }) => storeNames(session, names),
 
   // A transaction that changes these tables holds locks that exclude this one until it ends.
   settle: (_, { session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),

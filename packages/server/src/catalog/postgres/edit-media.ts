@@ -1,9 +1,9 @@
+import { foldName } from '../../core/name-search.ts'
 import { editEvent } from '../audit-log/events.ts'
 import type { Changes } from '../changes.ts'
 import { itemColumns, readItem } from '../item-columns.ts'
 import { applyEdit, hasTexts } from '../item-edits.ts'
 import type { EditedMedia } from '../records.ts'
-import { integer } from '../rows.ts'
 import { recordEvents } from './audit-log.ts'
 import type { Transaction } from './media-rows.ts'
 
@@ -24,12 +24,12 @@ export async function editMedia(
   if (edited === item) return item
   const { filename, altText, caption } = edited
   const isRenamed = filename !== item.filename
-  const [updated = []] = await session.run(
-    `UPDATE media SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed)
-    WHERE id = $1 AND bucket_id = $2 RETURNING seq`,
+  await session.run(
+    `UPDATE media SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed), folded_name = $7
+    WHERE id = $1 AND bucket_id = $2`,
     ...[id, bucketId, filename, altText, caption, isRenamed ? 1 : null],
+    filename === null ? null : foldName(filename),
   )
-  if (isRenamed) await session.run('SELECT mark_names($1, $2, false)', bucketId, [integer(updated, 0)])
   await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)
   if (by !== undefined) await recordEvents(session, [editEvent(bucketId, item, edited, by)])
   return edited

@@ -74,7 +74,8 @@ LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(ra
 -- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item.
 CREATE FUNCTION append_media(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
-  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[]
+  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
+  _folded text[]
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,17 +90,19 @@ BEGIN
 
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
-    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries)
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
+        _folded)
       WITH ORDINALITY
-      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, number)
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, folded, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
   )
   INSERT INTO media
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at)
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
+      folded_name)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id, expiry
+    created_at, content_id, expiry, folded
   FROM item;
 
   -- After the insertion, whose lock retire_ids waits for.
@@ -123,25 +126,6 @@ BEGIN
   DELETE FROM contents WHERE id = ANY (_contents);
   INSERT INTO tombstones (id) SELECT unnest(_tombstones);
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
-END $$;
-
--- Records that items of a bucket, whose row the transaction has locked, differ from the index: they were removed, or else renamed or
--- added with earlier numbers.
-CREATE FUNCTION mark_names(_bucket int8, _seqs int8[], _removed bool) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  _seq int8;
-BEGIN
-  INSERT INTO name_marks (bucket_id, block, removed, changed)
-  SELECT DISTINCT _bucket, seq / 4096, decode(repeat('00', 512), 'hex'), decode(repeat('00', 512), 'hex')
-  FROM unnest(_seqs) AS seq
-  ON CONFLICT DO NOTHING;
-  FOREACH _seq IN ARRAY _seqs LOOP
-    UPDATE name_marks SET
-      removed = CASE WHEN _removed THEN set_bit(removed, _seq % 4096, 1) ELSE removed END,
-      changed = set_bit(changed, _seq % 4096, CASE WHEN _removed THEN 0 ELSE 1 END)
-    WHERE bucket_id = _bucket AND block = _seq / 4096;
-  END LOOP;
 END $$;
 
 -- Moves items of a bucket whose row the transaction has locked to its trash. The ids are in the order of their numbers.
@@ -171,7 +155,6 @@ BEGIN
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
-  PERFORM mark_names(_bucket, _seqs, true);
   PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
   RETURN QUERY SELECT unnest(_found);
 END $$;
@@ -192,7 +175,6 @@ BEGIN
   UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(_bucket, _next, _homes, 1);
-  PERFORM mark_names(_bucket, _homes, false);
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs), bytes = bytes - _bytes
   WHERE id = -_bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(-_bucket, _next, _seqs, -1);

@@ -1,4 +1,5 @@
 import type { MediaId } from '../../core/media-id.ts'
+import { foldName } from '../../core/name-search.ts'
 import { isPictured } from '../../core/variant.ts'
 import { type AddedContent, uploadEvents } from '../audit-log/events.ts'
 import type { BucketId, NewMedia, RemovedMedia } from '../records.ts'
@@ -30,7 +31,7 @@ export async function appendMedia(
   const column = <T>(value: (item: NewMedia) => T): T[] => added.map(({ item }) => value(item))
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+    'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -43,6 +44,7 @@ export async function appendMedia(
     column(({ createdAt }) => createdAt),
     bytesArray(added.map(({ bytes }) => bytes)),
     column(({ expiresAt }) => expiresAt ?? null),
+    column(({ filename }) => (filename === null ? null : foldName(filename))),
   )
   // Both are sent without waiting for the result of the first.
   await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
@@ -69,7 +71,7 @@ export async function removeByIds(
   }
 }
 
-/** Removes up to `limit` items of the bucket, oldest first. Returns their number, their tombstones, and the last of their numbers. */
+/** Removes up to `limit` items of the bucket, oldest first. Returns their number and their tombstones. */
 export async function removeOldest(transaction: Transaction, bucketId: BucketId, limit: number) {
   const rows = await transaction.session.run(
     `DELETE FROM media WHERE bucket_id = $1 AND seq = ANY (ARRAY(
@@ -78,8 +80,7 @@ export async function removeOldest(transaction: Transaction, bucketId: BucketId,
     bucketId,
     limit,
   )
-  const last = Math.max(-1, ...rows.map((row) => integer(row, 0)))
-  return { items: rows.length, tombstones: await forget(transaction, bucketId, rows), last }
+  return { items: rows.length, tombstones: await forget(transaction, bucketId, rows) }
 }
 
 /** Removes items by their numbers, as removeOldest. */
@@ -113,11 +114,7 @@ async function forget(
     .filter((row) => integer(row, 5) === 1 && (row[2] === null || isPictured(text(row, 4))))
     .map((row) => text(row, 3) as MediaId)
   const seqs = removed.map((row) => integer(row, 0))
-  // Both are sent without waiting for the result of the first.
-  await Promise.all([
-    session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones),
-    session.run('SELECT mark_names($1, $2, true)', bucketId, seqs),
-  ])
+  await session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
   // The counters of a trash are only in its row.
   if (!isTrash(bucketId)) buckets.add(bucketId, { items: -removed.length, bytes: -size })
   return tombstones

@@ -72,7 +72,9 @@ CREATE TABLE signing_keys (
 
 -- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
--- deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
+-- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the filename as searches compare it
+-- (core/name-search.ts). They read all names of a bucket from the index of the primary key alone, as far as VACUUM has marked pages of the
+-- table as visible to all, so it runs early.
 CREATE TABLE media (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
@@ -95,8 +97,9 @@ CREATE TABLE media (
   deleted_at int8,
   expires_at int8,
   item_expires_at int8,
-  PRIMARY KEY (bucket_id, seq)
-);
+  folded_name text COLLATE "C",
+  PRIMARY KEY (bucket_id, seq) INCLUDE (folded_name)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 20000);
 
 -- For lists of items with filters (catalog/item-statements.ts).
 CREATE INDEX media_by_kind ON media (bucket_id, ${kindExpression}, created_at, seq);
@@ -174,38 +177,6 @@ CREATE TABLE damaged (
 -- Ids that no item can have.
 CREATE TABLE retired (
   id text COLLATE "C" PRIMARY KEY
-);
-
--- The index of names (docs/architecture/listing.md, Search by name). The chunks of a segment have ids from 4096 times its id. A block of 4,096
--- numbers has marks if its items were deleted or renamed. A claim prevents two processes from indexing the same block.
-CREATE TABLE name_segments (
-  id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  bucket_id int8 NOT NULL,
-  first int8 NOT NULL,
-  size int8 NOT NULL,
-  bits int4 NOT NULL,
-  times bytea NOT NULL,
-  UNIQUE (bucket_id, first)
-);
-
-CREATE TABLE name_chunks (
-  id int8 PRIMARY KEY,
-  bytes bytea NOT NULL
-);
-
-ALTER TABLE name_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
-
-CREATE TABLE name_marks (
-  bucket_id int8 NOT NULL,
-  block int8 NOT NULL,
-  removed bytea NOT NULL,
-  changed bytea NOT NULL,
-  PRIMARY KEY (bucket_id, block)
-) WITH (fillfactor = 50);
-
-CREATE TABLE name_claims (
-  bucket_id int8 PRIMARY KEY,
-  until int8 NOT NULL
 );
 
 -- The audit log (docs/architecture/storage.md, Audit log). Events are in the order of their times and numbers. tx is the transaction that

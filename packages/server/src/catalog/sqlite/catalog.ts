@@ -4,13 +4,12 @@ import type { Actor } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { listKeys } from '../keys.ts'
-import { createNameIndexer } from '../names/indexer.ts'
 import type { BucketId } from '../records.ts'
 import { createBatchedReads } from './batched-reads.ts'
 import { readTimeout } from './connection.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { createNameThreads, openDirectNameSearches } from './name-searches.ts'
+import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { openReads } from './open-reads.ts'
 import type { PageKey } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -28,12 +27,10 @@ export interface SqliteCatalogOptions {
   readonly onWriterFailure?: (error: Error) => void
   /** Receives the seconds of each transaction of the writer thread. */
   readonly onCommit?: (seconds: number) => void
-  /** Called when names cannot be indexed; searches then read more names. */
-  readonly onNameIndexError?: (error: unknown) => void
 }
 
 export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
-  const { directory, onWriterFailure = () => {}, onCommit = () => {}, onNameIndexError = () => {} } = options
+  const { directory, onWriterFailure = () => {}, onCommit = () => {} } = options
   const db = openDataDirectory(directory, readTimeout)
   let writer: Writer
   try {
@@ -45,25 +42,15 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     db.close()
     throw error
   }
-  const { reads, epoch, servability, readUnindexed, run } = await openReads(db, directory).catch(
-    async (error: unknown) => {
-      db.close()
-      await writer.close()
-      throw error
-    },
-  )
+  const { reads, epoch, servability, run } = await openReads(db, directory).catch(async (error: unknown) => {
+    db.close()
+    await writer.close()
+    throw error
+  })
   const contents: ContentReader =
     options.writer === 'thread' ? createContentReaderThread(directory) : openDirectContentReader(db)
 
-  const names = options.writer === 'thread' ? createNameThreads(directory) : openDirectNameSearches(db)
-  const indexer = createNameIndexer({
-    pending: async () => reading(readUnindexed),
-    claim: (bucketId) => writer.apply({ kind: 'claim-names', input: { bucketId, now: Date.now() } }),
-    build: names.build,
-    store: (indexed) => writer.apply({ kind: 'store-names', input: indexed }),
-    onError: onNameIndexError,
-    closeBuilder: names.close,
-  })
+  const names = options.writer === 'thread' ? createNameSearchThread(directory) : openDirectNameSearches(db)
 
   /** As if no item had expired, because the rows stay in memory. */
   const grantRows = createUnchangedRows(db, {
@@ -89,15 +76,12 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     apply: writer.apply,
     pendingCount: writer.pendingCount,
     logBytes: () => logBytes(directory),
-    names: indexer,
     findGrant: grants.read,
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       const { name } = selection
       if (name === null) return reading(() => reads.items(selection, after, limit))
-      const { scanned, ...found } = await names.search({ selection, terms: name, after, limit })
-      indexer.scanned(selection.bucketId, scanned)
-      return found
+      return names.search({ selection, terms: name, after, limit })
     },
     media: media.read,
     servability: async (ids) => reading(() => servability(ids)),
@@ -111,11 +95,10 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       media.flush()
       pages.flush()
       buckets.flush()
-      const indexing = indexer.close()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
       await contents.close()
-      await indexing
+      await names.close()
       await writer.close()
     },
   }

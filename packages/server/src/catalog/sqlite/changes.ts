@@ -10,7 +10,6 @@ import { prepareRecordEvents } from './audit-log.ts'
 import { prepareEditMedia } from './edit-media.ts'
 import { prepareItemChanges } from './item-changes.ts'
 import { prepareMediaRows } from './media-rows.ts'
-import { prepareNameIndex } from './name-index.ts'
 import { prepareQuotas } from './quotas.ts'
 import { prepareRanks } from './ranks.ts'
 import { all } from './rows.ts'
@@ -35,7 +34,6 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
     WHERE id = ?5 AND bucket_id = ?6 AND (thumbhash IS NULL OR ?7)`)
   const incrementRevision = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ?')
   const oldest = db.prepare('SELECT seq FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
-  const names = prepareNameIndex(db)
 
   const recordCheck = db.prepare(
     "INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(? AS TEXT))",
@@ -57,10 +55,6 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
     reserve: quotas.reserve,
     requireReserved: quotas.requireReserved,
     append: media.append,
-    removeNames(id) {
-      names.removeAll(id)
-      names.removeAll(trashOf(id))
-    },
   })
 
   const functions: ChangeFunctions = {
@@ -86,10 +80,7 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
       if (!run(beginDeletion(input))) return { items: 0, tombstones: [], isDeleted: true }
       const removeSome = (bucketId: BucketId) => {
         const seqs = all(oldest, bucketId, limit).map((row) => integer(row, 0))
-        const tombstones = media.remove(bucketId, seqs)
-        // Step by step, as the items.
-        names.removeBelow(bucketId, (seqs.at(-1) ?? -1) + 1)
-        return { items: seqs.length, tombstones }
+        return { items: seqs.length, tombstones: media.remove(bucketId, seqs) }
       }
       const listed = removeSome(id)
       const trashed = removeSome(trashOf(id))
@@ -98,12 +89,6 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
         tombstones: [...listed.tombstones, ...trashed.tombstones],
         isDeleted: run(endDeletion(id)),
       }
-    },
-
-    'claim-names': ({ bucketId, now }) => names.claim(bucketId, now),
-
-    'store-names'(indexed) {
-      names.store(indexed)
     },
 
     settle() {},

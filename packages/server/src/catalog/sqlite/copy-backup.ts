@@ -1,6 +1,7 @@
 import { constants, copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { foldName } from '../../core/name-search.ts'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import { CatalogVersionError } from '../catalog-errors.ts'
 import { integer, text } from '../rows.ts'
@@ -36,6 +37,9 @@ export function copyBackup(backup: string, directory: string): void {
       "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     ))
       copyTable(db, table)
+    // The development version did not store them.
+    db.function('fold_name', { deterministic: true }, (name) => foldName(String(name)))
+    db.exec('UPDATE media SET folded_name = fold_name(filename) WHERE filename IS NOT NULL')
     db.exec('COMMIT')
   } finally {
     db.close()

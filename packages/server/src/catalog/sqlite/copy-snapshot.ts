@@ -74,14 +74,14 @@ export async function copySnapshot(
       if (copied <= lastChunk) break
     }
     limitLog()
-    // If a page cannot be read, the last transaction is rolled back and repeated without what can be counted or built again.
+    // If a page of the ranks cannot be read, the last transaction is rolled back and repeated without them: they are counted again.
     db.exec('PRAGMA main.journal_mode = MEMORY')
-    const omitted = new Set<string>()
+    let hasRanks = true
     const copyRest = () => {
       db.exec('BEGIN')
       // First, because a repetition must not pass by items that it has rolled back.
       for (const table of namesOf(db, 'table'))
-        if (!copiedInChunks.has(table) && !omitted.has(table)) copyTable(db, table)
+        if (!copiedInChunks.has(table) && (hasRanks || table !== 'ranks')) copyTable(db, table)
       items.copyAdded()
       items.copyEdited()
       items.removeDeleted()
@@ -99,10 +99,8 @@ export async function copySnapshot(
         lost = copyRest()
       } catch (error) {
         if (db.isTransaction) db.exec('ROLLBACK')
-        if (!(error instanceof UnreadableTable) || omitted.has(error.table)) throw error
-        const group = derived.find((tables) => tables.includes(error.table))
-        if (group === undefined) throw error
-        for (const table of group) omitted.add(table)
+        if (!(error instanceof UnreadableTable) || error.table !== 'ranks') throw error
+        hasRanks = false
       }
     }
     const unread = items.copyById(lost)
@@ -112,7 +110,7 @@ export async function copySnapshot(
     )
     contents.removeDeleted()
     createAll(db, 'index')
-    if (unread.length > 0 || omitted.has('ranks')) recountAll(db)
+    if (unread.length > 0 || !hasRanks) recountAll(db)
     for (const name of ['user_version', 'application_id'])
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
     return { items: missing, hasLostEvents: events.hasLost() }
@@ -135,12 +133,6 @@ class UnreadableTable extends ExplainedError {
     this.table = table
   }
 }
-
-/** Tables that are left out together if one of them cannot be read: ranks are counted again, and names are indexed again. */
-const derived: readonly (readonly string[])[] = [
-  ['ranks'],
-  ['name_segments', 'name_chunks', 'name_marks', 'name_claims'],
-]
 
 function copyTable(db: DatabaseSync, table: string): void {
   unlessUnreadable<unknown>(

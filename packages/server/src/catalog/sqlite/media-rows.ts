@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
+import { foldName } from '../../core/name-search.ts'
 import { isPictured } from '../../core/variant.ts'
 import { type AddedContent, uploadEvents } from '../audit-log/events.ts'
 import type { BucketId, ContentId, NewMedia, NewMediaContent, Preview, RemovedMedia } from '../records.ts'
@@ -8,7 +9,6 @@ import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { prepareContentRows } from './content-rows.ts'
 import { prepareRefreshExpiry } from './item-expiry.ts'
-import { prepareNameMarks } from './name-marks.ts'
 import type { Ranks } from './ranks.ts'
 import { one } from './rows.ts'
 
@@ -38,8 +38,8 @@ export function prepareInsertItem(
 ): (bucketId: BucketId, seq: number, added: AddedMedia) => void {
   const insert = db.prepare(`INSERT INTO media
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash, duration,
-      item_expires_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      item_expires_at, folded_name)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const contents = prepareContentRows(db)
   return (bucketId, seq, { item, bytes }) => {
@@ -61,6 +61,7 @@ export function prepareInsertItem(
       item.thumbhash ?? null,
       item.duration ?? null,
       item.expiresAt ?? null,
+      item.filename === null ? null : foldName(item.filename),
     )
   }
 }
@@ -74,7 +75,6 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const contents = prepareContentRows(db)
-  const names = prepareNameMarks(db)
   const record = prepareRecordEvents(db)
   const refreshExpiry = prepareRefreshExpiry(db)
   const grow = db.prepare(`UPDATE buckets
@@ -103,7 +103,6 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
     }
     for (const id of tombstones) addTombstone.run(id)
     ranks.remove(bucketId, nextSeq, seqs)
-    names.remove(bucketId, seqs)
     grow.run(-seqs.length, -size, 0, bucketId)
     return tombstones
   }

@@ -1,74 +1,71 @@
+import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { bucketDeleted } from '../../core/fault.ts'
-import { expiredColumn, itemColumns, readItem } from '../item-columns.ts'
-import { singleReads } from '../names/candidates.ts'
-import type { NameReads, NameResults } from '../names/name-reads.ts'
-import { searchNames } from '../names/search-names.ts'
-import { blockSize } from '../names/segments.ts'
-import type { BucketId, FoundItems, ItemPlace, ItemSelection } from '../records.ts'
-import { bytes, integer, textOrNull } from '../rows.ts'
-import { prepareReadSegments } from './name-index.ts'
-import { all, one } from './rows.ts'
+import { startBatchThread } from '../../threads/start-batch-thread.ts'
+import { startOnDemand } from '../../threads/start-on-demand.ts'
+import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
+import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
+import { prepareSnapshots } from './snapshot.ts'
+import { asFault } from './sqlite-errors.ts'
+import { createRun } from './statements.ts'
 
-/** Finds items by their names, as Catalog.items; to be called within a transaction. */
+/** Searches that are sent to the thread together. */
+const sentTogether = 2
+
+export interface NameSearch {
+  readonly selection: ItemSelection
+  readonly terms: readonly string[]
+  readonly after: ItemPlace | null
+  readonly limit: number
+}
+
+export interface NameSearches {
+  search(search: NameSearch): Promise<ItemRows>
+  /** Finishes the pending searches. */
+  close(): Promise<void>
+}
+
+/** Finds items by their names in one snapshot. */
 export function prepareSearchNames(
   db: DatabaseSync,
-): (
-  selection: ItemSelection,
-  terms: readonly string[],
-  after: ItemPlace | null,
-  limit: number,
-) => FoundItems {
-  const bucket = db.prepare(`SELECT revision, next_seq, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
-  const readSegments = prepareReadSegments(db)
-  const chunk = db.prepare('SELECT bytes FROM name_chunks WHERE id = ?')
-  const marks = db.prepare(
-    'SELECT block, removed, changed FROM name_marks WHERE bucket_id = ? AND block >= ? AND block < ?',
-  )
-  const item = db.prepare(`SELECT ${itemColumns} FROM media WHERE bucket_id = ? AND seq = ?`)
-  const namesOf = (direction: 'ASC' | 'DESC') =>
-    db.prepare(`SELECT seq, filename FROM media WHERE bucket_id = ? AND seq >= ? AND seq < ?
-      ORDER BY seq ${direction} LIMIT ?`)
-  const [oldest, newest] = [namesOf('ASC'), namesOf('DESC')]
+  bounds?: SearchBounds,
+): (search: NameSearch) => ItemRows {
+  const snapshots = prepareSnapshots(db)
+  const run = createRun(db)
+  return ({ selection, terms, after, limit }) => {
+    try {
+      return snapshots.run(() => run(searchNames(selection, terms, after, limit, bounds)))
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
+}
 
-  const read = (bucketId: BucketId, reads: NameReads): NameResults => ({
-    chunks: new Map(
-      reads.chunks.flatMap((id) => {
-        const row = one(chunk, id)
-        return row ? [[id, bytes(row, 0)]] : []
-      }),
-    ),
-    marks: reads.marks
-      ? all(marks, bucketId, reads.marks.from / blockSize, reads.marks.to / blockSize).map((row) => ({
-          block: integer(row, 0),
-          removed: bytes(row, 1),
-          changed: bytes(row, 2),
-        }))
-      : [],
-    names: reads.names
-      ? all(
-          reads.names.isNewest ? newest : oldest,
-          bucketId,
-          reads.names.from,
-          reads.names.to,
-          reads.names.limit,
-        ).map((row) => ({ seq: integer(row, 0), filename: textOrNull(row, 1) }))
-      : [],
-    items: reads.items.flatMap((seq) => {
-      const row = one(item, bucketId, seq)
-      return row ? [{ seq, item: readItem(row) }] : []
+/** For commands: on this thread, with the connection of the catalog. */
+export function openDirectNameSearches(db: DatabaseSync): NameSearches {
+  const search = prepareSearchNames(db)
+  return { search: async (input) => search(input), close: async () => undefined }
+}
+
+/** For the server: on a thread, so that a search delays no other request. */
+export function createNameSearchThread(directory: string): NameSearches {
+  // The extension is .ts in the sources and .js in the published build.
+  const file = new URL(`./name-search-thread${extname(import.meta.url)}`, import.meta.url)
+  const thread = startOnDemand((onFailure) =>
+    startBatchThread<NameSearch, ItemRows, null>({
+      file,
+      name: 'name-search',
+      workerData: { directory },
+      onReport: () => undefined,
+      onFailure,
     }),
-  })
-
-  return (selection, terms, after, limit) => {
-    const { bucketId } = selection
-    const now = Date.now()
-    const row = one(bucket, bucketId, now)
-    if (!row) throw bucketDeleted()
-    const index = { segments: readSegments(bucketId), nextSeq: integer(row, 1), now }
-    const search = searchNames(index, selection, terms, after, limit, singleReads)
-    let step = search.next()
-    while (!step.done) step = search.next(read(bucketId, step.value))
-    return { revision: integer(row, 0), expired: integer(row, 2), ...step.value }
+  )
+  const queue = createSearchQueue(sentTogether)
+  return {
+    search: (search) =>
+      queue(
+        search.selection.bucketId,
+        () => new Promise((resolve, reject) => thread.send(search, { resolve, reject })),
+      ),
+    close: thread.close,
   }
 }

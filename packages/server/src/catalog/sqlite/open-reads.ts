@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { isNew } from '../upkeep.ts'
 import { prepareLocateItem } from './item-locations.ts'
-import { prepareReadUnindexed } from './name-index.ts'
 import { explainOpenError } from './open-errors.ts'
 import { prepareReads } from './reads.ts'
 import { prepareServability } from './servability.ts'
@@ -24,7 +23,6 @@ export async function openReads(db: DatabaseSync, directory: string) {
       reads,
       epoch: reads.epoch(),
       servability: prepareServability(db),
-      readUnindexed: prepareReadUnindexed(db),
       run,
     }
   } catch (error) {

@@ -71,7 +71,8 @@ CREATE TABLE signing_keys (
 -- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
 -- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
--- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
+-- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the
+-- filename as searches compare it (core/name-search.ts).
 CREATE TABLE media (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
@@ -95,9 +96,12 @@ CREATE TABLE media (
   deleted_at INTEGER,
   expires_at INTEGER,
   item_expires_at INTEGER,
+  folded_name TEXT,
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- A search reads all names of a bucket from this index (catalog/name-search.ts).
+CREATE INDEX media_names ON media (bucket_id, seq, folded_name);
 -- For lists of items with filters (catalog/item-statements.ts).
 CREATE INDEX media_by_kind ON media (bucket_id, ${kindExpression}, created_at, seq);
 CREATE INDEX media_edited ON media (bucket_id, edited) WHERE edited IS NOT NULL;
@@ -175,36 +179,6 @@ CREATE TABLE damaged (
 CREATE TABLE retired (
   id TEXT PRIMARY KEY NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- The index of names (docs/architecture/listing.md, Search by name). The chunks of a segment have ids from 4096 times its id. A block of 4,096
--- numbers has marks if its items were deleted or renamed. A claim prevents two processes from indexing the same block.
-CREATE TABLE name_segments (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
-  first INTEGER NOT NULL,
-  size INTEGER NOT NULL,
-  bits INTEGER NOT NULL,
-  times BLOB NOT NULL,
-  UNIQUE (bucket_id, first)
-) STRICT;
-
-CREATE TABLE name_chunks (
-  id INTEGER PRIMARY KEY,
-  bytes BLOB NOT NULL
-) STRICT;
-
-CREATE TABLE name_marks (
-  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
-  block INTEGER NOT NULL,
-  removed BLOB NOT NULL,
-  changed BLOB NOT NULL,
-  PRIMARY KEY (bucket_id, block)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE name_claims (
-  bucket_id INTEGER PRIMARY KEY REFERENCES buckets (id),
-  until INTEGER NOT NULL
-) STRICT;
 
 -- The audit log (docs/architecture/storage.md, Audit log). The number of an event is at least 2048 times its time, and increases with each
 -- event, so that numbers are both the order of the events and an index by time. Numbers are not reused. Nearly all events are uploads,

@@ -63,7 +63,6 @@ export function fromSent({ kind, input, items }: SentChange): Change {
 /** The buffers of the bytes in an input without a list of items. */
 function buffersOf(input: Change['input']): ArrayBuffer[] {
   if (input === null) return []
-  if ('segment' in input) return [input.segment.bytes.buffer]
   return 'added' in input && input.added.bytes !== null ? [input.added.bytes.buffer] : []
 }
 

@@ -5,7 +5,6 @@ import { integer } from '../rows.ts'
 import { expiryOf, trashName, trashOf } from '../trash.ts'
 import { prepareRefreshExpiry } from './item-expiry.ts'
 import type { MediaRows } from './media-rows.ts'
-import { prepareNameMarks } from './name-marks.ts'
 import type { Quotas } from './quotas.ts'
 import type { Ranks } from './ranks.ts'
 import { all, one } from './rows.ts'
@@ -37,7 +36,6 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
   const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
     next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
-  const names = prepareNameMarks(db)
   const refreshExpiry = prepareRefreshExpiry(db)
   const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
 
@@ -69,7 +67,6 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
       for (const [index, seq] of seqs.entries())
         moveOut.run(trash, target.nextSeq + index, now, expiry, bucketId, seq)
       ranks.remove(bucketId, home.nextSeq, seqs)
-      names.remove(bucketId, seqs)
       ranks.add(trash, target.total, target.nextSeq, seqs.length)
       one(change, -seqs.length, 0, 0, bucketId)
       one(change, seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
@@ -94,7 +91,6 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
       for (const { seq } of found) moveBack.run(bucketId, revision, trash, seq)
       const homes = ascending(found.map((item) => item.home))
       ranks.restore(bucketId, home.nextSeq, homes)
-      names.change(bucketId, homes)
       ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
       one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
       refreshExpiry(bucketId)
