@@ -18,12 +18,11 @@ export interface ItemBucket {
 /** More than the requests of a case that change items. */
 const sampleCount = 500
 
-/** Adds a token and a trash to a seeded bucket, indexes its names, and finds out what the requests need. */
+/** Adds a token and a trash to a seeded bucket, and finds out what the requests need. */
 export async function describeBucket(catalog: Catalog, bucket: string): Promise<ItemBucket> {
   await catalog.setBucket(bucket, { trashDays: 30 })
   const request = { bucket, name: 'bench', scopes: defaultScopes, expiresAt: null, now: Date.now() }
   const { token } = await issueToken(catalog, request)
-  await catalog.indexNames()
   const named = await catalog.bucketNamed(bucket)
   if (named === null) throw new Error(`there is no bucket ${bucket}`)
   const { id: bucketId, items } = named

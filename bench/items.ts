@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresCatalog } from '../packages/server/src/catalog/postgres/catalog.ts'
 import { seedPostgresBucket } from '../packages/server/src/catalog/postgres/seed.ts'
 import { openSqliteCatalog } from '../packages/server/src/catalog/sqlite/catalog.ts'
@@ -24,11 +25,14 @@ export interface ItemsExtent {
   readonly large: number
   /** Lines of a stream that are read. */
   readonly lines: number
+  /** Seconds for which lists are read while others search, and as long before that. */
+  readonly seconds: number
 }
 
 export interface ItemsResults {
   readonly rows: readonly Row[]
-  readonly searches: readonly string[]
+  /** The 95th percentiles of the searches by their titles, in milliseconds. */
+  readonly searchTimes: ReadonlyMap<string, number>
   readonly others: readonly string[]
   /** The growth of the peak of resident memory during the stream of the large bucket. Bytes. */
   readonly streamMemory: number
@@ -80,10 +84,14 @@ export async function benchItems(extent: ItemsExtent, report: (text: string) => 
     const subject = await serve(files, { MEDIABUCKET_DATABASE_URL: url }, 'PostgreSQL')
     targets.push({ name: 'PostgreSQL', subject, bucket })
 
-    const rows = [
+    const taken = [
       ...(await inTurn(targets, reads, extent, report)),
       ...(await inTurn(targets, writes, extent, report)),
     ]
+    const rows = taken.map(
+      ({ id, times, cpu, bytes }): Row => ({ id, measure: measureOf(times, cpu, bytes) }),
+    )
+    const searchTimes = new Map(taken.map(({ id, times }) => [id, percentile(times, 0.95)]))
     let streamMemory = 0
     for (const target of targets) {
       report(`stream, ${target.name}`)
@@ -91,9 +99,14 @@ export async function benchItems(extent: ItemsExtent, report: (text: string) => 
       if (target.name === 'large') streamMemory = memory
       rows.push({ id: titleOf(streamed, target.name), measure })
     }
-    const titles = (wanted: boolean) =>
-      [...reads, ...writes].filter(({ isSearch = false }) => isSearch === wanted).map(({ id }) => id)
-    return { rows, streamMemory, searches: titles(true), others: titles(false) }
+    for (const target of targets.filter(({ name }) => name !== 'large')) {
+      report(`lists beside searches, ${target.name}`)
+      rows.push(...(await listBesideSearches(target, extent.seconds)))
+    }
+    const others = [...reads, ...writes].flatMap(({ id, searchTime }) =>
+      searchTime === undefined ? [id] : [],
+    )
+    return { rows, searchTimes, streamMemory, others }
   } finally {
     for (const stop of stops.reverse()) await stop()
     rmSync(scratch, { recursive: true, force: true })
@@ -101,6 +114,17 @@ export async function benchItems(extent: ItemsExtent, report: (text: string) => 
 }
 
 export const streamed = 'lines of a stream from the middle'
+export const quiet = 'newest first, 50 a second'
+export const besideSearches = 'newest first, 50 a second, while eight people search'
+
+/** The times of the requests of a case, in milliseconds, and what they took together. */
+interface Taken {
+  readonly id: string
+  readonly times: readonly number[]
+  /** Seconds. */
+  readonly cpu: number
+  readonly bytes: number
+}
 
 async function fillSqlite(
   directory: string,
@@ -111,7 +135,6 @@ async function fillSqlite(
     report(`filling a bucket with ${items} items`)
     await seedBucket({ directory, bucket: `of-${items}`, items })
   }
-  report('indexing the names')
   const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
   try {
     return [await describeBucket(catalog, `of-${small}`), await describeBucket(catalog, `of-${large}`)]
@@ -138,7 +161,7 @@ async function inTurn(
   cases: typeof reads,
   { rounds, batch }: ItemsExtent,
   report: (text: string) => void,
-): Promise<Row[]> {
+): Promise<Taken[]> {
   const taken = new Map<string, { times: number[]; cpu: number; bytes: number }>()
   // The first round is a warm-up and is not counted, unless it is the only one.
   for (let round = rounds > 1 ? 0 : 1; round <= rounds; round += 1) {
@@ -160,18 +183,20 @@ async function inTurn(
       }
     }
   }
-  return [...taken].map(([id, { times, cpu, bytes }]) => ({ id, measure: measureOf(times, cpu, bytes) }))
+  return [...taken].map(([id, entry]) => ({ id, ...entry }))
 }
+
+const percentile = (times: readonly number[], share: number): number =>
+  times.toSorted((one, other) => one - other)[Math.floor(times.length * share)] ?? 0
 
 function measureOf(times: readonly number[], cpu: number, bytes: number): Measure {
   const seconds = times.reduce((sum, time) => sum + time, 0) / 1000
-  const sorted = times.toSorted((one, other) => one - other)
   return {
     perSecond: times.length / seconds,
     bytesPerSecond: bytes / seconds,
     cpuPerRequest: cpu / times.length,
     p50: median(times),
-    p99: sorted[Math.floor(times.length * 0.99)] ?? 0,
+    p99: percentile(times, 0.99),
   }
 }
 
@@ -203,6 +228,36 @@ function send(
     sent.on('error', reject)
     sent.end(text)
   })
+}
+
+/** Reads lists at a fixed rate, first alone, then while eight clients search for what no name has, each a second after its last response. */
+async function listBesideSearches(target: Target, seconds: number): Promise<Row[]> {
+  const list = { method: 'GET', path: '/api/items?order=newest&limit=50' }
+  async function read(id: string): Promise<Row> {
+    const before = target.subject.cpu()
+    const sent: ReturnType<typeof send>[] = []
+    for (let index = 0; index < seconds * 50; index += 1) {
+      sent.push(send(target, list))
+      await sleep(20)
+    }
+    const responses = await Promise.all(sent)
+    const times = responses.map(({ milliseconds }) => milliseconds)
+    const bytes = responses.reduce((sum, response) => sum + response.bytes, 0)
+    return { id: titleOf(id, target.name), measure: measureOf(times, target.subject.cpu() - before, bytes) }
+  }
+  const alone = await read(quiet)
+  let isOver = false
+  const people = Array.from({ length: 8 }, async (_, index) => {
+    await sleep(index * 125)
+    while (!isOver) {
+      await send(target, { method: 'GET', path: `/api/items?name=qzxqzx${index}` })
+      await sleep(1000)
+    }
+  })
+  const beside = await read(besideSearches)
+  isOver = true
+  await Promise.all(people)
+  return [alone, beside]
 }
 
 /** Reads lines of a stream from the middle of the bucket. */
