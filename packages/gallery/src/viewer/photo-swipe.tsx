@@ -12,7 +12,7 @@ import { FileSlide, fillPlaceholder, PictureErrorCard } from './slides.tsx'
 
 export interface SlideViewOptions {
   readonly container: HTMLElement
-  /** In the order of the page; null for items that could not be loaded. */
+  /** In the order of the list; null for items that could not be loaded. */
   readonly media: readonly (Media | null)[]
   readonly start: number
   readonly files: FileAccess

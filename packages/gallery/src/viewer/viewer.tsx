@@ -201,8 +201,8 @@ function useNavigation(id: string): Navigation {
 
 type ItemStatus = 'checking' | 'exists' | 'deleted' | 'unknown'
 
-/** Whether an item exists. Checked when it is opened, when it leaves its page, and when the connection is restored. */
-function useItemStatus(id: string, onPage: boolean): ItemStatus {
+/** Whether an item exists. Checked when it is opened, when it enters or leaves the loaded part, and when the connection is restored. */
+function useItemStatus(id: string, isLoaded: boolean): ItemStatus {
   const { mediaCache, connection } = useGallery()
   const [result, setResult] = useState<{ readonly id: string; readonly status: ItemStatus } | null>(null)
   useEffect(() => {
@@ -216,6 +216,6 @@ function useItemStatus(id: string, onPage: boolean): ItemStatus {
     return () => {
       unmounted = true
     }
-  }, [id, onPage, mediaCache, connection.lost.value])
+  }, [id, isLoaded, mediaCache, connection.lost.value])
   return result?.id === id ? result.status : 'checking'
 }
