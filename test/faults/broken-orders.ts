@@ -75,7 +75,7 @@ const breaks = {
         if (request?.kind === 'move-upload') offsets.set(request.input.id, request.input.to)
         if (request?.kind !== 'finish-upload') continue
         const { id, added, expiresAt } = request.input
-        const input = { id, from: offsets.get(id) ?? 0, to: added.item.size, expiresAt }
+        const input = { id, from: offsets.get(id) ?? 0, to: added.size, expiresAt }
         original.call(this, [{ number: 0, request: { kind: 'move-upload', input } }])
         // Delayed, so that both are not part of one transaction.
         setTimeout(() => original.apply(this, args), late)

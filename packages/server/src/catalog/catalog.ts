@@ -1,12 +1,11 @@
 import { type Actor, service } from '../core/actor.ts'
 import type { EventCatalog } from './audit-log/audit-log.ts'
-import type { AddedContent } from './audit-log/events.ts'
 import { type BucketCatalog, bucketNamed, listBuckets } from './buckets.ts'
 import { type Change, type ChangeKind, expiryLimit, type Output } from './changes.ts'
 import type { ItemCatalog } from './items.ts'
 import { findRepeated } from './keyed-requests.ts'
 import type { KeyCatalog } from './keys.ts'
-import type { NewMediaContent } from './records.ts'
+import type { AddedMedia } from './records.ts'
 import type { Query } from './statements.ts'
 import { findToken, listTokens, newUserGrant, type TokenCatalog, tokensAfter } from './tokens.ts'
 import { expiredTrash, expiringBuckets, listTrash, type TrashCatalog, trashState } from './trash.ts'
@@ -82,7 +81,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
     actor === null || by === null ? input : { ...input, by }
-  const signedItems = (items: readonly NewMediaContent[], by = actor): readonly AddedContent[] =>
+  const signedItems = (items: readonly AddedMedia[], by = actor): readonly AddedMedia[] =>
     actor === null || by === null ? items : items.map((item) => ({ ...item, by }))
 
   return {
@@ -147,7 +146,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload: (id, added, expiresAt, by, received = added.item.size) =>
+    finishUpload: (id, added, expiresAt, by, received = added.size) =>
       apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } }),
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),

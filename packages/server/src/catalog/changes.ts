@@ -1,10 +1,11 @@
 import type { MediaId } from '../core/media-id.ts'
 import { recordEvents, removeEvents } from './audit-log/audit-log.ts'
-import type { AddedContent, Audited } from './audit-log/events.ts'
+import type { Audited } from './audit-log/events.ts'
 import { createBucket, setBucket } from './buckets.ts'
 import { addMediaOnce, forgetRequests } from './keyed-requests.ts'
 import { addKey, removeKey } from './keys.ts'
 import type {
+  AddedMedia,
   BucketId,
   DeletedChunk,
   EditedMedia,
@@ -86,7 +87,7 @@ type SharedChanges = {
  * because those of SQLite are sent to and from the writer thread.
  */
 export interface Changes extends SharedChanges {
-  'add-media': { input: { bucketId: BucketId; items: readonly AddedContent[] }; output: undefined }
+  'add-media': { input: { bucketId: BucketId; items: readonly AddedMedia[] }; output: undefined }
   'remove-media': {
     input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
     output: RemovedMedia

@@ -3,12 +3,31 @@ import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId, Item, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
-/** The columns of `media` that `readItem` reads, and their number. */
-export const itemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, thumbhash, duration, alt_text, caption, item_expires_at'
-export const itemColumnCount = 14
+/** The columns of an item as it is added, and their number. */
+export const newItemColumns =
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at'
+export const newItemColumnCount = 10
 
-/** Reads an item as it was added, from the first nine columns of a row. */
+/** The values of `newItemColumns`. */
+export const newItemValues = (item: NewMedia, sha256 = item.sha256) =>
+  [
+    item.id,
+    item.filename,
+    item.contentType,
+    item.extension,
+    item.size,
+    sha256,
+    item.width,
+    item.height,
+    item.createdAt,
+    item.expiresAt ?? null,
+  ] as const
+
+/** The columns of `media` that `readItem` reads, and their number. */
+export const itemColumns = `${newItemColumns}, thumbhash, duration, alt_text, caption`
+export const itemColumnCount = newItemColumnCount + 4
+
+/** Reads an item from the first columns of a row, which are `newItemColumns`. */
 export const readNewItem = (row: Row): NewMedia => ({
   id: text(row, 0) as MediaId,
   filename: textOrNull(row, 1),
@@ -19,16 +38,16 @@ export const readNewItem = (row: Row): NewMedia => ({
   width: integerOrNull(row, 6),
   height: integerOrNull(row, 7),
   createdAt: integer(row, 8),
+  ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
 })
 
 /** Reads an item from the first columns of a row, which are `itemColumns`. */
 export const readItem = (row: Row): Item => ({
   ...readNewItem(row),
-  thumbhash: bytesOrNull(row, 9),
-  duration: integerOrNull(row, 10),
-  altText: textOrNull(row, 11),
-  caption: textOrNull(row, 12),
-  ...(row[13] === null ? {} : { expiresAt: integer(row, 13) }),
+  thumbhash: bytesOrNull(row, 10),
+  duration: integerOrNull(row, 11),
+  altText: textOrNull(row, 12),
+  caption: textOrNull(row, 13),
 })
 
 /** 1 if the bucket of a row of `media` is private. An item without a bucket is not public. */

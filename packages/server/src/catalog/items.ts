@@ -1,6 +1,7 @@
 import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type {
+  AddedMedia,
   BucketId,
   ContentId,
   EditedMedia,
@@ -12,7 +13,6 @@ import type {
   ItemTexts,
   Media,
   NewMedia,
-  NewMediaContent,
   NewPreview,
   PageRows,
   RemovedMedia,
@@ -43,7 +43,7 @@ export interface ItemCatalog {
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
 
   /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
-  addMedia(bucketId: BucketId, items: readonly NewMediaContent[], by?: Actor): Promise<void>
+  addMedia(bucketId: BucketId, items: readonly AddedMedia[], by?: Actor): Promise<void>
 
   /**
    * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
@@ -51,7 +51,7 @@ export interface ItemCatalog {
    */
   addMediaOnce(
     bucketId: BucketId,
-    items: readonly NewMediaContent[],
+    items: readonly AddedMedia[],
     request: IdempotentRequest,
     by?: Actor,
   ): Promise<readonly NewMedia[]>

@@ -1,13 +1,12 @@
 import { Fault } from '../core/fault.ts'
-import type { AddedContent } from './audit-log/events.ts'
 import { readNewItem } from './item-columns.ts'
-import type { BucketId, IdempotentRequest, NewMedia } from './records.ts'
-import { bytes, integerOrNull, type Row } from './rows.ts'
+import type { AddedMedia, BucketId, IdempotentRequest, NewMedia } from './records.ts'
+import { bytes } from './rows.ts'
 import { all, change, type EngineName, eachEngine, type Query, type Work } from './statements.ts'
 
 // The items of the first request with each key. They are stored here because they may be deleted before the retry.
 
-/** The columns of `readKeyedItem`, of an item in JSON. */
+/** The columns of `readNewItem`, of an item in JSON. */
 export const keyedItemColumns = (engine: EngineName): string => {
   const hash = "value ->> 'sha256'"
   return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
@@ -38,7 +37,7 @@ export function* findRepeated({
   now,
 }: IdempotentRequest): Query<readonly NewMedia[] | null> {
   const found = yield* all(
-    (row) => ({ item: readKeyedItem(row), fingerprint: bytes(row, keyedItemColumnCount) }),
+    (row) => ({ item: readNewItem(row), fingerprint: bytes(row, keyedItemColumnCount) }),
     repeated,
     ...[tokenId, key, now],
   )
@@ -49,11 +48,6 @@ export function* findRepeated({
   return found.map(({ item }) => item)
 }
 
-export function readKeyedItem(row: Row): NewMedia {
-  const expiresAt = integerOrNull(row, 9)
-  return { ...readNewItem(row), ...(expiresAt === null ? {} : { expiresAt }) }
-}
-
 /** Adds items once for each key, as ItemCatalog.addMediaOnce. */
 export function* addMediaOnce({
   bucketId,
@@ -61,12 +55,12 @@ export function* addMediaOnce({
   request,
 }: {
   readonly bucketId: BucketId
-  readonly items: readonly AddedContent[]
+  readonly items: readonly AddedMedia[]
   readonly request: IdempotentRequest
 }): Work<readonly NewMedia[]> {
   const first = yield* findRepeated(request)
   if (first !== null) return first
-  const added = items.map(({ item }) => item)
+  const added = items.map(({ bytes: _bytes, by: _by, ...item }) => item)
   const size = added.reduce((sum, { size }) => sum + size, 0)
   yield (engine) => engine.requireRoom(bucketId, { items: items.length, bytes: size })
   yield (engine) => engine.append(bucketId, items)

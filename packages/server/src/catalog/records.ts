@@ -1,3 +1,4 @@
+import type { Actor } from '../core/actor.ts'
 import type { BucketSettings } from '../core/bucket-options.ts'
 import type { ItemFilter } from '../core/items-query.ts'
 import type { MediaId } from '../core/media-id.ts'
@@ -134,10 +135,12 @@ export interface Media extends Item {
   readonly isPrivate: boolean
 }
 
-/** An item to be stored, with its bytes; null if they are in the blob store. The catalog takes over the buffer of the bytes. */
-export interface NewMediaContent {
-  readonly item: NewMedia
+/** An item that is added, with its bytes. It has this shape from the handler of its upload to the writer. */
+export interface AddedMedia extends NewMedia {
+  /** Null if they are in the blob store. The catalog takes over their buffer. */
   readonly bytes: Uint8Array<ArrayBuffer> | null
+  /** Who adds it, for the audit log; set by the catalog. */
+  readonly by?: Actor
 }
 
 /** The trash of a bucket. */

@@ -1,10 +1,8 @@
 import { newMediaId } from '../core/media-id.ts'
-import type { NewMedia, NewMediaContent, Preview } from './records.ts'
+import type { AddedMedia, Preview } from './records.ts'
 
-/** A seeded item; `item` has the preview of a generated picture. */
-export interface SeededMedia extends NewMediaContent {
-  readonly item: NewMedia & Partial<Preview>
-}
+/** A seeded item, with the preview of a generated picture. */
+export type SeededMedia = AddedMedia & Partial<Preview>
 
 interface Kind {
   readonly extension: string | null
@@ -59,7 +57,7 @@ const mix = [photo, screenshot, photo, document, photo, video, photo, screenshot
 export function seedItem(number: number, createdAt: number): SeededMedia {
   const { extension, contentType, filename, sizes, picture } = mix[number % mix.length] ?? photo
   const [smallest, largest] = sizes
-  const item = {
+  return {
     id: newMediaId(),
     filename: filename(number),
     contentType,
@@ -69,6 +67,6 @@ export function seedItem(number: number, createdAt: number): SeededMedia {
     width: picture ? 4_032 : null,
     height: picture ? 3_024 : null,
     createdAt,
+    bytes: null,
   }
-  return { item, bytes: null }
 }

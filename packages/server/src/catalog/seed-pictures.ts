@@ -36,7 +36,7 @@ export function createSeedPictures(): (number: number, createdAt: number) => See
     const placeholder = `${number % frames.length} ${number % palettes}`
     const thumbhash = placeholders.get(placeholder) ?? thumbHashOf(width, height, palette)
     placeholders.set(placeholder, thumbhash)
-    const item = {
+    return {
       id: newMediaId(),
       filename: `Picture ${number + 1}.png`,
       contentType: 'image/png',
@@ -48,8 +48,8 @@ export function createSeedPictures(): (number: number, createdAt: number) => See
       createdAt,
       thumbhash,
       duration: null,
+      bytes,
     }
-    return { item, bytes }
   }
 }
 

@@ -2,23 +2,10 @@ import { createHash } from 'node:crypto'
 import { ExplainedError } from '../core/explained-error.ts'
 import { eventColumnCount, eventColumns } from './audit-log/events.ts'
 import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
-import { itemColumnCount, itemColumns, readItem } from './item-columns.ts'
-import {
-  keyedItemColumnCount,
-  keyedItemColumns,
-  keyedItems,
-  readKeyedItem,
-  storeRequest,
-} from './keyed-requests.ts'
+import { itemColumnCount, itemColumns, readItem, readNewItem } from './item-columns.ts'
+import { keyedItemColumnCount, keyedItemColumns, keyedItems, storeRequest } from './keyed-requests.ts'
 import { listKeys, replaceKeys, type SigningKey } from './keys.ts'
-import type {
-  BucketId,
-  BucketSettings,
-  IdempotentRequest,
-  Item,
-  NewMedia,
-  NewMediaContent,
-} from './records.ts'
+import type { BucketId, BucketSettings, IdempotentRequest, Item, NewMedia } from './records.ts'
 import { bucketIds, correctBucket } from './recount.ts'
 import { bucketIdOf, bytes, integer, integerOrNull, type Row, text, textOrNull, tokenIdOf } from './rows.ts'
 import { all, change, type EngineName, eachEngine, first, type Query, type Work } from './statements.ts'
@@ -47,8 +34,10 @@ export interface ItemPosition {
   readonly seq: number
 }
 
-export interface TransferredItem extends ItemPosition, NewMediaContent {
+export interface TransferredItem extends ItemPosition {
   readonly item: Item
+  /** Null if they are in the blob store. */
+  readonly bytes: Uint8Array<ArrayBuffer> | null
   /** Null if it is not in the trash. */
   readonly trashed: {
     readonly homeSeq: number
@@ -225,7 +214,7 @@ const keyedRows = eachEngine(
 function* requestsAfter(tokenId: string, key: string): Query<TransferredRequest[]> {
   const rows = yield* all(
     (row) => ({
-      item: readKeyedItem(row),
+      item: readNewItem(row),
       request: {
         tokenId: tokenIdOf(row, keyedItemColumnCount),
         key: text(row, keyedItemColumnCount + 1),

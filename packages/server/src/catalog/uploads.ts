@@ -2,8 +2,7 @@ import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { Amount } from '../core/quota.ts'
 import type { UploadId } from '../core/upload-id.ts'
-import type { AddedContent } from './audit-log/events.ts'
-import type { BucketId, NewMediaContent } from './records.ts'
+import type { AddedMedia, BucketId } from './records.ts'
 import {
   bucketIdOf,
   bytes,
@@ -102,7 +101,7 @@ export interface UploadCatalog {
    */
   finishUpload(
     id: UploadId,
-    added: NewMediaContent,
+    added: AddedMedia,
     expiresAt: number,
     by?: Actor,
     received?: number,
@@ -282,7 +281,7 @@ export function* finishUpload({
   received,
 }: {
   readonly id: UploadId
-  readonly added: AddedContent
+  readonly added: AddedMedia
   readonly expiresAt: number
   readonly received: number
 }): Work<boolean> {
@@ -295,7 +294,7 @@ export function* finishUpload({
   yield (engine) => engine.append(upload.bucketId, [added])
   yield* change(
     'UPDATE uploads SET received = length, finished = 1, media_id = $1, expires_at = $2 WHERE id = $3',
-    ...[added.item.id, expiresAt, id],
+    ...[added.id, expiresAt, id],
   )
   yield* removeParts(id)
   return true

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenId } from '../catalog/records.ts'
+import type { AddedMedia, BucketId, IdempotentRequest, NewMedia, TokenId } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 import type { OnStored } from './new-item.ts'
-import { bytesOf, type ReceivedFile } from './receive-files.ts'
+import type { ReceivedFile } from './receive-files.ts'
 
 /** What a client sent, the file that is stored, and its item. */
 export interface Arrival {
@@ -17,7 +17,7 @@ export interface Arrival {
     readonly sha256: Uint8Array
   }
   readonly file: ReceivedFile
-  readonly item: NewMedia
+  readonly item: AddedMedia
 }
 
 export type CommitCatalog = Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated'>
@@ -65,13 +65,13 @@ export function commitFilesOperation(parts: {
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
     bucketId: BucketId,
-    items: readonly NewMediaContent[],
+    items: readonly AddedMedia[],
     request: IdempotentRequest | null,
     by: Actor,
   ): Promise<readonly NewMedia[]> {
     if (request) return catalog.addMediaOnce(bucketId, items, request, by)
     await catalog.addMedia(bucketId, items, by)
-    return items.map(({ item }) => item)
+    return items
   }
 
   function requestOf(key: RequestKey, arrivals: readonly Arrival[]): IdempotentRequest {
@@ -80,7 +80,7 @@ export function commitFilesOperation(parts: {
   }
 
   return async (bucketId, arrivals, { by, key, onCommit = () => {} }) => {
-    const items = arrivals.map(({ item, file }) => ({ item, bytes: bytesOf(file) }))
+    const items = arrivals.map(({ item }) => item)
     const stored = blobsOf(arrivals)
     const request = key && requestOf(key, arrivals)
     try {
@@ -97,9 +97,9 @@ export function commitFilesOperation(parts: {
     try {
       onCommit()
       const media = await commitRows(bucketId, items, request, by)
-      const repeated = media[0]?.id !== items[0]?.item.id
+      const repeated = media[0]?.id !== items[0]?.id
       if (repeated) await blobs.discard(stored)
-      else for (const { item } of items) onStored(bucketId, item)
+      else for (const item of items) onStored(bucketId, item)
       return { media, repeated }
     } catch (error) {
       // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.

@@ -1,5 +1,5 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { BucketId, Grant, NewMedia } from '../catalog/records.ts'
+import type { AddedMedia, BucketId, Grant, NewMedia } from '../catalog/records.ts'
 import { cleanFilename, extensionOf } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
@@ -7,7 +7,7 @@ import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { hasTiffStructure } from './pictures/metadata/plan-removal.ts'
 import { isRawExtension } from './pictures/metadata/raw-tiff.ts'
 import type { RemoveMetadata } from './pictures/remove-metadata.ts'
-import type { ReceivedFile } from './receive-files.ts'
+import { bytesOf, type ReceivedFile } from './receive-files.ts'
 import { sniffType } from './sniff-type.ts'
 
 /** The bucket of an upload. */
@@ -40,7 +40,7 @@ export async function newItem(
     /** Null or left out for never. */
     readonly expiresAt?: number | null
   },
-): Promise<{ readonly item: NewMedia; readonly stored: ReceivedFile }> {
+): Promise<{ readonly item: AddedMedia; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(given.filename)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
   const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })
@@ -62,6 +62,7 @@ export async function newItem(
     width: dimensions?.width ?? null,
     height: dimensions?.height ?? null,
     createdAt: given.createdAt,
+    bytes: bytesOf(stored),
     ...(given.expiresAt == null ? {} : { expiresAt: given.expiresAt }),
   }
   return { item, stored }

@@ -184,8 +184,8 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       const upload = newUpload(bucketId, { length: 1_000 })
       await catalog.createUpload(upload)
       const item = newItem({ id: upload.mediaId, size: 1_000 })
-      expect(await catalog.finishUpload(upload.id, { item, bytes: null }, 5, client)).toBe(true)
-      expect(await catalog.finishUpload(upload.id, { item, bytes: null }, 5, client)).toBe(false)
+      expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5, client)).toBe(true)
+      expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5, client)).toBe(false)
       const request = {
         ...{ tokenId: 'b' as TokenId, key: 'k', fingerprint: hashOf('k') },
         ...{ now: 0, expiresAt: 9e12 },

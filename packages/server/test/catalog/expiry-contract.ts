@@ -258,7 +258,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       const upload = newUpload(bucketId, { length: 1_000 })
       await catalog.createUpload(upload)
       const item = newItem({ id: upload.mediaId, size: 1_000, expiresAt: now })
-      expect(await catalog.finishUpload(upload.id, { item, bytes: null }, 5)).toBe(true)
+      expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5)).toBe(true)
       expect((await catalog.expireItems(bucketId, now)).ids).toHaveLength(351)
       expect((await catalog.expireItems(bucketId, now + hour)).ids).toHaveLength(350)
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 0, bytes: 0, itemDays: 7 })

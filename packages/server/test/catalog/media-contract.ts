@@ -191,9 +191,9 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const contents = [0, 1, 9_000, 1024 * 1024].map((size) => randomBytes(size))
-      const items = contents.map((bytes) => ({ item: newItem({ size: bytes.length }), bytes: copyOf(bytes) }))
+      const items = contents.map((bytes) => ({ ...newItem({ size: bytes.length }), bytes: copyOf(bytes) }))
       await catalog.addMedia(bucketId, [...items, ...inBlobStore([newItem()])])
-      for (const [index, { item }] of items.entries()) {
+      for (const [index, item] of items.entries()) {
         const found = await catalog.media(item.id)
         const bytes = found?.contentId ? await catalog.content(found.contentId) : null
         expect(bytes && contents[index]?.equals(bytes)).toBe(true)

@@ -106,7 +106,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       expect(
         await catalog.finishUpload(
           upload.id,
-          { item: newItem({ id: upload.mediaId, size: 70 }), bytes: null },
+          { ...newItem({ id: upload.mediaId, size: 70 }), bytes: null },
           1,
         ),
       ).toBe(true)
@@ -126,7 +126,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       await catalog.createUpload(second)
       await catalog.setBucket('b', { maxBytes: 100 })
       const finish = ({ id, mediaId }: typeof first) =>
-        catalog.finishUpload(id, { item: newItem({ id: mediaId, size: 70 }), bytes: null }, 1)
+        catalog.finishUpload(id, { ...newItem({ id: mediaId, size: 70 }), bytes: null }, 1)
       expect(await finish(first)).toBe(true)
       await expect(finish(second)).rejects.toMatchObject({ code: 'quota-exceeded' })
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 70, reservedBytes: 70 })

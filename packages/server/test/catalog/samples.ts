@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { BucketId, NewMedia, NewMediaContent, TokenId } from '../../src/catalog/records.ts'
+import type { AddedMedia, BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
 import type { NewToken } from '../../src/catalog/tokens.ts'
 import type { NewUpload } from '../../src/catalog/uploads.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
@@ -24,8 +24,8 @@ export const newItem = (fields: Partial<NewMedia> = {}): NewMedia => ({
 export const newItems = (count: number): NewMedia[] => Array.from({ length: count }, () => newItem())
 
 /** The items for `addMedia`, without bytes in the catalog. */
-export const inBlobStore = (items: readonly NewMedia[]): NewMediaContent[] =>
-  items.map((item) => ({ item, bytes: null }))
+export const inBlobStore = (items: readonly NewMedia[]): AddedMedia[] =>
+  items.map((item) => ({ ...item, bytes: null }))
 
 /** Bytes in a buffer of their own, which the catalog takes over. */
 export const copyOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes)
@@ -35,7 +35,7 @@ export const contentOf = ({ id }: Pick<NewMedia, 'id'>): Uint8Array<ArrayBuffer>
   copyOf(Buffer.from(`the bytes of ${id}`))
 
 /** The item for `addMedia`, with bytes in the catalog. */
-export const withBytes = (item: NewMedia): NewMediaContent => ({ item, bytes: contentOf(item) })
+export const withBytes = (item: NewMedia): AddedMedia => ({ ...item, bytes: contentOf(item) })
 
 export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): NewUpload => ({
   id: newUploadId(),

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AddedContent } from '../../src/catalog/audit-log/events.ts'
 import type { Change } from '../../src/catalog/changes.ts'
-import type { BucketId, IdempotentRequest, NewMedia, TokenId } from '../../src/catalog/records.ts'
+import type { AddedMedia, BucketId, IdempotentRequest, NewMedia, TokenId } from '../../src/catalog/records.ts'
 import { fromSent, type SentChange, toSent } from '../../src/catalog/sqlite/sent-changes.ts'
 import { service } from '../../src/core/actor.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
@@ -25,25 +24,25 @@ const completeItem = (sha256: Uint8Array): Required<NewMedia> => ({
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */
-function newItemsOfEveryKind(): AddedContent[] {
+function newItemsOfEveryKind(): AddedMedia[] {
   const [contents, others, hashes] = [new ArrayBuffer(64), new ArrayBuffer(64), new ArrayBuffer(96)]
   new Uint8Array(contents).set(Buffer.from('first, third'))
   new Uint8Array(others).set(Buffer.from('second'))
   new Uint8Array(hashes).set(Array.from({ length: 96 }, (_, index) => index))
   const hash = (index: number) => new Uint8Array(hashes, index * 32, 32)
-  const complete: Required<AddedContent> = {
-    item: completeItem(hash(2)),
+  const complete: Required<AddedMedia> = {
+    ...completeItem(hash(2)),
     bytes: new Uint8Array(contents, 0, 5),
     by: service,
   }
   const unknown = { filename: null, extension: null, sha256: null, width: null, height: null }
   return [
     complete,
-    { item: newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6), by: service },
-    { item: newItem({ sha256: hash(1) }), bytes: new Uint8Array(contents, 7, 5) },
-    { item: newItem({ size: 0 }), bytes: new Uint8Array(0) },
-    { item: newItem({ expiresAt: 1_800_000_000_000 }), bytes: null, by: service },
-    { item: newItem(unknown), bytes: null },
+    { ...newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6), by: service },
+    { ...newItem({ sha256: hash(1) }), bytes: new Uint8Array(contents, 7, 5) },
+    { ...newItem({ size: 0 }), bytes: new Uint8Array(0) },
+    { ...newItem({ expiresAt: 1_800_000_000_000 }), bytes: null, by: service },
+    { ...newItem(unknown), bytes: null },
   ]
 }
 
@@ -102,8 +101,8 @@ test.each<[string, () => Change, number]>([
 
 test('the hashes of two changes can share a buffer, and the sender keeps them for its response', () => {
   const [first, second] = [newItemsOfEveryKind(), newItemsOfEveryKind()]
-  const sha256 = first[0]?.item.sha256 ?? null
-  const changes = [first, second.map((added) => ({ ...added, item: { ...added.item, sha256 } }))].map(
+  const sha256 = first[0]?.sha256 ?? null
+  const changes = [first, second.map((added) => ({ ...added, sha256 }))].map(
     (items): Change => ({ kind: 'add-media', input: { bucketId, items } }),
   )
   const expected = structuredClone(changes)

@@ -224,7 +224,7 @@ describe('F10 a snapshot of a catalog with a long write-ahead log', () => {
     const items = newItems(40)
     await catalog.addMedia(
       bucketId,
-      items.map((item) => ({ item, bytes: bytes() })),
+      items.map((item) => ({ ...item, bytes: bytes() })),
     )
     expect(logSize(directory)).toBeGreaterThan(40 * 1024 * 1024)
     return { directory, catalog, audit, reader, pages: items.map(({ id }) => id), bucketId }

@@ -43,16 +43,12 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const upload = newUpload(bucketId, { length: 100 })
       const item = newItem({ id: upload.mediaId, size: 100 })
       await catalog.createUpload(upload)
-      expect(await catalog.finishUpload(upload.id, { item: newItem({ size: 99 }), bytes: null }, 5)).toBe(
-        false,
-      )
+      expect(await catalog.finishUpload(upload.id, { ...newItem({ size: 99 }), bytes: null }, 5)).toBe(false)
       expect(await allPages(catalog, bucketId)).toEqual([])
-      expect(await catalog.finishUpload(upload.id, { item: item, bytes: null }, 5)).toBe(true)
+      expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5)).toBe(true)
       expect(await catalog.upload(upload.id)).toMatchObject({ finished: true, offset: 100, expiresAt: 5 })
       expect(await allPages(catalog, bucketId)).toEqual([item.id])
-      expect(await catalog.finishUpload(upload.id, { item: newItem({ size: 100 }), bytes: null }, 5)).toBe(
-        false,
-      )
+      expect(await catalog.finishUpload(upload.id, { ...newItem({ size: 100 }), bytes: null }, 5)).toBe(false)
       expect(await catalog.moveUpload(upload.id, 100, 0, 5)).toBe(false)
       expect(await catalog.unfinishedUploads()).toEqual([])
       expect(await catalog.removeUpload(upload.id)).toBe(true)
@@ -78,7 +74,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const taken = newItem()
       await catalog.addMedia(bucketId, inBlobStore([taken]))
       await catalog.createUpload(upload)
-      await expect(catalog.finishUpload(upload.id, { item: taken, bytes: null }, 5)).rejects.toThrow()
+      await expect(catalog.finishUpload(upload.id, { ...taken, bytes: null }, 5)).rejects.toThrow()
       expect(await catalog.upload(upload.id)).toMatchObject({ finished: false, offset: 0 })
       expect(await catalog.bucket(bucketId)).toMatchObject({
         items: 1,
@@ -94,7 +90,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       for (const upload of uploads) await catalog.createUpload(upload)
       const [first, second] = uploads
       if (!first || !second) throw new Error('no upload')
-      await catalog.finishUpload(first.id, { item: newItem({ id: first.mediaId }), bytes: null }, 15)
+      await catalog.finishUpload(first.id, { ...newItem({ id: first.mediaId }), bytes: null }, 15)
       const expired = async (now: number) => (await catalog.expiredUploads(now)).map(({ id }) => id)
       expect(await expired(14)).toEqual([])
       expect(await expired(20)).toEqual([first.id, second.id])
@@ -122,7 +118,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect(await catalog.upload(upload.id)).toMatchObject({ offset: 37, expiresAt: 1_000 })
 
       const item = newItem({ id: upload.mediaId, size: 100 })
-      expect(await catalog.finishUpload(upload.id, { item, bytes: null }, 1_000)).toBe(true)
+      expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 1_000)).toBe(true)
       expect(await catalog.uploadParts(upload.id)).toBeNull()
       expect(await catalog.uploadPieces(upload.id)).toEqual([])
       expect(await catalog.beginParts(upload.id, 'third')).toBeNull()

@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import type { BucketId, Item, NewMedia, NewMediaContent } from '../records.ts'
+import type { AddedMedia, BucketId, Item, NewMedia } from '../records.ts'
 
 /** What happened, and its number in the rows. Numbers are never reused. */
 export const auditActions = {
@@ -57,14 +57,9 @@ export interface Audited {
   readonly by?: Actor
 }
 
-/** An item that is added, and who adds it. Left out if the audit log is off. */
-export interface AddedContent extends NewMediaContent {
-  readonly by?: Actor
-}
-
 /** The events of items that are added to a bucket. */
-export const uploadEvents = (bucketId: BucketId, added: readonly AddedContent[]): AuditEvent[] =>
-  added.flatMap(({ item, by }) => (by ? [uploadEvent(bucketId, item, by)] : []))
+export const uploadEvents = (bucketId: BucketId, added: readonly AddedMedia[]): AuditEvent[] =>
+  added.flatMap((item) => (item.by ? [uploadEvent(bucketId, item, item.by)] : []))
 
 const uploadEvent = (bucketId: BucketId, { id, filename, size }: NewMedia, by: Actor): AuditEvent => ({
   action: 'upload',

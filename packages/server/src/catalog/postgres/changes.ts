@@ -1,8 +1,7 @@
 import { requireWithinQuota } from '../../core/quota.ts'
-import type { AddedContent } from '../audit-log/events.ts'
 import { beginDeletion, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../changes.ts'
-import type { BucketId } from '../records.ts'
+import type { AddedMedia, BucketId } from '../records.ts'
 import type { EngineChanges, Work } from '../statements.ts'
 import { joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
@@ -152,9 +151,9 @@ async function run(work: Promise<unknown>): Promise<undefined> {
 async function addMedia(
   transaction: Transaction,
   bucketId: BucketId,
-  items: readonly AddedContent[],
+  items: readonly AddedMedia[],
 ): Promise<void> {
-  const bytes = items.reduce((sum, { item }) => sum + item.size, 0)
+  const bytes = items.reduce((sum, { size }) => sum + size, 0)
   transaction.buckets.requireRoom(bucketId, { items: items.length, bytes })
   await appendMedia(transaction, bucketId, items)
 }

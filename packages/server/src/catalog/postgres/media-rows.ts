@@ -1,8 +1,8 @@
 import type { MediaId } from '../../core/media-id.ts'
 import { foldName } from '../../core/name-search.ts'
 import { isPictured } from '../../core/variant.ts'
-import { type AddedContent, uploadEvents } from '../audit-log/events.ts'
-import type { BucketId, NewMedia, RemovedMedia } from '../records.ts'
+import { uploadEvents } from '../audit-log/events.ts'
+import type { AddedMedia, BucketId, NewMedia, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
 import { recordEvents } from './audit-log.ts'
@@ -23,12 +23,12 @@ export interface Transaction {
 export async function appendMedia(
   { session, buckets }: Transaction,
   bucketId: BucketId,
-  added: readonly AddedContent[],
+  added: readonly AddedMedia[],
 ): Promise<void> {
   if (added.length === 0) return
   // Throws if the bucket was deleted.
   buckets.get(bucketId)
-  const column = <T>(value: (item: NewMedia) => T): T[] => added.map(({ item }) => value(item))
+  const column = <T>(value: (item: NewMedia) => T): T[] => added.map(value)
   const sizes = column(({ size }) => size)
   const appended = session.run(
     'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',

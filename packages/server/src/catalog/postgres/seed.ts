@@ -72,7 +72,7 @@ export async function seedPostgresBucket(options: SeedOptions): Promise<{ total:
 
 /** Records the ThumbHashes of generated pictures. */
 async function setPreviews(session: Session, added: readonly SeededMedia[]): Promise<void> {
-  const previews = added.flatMap(({ item: { id, thumbhash } }) => (thumbhash ? [{ id, thumbhash }] : []))
+  const previews = added.flatMap(({ id, thumbhash }) => (thumbhash ? [{ id, thumbhash }] : []))
   if (previews.length === 0) return
   await session.run(
     `UPDATE media SET thumbhash = preview.thumbhash

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { AddedContent } from '../audit-log/events.ts'
 import { beginDeletion, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../changes.ts'
-import type { BucketId } from '../records.ts'
+import type { AddedMedia, BucketId } from '../records.ts'
 import { integer } from '../rows.ts'
 import type { Work } from '../statements.ts'
 import { trashOf } from '../trash.ts'
@@ -41,10 +40,10 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
 
   const record = prepareRecordEvents(db)
 
-  const addMedia = (bucketId: BucketId, items: readonly AddedContent[]): void => {
+  const addMedia = (bucketId: BucketId, items: readonly AddedMedia[]): void => {
     quotas.requireRoom(bucketId, {
       items: items.length,
-      bytes: items.reduce((sum, { item }) => sum + item.size, 0),
+      bytes: items.reduce((sum, { size }) => sum + size, 0),
     })
     media.append(bucketId, items)
   }

@@ -3,8 +3,9 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { foldName } from '../../core/name-search.ts'
 import { isPictured } from '../../core/variant.ts'
-import { type AddedContent, uploadEvents } from '../audit-log/events.ts'
-import type { BucketId, ContentId, NewMedia, NewMediaContent, Preview, RemovedMedia } from '../records.ts'
+import { uploadEvents } from '../audit-log/events.ts'
+import { newItemColumns, newItemValues } from '../item-columns.ts'
+import type { AddedMedia, BucketId, ContentId, Preview, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { prepareContentRows } from './content-rows.ts'
@@ -17,7 +18,7 @@ import { one } from './rows.ts'
  * additions in the audit log.
  */
 export interface MediaRows {
-  append(bucketId: BucketId, items: readonly AddedContent[]): void
+  append(bucketId: BucketId, items: readonly AddedMedia[]): void
   /**
    * Removes the items with these sequence numbers, ascending; each must exist. Adds tombstones, and returns their ids: of
    * items whose bytes are in the blob store, and of pictures, which may have variants there.
@@ -27,42 +28,22 @@ export interface MediaRows {
   removeByIds(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
 }
 
-/** A new item, or one of another catalog with its preview. */
-interface AddedMedia extends NewMediaContent {
-  readonly item: NewMedia & Partial<Preview>
-}
-
 /** Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside; those in the catalog it cannot. */
 export function prepareInsertItem(
   db: DatabaseSync,
-): (bucketId: BucketId, seq: number, added: AddedMedia) => void {
+): (bucketId: BucketId, seq: number, added: AddedMedia & Partial<Preview>) => void {
   const insert = db.prepare(`INSERT INTO media
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash, duration,
-      item_expires_at, folded_name)
+    (bucket_id, seq, content_id, thumbhash, duration, folded_name, ${newItemColumns})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const contents = prepareContentRows(db)
-  return (bucketId, seq, { item, bytes }) => {
-    if (bytes === null && integer(one(isRetired, item.id) ?? [], 0) === 1)
+  return (bucketId, seq, added) => {
+    const { id, filename, bytes, thumbhash = null, duration = null } = added
+    if (bytes === null && integer(one(isRetired, id) ?? [], 0) === 1)
       throw new Error('the bytes of this item were set aside by a check')
-    insert.run(
-      bucketId,
-      seq,
-      item.id,
-      item.extension,
-      item.filename,
-      item.contentType,
-      item.size,
-      item.sha256,
-      item.width,
-      item.height,
-      item.createdAt,
-      bytes === null ? null : contents.add(bytes),
-      item.thumbhash ?? null,
-      item.duration ?? null,
-      item.expiresAt ?? null,
-      item.filename === null ? null : foldName(item.filename),
-    )
+    const contentId = bytes === null ? null : contents.add(bytes)
+    const folded = filename === null ? null : foldName(filename)
+    insert.run(bucketId, seq, contentId, thumbhash, duration, folded, ...newItemValues(added))
   }
 }
 
@@ -115,12 +96,12 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       let seq = nextSeq
       for (const added of items) {
         insert(bucketId, seq++, added)
-        if (added.bytes === null) clearIntent.run(added.item.id)
-        size += added.item.size
+        if (added.bytes === null) clearIntent.run(added.id)
+        size += added.size
       }
       ranks.add(bucketId, total, nextSeq, items.length)
       grow.run(items.length, size, items.length, bucketId)
-      if (items.some(({ item }) => item.expiresAt != null)) refreshExpiry(bucketId)
+      if (items.some(({ expiresAt }) => expiresAt != null)) refreshExpiry(bucketId)
       record(uploadEvents(bucketId, items))
     },
 

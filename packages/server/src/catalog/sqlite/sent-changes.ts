@@ -1,8 +1,8 @@
 import type { Actor } from '../../core/actor.ts'
-import type { MediaId } from '../../core/media-id.ts'
-import type { AddedContent } from '../audit-log/events.ts'
 import type { Change } from '../changes.ts'
-import type { NewMedia } from '../records.ts'
+import { newItemColumnCount, newItemValues, readNewItem } from '../item-columns.ts'
+import type { AddedMedia } from '../records.ts'
+import { integer, type Row } from '../rows.ts'
 
 /** A change as the writer thread receives it. */
 export interface SentChange extends Change {
@@ -11,36 +11,21 @@ export interface SentChange extends Change {
 }
 
 /**
- * Added items as lists of values. Between threads, an object is copied with the names of its properties, and each byte array as an object of
- * its own. For 100 items, that takes 1.1 µs an item instead of 0.5; for a single item it makes no difference.
+ * Added items as rows. Between threads, an object is copied with the names of its properties, and each byte array as an object of its own.
+ * For 100 items, that takes 1.7 µs an item instead of 0.6.
  */
 interface SentItems {
-  readonly rows: readonly ItemRow[]
+  /**
+   * The values of `newItemColumns`, without hashes. Then the places of the hash and of the bytes: the index of the buffer, -1 for null, the
+   * start there and the length, in bytes.
+   */
+  readonly rows: readonly Row[]
+  readonly actors: readonly (Actor | null)[]
   /** The buffers of the files' bytes. Small files of a form share them. */
   readonly contents: readonly ArrayBuffer[]
   /** The buffers of the hashes, which are copied whole. Nothing else is in them. */
   readonly hashes: readonly ArrayBufferLike[]
 }
-
-/** The values of an item. A byte array is the index of its buffer, -1 for null, and its place there in bytes. */
-type ItemRow = readonly [
-  id: MediaId,
-  filename: string | null,
-  contentType: string,
-  extension: string | null,
-  size: number,
-  width: number | null,
-  height: number | null,
-  createdAt: number,
-  expiresAt: number | null,
-  by: Actor | null,
-  hashBuffer: number,
-  hashStart: number,
-  hashLength: number,
-  contentBuffer: number,
-  contentStart: number,
-  contentLength: number,
-]
 
 /** A change for the thread, which takes over the buffers in `transfer`. */
 export function toSent(change: Change): {
@@ -57,7 +42,13 @@ export function toSent(change: Change): {
 /** The change that was sent. */
 export function fromSent({ kind, input, items }: SentChange): Change {
   if (items === null || input === null || !('items' in input)) return { kind, input }
-  return { kind, input: { ...input, items: items.rows.map((row) => fromRow(row, items)) } }
+  return {
+    kind,
+    input: {
+      ...input,
+      items: items.rows.map((row, index) => fromRow(row, items.actors[index] ?? null, items)),
+    },
+  }
 }
 
 /** The buffers of the bytes in an input without a list of items. */
@@ -66,58 +57,22 @@ function buffersOf(input: Change['input']): ArrayBuffer[] {
   return 'added' in input && input.added.bytes !== null ? [input.added.bytes.buffer] : []
 }
 
-function toRows(items: readonly AddedContent[]): SentItems {
+function toRows(items: readonly AddedMedia[]): SentItems {
   const contents = listBuffers<ArrayBuffer>()
   const hashes = listBuffers<ArrayBufferLike>()
-  const rows = items.map(({ item, bytes, by }): ItemRow => {
-    const { sha256 } = item
-    return [
-      item.id,
-      item.filename,
-      item.contentType,
-      item.extension,
-      item.size,
-      item.width,
-      item.height,
-      item.createdAt,
-      item.expiresAt ?? null,
-      by ?? null,
-      hashes.indexOf(sha256),
-      sha256?.byteOffset ?? 0,
-      sha256?.byteLength ?? 0,
-      contents.indexOf(bytes),
-      bytes?.byteOffset ?? 0,
-      bytes?.byteLength ?? 0,
-    ]
-  })
-  return { rows, contents: contents.buffers, hashes: hashes.buffers }
+  const rows = items.map((item) => [
+    ...newItemValues(item, null),
+    ...hashes.placeOf(item.sha256),
+    ...contents.placeOf(item.bytes),
+  ])
+  const actors = items.map(({ by }) => by ?? null)
+  return { rows, actors, contents: contents.buffers, hashes: hashes.buffers }
 }
 
-function fromRow(
-  [
-    id,
-    filename,
-    contentType,
-    extension,
-    size,
-    width,
-    height,
-    createdAt,
-    expiresAt,
-    by,
-    hashBuffer,
-    hashStart,
-    hashLength,
-    contentBuffer,
-    contentStart,
-    contentLength,
-  ]: ItemRow,
-  { contents, hashes }: SentItems,
-): AddedContent {
-  const sha256 = bytesAt(hashes, hashBuffer, hashStart, hashLength)
-  const item: NewMedia = { id, filename, contentType, extension, size, sha256, width, height, createdAt }
-  const bytes = bytesAt(contents, contentBuffer, contentStart, contentLength)
-  const added = { item: expiresAt === null ? item : { ...item, expiresAt }, bytes }
+function fromRow(row: Row, by: Actor | null, { contents, hashes }: SentItems): AddedMedia {
+  const sha256 = bytesAt(hashes, row, newItemColumnCount)
+  const bytes = bytesAt(contents, row, newItemColumnCount + 3)
+  const added = { ...readNewItem(row), sha256, bytes }
   return by === null ? added : { ...added, by }
 }
 
@@ -125,28 +80,33 @@ function fromRow(
 function listBuffers<Memory extends ArrayBufferLike>() {
   const buffers: Memory[] = []
   const indexes = new Map<Memory, number>()
+
+  function indexOf(buffer: Memory): number {
+    const known = indexes.get(buffer)
+    if (known !== undefined) return known
+    const index = buffers.push(buffer) - 1
+    indexes.set(buffer, index)
+    return index
+  }
+
   return {
     buffers,
-    /** The index of the buffer of a byte array, -1 for null. */
-    indexOf(bytes: Uint8Array<Memory> | null): number {
-      if (bytes === null) return -1
-      const known = indexes.get(bytes.buffer)
-      if (known !== undefined) return known
-      const index = buffers.push(bytes.buffer) - 1
-      indexes.set(bytes.buffer, index)
-      return index
-    },
+    placeOf: (bytes: Uint8Array<Memory> | null) =>
+      bytes === null
+        ? ([-1, 0, 0] as const)
+        : ([indexOf(bytes.buffer), bytes.byteOffset, bytes.byteLength] as const),
   }
 }
 
+/** The bytes whose place begins in this column; null if there are none. */
 function bytesAt<Memory extends ArrayBufferLike>(
   buffers: readonly Memory[],
-  index: number,
-  start: number,
-  length: number,
+  row: Row,
+  column: number,
 ): Uint8Array<Memory> | null {
+  const index = integer(row, column)
   if (index === -1) return null
   const buffer = buffers[index]
   if (buffer === undefined) throw new RangeError(`an item has bytes in buffer ${index}, which was not sent`)
-  return new Uint8Array(buffer, start, length)
+  return new Uint8Array(buffer, integer(row, column + 1), integer(row, column + 2))
 }

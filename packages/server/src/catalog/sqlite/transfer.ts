@@ -36,8 +36,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
     addItems: (items) =>
       inTransaction(db, () => {
         for (const item of items) {
-          insertItem(item.bucketId, item.seq, item)
           const { id, altText, caption } = item.item
+          insertItem(item.bucketId, item.seq, { ...item.item, bytes: item.bytes })
           if (altText !== null || caption !== null) describe.run(altText, caption, id)
           if (item.trashed !== null)
             markTrashed.run(item.trashed.homeSeq, item.trashed.deletedAt, item.trashed.expiresAt, id)

@@ -2,7 +2,7 @@ import type { BlobStore } from '../../blobs/blobs.ts'
 import { PartialUploadLost } from '../../blobs/partial-uploads.ts'
 import type { ReceivedBlob } from '../../blobs/received-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { NewMedia, NewMediaContent } from '../../catalog/records.ts'
+import type { AddedMedia, NewMedia } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/uploads.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
@@ -138,7 +138,7 @@ export function appendUploadOperation(
     const expiresAt = now() + expiry
     const end = { expiresAt, by, length: file.size }
     const isFinished = await ('bytes' in stored
-      ? storeBytes(upload, { item, bytes: stored.bytes }, end)
+      ? storeBytes(upload, item, end)
       : storeBlob(upload, item, stored, end))
     if (!isFinished) throw await refusal(upload)
     parts.onStored(upload.bucketId, item)
@@ -156,22 +156,22 @@ export function appendUploadOperation(
   /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
   async function storeBytes(
     { id }: Upload,
-    added: NewMediaContent,
+    item: AddedMedia,
     { expiresAt, by, length }: End,
   ): Promise<boolean> {
-    const isFinished = await catalog.finishUpload(id, added, expiresAt, by, length)
+    const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
     await blobs.partialUploads.remove(id).catch(() => undefined)
     return isFinished
   }
 
   async function storeBlob(
     { id }: Upload,
-    item: NewMedia,
+    item: AddedMedia,
     blob: ReceivedBlob,
     { expiresAt, by, length }: End,
   ): Promise<boolean> {
     await blobs.commit([blob])
-    const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt, by, length)
+    const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
     if (!isFinished) await blobs.discard([blob])
     return isFinished
   }

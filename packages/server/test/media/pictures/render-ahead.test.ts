@@ -57,7 +57,7 @@ async function storePictures(media: TemporaryMedia, ...changes: Partial<NewMedia
   }))
   await media.catalog.addMedia(
     bucketId,
-    items.map((item) => ({ item, bytes: null })),
+    items.map((item) => ({ ...item, bytes: null })),
   )
   return items
 }
