@@ -1,7 +1,4 @@
-import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
-import { createClientErrorHandler } from './connections/client-errors.ts'
-import { guardConnections } from './connections/guard-connections.ts'
 import { createHttpServer } from './connections/http-server.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from './context.ts'
 import { documentationRoutes } from './documentation-routes.ts'
@@ -55,10 +52,7 @@ export function createApp(
     reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
     isStopping,
   })
-  const server = createHttpServer(settings, dispatch)
-  server.on('clientError', createClientErrorHandler({ baseUrl, log, newRequestId: randomUUID }))
-  guardConnections(server, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
-  return server
+  return createHttpServer(dispatch, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
 }
 
 /** The routes of the OpenAPI document, in its order. */

@@ -4,6 +4,7 @@ import { Fault, type FaultCode } from '../core/fault.ts'
 import type { HttpContext } from './context.ts'
 import { namesType } from './headers/accept.ts'
 import { matchesWeakly } from './headers/entity-tag.ts'
+import type { ResponseHeader } from './openapi/headers.ts'
 import { commonMarkToHtml, htmlPage } from './openapi/html.ts'
 import {
   type DescribedOperation,
@@ -11,7 +12,6 @@ import {
   type OperationDescription,
 } from './openapi/operation-description.ts'
 import { ProblemParams } from './openapi/request-schemas.ts'
-import type { ResponseHeader } from './openapi/response-headers.ts'
 import { problemKinds } from './problems/problems.ts'
 import { type Exchange, type Reply, type Route, route } from './routing/route.ts'
 

@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http'
 import { createApp } from '../http/app.ts'
 import { limitConnections } from '../http/connections/connection-limits.ts'
-import { trackUnusedConnections } from '../http/connections/unused-connections.ts'
+import { trackUnusedConnections } from '../http/connections/idle-connections.ts'
 import type { HttpParts } from '../http/context.ts'
 import type { Gallery } from '../http/gallery/gallery-files.ts'
 import type { GallerySignIn } from '../http/gallery/gallery-routes.ts'

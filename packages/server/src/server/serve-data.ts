@@ -7,12 +7,14 @@ import { createOperations } from './create-operations.ts'
 import { loadGallery } from './load-gallery.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
-import { startDimensionWorkers } from './start-dimension-workers.ts'
 import { startDownloadLog } from './start-download-log.ts'
 import { startIssuer } from './start-issuer.ts'
-import { startMetadataWorkers } from './start-metadata-workers.ts'
+import {
+  startDimensionWorkers,
+  startMetadataWorkers,
+  startThumbnailWorkers,
+} from './start-picture-workers.ts'
 import { startRemovals } from './start-removals.ts'
-import { startThumbnailWorkers } from './start-thumbnail-workers.ts'
 import { startUploads } from './start-uploads.ts'
 
 export interface ServedData {

@@ -7,12 +7,9 @@ import { createUploadLocks } from '../media/uploads/upload-locks.ts'
 import { issueFirstToken } from './issue-first-token.ts'
 import { lockDirectory, openData, recoverData } from './open-data.ts'
 import { serveData } from './serve-data.ts'
-import { startAuditSweep } from './start-audit-sweep.ts'
-import { startExpirySweep } from './start-expiry-sweep.ts'
-import { startIntentSweep } from './start-intent-sweep.ts'
 import { openSpace, startSpaceWatch } from './start-space-watch.ts'
-import { startTemporarySweep } from './start-temporary-sweep.ts'
 import { stopServer } from './stop-server.ts'
+import { startAuditSweep, startExpirySweep, startIntentSweep, startTemporarySweep } from './sweeps.ts'
 
 export interface Server {
   readonly baseUrl: string

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
@@ -5,9 +6,9 @@ import { Fault } from '../../core/fault.ts'
 import { isDiscarding } from '../bodies/unread-bodies.ts'
 import { isParserPause } from '../node-internals.ts'
 import { type CodeAndDetail, incompleteBody } from '../problems/report-fault.ts'
+import { serializeProblem } from './last-response.ts'
 import { closeAfter, currentResponse } from './pipelining.ts'
 import { supportedVersions } from './require-http1.ts'
-import { serializeProblem } from './serialize-problem.ts'
 
 const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
 
@@ -20,12 +21,7 @@ const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
 }
 
 /** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112). */
-export function createClientErrorHandler(parts: {
-  readonly baseUrl: string
-  readonly log: BaseLogger
-  readonly newRequestId: () => string
-}) {
-  const { baseUrl, log, newRequestId } = parts
+export function createClientErrorHandler(baseUrl: string, log: BaseLogger) {
   const closing = new WeakSet<ServerResponse>()
 
   return (error: Error & { code?: string }, socket: Socket) => {
@@ -49,7 +45,7 @@ export function createClientErrorHandler(parts: {
     }
     const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && response !== null
     const [code, detail] = endedEarly ? incompleteBody : (parserFaults[error.code ?? ''] ?? notHttp)
-    const requestId = newRequestId()
+    const requestId = randomUUID()
     const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId)
     log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
     socket.end(bytes)

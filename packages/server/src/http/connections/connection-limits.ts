@@ -6,8 +6,7 @@ import { Fault } from '../../core/fault.ts'
 import type { PeerCounts } from '../../core/peer-counts.ts'
 import type { ClientAddresses } from '../limits/client-address.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { createLingeringClose } from './lingering-close.ts'
-import { serializeProblem } from './serialize-problem.ts'
+import { createLingeringClose, serializeProblem } from './last-response.ts'
 
 export interface ConnectionSettings {
   /** 0 for no limit. */

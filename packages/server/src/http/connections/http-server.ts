@@ -1,8 +1,13 @@
 import type { RequestListener, Server } from 'node:http'
 import { Duplex } from 'node:stream'
+import type { BaseLogger } from 'pino'
+import { handleExpectations } from '../bodies/unread-bodies.ts'
 import { isParserPause, parserUnsupported } from '../node-internals.ts'
+import { createClientErrorHandler } from './client-errors.ts'
+import { closeOnIdleTimeout } from './idle-connections.ts'
 import { refusePipelining } from './pipelining.ts'
-import { maxHeaders } from './require-http1.ts'
+import { maxHeaders, refuseTunnels } from './require-http1.ts'
+import { closeSlowReaders } from './slow-readers.ts'
 
 // An import would load more: see core/node-http.ts.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -13,12 +18,25 @@ export const maxHeaderSize = 16_384
 /** The time for a client to send the headers of a request, a quarter of the idle timeout at most. Milliseconds. */
 const longestHeaderTimeout = 15_000
 
-/** Creates the server. Timeouts apply to headers and to idle time, never to a whole request (docs/interface.md O4). */
+/** The rate at which a client must read a response. Bytes per second. */
+const minSendRate = 2_000
+
+/**
+ * Creates the server, which handles invalid requests, `Expect`, `CONNECT`, idle connections and slow readers itself. Timeouts apply to
+ * headers and to idle time, never to a whole request (docs/interface.md O4).
+ */
 export function createHttpServer(
-  { idleTimeout }: { readonly idleTimeout: number },
   listener: RequestListener,
+  parts: {
+    readonly settings: { readonly baseUrl: string; readonly idleTimeout: number }
+    readonly log: BaseLogger
+    /** Called for each connection that is closed because its client reads too slowly. */
+    readonly onSlowReader: () => void
+  },
 ): Server {
   requirePausableParser()
+  const { settings, log, onSlowReader } = parts
+  const { baseUrl, idleTimeout } = settings
   const headersTimeout = Math.min(longestHeaderTimeout, Math.ceil(idleTimeout / 4))
   const server = createServer(
     {
@@ -36,7 +54,12 @@ export function createHttpServer(
   )
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
+  server.on('clientError', createClientErrorHandler(baseUrl, log))
   refusePipelining(server)
+  handleExpectations(server)
+  refuseTunnels(server, { baseUrl, log })
+  closeOnIdleTimeout(server, idleTimeout)
+  closeSlowReaders(server, { minSendRate, idleTimeout }, onSlowReader)
   return server.setTimeout(idleTimeout)
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ignoreUpgrade, interceptRequests, pauseParsing } from '../node-internals.ts'
-import { createLingeringClose } from './lingering-close.ts'
+import { createLingeringClose } from './last-response.ts'
 
 /** The last response of each connection. */
 const responses = new WeakMap<Socket, ServerResponse>()

@@ -4,8 +4,7 @@ import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../../core/fault.ts'
 import { METHODS } from '../../core/node-http.ts'
-import { createLingeringClose } from './lingering-close.ts'
-import { serializeProblem } from './serialize-problem.ts'
+import { createLingeringClose, serializeProblem } from './last-response.ts'
 
 /** The largest number of headers of a request. */
 export const maxHeaders = 100

@@ -1,7 +1,6 @@
 import { essenceOf } from '../../core/media-type.ts'
-import { dispositionFilename } from '../headers/content-disposition.ts'
-import { parseParameters } from '../headers/parameters.ts'
-import { malformedForm } from './form-errors.ts'
+import { dispositionFilename, parseParameters } from '../headers/parameters.ts'
+import { malformedForm } from './form-input.ts'
 
 /** What the headers of a file part say about the file, as the client sent it. */
 export interface FileHeaders {

@@ -1,6 +1,5 @@
 import { Fault } from '../../core/fault.ts'
-import { incompleteForm, malformedForm } from './form-errors.ts'
-import { FormInput } from './form-input.ts'
+import { FormInput, incompleteForm, malformedForm } from './form-input.ts'
 
 /** A part of a multipart body. */
 export interface Part {

@@ -9,6 +9,7 @@ import {
   problemContent,
   shareResponse,
 } from './components.ts'
+import { requestHeaders } from './headers.ts'
 import {
   type DescribedOperation,
   exampleBase,
@@ -22,7 +23,6 @@ import {
   problemsByStatus,
   responseComponentName,
 } from './problem-responses.ts'
-import { requestHeaders } from './request-headers.ts'
 
 export const introduction = `A media bucket: stores files, lists them ten to a page with an exact total, and serves them by permanent URLs.
 

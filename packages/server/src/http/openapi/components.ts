@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FaultCode } from '../../core/fault.ts'
+import { type ResponseHeader, responseHeaders } from './headers.ts'
 import type { ResponseDescription } from './operation-description.ts'
 import { exampleProblem } from './problem-responses.ts'
-import { type ResponseHeader, responseHeaders } from './response-headers.ts'
 import { Problem, WrappedPage } from './schemas.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>

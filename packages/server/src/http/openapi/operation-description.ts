@@ -1,8 +1,7 @@
 import type { TObject, TSchema } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import type { Scope } from '../../core/scopes.ts'
-import type { RequestHeader } from './request-headers.ts'
-import type { ResponseHeader } from './response-headers.ts'
+import type { RequestHeader, ResponseHeader } from './headers.ts'
 
 /** The base URL in examples; the document has the configured one instead. */
 export const exampleBase = 'https://media.example.org'

@@ -2,8 +2,8 @@ import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
 import { STATUS_CODES } from '../../core/node-http.ts'
 import { hasChallenge, type Problem, problemDetails } from '../problems/problem-response.ts'
 import { problemKinds } from '../problems/problems.ts'
+import type { ResponseHeader } from './headers.ts'
 import { exampleBase, type OperationDescription, readIfPrivate } from './operation-description.ts'
-import type { ResponseHeader } from './response-headers.ts'
 
 /** Problems of every operation. */
 const commonProblems: readonly FaultCode[] = [

@@ -9,7 +9,7 @@ import {
   TokenObject,
   TokenParams,
   TokenRotation,
-} from '../openapi/token-schemas.ts'
+} from '../openapi/schemas.ts'
 
 export const describeToken: OperationDescription = {
   operationId: 'describeToken',

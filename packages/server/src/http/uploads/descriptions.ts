@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
+import type { ResponseHeader } from '../openapi/headers.ts'
 import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
 import { UploadParams } from '../openapi/request-schemas.ts'
-import type { ResponseHeader } from '../openapi/response-headers.ts'
 
 const progress: readonly ResponseHeader[] = [
   'Tus-Resumable',

@@ -2,25 +2,28 @@ import type { IncomingMessage } from 'node:http'
 import { requireScope } from '../../access/require-scope.ts'
 import type { Upload } from '../../catalog/uploads.ts'
 import { Fault } from '../../core/fault.ts'
+import { essenceOf } from '../../core/media-type.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import type { Chunk } from '../../media/uploads/append-upload.ts'
 import { checkChunk, checkFileSize } from '../../media/uploads/check-chunk.ts'
 import { findUpload } from '../../media/uploads/find-upload.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
 import type { HttpContext } from '../context.ts'
 import { HeaderFault } from '../headers/header-fault.ts'
 import type { OperationDescription } from '../openapi/operation-description.ts'
 import type { Operations } from '../operations.ts'
 import type { Caller } from '../routing/authorizer.ts'
 import { type Exchange, type Reply, type Route, route } from '../routing/route.ts'
-import { bodyChunk, chunkType, emptyChunk, hasChunkType, refuseContentCoding } from './chunk-body.ts'
 import * as descriptions from './descriptions.ts'
 import {
+  type Checksum,
   checksumAlgorithms,
   parseMetadata,
   parseUploadHeaders,
   type UploadHeaders,
   type UploadMetadata,
   uploadExpiry,
+  verifyChecksum,
 } from './upload-headers.ts'
 
 const tusVersion = '1.0.0'
@@ -286,3 +289,50 @@ function requireLength({ length, isLengthDeferred }: UploadHeaders): number | nu
 /** The value of the first of these keys that has one; an empty value does not count. */
 const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | null =>
   keys.map((key) => metadata?.values.get(key)).find(Boolean) ?? null
+
+const chunkType = 'application/offset+octet-stream'
+
+/** Whether the request declares its body as a chunk. */
+const hasChunkType = ({ headers }: IncomingMessage): boolean =>
+  essenceOf(headers['content-type'] ?? '') === chunkType
+
+/** The declared length of the body in bytes; 0 if it is not declared. */
+const declaredBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+/** Throws Fault `content-coding-unsupported`. */
+function refuseContentCoding({ headers }: IncomingMessage): void {
+  if (headers['content-encoding'] !== undefined)
+    throw new Fault('content-coding-unsupported', 'Send the bytes without Content-Encoding.')
+}
+
+/** The body of the request as a chunk. */
+function bodyChunk(
+  request: IncomingMessage,
+  readBody: BodyReader,
+  {
+    checksum,
+    ...header
+  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'expiresAt'> & {
+    readonly checksum: Checksum | null
+  },
+): Chunk {
+  const body = readBody(request)
+  return {
+    ...header,
+    declaredBytes: declaredBytes(request),
+    source: checksum === null ? body : verifyChecksum(body, checksum),
+    // tus 1.0.0, Checksum: on a mismatch "the uploaded chunk MUST be discarded, and the upload and its offset MUST NOT be
+    // updated". Otherwise "The Server SHOULD always attempt to store as much of the received data as possible."
+    isAtomic: checksum !== null,
+  }
+}
+
+/** The only chunk of an empty file. */
+const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata' | 'expiresAt'>): Chunk => ({
+  offset: 0,
+  source: noBytes(),
+  isAtomic: true,
+  ...sender,
+})
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}

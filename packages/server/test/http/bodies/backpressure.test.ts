@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createBackpressure } from '../../../src/http/bodies/backpressure.ts'
 import { createBodyReader, createWholeBodyReader } from '../../../src/http/bodies/body-reader.ts'
-import { closeOnIdleTimeout } from '../../../src/http/connections/idle-timeout.ts'
+import { closeOnIdleTimeout } from '../../../src/http/connections/idle-connections.ts'
 import { refusePipelining } from '../../../src/http/connections/pipelining.ts'
 
 const room = 50_000

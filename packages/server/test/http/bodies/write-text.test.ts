@@ -1,8 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { withHeadRoom } from '../../../src/core/head-room.ts'
-import { createTextWriter } from '../../../src/http/bodies/write-text.ts'
-import { createWholeWriter } from '../../../src/http/bodies/write-whole.ts'
+import { createTextWriter, createWholeWriter } from '../../../src/http/bodies/write-head.ts'
 import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
 test.each(['abc', '', 'x'.repeat(1_000_000)])(

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { headRoom, withHeadRoom } from '../../../src/core/head-room.ts'
-import { createWholeWriter } from '../../../src/http/bodies/write-whole.ts'
+import { createWholeWriter } from '../../../src/http/bodies/write-head.ts'
 import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
 /** Bytes as they are cached. */

@@ -6,10 +6,13 @@ import { version } from '../core/version.ts'
 import type { OnStored } from '../media/new-item.ts'
 import { type OpenBytes, openBytesOperation } from '../media/open-bytes.ts'
 import { type InstalledTools, missingPackages, printedVersion } from '../media/pictures/find-tools.ts'
+import { type MeasurePicture, measurePictureOperation } from '../media/pictures/measure-picture.ts'
 import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
 import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
+import { type RemoveMetadata, removeMetadataOperation } from '../media/pictures/remove-metadata.ts'
 import { createRenderAhead } from '../media/pictures/render-ahead.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
+import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
 /** Variants that wait to be rendered, and those of videos, PDF and HEIC files in a queue of their own; all workers share it. */
@@ -111,4 +114,57 @@ function decoderVersion(): string {
   } catch {
     return ''
   }
+}
+
+/**
+ * Dimension workers read only the header of a picture. The upload waits for the result, so the two workers have normal priority. Durations
+ * are milliseconds, memory is bytes.
+ */
+const dimensionLimits = {
+  workers: 2,
+  queue: 1_000,
+  queueTimeout: 5_000,
+  timeout: 2_000,
+  memory: 400_000_000,
+  niceness: 0,
+}
+
+/** Starts the processes that read the width and height of uploaded pictures. */
+export function startDimensionWorkers(
+  { closers }: StartContext,
+  { blobs }: Pick<OpenData, 'blobs'>,
+): MeasurePicture {
+  const workers = createPictureWorkers(dimensionLimits)
+  closers.add('the dimension workers', () => workers.close())
+  return measurePictureOperation({ blobs, workers })
+}
+
+/**
+ * Metadata workers read the structure of a file: the tables of a video, all bytes of a JPEG picture. The file may be in a remote store. The
+ * upload waits for the result, so the two workers have normal priority. Durations are milliseconds, memory is bytes.
+ */
+const metadataLimits = {
+  workers: 2,
+  queue: 1_000,
+  queueTimeout: 60_000,
+  timeout: 60_000,
+  memory: 600_000_000,
+  niceness: 0,
+}
+
+/** Comparison workers decode all pixels of a picture twice, and read all bytes of a video twice. */
+const comparisonLimits = { ...metadataLimits, timeout: 120_000, startPrograms: true }
+
+/** Starts the processes that find the metadata of uploaded files, and those that compare the files before and after its removal. */
+export function startMetadataWorkers(
+  { closers }: StartContext,
+  { blobs, tools }: Pick<OpenData, 'blobs'> & { readonly tools: InstalledTools },
+): RemoveMetadata {
+  const workers = createPictureWorkers(metadataLimits)
+  const comparisonWorkers = createPictureWorkers(comparisonLimits)
+  closers.add('the metadata workers', () => {
+    workers.close()
+    comparisonWorkers.close()
+  })
+  return removeMetadataOperation({ blobs, workers, comparisonWorkers, tools, now: Date.now })
 }
