@@ -2,18 +2,10 @@ import type { MediaId } from '../core/media-id.ts'
 import { recordEvents, removeEvents } from './audit-log/audit-log.ts'
 import type { Audited } from './audit-log/events.ts'
 import { createBucket, setBucket } from './buckets.ts'
+import { editMedia, setPreview } from './items.ts'
 import { addMediaOnce, forgetRequests } from './keyed-requests.ts'
 import { addKey, removeKey } from './keys.ts'
-import type {
-  AddedMedia,
-  BucketId,
-  DeletedChunk,
-  EditedMedia,
-  ItemEdit,
-  ItemTexts,
-  NewPreview,
-  RemovedMedia,
-} from './records.ts'
+import type { AddedMedia, BucketId, DeletedChunk, RemovedMedia } from './records.ts'
 import type { Work } from './statements.ts'
 import {
   addToken,
@@ -26,11 +18,13 @@ import {
 } from './tokens.ts'
 import {
   addIntents,
+  checkWrites,
   claimBlobsIdentity,
   clearIntents,
   clearTombstones,
   recordUpkeep,
   retireIntents,
+  settle,
 } from './upkeep.ts'
 import {
   beginParts,
@@ -72,6 +66,11 @@ export const sharedChanges = {
   'clear-tombstones': clearTombstones,
   'claim-blobs-identity': claimBlobsIdentity,
   'record-upkeep': recordUpkeep,
+  'set-preview': setPreview,
+  'edit-media': editMedia,
+  settle,
+  /** Changes nothing: checks that the catalog accepts changes. */
+  check: checkWrites,
 }
 
 type SharedFunctions = typeof sharedChanges
@@ -101,18 +100,10 @@ export interface Changes extends SharedChanges {
     output: RemovedMedia
   }
   'purge-media': { input: Audited & { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
-  'set-preview': { input: { bucketId: BucketId; id: MediaId; preview: NewPreview }; output: undefined }
-  'edit-media': {
-    input: Audited & { bucketId: BucketId; id: MediaId; edit: ItemEdit; expected: ItemTexts | null }
-    output: EditedMedia
-  }
   'delete-bucket-chunk': {
     input: Audited & { id: BucketId; limit: number; now: number }
     output: DeletedChunk
   }
-  settle: { input: null; output: undefined }
-  /** Changes nothing: checks that the catalog accepts changes. */
-  check: { input: null; output: undefined }
 }
 
 export type ChangeKind = keyof Changes

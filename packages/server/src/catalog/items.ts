@@ -1,5 +1,9 @@
 import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
+import { foldName } from '../core/name-search.ts'
+import type { Audited } from './audit-log/events.ts'
+import { raisedRevision } from './buckets.ts'
+import { itemColumns, readItem } from './item-columns.ts'
 import type {
   AddedMedia,
   BucketId,
@@ -18,6 +22,7 @@ import type {
   RemovedMedia,
   Servability,
 } from './records.ts'
+import { change, eachEngine, first, record, type Work } from './statements.ts'
 
 /** The items of the catalog. */
 export interface ItemCatalog {
@@ -82,4 +87,86 @@ export interface ItemCatalog {
    * nothing changes if the item has a ThumbHash.
    */
   setPreview(bucketId: BucketId, id: MediaId, preview: NewPreview): Promise<void>
+}
+
+/** Of the last change of a row that a backup may have copied before; only SQLite has this column. */
+const markEdited = {
+  sqlite: ', edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)',
+  postgres: '',
+} as const
+
+const revision = eachEngine(
+  (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} WHERE id = $1`,
+)
+
+const textsUpdate = eachEngine(
+  (engine) => `UPDATE media SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
+    folded_name = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
+)
+
+/** As ItemCatalog.editMedia. */
+export function* editMedia({
+  bucketId,
+  id,
+  edit,
+  expected,
+  by,
+}: Audited & {
+  readonly bucketId: BucketId
+  readonly id: MediaId
+  readonly edit: ItemEdit
+  readonly expected: ItemTexts | null
+}): Work<EditedMedia> {
+  const item = yield* first(
+    readItem,
+    `SELECT ${itemColumns} FROM media WHERE id = $1 AND bucket_id = $2`,
+    ...[id, bucketId],
+  )
+  if (item === null) return 'missing'
+  if (expected !== null && changedTexts(item, expected).length > 0) return 'changed'
+  const edited = { ...item, ...edit }
+  const changed = changedTexts(item, edited)
+  if (changed.length === 0) return item
+  const { filename, altText, caption, size } = edited
+  yield* change(
+    textsUpdate,
+    ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
+    filename === null ? null : foldName(filename),
+  )
+  yield* change(revision, bucketId)
+  // The event has no values of texts but the new name.
+  yield* record(by, (by) => {
+    const detail = { changed: changed.map((text) => textColumns[text]) }
+    return { action: 'edit', by, bucketId, target: id, name: filename, size, detail }
+  })
+  return edited
+}
+
+const textColumns = { filename: 'filename', altText: 'alt_text', caption: 'caption' } as const
+
+const changedTexts = (item: ItemTexts, other: ItemTexts) =>
+  (['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== other[text])
+
+const previewUpdate = eachEngine(
+  (engine) => `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2),
+    width = CASE WHEN $7::int4 = 1 THEN $3 ELSE coalesce(width, $3) END,
+    height = CASE WHEN $7::int4 = 1 THEN $4 ELSE coalesce(height, $4) END${markEdited[engine]}
+    WHERE id = $5 AND bucket_id = $6 AND (thumbhash IS NULL OR $7::int4 = 1)`,
+)
+
+/** As ItemCatalog.setPreview. */
+export function* setPreview({
+  bucketId,
+  id,
+  preview: { thumbhash, duration, width, height, isCorrection = false },
+}: {
+  readonly bucketId: BucketId
+  readonly id: MediaId
+  readonly preview: NewPreview
+}): Work<undefined> {
+  const changes = yield* change(
+    previewUpdate,
+    ...[thumbhash, duration, width, height, id, bucketId, isCorrection ? 1 : 0],
+  )
+  if (changes > 0) yield* change(revision, bucketId)
 }

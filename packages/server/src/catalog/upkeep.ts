@@ -200,3 +200,25 @@ export function* recordUpkeep({ kind, finishedAt, faults, by }: Audited & Upkeep
   yield* writeMeta(runKey(kind), `${finishedAt} ${faults}`)
   yield* record(by, (by) => ({ action: kind, by, bucketId: null, target: null, detail: { faults } }))
 }
+
+const waitForChanges = {
+  sqlite: null,
+  // A transaction that changes these tables holds locks that exclude this one until it ends.
+  postgres: 'LOCK TABLE media, uploads, intents IN SHARE MODE',
+}
+
+/** As UpkeepCatalog.settle. */
+export function* settle(_: null): Work<undefined> {
+  yield* change(waitForChanges)
+}
+
+const writeCheck = {
+  sqlite: `INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(${sqliteNow} AS TEXT))`,
+  // Each transaction writes the row of its batch.
+  postgres: null,
+}
+
+/** As UpkeepCatalog.checkWrites. */
+export function* checkWrites(_: null): Work<undefined> {
+  yield* change(writeCheck)
+}

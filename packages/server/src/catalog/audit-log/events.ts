@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import type { AddedMedia, BucketId, Item, NewMedia } from '../records.ts'
+import type { AddedMedia, BucketId, NewMedia } from '../records.ts'
 
 /** What happened, and its number in the rows. Numbers are never reused. */
 export const auditActions = {
@@ -84,15 +84,6 @@ export const itemEvents = (
   ids: readonly MediaId[],
   files: ReadonlyMap<MediaId, RemovedFile>,
 ): AuditEvent[] => ids.map((id) => ({ action, by, bucketId, target: id, ...files.get(id) }))
-
-/** Which texts of an item were changed, without their values. The name is the new one. */
-export const editEvent = (bucketId: BucketId, item: Item, edited: Item, by: Actor): AuditEvent => {
-  const texts = { filename: 'filename', altText: 'alt_text', caption: 'caption' } as const
-  const changed = (['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== edited[text])
-  const { id, filename: name, size } = edited
-  const detail = { changed: changed.map((text) => texts[text]) }
-  return { action: 'edit', by, bucketId, target: id, name, size, detail }
-}
 
 /** The data of this catalog are a copy, of a backup or of other engines. */
 export const copyEvent = (

@@ -5,7 +5,6 @@ import type { AddedMedia, BucketId } from '../records.ts'
 import type { EngineChanges, Work } from '../statements.ts'
 import { joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
-import { editMedia } from './edit-media.ts'
 import { expiredItems, refreshExpiry } from './item-expiry.ts'
 import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import { runWork } from './statements.ts'
@@ -102,24 +101,6 @@ const functions: ChangeFunctions = {
       ({ ids }) => ids,
     ),
 
-  async 'set-preview'(
-    { bucketId, id, preview: { thumbhash, duration, width, height, isCorrection = false } },
-    { session },
-  ) {
-    const changes = await session.change(
-      `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2), 
-        width = CASE WHEN $7::boolean THEN $3 ELSE coalesce(width, $3) END,
-        height = CASE WHEN $7 THEN $4 ELSE coalesce(height, $4) END
-      WHERE id = $5 AND bucket_id = $6 AND (thumbhash IS NULL OR $7)`,
-      ...[thumbhash, duration, width, height, id, bucketId, isCorrection],
-    )
-    if (changes > 0)
-      await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)
-    return undefined
-  },
-
-  'edit-media': editMedia,
-
   async 'delete-bucket-chunk'(input, transaction) {
     const { session, buckets } = transaction
     const { id, limit } = input
@@ -136,16 +117,6 @@ const functions: ChangeFunctions = {
       isDeleted,
     }
   },
-
-  // A transaction that changes these tables holds locks that exclude this one until it ends.
-  settle: (_, { session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),
-
-  check: async () => undefined,
-}
-
-async function run(work: Promise<unknown>): Promise<undefined> {
-  await work
-  return undefined
 }
 
 async function addMedia(

@@ -6,7 +6,6 @@ import { integer } from '../rows.ts'
 import type { Work } from '../statements.ts'
 import { trashOf } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
-import { prepareEditMedia } from './edit-media.ts'
 import { prepareItemChanges } from './item-changes.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareQuotas } from './quotas.ts'
@@ -27,16 +26,7 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
   const media = prepareMediaRows(db, ranks)
   const quotas = prepareQuotas(db)
   const trash = prepareTrash(db, media, ranks, quotas)
-  const setPreview = db.prepare(`UPDATE media SET thumbhash = ?1, duration = coalesce(duration, ?2),
-    width = iif(?7, ?3, coalesce(width, ?3)), height = iif(?7, ?4, coalesce(height, ?4)),
-    edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)
-    WHERE id = ?5 AND bucket_id = ?6 AND (thumbhash IS NULL OR ?7)`)
-  const incrementRevision = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ?')
   const oldest = db.prepare('SELECT seq FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
-
-  const recordCheck = db.prepare(
-    "INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(? AS TEXT))",
-  )
 
   const record = prepareRecordEvents(db)
 
@@ -65,15 +55,6 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
 
     ...prepareItemChanges(db, media, trash),
 
-    'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height, isCorrection } }) {
-      const replaces = isCorrection ? 1 : 0
-      const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId, replaces)
-      if (Number(changes) > 0) incrementRevision.run(bucketId)
-      return undefined
-    },
-
-    'edit-media': prepareEditMedia(db),
-
     'delete-bucket-chunk'(input) {
       const { id, limit } = input
       if (!run(beginDeletion(input))) return { items: 0, tombstones: [], isDeleted: true }
@@ -88,12 +69,6 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
         tombstones: [...listed.tombstones, ...trashed.tombstones],
         isDeleted: run(endDeletion(id)),
       }
-    },
-
-    settle() {},
-
-    check() {
-      recordCheck.run(Date.now())
     },
   }
 
