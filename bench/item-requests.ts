@@ -70,7 +70,7 @@ export const reads: readonly ItemCase[] = [
   {
     id: 'name: a rare word',
     searchTime: 200,
-    next: (bucket, at) => items({ name: `clip-${numberEndingIn(5, bucket, at)}.mp4` }),
+    next: (bucket, at) => items({ name: `clip-${numberEndingIn(5, bucket, at)}.mp3` }),
   },
   { id: 'name: part of a word', searchTime: 10, next: () => items({ name: 'reensho' }) },
   { id: 'name: no match', searchTime: 200, next: () => items({ name: 'qzxqzx' }) },

@@ -5,14 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresCatalog } from '../packages/server/src/catalog/postgres/catalog.ts'
-import { seedPostgresBucket } from '../packages/server/src/catalog/postgres/seed.ts'
 import { openSqliteCatalog } from '../packages/server/src/catalog/sqlite/catalog.ts'
-import { seedBucket } from '../packages/server/src/catalog/sqlite/seed.ts'
 import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
 import { describeBucket, type ItemBucket } from './item-buckets.ts'
 import { type ItemRequest, reads, writes } from './item-requests.ts'
 import { startMediabucket } from './mediabucket.ts'
 import type { Row } from './rounds.ts'
+import { seedBucket } from './seed.ts'
 import { type Measure, median, type Subject } from './subject.ts'
 
 /** How many: the short form proves that the bench runs, and measures nothing. */
@@ -131,12 +130,12 @@ async function fillSqlite(
   { small, large }: ItemsExtent,
   report: (text: string) => void,
 ): Promise<[ItemBucket, ItemBucket]> {
-  for (const items of [small, large]) {
-    report(`filling a bucket with ${items} items`)
-    await seedBucket({ directory, bucket: `of-${items}`, items })
-  }
   const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
   try {
+    for (const items of [small, large]) {
+      report(`filling a bucket with ${items} items`)
+      await seedBucket(catalog, `of-${items}`, { items })
+    }
     return [await describeBucket(catalog, `of-${small}`), await describeBucket(catalog, `of-${large}`)]
   } finally {
     await catalog.close()
@@ -145,9 +144,9 @@ async function fillSqlite(
 
 async function fillPostgres(url: string, items: number, report: (text: string) => void): Promise<ItemBucket> {
   report(`filling a bucket with ${items} items`)
-  await seedPostgresBucket({ url, bucket: 'seeded', items })
   const catalog = await openPostgresCatalog({ url, role: 'command' })
   try {
+    await seedBucket(catalog, 'seeded', { items })
     return await describeBucket(catalog, 'seeded')
   } finally {
     await catalog.close()

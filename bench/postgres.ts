@@ -2,12 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { issueToken } from '../packages/server/src/access/issue-token.ts'
 import { openPostgresCatalog } from '../packages/server/src/catalog/postgres/catalog.ts'
-import { seedPostgresBucket } from '../packages/server/src/catalog/postgres/seed.ts'
-import { defaultScopes } from '../packages/server/src/core/scopes.ts'
 import { onServer, rowsOf, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
-import { type Bucket, fillBuckets } from './buckets.ts'
+import { type Bucket, fillBuckets, fillCatalog } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
 import { small, uploading } from './small-uploads.ts'
@@ -140,20 +137,9 @@ function bucketOf(buckets: readonly Bucket[], index: number): Bucket {
   return bucket
 }
 
-async function fillDatabase(
-  url: string,
-  buckets: readonly { readonly bucket: string; readonly items: number; readonly deleteEvery?: number }[],
-): Promise<Bucket[]> {
-  const filled: Bucket[] = []
-  for (const { bucket, ...rest } of buckets) {
-    const { total } = await seedPostgresBucket({ url, bucket, ...rest })
-    const catalog = await openPostgresCatalog({ url, role: 'command' })
-    const request = { bucket, name: 'bench', scopes: defaultScopes, expiresAt: null, now: Date.now() }
-    const { token } = await issueToken(catalog, request)
-    await catalog.close()
-    filled.push({ token, pages: Math.max(1, Math.ceil(total / 10)) })
-  }
-  return filled
+async function fillDatabase(url: string, buckets: Parameters<typeof fillCatalog>[1]): Promise<Bucket[]> {
+  const catalog = await openPostgresCatalog({ url, role: 'command' })
+  return fillCatalog(catalog, buckets).finally(catalog.close)
 }
 
 /** Runs a loop on the subject's core. Its CPU time is not counted. */

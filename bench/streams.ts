@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { issueToken } from '../packages/server/src/access/issue-token.ts'
 import { openSqliteCatalog } from '../packages/server/src/catalog/sqlite/catalog.ts'
-import { seedBucket } from '../packages/server/src/catalog/sqlite/seed.ts'
 import { defaultScopes } from '../packages/server/src/core/scopes.ts'
 import { startMediabucket } from './mediabucket.ts'
 import type { Row } from './rounds.ts'
+import { seedBucket } from './seed.ts'
 import { measure, type Subject } from './subject.ts'
 
 /** How many: the short form proves that the bench runs, and measures nothing. */
@@ -48,9 +48,9 @@ export async function benchStreams(
   const data = join(scratch, 'data')
   const { large, small, few, many, unread } = extent
   report('filling the buckets')
-  for (const [bucket, items] of Object.entries({ large, small, other: 1000 }))
-    await seedBucket({ directory: data, bucket, items })
   const catalog = await openSqliteCatalog({ directory: data, writer: 'direct' })
+  for (const [bucket, items] of Object.entries({ large, small, other: 1000 }))
+    await seedBucket(catalog, bucket, { items })
   const tokenOf = async (bucket: string) =>
     (
       await issueToken(catalog, {

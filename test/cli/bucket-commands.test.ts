@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { seed } from '../harness/seed.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { onTerminal } from '../harness/terminal.ts'
 import { makeToken } from '../harness/token.ts'
@@ -127,7 +128,7 @@ test.each([
 
 test('Q5 a bucket is deleted during uploads to it: each is stored or refused, and nothing remains', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'busy')
-  await server.command('seed', '--items', '300', '--bucket', 'busy')
+  await seed(server, '--items', '300', '--bucket', 'busy')
   const statuses = new Set<number>()
   let running = true
   async function client(at: number): Promise<void> {

@@ -32,7 +32,6 @@ const commands = [
   'keys rotate',
   'keys remove',
   'audit',
-  'seed',
   'fsck',
   'backup',
   'restore',

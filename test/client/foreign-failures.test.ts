@@ -20,7 +20,7 @@ const media = {
   filename: 'a.bin',
   content_type: 'application/octet-stream',
   size: 5,
-  sha256: null,
+  sha256: '00',
   created_at: '2026-11-21T10:00:00.000Z',
   width: null,
   height: null,

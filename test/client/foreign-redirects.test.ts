@@ -11,7 +11,7 @@ const media = {
   filename: null,
   content_type: 'text/plain',
   size: 1,
-  sha256: null,
+  sha256: '00',
   created_at: '2026-11-21T10:00:00.000Z',
   width: null,
   height: null,

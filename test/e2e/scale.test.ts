@@ -13,8 +13,8 @@ import { until } from '../harness/until.ts'
 import { visit } from './visit.ts'
 
 /**
- * Rows without bytes, of which seven of ten are pictures; with MEDIABUCKET_TEST_SCALE=pictures generated pictures. These take 20 s
- * more, because the service renders the thumbnails of all that are shown.
+ * Small files, of which seven of ten are bitmaps; with MEDIABUCKET_TEST_SCALE=pictures generated pictures. These take 20 s more, because
+ * the service renders the thumbnails of all that are shown.
  */
 const items = 100_000
 const withPictures = process.env['MEDIABUCKET_TEST_SCALE'] === 'pictures'
@@ -44,7 +44,7 @@ test('G18, G21 in a bucket of 100,000: search, scroll to the end, select 500, de
   const { page } = guest
   const tiles = page.locator('.timeline .tile')
   await page.getByText(strings.files(items)).waitFor()
-  const searched = withPictures ? 'Picture 77775.png' : 'clip-77775.mp4'
+  const searched = withPictures ? 'Picture 77775.png' : 'clip-77775.mp3'
   await page.getByLabel(strings.filter.search).fill(searched)
   await tiles.filter({ hasText: searched }).waitFor()
   expect(await tiles.count()).toBe(1)

@@ -1,11 +1,10 @@
 import { bucketSet } from '../../packages/server/src/cli/bucket-set.ts'
-import { seed } from '../../packages/server/src/cli/seed.ts'
 import { tokenCreate } from '../../packages/server/src/cli/token-create.ts'
 import { tokenRevoke } from '../../packages/server/src/cli/token-revoke.ts'
 import { readConfig } from '../../packages/server/src/config/config.ts'
 import { databaseSettings } from './database.ts'
 
-const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet, seed }
+const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet }
 
 /** Runs a command in this process while a server is running. This saves the start of a process. */
 export async function runHere(

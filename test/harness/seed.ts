@@ -1,12 +1,9 @@
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
-import { runHere } from './commands.ts'
+import { runSeed } from '../../bench/seed.ts'
+import { readConfig } from '../../packages/server/src/config/config.ts'
+import { databaseSettings } from './database.ts'
 import type { SharedServer } from './server.ts'
 
-const LastLine = Type.Object({ bucket: Type.String(), token: Type.String(), total: Type.Integer() })
-
-/** Fills a bucket with rows while the server is running, and parses the last line of the command. */
+/** Fills a bucket with small files while the server is running, or before its first start. The arguments are those of `npm run seed`. */
 export async function seed({ data }: Pick<SharedServer, 'data'>, ...args: string[]) {
-  const { printed } = await runHere(data, 'seed', ...args)
-  return Value.Parse(LastLine, JSON.parse(printed))
+  return runSeed(args, readConfig({ ...(await databaseSettings(data)), MEDIABUCKET_DATA: data }).config)
 }

@@ -17,7 +17,6 @@ const Report = Type.Object({
   findings: Type.Array(
     Type.Object({
       code: Type.String(),
-      fault: Type.Boolean(),
       count: Type.Integer(),
       repaired: Type.Integer(),
       subjects: Type.Array(Type.String()),

@@ -33,7 +33,7 @@ const Media = Type.Object(
     filename: Type.Union([Type.String(), Type.Null()]),
     content_type: Type.String(),
     size: Type.Integer(),
-    sha256: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()]),
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
     created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
     expires_at: Type.Union([
       Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),

@@ -2,10 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
-import { readPage } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -133,15 +131,5 @@ describe('B7 no path reaches a file of the server', () => {
   ])('B7 %s cannot be decoded and gets a 400 problem', async (path) => {
     const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
     await expectProblem(responseOf(await sendRaw(server.url, raw)), 400, 'request-malformed')
-  })
-})
-
-describe('B9 bytes that do not match their row', () => {
-  test('B9 a seeded row has no bytes', async () => {
-    const { token } = await seed(server, '--items', '20', '--bucket', 'seeded')
-    const headers = { authorization: `Bearer ${token}` }
-    const page = await readPage(await server.request('/api/media', { headers }))
-    expect(page.data.length).toBe(10)
-    for (const url of page.data) await expectProblem(await fetch(url), 500, 'bytes-missing')
   })
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { seed } from '../harness/seed.ts'
 import { runCommand, startServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
@@ -36,7 +37,7 @@ test('O6 several commands run at the same time while a server is running', async
     makeToken(server, '--bucket', 'one'),
     makeToken(server, '--bucket', 'two'),
     server.command('token', 'list'),
-    server.command('seed', '--items', '500', '--bucket', 'seeded'),
+    seed(server, '--items', '500', '--bucket', 'seeded'),
   ])
   for (const { authorization } of [one, two]) {
     expect((await server.request('/api/media', { headers: { authorization } })).status).toBe(200)

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { acquireDataLock } from '../../packages/server/src/catalog/sqlite/data-lock.ts'
 import { requireNoRestore } from '../../packages/server/src/upkeep/require-no-restore.ts'
 import { runAndKillAt } from '../faults/kill-upkeep.ts'
-import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { seed } from '../harness/seed.ts'
 import { startServer } from '../harness/server.ts'
 import { outcome } from '../harness/upkeep.ts'
 
@@ -16,7 +16,7 @@ const firstCalls = 20
 test('F8 no service starts on a directory in which a killed restore has created its first entry, and the same command completes it', async () => {
   await using directory = await temporaryDirectory()
   const at = (name: string) => join(directory.path, name)
-  await runHere(at('source'), 'seed', '--bucket', 'b', '--items', '3')
+  await seed({ data: at('source') }, '--bucket', 'b', '--items', '3')
   await outcome(['backup', at('backup')], at('source'))
 
   let marked = ''

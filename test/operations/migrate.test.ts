@@ -7,6 +7,7 @@ import { withoutPassword } from '../../packages/server/src/core/database-urls.ts
 import { s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { createDatabase, databasePassword, rowsOf } from '../harness/postgres.ts'
+import { seed } from '../harness/seed.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
@@ -296,7 +297,7 @@ test('F11 a migration that is killed is completed by the same command, and no se
   const authorization = `Bearer ${server.token}`
   const listed = await fill(server)
   await server.stop()
-  await runCommand(['seed', '--items', '30000'], settings)
+  await seed({ data: source }, '--items', '30000')
 
   async function killWhen(what: string, isReached: () => boolean): Promise<void> {
     await killMigration(settings, target, what, isReached)

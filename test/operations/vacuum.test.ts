@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { seed } from '../harness/seed.ts'
 import { startServer } from '../harness/server.ts'
 import { brokenItems, fsck, listAll } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
@@ -9,7 +10,7 @@ const catalogSize = (data: string) => statSync(join(data, 'catalog.db')).size
 
 test('F9 vacuum returns free space while the service is running and storing uploads', async () => {
   await using server = await startServer()
-  await server.command('seed', '--items', '40000')
+  await seed(server, '--items', '40000')
   await server.command('bucket', 'delete', 'seeded', '--yes')
   const stored = [await upload(server, 'before')]
   let running = true

@@ -34,8 +34,8 @@ export interface Media {
   readonly content_type: string
   /** Bytes. */
   readonly size: number
-  /** Hex; null for items that have no bytes. */
-  readonly sha256: string | null
+  /** Hex. */
+  readonly sha256: string
   /** RFC 3339, UTC. */
   readonly created_at: string
   /** RFC 3339, UTC; null if the item does not expire. Earlier versions of the service do not send it. */
@@ -61,7 +61,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   filename: textOrNull,
   content_type: text,
   size: count,
-  sha256: textOrNull,
+  sha256: text,
   created_at: text,
   expires_at: optional(textOrNull),
   width: countOrNull,

@@ -8,7 +8,7 @@ const media = (id: string): Media => ({
   filename: null,
   content_type: 'image/png',
   size: 1,
-  sha256: null,
+  sha256: '00',
   created_at: '2026-11-01T09:30:00.000Z',
   width: null,
   height: null,

@@ -128,7 +128,7 @@ function takingService() {
     filename: null,
     content_type: 'c',
     size: 3,
-    sha256: null,
+    sha256: '00',
     created_at: 'd',
   }
   return {

@@ -46,7 +46,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly filename: string | null
     readonly content_type: string
     readonly size: number
-    readonly sha256: string | null
+    readonly sha256: string
     readonly created_at: string
     readonly expires_at?: string | null | undefined
     readonly width: number | null

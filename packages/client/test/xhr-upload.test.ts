@@ -9,7 +9,7 @@ const media = {
   filename: 'a.txt',
   content_type: 'text/plain',
   size: 3,
-  sha256: null,
+  sha256: '00',
   created_at: '2026-11-21T10:00:00.000Z',
   width: null,
   height: null,

@@ -4,7 +4,7 @@ import type { Connection } from '../src/service/connection.ts'
 import { createEdits } from '../src/service/edits.ts'
 
 const media: Media = {
-  ...{ id: 'a', url: '/media/a', filename: 'lake.jpg', content_type: 'image/jpeg', size: 1, sha256: null },
+  ...{ id: 'a', url: '/media/a', filename: 'lake.jpg', content_type: 'image/jpeg', size: 1, sha256: '00' },
   ...{ created_at: '', width: null, height: null, variants: null, alt_text: null },
   caption: 'First\r\nsecond ',
 }

@@ -4,7 +4,7 @@ import { createFileAccess } from '../src/service/file-access.ts'
 
 const media: Media = {
   ...{ id: 'a', url: 'https://media.example/media/a?signature=x', filename: null },
-  ...{ content_type: 'text/plain', size: 1, sha256: null, created_at: '', width: null, height: null },
+  ...{ content_type: 'text/plain', size: 1, sha256: '00', created_at: '', width: null, height: null },
 }
 
 let blobs: Blob[]

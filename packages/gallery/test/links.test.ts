@@ -9,7 +9,7 @@ const media: Media = {
   filename: 'a [b] "c" <d>.jpg',
   content_type: 'image/jpeg',
   size: 1,
-  sha256: null,
+  sha256: '00',
   created_at: '2026-05-01T00:00:00Z',
   width: 40,
   height: 30,

@@ -13,7 +13,7 @@ const place = {
 
 const pictureOf = (id: string): Media => ({
   ...{ id, url: `https://media.example/media/${id}.jpg`, filename: `${id}.jpg`, content_type: 'image/jpeg' },
-  ...{ size: 1000, sha256: null, created_at: '', width: null, height: null },
+  ...{ size: 1000, sha256: '00', created_at: '', width: null, height: null },
 })
 
 let located: Uint8Array<ArrayBuffer>

@@ -4,7 +4,7 @@ import type { Connection } from '../src/service/connection.ts'
 import { createMediaCache } from '../src/service/media-cache.ts'
 
 const item = (url: string): Media => ({
-  ...{ id: 'a', url, filename: null, content_type: 'text/plain', size: 1, sha256: null },
+  ...{ id: 'a', url, filename: null, content_type: 'text/plain', size: 1, sha256: '00' },
   ...{ created_at: '', width: null, height: null, variants: null },
 })
 

@@ -14,7 +14,7 @@ const media = (about: Partial<Media>): Media => ({
   filename: 'x.jpg',
   content_type: 'image/jpeg',
   size: 1,
-  sha256: null,
+  sha256: '00',
   created_at: '2026-01-01T00:00:00Z',
   width: 4000,
   height: 3000,

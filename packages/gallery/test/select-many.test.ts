@@ -10,7 +10,7 @@ const itemOf = (id: string, second: number): Media => ({
   filename: null,
   content_type: 'image/jpeg',
   size: 1,
-  sha256: null,
+  sha256: '00',
   created_at: new Date(second * 1000).toISOString(),
   width: null,
   height: null,

@@ -14,7 +14,7 @@ function itemsOf(sizes: readonly (readonly [number, number])[], perDay = 12): Me
     filename: null,
     content_type: 'image/jpeg',
     size: 1,
-    sha256: null,
+    sha256: '00',
     created_at: new Date(Date.UTC(2026, 4, 30 - Math.floor(index / perDay), 12)).toISOString(),
     width,
     height,

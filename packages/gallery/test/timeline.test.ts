@@ -7,7 +7,7 @@ import { createTimeline } from '../src/timeline/timeline.ts'
 
 const itemOf = (second: number): Media => ({
   ...{ id: `${second}`, url: `/media/${second}`, filename: 'lake.jpg', content_type: 'image/jpeg' },
-  ...{ size: 1, sha256: null, width: null, height: null, variants: null },
+  ...{ size: 1, sha256: '00', width: null, height: null, variants: null },
   created_at: new Date(second * 1000).toISOString(),
 })
 

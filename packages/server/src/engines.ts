@@ -231,24 +231,3 @@ export const lockData = (config: Config): { release(): void } => acquireDataLock
 
 /** For a worker of a server: a start of the next server waits until the worker has ended. */
 export const lockWorker = (config: Config): { release(): void } => acquireWorkerLock(config.data)
-
-interface Seeding {
-  readonly bucket: string
-  readonly items: number
-  readonly deleteEvery?: number
-  /** Whether the items are small pictures with bytes. */
-  readonly pictures?: boolean
-  readonly onProgress?: (done: number, of: number) => void
-}
-
-export async function seedBucket(
-  { data, databaseUrl: url }: Config,
-  seeding: Seeding,
-): Promise<{ total: number }> {
-  if (url === null) {
-    const { seedBucket } = await import('./catalog/sqlite/seed.ts')
-    return seedBucket({ directory: data, ...seeding })
-  }
-  const { seedPostgresBucket } = await import('./catalog/postgres/seed.ts')
-  return seedPostgresBucket({ url, ...seeding })
-}

@@ -52,11 +52,9 @@ export function Details({ media }: { media: Media }) {
           </Entry>
         )}
         <CameraEntries media={media} />
-        {sha256 !== null && (
-          <Entry term={strings.details.hash}>
-            <code>{sha256}</code>
-          </Entry>
-        )}
+        <Entry term={strings.details.hash}>
+          <code>{sha256}</code>
+        </Entry>
         <Entry term={strings.details.link}>
           <input
             class="details-link"

@@ -1,7 +1,7 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId } from './records.ts'
 import { type BucketFault, bucketFaults, bucketIds, correctBucket } from './recount.ts'
-import { bucketIdOf, bytes, bytesOrNull, contentIdOf, integer, mediaIdOf, type Row } from './rows.ts'
+import { bucketIdOf, bytes, contentIdOf, integer, mediaIdOf, type Row } from './rows.ts'
 import { all, change, type EngineName, first, type Query, type Work } from './statements.ts'
 import { findUnreferenced, retireIds } from './upkeep.ts'
 
@@ -13,8 +13,7 @@ export interface AuditedItem {
   readonly id: MediaId
   /** Bytes. */
   readonly size: number
-  /** Null for items that were seeded without bytes. */
-  readonly sha256: Uint8Array | null
+  readonly sha256: Uint8Array
   /** An earlier check found its bytes changed. */
   readonly damaged: boolean
   /** Its bytes in the catalog; null if they are in the blob store. */
@@ -107,7 +106,7 @@ const readAuditedItem = (row: Row): AuditedItem => ({
   seq: integer(row, 1),
   id: mediaIdOf(row, 2),
   size: integer(row, 3),
-  sha256: bytesOrNull(row, 4),
+  sha256: bytes(row, 4),
   damaged: integer(row, 5) === 1,
   contentId: row[6] === null ? null : contentIdOf(row, 6),
 })

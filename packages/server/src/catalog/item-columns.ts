@@ -1,7 +1,7 @@
 import { maxExpired } from '../core/item-expiry.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId, Item, Media, NewMedia } from './records.ts'
-import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
+import { bytes, bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
 /** The columns of an item as it is added, and their number. */
 export const newItemColumns =
@@ -9,7 +9,7 @@ export const newItemColumns =
 export const newItemColumnCount = 10
 
 /** The values of `newItemColumns`. */
-export const newItemValues = (item: NewMedia, sha256 = item.sha256) =>
+export const newItemValues = (item: NewMedia, sha256: Uint8Array | null = item.sha256) =>
   [
     item.id,
     item.filename,
@@ -28,13 +28,13 @@ export const itemColumns = `${newItemColumns}, thumbhash, duration, alt_text, ca
 export const itemColumnCount = newItemColumnCount + 4
 
 /** Reads an item from the first columns of a row, which are `newItemColumns`. */
-export const readNewItem = (row: Row): NewMedia => ({
+export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewMedia => ({
   id: text(row, 0) as MediaId,
   filename: textOrNull(row, 1),
   contentType: text(row, 2),
   extension: textOrNull(row, 3),
   size: integer(row, 4),
-  sha256: bytesOrNull(row, 5),
+  sha256,
   width: integerOrNull(row, 6),
   height: integerOrNull(row, 7),
   createdAt: integer(row, 8),

@@ -83,9 +83,7 @@ export function* storeRequest(
 
 /** The items of a request as JSON, with hashes in hexadecimal digits. */
 const serializeItems = (items: readonly NewMedia[]): string =>
-  JSON.stringify(
-    items.map((item) => ({ ...item, sha256: item.sha256 && Buffer.from(item.sha256).toString('hex') })),
-  )
+  JSON.stringify(items.map((item) => ({ ...item, sha256: Buffer.from(item.sha256).toString('hex') })))
 
 /** Removes the records that expired at `now` or before. Returns how many. */
 export const forgetRequests = ({ now }: { readonly now: number }): Work<number> =>

@@ -77,8 +77,8 @@ export interface NewMedia {
   readonly extension: string | null
   /** Bytes. */
   readonly size: number
-  /** 32 bytes; null only for rows that were seeded without bytes. */
-  readonly sha256: Uint8Array | null
+  /** 32 bytes. */
+  readonly sha256: Uint8Array
   readonly width: number | null
   readonly height: number | null
   /** Milliseconds since 1970; never used for order. */

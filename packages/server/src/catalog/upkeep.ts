@@ -160,7 +160,7 @@ export function* someWithBlobs(): Query<MediaId[]> {
   const some = (order: 'ASC' | 'DESC') =>
     all(
       readId,
-      `SELECT id FROM media WHERE sha256 IS NOT NULL AND content_id IS NULL
+      `SELECT id FROM media WHERE content_id IS NULL
       ORDER BY bucket_id ${order}, seq ${order} LIMIT 20`,
     )
   return [...(yield* some('ASC')), ...(yield* some('DESC'))]

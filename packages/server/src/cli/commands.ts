@@ -38,10 +38,6 @@ const service: Commands = {
     summary: 'Print the audit log: who changed or downloaded what.',
     load: async () => (await import('./audit.ts')).audit,
   },
-  seed: {
-    summary: 'Fill a bucket with many items, to test large buckets.',
-    load: async () => (await import('./seed.ts')).seed,
-  },
 }
 
 const access: Commands = {

@@ -107,17 +107,11 @@ const toJson = (report: DataReport, { repaired, verified }: Options) => ({
   repair: repaired,
   verified_bytes: verified,
   server_running: report.serverRuns,
-  findings: report.findings.map(({ code, isFault, count, repaired, subjects }) => ({
-    code,
-    fault: isFault,
-    count,
-    repaired,
-    subjects,
-  })),
+  findings: report.findings,
 })
 
 const remainingFaults = ({ findings }: DataReport): number =>
-  findings.reduce((sum, { isFault, count, repaired }) => sum + (isFault ? count - repaired : 0), 0)
+  findings.reduce((sum, { count, repaired }) => sum + count - repaired, 0)
 
 /** How many examples of each kind are printed. */
 const listed = 5
@@ -129,17 +123,13 @@ function* reportLines(report: DataReport, { verified }: Options): Generator<stri
   const remaining = remainingFaults(report)
   yield ''
   if (remaining > 0) yield remaining === 1 ? '1 fault remains.' : `${remaining} faults remain.`
-  else
-    yield report.findings.some(({ isFault }) => isFault)
-      ? 'All faults were repaired.'
-      : 'No faults were found.'
+  else yield report.findings.length > 0 ? 'All faults were repaired.' : 'No faults were found.'
 }
 
-function* findingLines({ code, isFault, count, repaired, subjects }: Finding): Generator<string> {
+function* findingLines({ code, count, repaired, subjects }: Finding): Generator<string> {
   const { title, cure } = findingKinds[code]
   yield ''
   yield `${title}: ${count}${repaired > 0 ? `, ${repaired} of them repaired` : ''} [${code}]`
-  if (!isFault) return
   for (const subject of subjects.slice(0, listed)) yield `  ${subject}`
   if (count > listed) yield `  and ${count - listed} more; --json lists them`
   if (repaired < count) yield `  → ${cure}`

@@ -11,8 +11,8 @@ export interface MediaObject {
   readonly content_type: string
   /** Bytes. */
   readonly size: number
-  /** Hexadecimal; null for seeded items, which have no bytes. */
-  readonly sha256: string | null
+  /** Hexadecimal. */
+  readonly sha256: string
   /** RFC 3339, UTC. */
   readonly created_at: string
   /** RFC 3339, UTC; null if it does not expire (docs/interface.md E1). */
@@ -48,7 +48,7 @@ export function describeMedia(
     filename: media.filename,
     content_type: media.contentType,
     size: media.size,
-    sha256: media.sha256 === null ? null : Buffer.from(media.sha256).toString('hex'),
+    sha256: Buffer.from(media.sha256).toString('hex'),
     created_at: formatTime(media.createdAt),
     expires_at: media.expiresAt == null ? null : toIso(media.expiresAt),
     width: media.width,

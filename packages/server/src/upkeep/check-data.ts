@@ -69,7 +69,7 @@ export async function checkData(parts: {
   const serverRuns = await checkOrphans({ ...parts, findings })
 
   const all = findings.all()
-  const isClean = all.every(({ isFault, count, repaired }) => !isFault || count === repaired)
+  const isClean = all.every(({ count, repaired }) => count === repaired)
   return { ...checked, findings: all, serverRuns, isClean }
 }
 

@@ -31,13 +31,13 @@ export async function checkItems(parts: {
 
   async function checkBytes(item: AuditedItem): Promise<FindingCode | 'intact' | 'unverified'> {
     const blob = await openItem({ audit, blobs }, item)
-    if (blob === null) return item.sha256 === null ? 'seeded-without-bytes' : 'bytes-missing'
+    if (blob === null) return 'bytes-missing'
     bytes += blob.size
     if (blob.size !== item.size) {
       await blob.close()
       return 'size-wrong'
     }
-    if (!verifyBytes || item.sha256 === null) {
+    if (!verifyBytes) {
       await blob.close()
       return item.damaged ? 'bytes-damaged' : 'unverified'
     }

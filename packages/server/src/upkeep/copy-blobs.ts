@@ -44,7 +44,7 @@ export async function copyBlobs(parts: {
   const faulty: FaultyItem[] = []
   let [items, copied, bytes, present, inCatalog] = [0, 0, 0, 0, 0]
 
-  async function copy(item: AuditedItem & { readonly sha256: Uint8Array }): Promise<CopyFault | null> {
+  async function copy(item: AuditedItem): Promise<CopyFault | null> {
     const { id, size } = item
     if (item.contentId !== null) return verifyContent(item)
     const existing = await open(to, id)
@@ -76,9 +76,7 @@ export async function copyBlobs(parts: {
   }
 
   /** Bytes in the catalog were copied with its rows. */
-  async function verifyContent(
-    item: AuditedItem & { readonly sha256: Uint8Array },
-  ): Promise<CopyFault | null> {
+  async function verifyContent(item: AuditedItem): Promise<CopyFault | null> {
     const blob = await openItem({ audit, blobs: from }, item)
     if (blob === null) return 'missing'
     if (blob.size !== item.size || Buffer.compare(await hashBlob(blob), item.sha256) !== 0) return 'changed'
@@ -87,11 +85,8 @@ export async function copyBlobs(parts: {
   }
 
   async function copyItem(item: AuditedItem): Promise<void> {
-    const { id, sha256 } = item
-    let what: CopyFault | null = null
-    if (!isMediaId(id)) what = 'malformed'
-    // Seeded items have no bytes.
-    else if (sha256 !== null) what = await copy({ ...item, sha256 })
+    const { id } = item
+    const what = isMediaId(id) ? await copy(item) : 'malformed'
     if (what !== null) faulty.push({ id, what })
     items += 1
     onItem(item)

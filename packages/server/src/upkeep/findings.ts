@@ -79,20 +79,12 @@ export const findingKinds = {
     title: 'Tombstones of deleted items whose bytes no longer exist',
     cure: 'Run fsck --repair, or restart the service: both remove the tombstones.',
   },
-  'seeded-without-bytes': {
-    title: 'Items that were seeded without bytes',
-    cure: 'No action is needed: `mediabucket seed` creates items without bytes.',
-  },
 } as const
 
 export type FindingCode = keyof typeof findingKinds
 
-/** Findings that are not faults. */
-const notes: ReadonlySet<FindingCode> = new Set(['seeded-without-bytes'])
-
 export interface Finding {
   readonly code: FindingCode
-  readonly isFault: boolean
   count: number
   repaired: number
   /** Ids, paths or sentences; at most 10,000. */
@@ -112,13 +104,7 @@ export function createFindings(): Findings {
   const found = new Map<FindingCode, Finding>()
   return {
     add(code, subject) {
-      const finding = found.get(code) ?? {
-        code,
-        isFault: !notes.has(code),
-        count: 0,
-        repaired: 0,
-        subjects: [],
-      }
+      const finding = found.get(code) ?? { code, count: 0, repaired: 0, subjects: [] }
       finding.count += 1
       if (finding.subjects.length < maxSubjects) finding.subjects.push(subject)
       found.set(code, finding)

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { until } from '../../../../test/harness/until.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { seedBucket } from '../../src/catalog/sqlite/seed.ts'
 import { databaseSpace } from '../../src/sqlite/free-pages.ts'
+import { inBlobStore, newBucket, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const megabyte = 1024 * 1024
@@ -34,7 +34,9 @@ test('F9 a new catalog has pages of 8 kB, and can return free ones to the file s
 
 test('F9 the writer thread returns free space until less than 64 MB of the catalog is free', async () => {
   const directory = tempDirectory()
-  await seedBucket({ directory, bucket: 'seeded', items: 1_000 })
+  const first = await openSqliteCatalog({ directory, writer: 'direct' })
+  await first.addMedia(await newBucket(first, 'a'), inBlobStore(newItems(1_000)))
+  await first.close()
   const db = open(directory)
   db.exec('PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)')
   const fill = db.prepare('INSERT INTO filler VALUES (randomblob(?))')

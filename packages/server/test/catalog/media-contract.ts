@@ -30,7 +30,6 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const bare = newItem({
         filename: null,
         extension: null,
-        sha256: null,
         width: null,
         height: null,
         size: 0,

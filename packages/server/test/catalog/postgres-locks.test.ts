@@ -36,7 +36,7 @@ async function databaseOfThisVersion(): Promise<string> {
   await onServer(
     url,
     `INSERT INTO buckets (name, created_at) VALUES ('b', 1);
-    INSERT INTO media (bucket_id, seq, id, content_type, size, created_at) VALUES (1, 0, 'first', 'text/plain', 1, 1)`,
+    INSERT INTO media (bucket_id, seq, id, content_type, size, sha256, created_at) VALUES (1, 0, 'first', 'text/plain', 1, '', 1)`,
   )
   return url
 }

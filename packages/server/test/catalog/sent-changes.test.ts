@@ -35,7 +35,7 @@ function newItemsOfEveryKind(): AddedMedia[] {
     bytes: new Uint8Array(contents, 0, 5),
     by: service,
   }
-  const unknown = { filename: null, extension: null, sha256: null, width: null, height: null }
+  const unknown = { filename: null, extension: null, width: null, height: null }
   return [
     complete,
     { ...newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6), by: service },
@@ -101,7 +101,8 @@ test.each<[string, () => Change, number]>([
 
 test('the hashes of two changes can share a buffer, and the sender keeps them for its response', () => {
   const [first, second] = [newItemsOfEveryKind(), newItemsOfEveryKind()]
-  const sha256 = first[0]?.sha256 ?? null
+  const sha256 = first[0]?.sha256
+  if (sha256 === undefined) throw new Error('there is an item')
   const changes = [first, second.map((added) => ({ ...added, sha256 }))].map(
     (items): Change => ({ kind: 'add-media', input: { bucketId, items } }),
   )

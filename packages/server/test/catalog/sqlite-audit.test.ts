@@ -2,11 +2,11 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { seedBucket } from '../../../../bench/seed.ts'
 import type { BucketId } from '../../src/catalog/records.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { seedBucket } from '../../src/catalog/sqlite/seed.ts'
 import type { MediaId } from '../../src/core/media-id.ts'
 import { describeAudit, describeCopies } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
@@ -132,7 +132,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
       doomed,
       newItems(50).map((item) => withBytes(item)),
     )
-    await seedBucket({ directory, bucket: 'seeded', items: 20_000 })
+    await seedBucket(catalog, 'seeded', { items: 20_000 })
     /** The ids of each bucket, by its revision. */
     const states = new Map([first, second].map((id): [typeof id, MediaId[][]] => [id, [[]]]))
     const checkpointed = new DatabaseSync(join(directory, 'catalog.db'))

@@ -1,9 +1,7 @@
 import { appendFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { newMediaId } from '../../src/core/media-id.ts'
 import { openBytesOperation } from '../../src/media/open-bytes.ts'
-import { inBlobStore } from '../catalog/samples.ts'
 import { temporaryMedia } from './temporary-media.ts'
 
 test('B1: the bytes of an item are opened', async () => {
@@ -34,37 +32,6 @@ test('M2: missing bytes of an item that was just deleted are media-unknown', asy
   await media.catalog.removeMedia(item.bucketId, [item.id])
   await media.blobs.remove(item.id)
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
-})
-
-test('B9: an item that was seeded without bytes has missing bytes', async () => {
-  await using media = await temporaryMedia()
-  const bucketId = await media.bucket('default')
-  const seeded = {
-    id: newMediaId(),
-    filename: null,
-    contentType: 'image/png',
-    extension: 'png',
-    size: 10,
-    sha256: null,
-    thumbhash: null,
-    duration: null,
-    width: null,
-    height: null,
-    createdAt: 0,
-  }
-  await media.catalog.addMedia(bucketId, inBlobStore([seeded]))
-  const item = {
-    ...seeded,
-    altText: null,
-    caption: null,
-    bucketId,
-    isDamaged: false,
-    contentId: null,
-    isPrivate: false,
-  }
-  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({
-    code: 'bytes-missing',
-  })
 })
 
 test('B1: bytes in the catalog are opened, in whole and in part', async () => {

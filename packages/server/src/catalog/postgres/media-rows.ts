@@ -51,7 +51,7 @@ export async function appendMedia(
   buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
 }
 
-const removedColumns = 'seq, size, content_id, id, content_type, (sha256 IS NOT NULL)::int4'
+const removedColumns = 'seq, size, content_id, id, content_type'
 
 /** Removes the items with these ids; ignores ids of other buckets. */
 export async function removeByIds(
@@ -83,20 +83,6 @@ export async function removeOldest(transaction: Transaction, bucketId: BucketId,
   return { items: rows.length, tombstones: await forget(transaction, bucketId, rows) }
 }
 
-/** Removes items by their numbers, as removeOldest. */
-export async function removeNumbers(
-  transaction: Transaction,
-  bucketId: BucketId,
-  seqs: readonly number[],
-): Promise<void> {
-  const rows = await transaction.session.run(
-    `DELETE FROM media WHERE bucket_id = $1 AND seq = ANY ($2) RETURNING ${removedColumns}`,
-    bucketId,
-    seqs,
-  )
-  await forget(transaction, bucketId, rows)
-}
-
 /**
  * Removes the contents of deleted rows and adds tombstones: of items whose bytes are in the blob store, and of pictures, which may
  * have variants there.
@@ -111,7 +97,7 @@ async function forget(
   const size = removed.reduce((sum, row) => sum + integer(row, 1), 0)
   const contents = removed.flatMap((row) => integerOrNull(row, 2) ?? [])
   const tombstones = removed
-    .filter((row) => integer(row, 5) === 1 && (row[2] === null || isPictured(text(row, 4))))
+    .filter((row) => row[2] === null || isPictured(text(row, 4)))
     .map((row) => text(row, 3) as MediaId)
   const seqs = removed.map((row) => integer(row, 0))
   await session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)

@@ -83,7 +83,7 @@ CREATE TABLE media (
   filename text,
   content_type text NOT NULL,
   size int8 NOT NULL,
-  sha256 bytea,
+  sha256 bytea NOT NULL,
   width int4,
   height int4,
   created_at int8 NOT NULL,

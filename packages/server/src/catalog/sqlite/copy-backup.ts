@@ -46,15 +46,16 @@ export function copyBackup(backup: string, directory: string): void {
   }
 }
 
-/** Copies the columns that both tables have. */
+/** Copies the columns that both tables have. Items of `mediabucket seed` had no bytes and no hash: the restore reports them. */
 function copyTable(db: DatabaseSync, table: string): void {
   const columns = namesOf(
     db,
     `SELECT name FROM pragma_table_info('${table}', 'main')
     INTERSECT SELECT name FROM pragma_table_info('${table}', 'backup')`,
   ).join(', ')
+  const values = columns.replace('sha256', 'coalesce(sha256, zeroblob(32))')
   // A new catalog has an epoch already.
-  db.exec(`INSERT OR REPLACE INTO main.${table} (${columns}) SELECT ${columns} FROM backup.${table}`)
+  db.exec(`INSERT OR REPLACE INTO main.${table} (${columns}) SELECT ${values} FROM backup.${table}`)
 }
 
 const namesOf = (db: DatabaseSync, sql: string): string[] => all(db.prepare(sql)).map((row) => text(row, 0))

@@ -52,7 +52,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const insert = prepareInsertItem(db)
   const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
   const removeRow = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
-    RETURNING size, content_id, id, content_type, sha256 IS NOT NULL`)
+    RETURNING size, content_id, id, content_type`)
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const contents = prepareContentRows(db)
@@ -78,9 +78,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       size += integer(row, 0)
       const contentId = integerOrNull(row, 1)
       if (contentId !== null) contents.remove(contentId as ContentId)
-      const hasBytes = integer(row, 4) === 1
-      if (hasBytes && (contentId === null || isPictured(text(row, 3))))
-        tombstones.push(text(row, 2) as MediaId)
+      if (contentId === null || isPictured(text(row, 3))) tombstones.push(text(row, 2) as MediaId)
     }
     for (const id of tombstones) addTombstone.run(id)
     ranks.remove(bucketId, nextSeq, seqs)

@@ -81,7 +81,7 @@ CREATE TABLE media (
   filename TEXT,
   content_type TEXT NOT NULL,
   size INTEGER NOT NULL,
-  sha256 BLOB,
+  sha256 BLOB NOT NULL,
   width INTEGER,
   height INTEGER,
   created_at INTEGER NOT NULL,

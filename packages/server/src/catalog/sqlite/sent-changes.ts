@@ -71,8 +71,8 @@ function toRows(items: readonly AddedMedia[]): SentItems {
 
 function fromRow(row: Row, by: Actor | null, { contents, hashes }: SentItems): AddedMedia {
   const sha256 = bytesAt(hashes, row, newItemColumnCount)
-  const bytes = bytesAt(contents, row, newItemColumnCount + 3)
-  const added = { ...readNewItem(row), sha256, bytes }
+  if (sha256 === null) throw new TypeError('an item was sent without its hash')
+  const added = { ...readNewItem(row, sha256), bytes: bytesAt(contents, row, newItemColumnCount + 3) }
   return by === null ? added : { ...added, by }
 }
 

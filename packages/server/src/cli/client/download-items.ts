@@ -196,7 +196,6 @@ async function compare(path: string, item: Media): Promise<'free' | 'complete' |
   })
   if (found === null) return 'free'
   if (!found.isFile() || found.size !== item.size) return 'other'
-  if (item.sha256 === null) return found.mtimeMs === Date.parse(item.created_at) ? 'complete' : 'other'
   const hash = createHash('sha256')
   await hashFile(path, hash)
   return hash.digest('hex') === item.sha256 ? 'complete' : 'other'
@@ -291,7 +290,7 @@ async function downloadItem(
     await file.utimes(time, time)
     await file.sync()
   }
-  if (done !== item.size || (item.sha256 !== null && hash.digest('hex') !== item.sha256)) {
+  if (done !== item.size || hash.digest('hex') !== item.sha256) {
     await rm(part, { force: true })
     throw new CommandError('the bytes are not those that the service describes; download it again')
   }

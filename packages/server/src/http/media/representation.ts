@@ -91,8 +91,8 @@ export function describeRepresentation(parts: {
   }
 
   return (media, variant, isDownload, access) => {
-    const { sha256, id, filename: name } = media
-    const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
+    const { sha256, filename: name } = media
+    const key = Buffer.from(sha256).toString('base64url')
     const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
     const filename =
       variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`

@@ -75,12 +75,7 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
       'The stored type: detected from the bytes, else declared, else that of the extension (U7). Texts that are not in UTF-8 have a `charset` (U13).',
   }),
   size: count('The size in bytes.'),
-  sha256: nullable(
-    Type.String({
-      pattern: '^[0-9a-f]{64}$',
-      description: 'The SHA-256 of the bytes in hex; null only for items that were seeded without bytes.',
-    }),
-  ),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The SHA-256 of the bytes in hex.' }),
   created_at: time('The time of storage, in UTC.'),
   expires_at: nullable(time('When the item expires, in UTC; null if it does not (E1).')),
   width: pixels('The displayed width of a picture in pixels; null where unknown.'),

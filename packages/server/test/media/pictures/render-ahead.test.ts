@@ -51,7 +51,14 @@ const bucketOne = 1 as BucketId
 async function storePictures(media: TemporaryMedia, ...changes: Partial<NewMedia>[]): Promise<NewMedia[]> {
   const bucketId = await media.bucket('default')
   const items = changes.map((change) => ({
-    ...{ id: newMediaId(), filename: null, extension: 'png', size: 1, sha256: null, createdAt: 0 },
+    ...{
+      id: newMediaId(),
+      filename: null,
+      extension: 'png',
+      size: 1,
+      sha256: new Uint8Array(32),
+      createdAt: 0,
+    },
     ...picture,
     ...change,
   }))

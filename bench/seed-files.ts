@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto'
 import { crc32, deflateSync } from 'node:zlib'
 import { rgbaToThumbHash } from 'thumbhash'
-import { newMediaId } from '../core/media-id.ts'
-import type { SeededMedia } from './seed-items.ts'
 
 /** Width and height of the generated pictures, in pixels. All are multiples of 6. */
 const shapes = [
@@ -21,34 +18,76 @@ const palettes = 1_009
 
 type Rgb = readonly [red: number, green: number, blue: number]
 
-/** Returns the pictures of a seeded bucket: PNG files of about 300 bytes, whose shape and colours vary with their number. No two are equal. */
-export function createSeedPictures(): (number: number, createdAt: number) => SeededMedia {
+/** A small file with the properties that the service would detect. */
+export interface SeededFile {
+  readonly filename: string | null
+  readonly contentType: string
+  readonly extension: string | null
+  readonly bytes: Uint8Array
+  /** Of an image, in pixels. */
+  readonly width: number | null
+  readonly height: number | null
+  readonly thumbhash: Uint8Array | null
+}
+
+/**
+ * Ten files: seven bitmaps, of which the service renders no thumbnails, a text, a sound, and one of an unknown type. Or only pictures, of
+ * which it renders them. No two have the same bytes.
+ */
+export const createFiles = (isPictures: boolean): ((number: number) => SeededFile) =>
+  isPictures ? createPictures() : mixedFile
+
+const plain = { width: null, height: null, thumbhash: null }
+
+function mixedFile(number: number): SeededFile {
+  const file = (filename: string | null, contentType: string, extension: string | null, text: string) => ({
+    ...{ ...plain, filename, contentType, extension, bytes: Buffer.from(text) },
+  })
+  if (number % 10 === 3) return file(`invoice-${number}.txt`, 'text/plain', 'txt', `Invoice ${number}\n`)
+  if (number % 10 === 5)
+    return file(`clip-${number}.mp3`, 'audio/mpeg', 'mp3', `ID3\x04\0\0\0\0\0\0${number}`)
+  if (number % 10 === 9) return file(null, 'application/octet-stream', null, `\0${number}`)
+  return {
+    ...{ ...plain, filename: `Photo ${number}.bmp`, contentType: 'image/bmp', extension: 'bmp' },
+    ...{ bytes: bitmapOf(number % 2 ** 24), width: 4, height: 3 },
+  }
+}
+
+/** A bitmap of 4 × 3 pixels in one colour of 24 bits. */
+function bitmapOf(colour: number): Buffer {
+  const bytes = Buffer.alloc(90)
+  bytes.write('BM')
+  bytes.writeUInt32LE(bytes.length, 2)
+  bytes.writeUInt32LE(54, 10)
+  bytes.writeUInt32LE(40, 14)
+  bytes.writeInt32LE(4, 18)
+  bytes.writeInt32LE(3, 22)
+  bytes.writeUInt16LE(1, 26)
+  bytes.writeUInt16LE(24, 28)
+  for (let at = 54; at < bytes.length; at += 3) bytes.writeUIntLE(colour, at, 3)
+  return bytes
+}
+
+/** PNG pictures of about 300 bytes, whose shape and colours vary with their number. No two are equal. */
+function createPictures(): (number: number) => SeededFile {
   const frames = shapes.map(([width, height]) => ({ width, height, ...partsOf(width, height) }))
+  const palettesMade = new Map<number, Rgb[]>()
   const placeholders = new Map<string, Uint8Array>()
-  return (number, createdAt) => {
+  return (number) => {
     const frame = frames[number % frames.length]
     if (frame === undefined) throw new Error('there are no shapes')
     const { width, height, head, tail } = frame
-    const palette = paletteOf(number % palettes)
-    // The last colour differs for each number below 2^24. One pixel has it.
-    const own = [...palette.slice(0, -1), rgbOf((number * 0x9e3779b1) % 2 ** 24)]
-    const bytes = Buffer.concat([head, chunkOf('PLTE', Buffer.from(own.flat())), tail])
+    const palette = palettesMade.get(number % palettes) ?? paletteOf(number % palettes)
+    palettesMade.set(number % palettes, palette)
     const placeholder = `${number % frames.length} ${number % palettes}`
     const thumbhash = placeholders.get(placeholder) ?? thumbHashOf(width, height, palette)
     placeholders.set(placeholder, thumbhash)
+    // The last colour differs for each number below 2^24. One pixel has it.
+    const own = [...palette.slice(0, -1), rgbOf((number * 0x9e3779b1) % 2 ** 24)]
+    const bytes = Buffer.concat([head, chunkOf('PLTE', Buffer.from(own.flat())), tail])
     return {
-      id: newMediaId(),
-      filename: `Picture ${number + 1}.png`,
-      contentType: 'image/png',
-      extension: 'png',
-      size: bytes.length,
-      sha256: createHash('sha256').update(bytes).digest(),
-      width,
-      height,
-      createdAt,
-      thumbhash,
-      duration: null,
-      bytes,
+      ...{ filename: `Picture ${number + 1}.png`, contentType: 'image/png', extension: 'png', bytes },
+      ...{ width, height, thumbhash },
     }
   }
 }

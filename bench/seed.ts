@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { issueToken } from '../packages/server/src/access/issue-token.ts'
+import type { Catalog } from '../packages/server/src/catalog/catalog.ts'
+import type { AddedMedia } from '../packages/server/src/catalog/records.ts'
+import { createItemProgress } from '../packages/server/src/cli/client/progress-bars.ts'
+import { type Config, readConfig } from '../packages/server/src/config/config.ts'
+import { bucketNameRule, isBucketName } from '../packages/server/src/core/bucket-name.ts'
+import { newMediaId } from '../packages/server/src/core/media-id.ts'
+import { defaultScopes } from '../packages/server/src/core/scopes.ts'
+import { openCatalog } from '../packages/server/src/engines.ts'
+import { createSharedMemory } from '../packages/server/src/media/shared-memory.ts'
+import { createFiles, type SeededFile } from './seed-files.ts'
+
+/** Items of one transaction. It takes about 20 ms, during which a running server's writes wait. */
+const chunk = 1_000
+/** Milliseconds between two transactions, in which a waiting server can write (catalog/sqlite/transaction.ts). */
+const gap = 3
+
+type Allocate = ReturnType<typeof createSharedMemory>
+
+interface Seeding {
+  readonly items: number
+  /** Every n-th of the new items is deleted again. */
+  readonly deleteEvery?: number
+  /** Whether all items are pictures, with their ThumbHashes. */
+  readonly pictures?: boolean
+  readonly onProgress?: (done: number, of: number) => void
+}
+
+/** Adds small files to a bucket, and creates the bucket with a token; safe while servers are running. Returns its new total. */
+export async function seedBucket(
+  catalog: Catalog,
+  bucket: string,
+  { items, deleteEvery = Number.POSITIVE_INFINITY, pictures = false, onProgress = () => {} }: Seeding,
+): Promise<{ readonly token: string; readonly total: number }> {
+  const request = { bucket, name: 'seed', scopes: defaultScopes, expiresAt: null, now: Date.now() }
+  const { token } = await issueToken(catalog, request)
+  const found = await catalog.bucketNamed(bucket)
+  if (found === null) throw new Error(`the bucket ${bucket} was deleted`)
+  const create = createFiles(pictures)
+  for (let done = 0; done < items; ) {
+    const files = Array.from({ length: Math.min(chunk, items - done) }, (_, index) => create(done + index))
+    const allocate = createSharedMemory()
+    const added = files.map((file) => itemOf(file, allocate))
+    await catalog.addMedia(found.id, added)
+    if (pictures)
+      await Promise.all(
+        files.map(async ({ thumbhash, width, height }, index) => {
+          const id = added[index]?.id
+          if (id) await catalog.setPreview(found.id, id, { thumbhash, duration: null, width, height })
+        }),
+      )
+    const deleted = added.filter((_, index) => (done + index + 1) % deleteEvery === 0).map(({ id }) => id)
+    if (deleted.length > 0) {
+      const { tombstones } = await catalog.removeMedia(found.id, deleted)
+      // All bytes are in the catalog.
+      await catalog.clearTombstones(tombstones)
+    }
+    done += files.length
+    onProgress(done, items)
+    await sleep(gap)
+  }
+  return { token, total: (await catalog.bucket(found.id))?.items ?? 0 }
+}
+
+/** The item of a file, whose bytes are in memory of their own: the catalog takes it over. */
+function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, allocate: Allocate): AddedMedia {
+  const own = allocate(bytes.length)
+  own.set(bytes)
+  const sha256 = hash('sha256', own, 'buffer')
+  return { id: newMediaId(), ...file, size: own.length, sha256, createdAt: Date.now(), bytes: own }
+}
+
+/** Seeds the bucket that the arguments name, with the settings of the service. Throws TypeError. */
+export async function runSeed(
+  args: readonly string[],
+  config: Config,
+  onProgress?: (done: number, of: number) => void,
+): Promise<{ readonly bucket: string; readonly token: string; readonly total: number }> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      items: { type: 'string', default: '' },
+      'delete-every': { type: 'string' },
+      pictures: { type: 'boolean', default: false },
+      bucket: { type: 'string', default: 'seeded' },
+    },
+  })
+  const { bucket, pictures } = values
+  const deleteEvery = values['delete-every']
+  if (!isBucketName(bucket)) throw new TypeError(`"${bucket}" is not a valid bucket name. ${bucketNameRule}`)
+  const catalog = await openCatalog(config, {
+    // The previews of many pictures are committed at once.
+    writer: 'thread',
+    onWriterFailure: (error) => console.error(error),
+    onCommit: () => {},
+  })
+  try {
+    const seeded = await seedBucket(catalog, bucket, {
+      ...{ items: count('--items', values.items), pictures },
+      ...(deleteEvery !== undefined && { deleteEvery: count('--delete-every', deleteEvery) }),
+      ...(onProgress && { onProgress }),
+    })
+    return { bucket, ...seeded }
+  } finally {
+    await catalog.close()
+  }
+}
+
+function count(option: string, text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text))
+    throw new TypeError(`${option} takes a whole number of at least 1, not "${text}"`)
+  return Number(text)
+}
+
+// npm run seed -- --items N [--delete-every K] [--pictures] [--bucket NAME]: prints one line of JSON, with the settings of the service.
+if (import.meta.main) {
+  const progress = createItemProgress('Added')
+  const seeded = await runSeed(process.argv.slice(2), readConfig(process.env).config, progress.show).finally(
+    progress.end,
+  )
+  console.log(JSON.stringify(seeded))
+}
