@@ -5,10 +5,9 @@ import type { AddedMedia, BucketId } from '../records.ts'
 import type { EngineChanges, Work } from '../statements.ts'
 import { joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
-import { expiredItems, refreshExpiry } from './item-expiry.ts'
 import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import { runWork } from './statements.ts'
-import { purgeMedia, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
+import { expiredItems, purgeMedia, refreshExpiry, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
 
 type ChangeFunctions = {
   readonly [K in ChangeKind]: (

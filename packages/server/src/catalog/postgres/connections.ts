@@ -1,8 +1,7 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg'
 import type { DatabaseAddress } from './database-address.ts'
 import { ConnectionLost, isDead, isUnprepared } from './postgres-errors.ts'
-import { connecting, orderServers, readTimeline } from './probe-servers.ts'
-import { type Servers, selectServer } from './servers.ts'
+import { connecting, orderServers, readTimeline, type Servers, selectServer } from './servers.ts'
 import { openSession, type Preparation, type Session } from './session.ts'
 
 /** Milliseconds. */

@@ -1,9 +1,9 @@
 import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId, RemovedMedia } from '../records.ts'
 import { integer, text } from '../rows.ts'
-import { expiryOf, trashOf } from '../trash.ts'
-import { refreshExpiry } from './item-expiry.ts'
+import { expiryOf, expiryRefresh, trashOf } from '../trash.ts'
 import { removeByIds, type Transaction } from './media-rows.ts'
+import type { Session } from './session.ts'
 
 /** 0 for no trash, and for no bucket. */
 export const trashDaysOf = ({ buckets }: Transaction, id: BucketId): number =>
@@ -74,4 +74,23 @@ export async function purgeMedia(
     buckets.add(bucketId, { bytes: -bytes })
   }
   return removed
+}
+
+/** As refreshExpiry of trash.ts. */
+export async function refreshExpiry(session: Session, bucketId: BucketId): Promise<void> {
+  await session.run(expiryRefresh.postgres, bucketId)
+}
+
+/** The ids of at most `limit` expired items of a bucket or a trash, the first to expire first. */
+export async function expiredItems(
+  session: Session,
+  bucketId: BucketId,
+  now: number,
+  limit: number,
+): Promise<MediaId[]> {
+  const rows = await session.run(
+    'SELECT id FROM media WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3',
+    ...[bucketId, now, limit],
+  )
+  return rows.map((row) => text(row, 0) as MediaId)
 }

@@ -1,18 +1,24 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import type { Actor } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { listKeys } from '../keys.ts'
 import type { BucketId } from '../records.ts'
+import { isNew, readMeta } from '../upkeep.ts'
 import { createBatchedReads } from './batched-reads.ts'
 import { readTimeout } from './connection.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
+import { prepareLocateItem } from './item-locations.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
-import { openReads } from './open-reads.ts'
-import type { PageKey } from './reads.ts'
+import { explainOpenError } from './open-errors.ts'
+import { type PageKey, prepareReads } from './reads.ts'
+import { prepareServability } from './servability.ts'
 import { asFault } from './sqlite-errors.ts'
+import { createRun } from './statements.ts'
+import { requireNoTransfer } from './transfer-marks.ts'
 import { createUnchangedRows } from './unchanged-rows.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
 
@@ -120,3 +126,25 @@ function reading<T>(read: () => T): T {
 /** 0 if there is no log. */
 const logBytes = (directory: string): number =>
   statSync(join(directory, 'catalog.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+
+/**
+ * Prepares the statements, which fails if an index is missing, and reads one row, which fails if the table is damaged. Rejects with
+ * DataDirectoryError: it is `async` so that what it throws becomes a rejection.
+ */
+async function openReads(db: DatabaseSync, directory: string) {
+  try {
+    db.exec('PRAGMA query_only = ON')
+    requireNoTransfer(db, directory)
+    const reads = prepareReads(db, prepareLocateItem(db))
+    const run = createRun(db)
+    run(isNew())
+    return {
+      reads,
+      epoch: run(readMeta('epoch')) ?? '',
+      servability: prepareServability(db),
+      run,
+    }
+  } catch (error) {
+    throw explainOpenError(join(directory, 'catalog.db'), error)
+  }
+}

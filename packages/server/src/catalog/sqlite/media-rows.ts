@@ -7,9 +7,10 @@ import { uploadEvents } from '../audit-log/events.ts'
 import { newItemColumns, newItemValues } from '../item-columns.ts'
 import type { AddedMedia, BucketId, ContentId, Preview, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
+import { sqliteText } from '../statements.ts'
+import { expiryRefresh } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { prepareContentRows } from './content-rows.ts'
-import { prepareRefreshExpiry } from './item-expiry.ts'
 import type { Ranks } from './ranks.ts'
 import { one } from './rows.ts'
 
@@ -114,4 +115,10 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       return { ids: found.map(({ id }) => id), tombstones: remove(bucketId, seqs) }
     },
   }
+}
+
+/** As refreshExpiry of trash.ts. */
+export function prepareRefreshExpiry(db: DatabaseSync): (bucketId: BucketId) => void {
+  const refresh = db.prepare(sqliteText(expiryRefresh.sqlite))
+  return (bucketId) => void refresh.run(bucketId)
 }

@@ -22,7 +22,7 @@ import type {
   Media,
   PageRows,
 } from '../records.ts'
-import { integer, mediaIdOf, type Row, text, textOrNull } from '../rows.ts'
+import { integer, mediaIdOf, type Row, textOrNull } from '../rows.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { prepareReadItems } from './item-lists.ts'
 import type { LocateItem } from './item-locations.ts'
@@ -37,7 +37,6 @@ export interface PageKey {
 
 /** The reads of one connection. A read that begins a transaction also ends it. */
 export interface Reads {
-  epoch(): string
   /** The items that have expired at `now` are not counted. */
   findGrant(tokenHash: Uint8Array, now: number): Grant | null
   /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
@@ -48,7 +47,6 @@ export interface Reads {
 }
 
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
-  const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const findGrant = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     ${grantedColumns('?2')}
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?1`)
@@ -108,8 +106,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   }
 
   return {
-    epoch: () => text(one(epoch) ?? [], 0),
-
     findGrant(tokenHash, now) {
       const row = one(findGrant, tokenHash, now)
       return row && readGrant(row)
