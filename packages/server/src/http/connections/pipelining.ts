@@ -3,14 +3,21 @@ import type { Socket } from 'node:net'
 import { ignoreUpgrade, interceptRequests, pauseParsing } from '../node-internals.ts'
 import { createLingeringClose } from './last-response.ts'
 
-/** The last response of each connection. */
-const responses = new WeakMap<Socket, ServerResponse>()
+/** A connection, with its last response. */
+interface Connection {
+  response: ServerResponse | null
+}
+
+const connections = new WeakMap<Socket, Connection>()
 
 /** The unfinished response of a connection of a server that refuses pipelining; null where there is none. */
 export function currentResponse(socket: Socket): ServerResponse | null {
-  const response = responses.get(socket)
-  return response === undefined || response.writableFinished || response.destroyed ? null : response
+  const connection = connections.get(socket)
+  return connection === undefined ? null : unfinished(connection)
 }
+
+const unfinished = ({ response }: Connection): ServerResponse | null =>
+  response === null || response.writableFinished || response.destroyed ? null : response
 
 const closeSocket = createLingeringClose()
 const nothing = Buffer.alloc(0)
@@ -32,15 +39,25 @@ export function closeAfter(response: ServerResponse, socket: Socket): void {
  * one before the response has ended (docs/interface.md N1): nothing more is parsed, and the connection is not read in the meantime.
  */
 export function refusePipelining(server: Server): void {
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    responses.set(socket, response)
+  /** The response to the request that is being started. */
+  let started: ServerResponse | null = null
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    started = response
   })
   server.on('connection', (socket: Socket) => {
+    const connection: Connection = { response: null }
+    connections.set(socket, connection)
     interceptRequests(socket, (request, start) => {
       // RFC 9112, section 9.6: process no request after the response that closes the connection.
       if (!socket.writable) return pauseParsing
-      const response = currentResponse(socket)
-      if (response === null) return start()
+      const response = unfinished(connection)
+      if (response === null) {
+        // A CONNECT has no response.
+        started = null
+        const result = start()
+        connection.response = started
+        return result
+      }
       ignoreUpgrade(request)
       socket.pause()
       closeAfter(response, socket)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import createRouter from 'find-my-way'
 import { errorCode } from '../../core/error-code.ts'
@@ -76,12 +76,12 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
   const { baseUrl, logRequest, corsHeaders, limits, mediaHost, reportFault, isStopping } = parts
   const find = createMatcher(routes)
 
-  async function replyTo(
-    exchange: Exchange,
+  /** Throws Fault for what no route accepts. Returns the reply if no handler is called. */
+  function refuse(
+    request: IncomingMessage,
     { path, isMalformed }: Match,
     endpoint: Endpoint | undefined,
-  ): Promise<Reply | null> {
-    const { request } = exchange
+  ): Reply | null {
     const { method = '', headers } = request
     const refusal = endpoint?.route.description?.unlimited ? null : limits.countAddress(request)
     if (refusal) throw refusal
@@ -99,12 +99,10 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
       const detail = `${method} is not allowed here; use one of ${path.allow}.`
       throw new HeaderFault('method-not-allowed', detail, { allow: path.allow })
     }
-    const isRead = method === 'GET' || method === 'HEAD'
     const type = headers['content-type']
-    if (!isRead && type !== undefined && !mediaType.test(type))
+    if (type !== undefined && method !== 'GET' && method !== 'HEAD' && !mediaType.test(type))
       throw new Fault('request-malformed', 'The Content-Type header is not a media type.')
-    if (!endpoint.route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
-    return await endpoint.route.handle(exchange)
+    return null
   }
 
   function sendProblem({ request, response, id }: Exchange, fault: Fault, more: Headers): void {
@@ -118,7 +116,13 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     const endpoint = match.path?.endpoints.get(request.method ?? '')
     const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
     try {
-      const reply = await replyTo(exchange, match, endpoint)
+      let reply = refuse(request, match, endpoint)
+      if (reply !== null || endpoint === undefined) await parsed
+      else {
+        const { route } = endpoint
+        if (!route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
+        reply = await route.handle(exchange)
+      }
       if (reply === null) return
       const serialize = endpoint?.serializers.get(reply.status) ?? JSON.stringify
       await send(response, request.method === 'HEAD', reply, serialize, {
@@ -127,6 +131,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
         ...reply.headers,
       })
     } catch (error) {
+      await parsed
       // The client has closed the connection before the end of a stream.
       if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
       const fault = reportFault(error, request, id)
@@ -173,6 +178,9 @@ async function send(
   response.writeHead(status, headers)
   response.end(bytes)
 }
+
+/** Awaited before a response that needs nothing else: a further request of the same read must find it unfinished (docs/interface.md N1). */
+const parsed = Promise.resolve()
 
 const nowhere: Match = { path: null, isMalformed: false, params: {}, query: {} }
 
