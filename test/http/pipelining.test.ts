@@ -34,6 +34,10 @@ test('N1 of requests that arrive in one read the first is answered, and no other
     [get('/nowhere'), /^HTTP\/1\.1 404 .*"route-unknown"/s],
     [`GET /api/media HTTP/1.1\r\nHost: x\r\n${authorization}\r\n\r\n`, /^HTTP\/1\.1 200 .*"total":/s],
     [upload, /^HTTP\/1\.1 201 .*"size":5/s],
+    [
+      'GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+      /^HTTP\/1\.1 (?:400|501) /,
+    ],
   ] as const) {
     using connection = await openConnection(server.url)
     connection.send(first + upload + upload)

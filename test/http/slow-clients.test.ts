@@ -45,6 +45,7 @@ test('N5, P1 a body of 100 MB for an operation without a body is refused with 41
     'GET /media/x',
     'DELETE /api/media/x',
     'GET /api/token',
+    'DELETE /api/uploads/x',
   ].entries()) {
     // If the others were kept, all together would be too large as well.
     const total = nth === 0 ? 100 * megabyte : 20 * megabyte

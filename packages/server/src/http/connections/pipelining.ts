@@ -10,6 +10,14 @@ interface Connection {
 
 const connections = new WeakMap<Socket, Connection>()
 
+/** Only until the response is closed: it keeps the headers of its request, which an idle connection needs no longer. */
+function remember(connection: Connection, response: ServerResponse | null): void {
+  connection.response = response
+  response?.once('close', () => {
+    if (connection.response === response) connection.response = null
+  })
+}
+
 /** The unfinished response of a connection of a server that refuses pipelining; null where there is none. */
 export function currentResponse(socket: Socket): ServerResponse | null {
   const connection = connections.get(socket)
@@ -55,7 +63,7 @@ export function refusePipelining(server: Server): void {
         // A CONNECT has no response.
         started = null
         const result = start()
-        connection.response = started
+        remember(connection, started)
         return result
       }
       ignoreUpgrade(request)

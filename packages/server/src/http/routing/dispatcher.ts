@@ -132,8 +132,8 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
       })
     } catch (error) {
       await parsed
-      // The client has closed the connection before the end of a stream.
-      if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
+      // The client has closed the connection before the end of a stream. A stream of a store can end early too.
+      if (response.destroyed && errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
       const fault = reportFault(error, request, id)
       if (response.headersSent) response.destroy()
       else sendProblem(exchange, fault, more)
@@ -151,7 +151,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     if (fault !== null || isStopping()) response.shouldKeepAlive = false
     const exchange = { id, request, response, params, query }
     if (fault === null) void serve(exchange, match)
-    else sendProblem(exchange, fault, noHeaders)
+    else void parsed.then(() => sendProblem(exchange, fault, noHeaders))
   }
 }
 

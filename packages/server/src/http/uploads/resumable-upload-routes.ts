@@ -211,17 +211,19 @@ export function resumableUploadRoutes(http: HttpContext, operations: Operations)
     headers: versionHeader,
     optionsHeaders: tusOptionsHeaders(maxFileSize),
   }
-  const uploadRoute = (method: Route['method'], description: OperationDescription, handle: UploadHandler) =>
-    route(
+  const uploadRoute = (method: Route['method'], description: OperationDescription, handle: UploadHandler) => {
+    const readsBody = method === 'POST' || method === 'PATCH'
+    return route(
       method,
       '/api/uploads/:id',
       description,
       async (exchange) => {
-        if (method === 'POST' || method === 'PATCH') metrics.countActiveUpload(exchange.response)
+        if (readsBody) metrics.countActiveUpload(exchange.response)
         return await handle(await authorizeUpload(exchange), exchange)
       },
-      options,
+      { ...options, readsBody },
     )
+  }
   return [
     route('POST', '/api/uploads', descriptions.createUpload, create, options),
     route('POST', '/api/uploads/', descriptions.createUpload, create, options),
