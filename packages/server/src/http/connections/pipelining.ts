@@ -10,10 +10,10 @@ interface Connection {
 
 const connections = new WeakMap<Socket, Connection>()
 
-/** Only until the response is closed: it keeps the headers of its request, which an idle connection needs no longer. */
+/** Only until the response has ended: it keeps the headers of its request, which an idle connection needs no longer. */
 function remember(connection: Connection, response: ServerResponse | null): void {
   connection.response = response
-  response?.once('close', () => {
+  response?.once('finish', () => {
     if (connection.response === response) connection.response = null
   })
 }

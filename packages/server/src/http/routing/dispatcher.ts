@@ -151,7 +151,8 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     if (fault !== null || isStopping()) response.shouldKeepAlive = false
     const exchange = { id, request, response, params, query }
     if (fault === null) void serve(exchange, match)
-    else void parsed.then(() => sendProblem(exchange, fault, noHeaders))
+    // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
+    else sendProblem(exchange, fault, noHeaders)
   }
 }
 
