@@ -81,7 +81,7 @@ test('G25 the token is renewed before it expires, in several tabs; signing out r
   await bucketOf(guest, 'user-bob').waitFor()
   const before = String(await guest.page.evaluate(stored))
   expect(before).toContain('eyJ')
-  const refreshToken = /refreshToken\W+([\w-]+)/.exec(before)?.[1] ?? ''
+  const refreshToken = /refreshToken[\\":]+([\w-]+)/.exec(before)?.[1] ?? ''
   const refresh = () =>
     fetch(`${issuer.url}/token`, {
       method: 'POST',
