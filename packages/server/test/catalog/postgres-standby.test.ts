@@ -81,6 +81,22 @@ describe('PostgreSQL with a standby', () => {
     expect(await allPages(catalog, bucketId)).toEqual([first.id, last.id])
   })
 
+  test('a replica that has not replayed the creation of the database does not keep the service from opening it', async () => {
+    await replicate()
+    await onServer(standby.url('postgres'), 'SELECT pg_wal_replay_pause()')
+    try {
+      const url = await newDatabase('not_replayed')
+      await expect(openCatalog(url(standby.port))).rejects.toThrow(/does not exist/)
+      const both = new URL(url())
+      const hosts = [standby, primary].map(({ port }) => `127.0.0.1:${port}`).join(',')
+      const catalog = await openCatalog(both.href.replace(both.host, hosts))
+      const bucketId = await newBucket(catalog, 'b')
+      expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ bucketId })
+    } finally {
+      await onServer(standby.url('postgres'), 'SELECT pg_wal_replay_resume()')
+    }
+  })
+
   test('behind pgbouncer a replica finds no grant', async () => {
     const url = await newDatabase('pooled')
     await using proxy = await startSwitchingProxy(primary.port)

@@ -51,8 +51,9 @@ const clientSettings = (
 })
 
 /**
- * The servers of the address: the primary with the latest timeline first, those that do not respond last. Throws if none responds, or
- * if one refuses the connection for another reason.
+ * The servers of the address: the primary with the latest timeline first, then its replicas, then those that do not respond or refuse
+ * the connection, as a replica does that has not replayed the creation of the database. Throws if no primary is among them and one
+ * refuses, or if none responds.
  */
 export async function orderServers(
   { servers }: DatabaseAddress,
@@ -64,12 +65,12 @@ export async function orderServers(
   const failures = probes.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
   const found = probes.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const refusal: unknown = failures.find((error) => !isDead(error))
-  if (refusal !== undefined) throw refusal
+  if (refusal !== undefined && !found.some(({ timeline }) => timeline > 0)) throw refusal
   if (found.length === 0) throw failures[0]
-  const unreachable = servers.filter((_, index) => probes[index]?.status === 'rejected')
+  const failed = servers.filter((_, index) => probes[index]?.status === 'rejected')
   return [
     ...found.toSorted((one, other) => other.timeline - one.timeline).map(({ settings }) => settings),
-    ...unreachable.map((server) => clientSettings(server, timeouts)),
+    ...failed.map((server) => clientSettings(server, timeouts)),
   ]
 }
 
