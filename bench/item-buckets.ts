@@ -1,6 +1,6 @@
 import { issueToken } from '../packages/server/src/access/issue-token.ts'
 import type { Catalog } from '../packages/server/src/catalog/catalog.ts'
-import type { Item, ItemSelection } from '../packages/server/src/catalog/records.ts'
+import type { ItemDetails, ItemSelection } from '../packages/server/src/catalog/records.ts'
 import { defaultScopes } from '../packages/server/src/core/scopes.ts'
 import { createCursors } from '../packages/server/src/media/items/cursors.ts'
 
@@ -10,7 +10,7 @@ export interface ItemBucket {
   readonly items: number
   readonly pages: number
   /** Items at equal distances, from the oldest to the newest. */
-  readonly samples: readonly Item[]
+  readonly samples: readonly ItemDetails[]
   /** The cursor after each sample, in the order of the list without filters. */
   readonly cursors: Readonly<Record<'oldest' | 'newest', readonly string[]>>
 }
@@ -28,7 +28,7 @@ export async function describeBucket(catalog: Catalog, bucket: string): Promise<
   const { id: bucketId, items } = named
   const cursors = createCursors(catalog.epoch)
   const count = Math.min(sampleCount, items)
-  const samples: Item[] = []
+  const samples: ItemDetails[] = []
   const after: Record<'oldest' | 'newest', string[]> = { oldest: [], newest: [] }
   for (let index = 0; index < count; index += 1) {
     const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null, name: null } as const

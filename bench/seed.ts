@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { issueToken } from '../packages/server/src/access/issue-token.ts'
 import type { Catalog } from '../packages/server/src/catalog/catalog.ts'
-import type { AddedMedia } from '../packages/server/src/catalog/records.ts'
+import type { AddedItem } from '../packages/server/src/catalog/records.ts'
 import { createItemProgress } from '../packages/server/src/cli/client/progress-bars.ts'
 import { type Config, readConfig } from '../packages/server/src/config/config.ts'
 import { bucketNameRule, isBucketName } from '../packages/server/src/core/bucket-name.ts'
-import { newMediaId } from '../packages/server/src/core/media-id.ts'
+import { newItemId } from '../packages/server/src/core/media-id.ts'
 import { defaultScopes } from '../packages/server/src/core/scopes.ts'
 import { openCatalog } from '../packages/server/src/engines.ts'
 import { createSharedMemory } from '../packages/server/src/media/shared-memory.ts'
@@ -44,7 +44,7 @@ export async function seedBucket(
     const files = Array.from({ length: Math.min(chunk, items - done) }, (_, index) => create(done + index))
     const allocate = createSharedMemory()
     const added = files.map((file) => itemOf(file, allocate))
-    await catalog.addMedia(found.id, added)
+    await catalog.addItems(found.id, added)
     if (pictures)
       await Promise.all(
         files.map(async ({ thumbhash, width, height }, index) => {
@@ -54,7 +54,7 @@ export async function seedBucket(
       )
     const deleted = added.filter((_, index) => (done + index + 1) % deleteEvery === 0).map(({ id }) => id)
     if (deleted.length > 0) {
-      const { tombstones } = await catalog.removeMedia(found.id, deleted)
+      const { tombstones } = await catalog.removeItems(found.id, deleted)
       // All bytes are in the catalog.
       await catalog.clearTombstones(tombstones)
     }
@@ -66,11 +66,11 @@ export async function seedBucket(
 }
 
 /** The item of a file, whose bytes are in memory of their own: the catalog takes it over. */
-function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, allocate: Allocate): AddedMedia {
+function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, allocate: Allocate): AddedItem {
   const own = allocate(bytes.length)
   own.set(bytes)
   const sha256 = hash('sha256', own, 'buffer')
-  return { id: newMediaId(), ...file, size: own.length, sha256, createdAt: Date.now(), bytes: own }
+  return { id: newItemId(), ...file, size: own.length, sha256, createdAt: Date.now(), bytes: own }
 }
 
 /** Seeds the bucket that the arguments name, with the settings of the service. Throws TypeError. */

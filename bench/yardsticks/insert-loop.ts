@@ -13,11 +13,11 @@ const end = startedAt + Number(seconds) * 1000
 const taken: number[] = []
 let count = 0
 const addBytes = 'INSERT INTO contents (id, bucket_id, bytes) VALUES ($1, $2, $3)'
-const addRow = `INSERT INTO media
+const addRow = `INSERT INTO items
   (bucket_id, seq, id, extension, filename, content_type, size, sha256, created_at, content_id)
   VALUES ($1, $2, $3, 'bin', 'file.bin', 'application/octet-stream', $4, $5, $6, $7)`
 const { rows: found } = await client.query(
-  'SELECT coalesce(max(seq), 0) + 1 AS next, (SELECT coalesce(max(id), 0) + 1 FROM contents) AS content FROM media',
+  'SELECT coalesce(max(seq), 0) + 1 AS next, (SELECT coalesce(max(id), 0) + 1 FROM contents) AS content FROM items',
 )
 const [nextSeq, nextContent] = [Number(found[0]?.next), Number(found[0]?.content)]
 do {

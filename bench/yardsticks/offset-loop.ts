@@ -13,10 +13,10 @@ do {
   const page = Number(first) + (taken.length % (Number(last) - Number(first) + 1))
   await client.query({
     name: 'count',
-    text: 'SELECT count(*) FROM media WHERE bucket_id = $1',
+    text: 'SELECT count(*) FROM items WHERE bucket_id = $1',
     values: [bucket],
   })
-  const text = 'SELECT id, extension FROM media WHERE bucket_id = $1 ORDER BY seq LIMIT 10 OFFSET $2'
+  const text = 'SELECT id, extension FROM items WHERE bucket_id = $1 ORDER BY seq LIMIT 10 OFFSET $2'
   const { rows } = await client.query({ name: 'page', text, values: [bucket, (page - 1) * 10] })
   if (rows.length !== 10) throw new Error(`page ${page} has ${rows.length} rows`)
   taken.push(performance.now() - start)

@@ -10,7 +10,7 @@ import { databaseSettings, prepareDatabase } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 const run = promisify(execFile)
 const script = join(import.meta.dirname, '../../bench/seed.ts')
@@ -42,13 +42,10 @@ test('L4 seed fills a bucket with small files while the server is running', asyn
   const files = new Set<string>()
   for (const url of page.data) {
     const id = new URL(url).pathname.split('/').at(-1)?.split('.')[0]
-    const media = await readMedia(await server.request(`/api/media/${id}`, { headers }))
+    const item = await readItem(await server.request(`/api/media/${id}`, { headers }))
     const bytes = Buffer.from(await (await fetch(url)).arrayBuffer())
-    expect([bytes.length, createHash('sha256').update(bytes).digest('hex')]).toEqual([
-      media.size,
-      media.sha256,
-    ])
-    files.add(media.sha256)
+    expect([bytes.length, createHash('sha256').update(bytes).digest('hex')]).toEqual([item.size, item.sha256])
+    files.add(item.sha256)
   }
   expect(files.size).toBe(10)
 })
@@ -69,13 +66,13 @@ test('B1, V8, V13 seed --pictures adds different pictures with bytes, dimensions
   const response = await server.request('/api/items', { headers: { authorization } })
   const { data } = Value.Parse(Type.Object({ data: Type.Array(Type.Unknown()) }), await response.json())
   const files = new Set<string>()
-  for (const media of data.map((item) => Value.Parse(mediaObject, item))) {
-    const bytes = Buffer.from(await (await server.request(`/media/${media.id}`)).arrayBuffer())
-    expect(createHash('sha256').update(bytes).digest('hex')).toBe(media.sha256)
+  for (const item of data.map((item) => Value.Parse(mediaObject, item))) {
+    const bytes = Buffer.from(await (await server.request(`/media/${item.id}`)).arrayBuffer())
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(item.sha256)
     const { width, height } = await sharp(bytes).metadata()
-    expect([width, height, bytes.length]).toEqual([media.width, media.height, media.size])
-    expect(Buffer.from(media.thumbhash, 'base64').length).toBeGreaterThan(5)
-    files.add(media.sha256)
+    expect([width, height, bytes.length]).toEqual([item.width, item.height, item.size])
+    expect(Buffer.from(item.thumbhash, 'base64').length).toBeGreaterThan(5)
+    files.add(item.sha256)
   }
   expect(files.size).toBe(20)
 })

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, type SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems, readMedia } from '../harness/wire.ts'
+import { readItem, readItems } from '../harness/wire.ts'
 import { commandLine, lines, runClient } from './client-run.ts'
 
 let server: SharedServer
@@ -205,7 +205,7 @@ test('rm deletes each item, reports those that do not exist, and exits with 4 fo
 test('M5 edit changes the given texts of an item, and an empty one removes the text', async () => {
   const { id, url } = await upload(server, 'one')
   const texts = async () => {
-    const { filename, alt_text, caption } = await readMedia(await server.request(`/api/media/${id}`))
+    const { filename, alt_text, caption } = await readItem(await server.request(`/api/media/${id}`))
     return [filename, alt_text, caption]
   }
   const edited = await run(

@@ -182,8 +182,8 @@ test('large files are sent while they are read', async () => {
   const bytes = randomBytes(20_000_000)
   await writeFile(join(directory.path, 'large.bin'), bytes)
   const { stdout } = await runClient(service, 'upload', join(directory.path, 'large.bin'))
-  const media = await createClient(service).describe(stdout.split('\t')[0] ?? '')
-  expect([media.size, media.sha256]).toEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')])
+  const item = await createClient(service).describe(stdout.split('\t')[0] ?? '')
+  expect([item.size, item.sha256]).toEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')])
 })
 
 test('E1 --expires: items expire after a duration or at a time; other values are explained', async () => {

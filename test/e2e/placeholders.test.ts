@@ -40,8 +40,8 @@ test('G29 a placeholder is shown until the picture is loaded, and nothing moves;
   // The first variant records the ThumbHash (V13).
   await own.request(`/media/${id}?variant=thumb`)
   await until('the ThumbHash', async () => {
-    const media = await (await own.request(`/api/media/${id}`)).json()
-    return Value.Parse(Type.Object({ thumbhash: Type.Union([Type.Null(), Type.String()]) }), media).thumbhash
+    const item = await (await own.request(`/api/media/${id}`)).json()
+    return Value.Parse(Type.Object({ thumbhash: Type.Union([Type.Null(), Type.String()]) }), item).thumbhash
   })
 
   await using guest = await visit(browser, own, { hash: '' })

@@ -25,8 +25,8 @@ export async function newGuest(browser: Browser, server: SharedServer, where: Wh
 export async function namesOf({ client }: Guest): Promise<string[]> {
   const names: string[] = []
   for await (const { data } of client.pages()) {
-    const media = await Promise.all(data.map((url) => client.describe(url)))
-    names.push(...media.map(({ filename }) => filename ?? ''))
+    const items = await Promise.all(data.map((url) => client.describe(url)))
+    names.push(...items.map(({ filename }) => filename ?? ''))
   }
   return names
 }

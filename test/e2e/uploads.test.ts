@@ -15,7 +15,7 @@ import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 import { drop } from './drop.ts'
 import { hostileName, manyKinds, picture, writeFiles } from './files.ts'
 import { type Visit, visit } from './visit.ts'
@@ -35,8 +35,8 @@ async function stored(server: SharedServer): Promise<ReadonlyMap<string | null, 
     last = listing.last_page
     for (const url of listing.data) {
       const id = /([0-9a-z]{28})(?:\.\w+)?$/.exec(url)?.[1]
-      const media = await readMedia(await server.request(`/api/media/${id}`))
-      found.set(media.filename, media.sha256)
+      const item = await readItem(await server.request(`/api/media/${id}`))
+      found.set(item.filename, item.sha256)
     }
   }
   return found

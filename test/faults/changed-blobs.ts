@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/media-id.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { until } from '../harness/until.ts'
 import { fsck, listAll } from '../harness/upkeep.ts'
@@ -65,7 +65,7 @@ export const plantedBlobs = faultOnStage(
     const failpoint = { step: 'directory synced', nth: 3, action: { holdUntil } } as const
     const instance = await restart({ ...withFailpoints(failpoint), ...onDisk })
     for (const way of [clients.raw, clients.raw]) must('there are items', (await way(instance)) === 201)
-    const planted = blobPath(instance.server, newMediaId())
+    const planted = blobPath(instance.server, newItemId())
     await mkdir(dirname(planted), { recursive: true })
     await writeFile(planted, 'planted')
     const removed = blobPath(instance.server, (await itemsOf(instance))[0] ?? '')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { metadataOf } from '../harness/tus.ts'
-import { readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readStoredItems } from '../harness/wire.ts'
 import type { Ledger, Sending } from './ledger.ts'
 import type { Instance } from './server-instances.ts'
 
@@ -84,7 +84,7 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
     return settle(
       sending,
       () => post(instance, file?.bytes ?? new Uint8Array(), headers),
-      async (response) => [(await readMedia(response)).id],
+      async (response) => [(await readItem(response)).id],
     )
   }
 
@@ -94,7 +94,7 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
     return settle(
       sending,
       () => post(instance, formBytes(...parts), { 'content-type': formType }),
-      async (response) => (await readManyMedia(response)).map(({ id }) => id),
+      async (response) => (await readStoredItems(response)).map(({ id }) => id),
     )
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { until } from '../harness/until.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 import { type Clients, createClients } from './clients.ts'
 import type { Ledger } from './ledger.ts'
 import type { Instance } from './server-instances.ts'
@@ -67,7 +67,7 @@ export function workOn(running: () => readonly Instance[], ledger: Ledger): Clus
         const { server, authorization } = anyInstance()
         const init = { method: 'POST', body: file?.bytes ?? null, headers: { ...headers, authorization } }
         const response = await server.request('/api/media', init).catch(() => null)
-        if (response?.status === 201) return (await readMedia(response)).id
+        if (response?.status === 201) return (await readItem(response)).id
         await response?.arrayBuffer()
         if (response && response.status < 500 && response.status !== 409)
           throw new Error(`an upload receives ${response.status}`)

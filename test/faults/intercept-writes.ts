@@ -103,11 +103,11 @@ function interceptedFiles(files: Files, interceptor: Interceptor): Files {
 /** The change that a statement makes. */
 const changes: readonly (readonly [RegExp, Change])[] = [
   [/^\s*INSERT INTO intents\b/, 'intents'],
-  [/^\s*INSERT INTO media\b/, 'item'],
+  [/^\s*INSERT INTO items\b/, 'item'],
   [/^\s*INSERT INTO uploads\b/, 'upload'],
   [/^\s*UPDATE uploads SET received = \?/, 'offset'],
   [/^\s*UPDATE uploads SET received = length/, 'finish'],
-  [/^\s*DELETE FROM media\b/, 'removal'],
+  [/^\s*DELETE FROM items\b/, 'removal'],
   [/^\s*DELETE FROM tombstones\b/, 'tombstones'],
   [/^\s*DELETE FROM intents\b/, 'settled intents'],
 ]

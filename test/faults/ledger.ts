@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { seededRandom } from '../harness/random.ts'
 import { listAll } from '../harness/upkeep.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 import type { Instance } from './server-instances.ts'
 
 /** The counts of a run. */
@@ -228,7 +228,7 @@ const idOf = (url: string): string => /\/media\/(\w+)/.exec(new URL(url).pathnam
 async function fetchListed({ server, authorization }: Instance, url: string) {
   const { pathname } = new URL(url)
   const id = idOf(url)
-  const item = await readMedia(await server.request(`/api/media/${id}`, { headers: { authorization } }))
+  const item = await readItem(await server.request(`/api/media/${id}`, { headers: { authorization } }))
   const response = await fetch(new URL(pathname, server.url))
   const sha256 = sha256Of(Buffer.from(await response.arrayBuffer()))
   const isSound = response.status === 200 && sha256 === item.sha256

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 import type { Sending } from './ledger.ts'
 import type { Instance } from './server-instances.ts'
 import { faultOnStage, must } from './stage.ts'
@@ -39,7 +39,7 @@ export const sameKey = faultOnStage(
       'twenty responses are equal and have the status 201',
       first?.[0] === 201 && responses.every(([status, text]) => status === 201 && text === first[1]),
     )
-    ledger.stored(sending, [(await readMedia(new Response(first?.[1]))).id])
+    ledger.stored(sending, [(await readItem(new Response(first?.[1]))).id])
   },
 )
 
@@ -75,6 +75,6 @@ export const clientGone = faultOnStage(
     if (nth % 5 === 0) await restart()
     const response = await send(instance(), sending, key)
     must(`it is taken at the second time, not ${response.status}`, response.status === 201)
-    ledger.stored(sending, [(await readMedia(response)).id])
+    ledger.stored(sending, [(await readItem(response)).id])
   },
 )

@@ -5,7 +5,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { chunkType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { blobPath } from '../harness/upload.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 import { brokenOrders } from './orders.ts'
 import { withBrokenOrder } from './preload.ts'
 import { inlineUpload, resumableUpload, wholeUpload } from './sync-order.ts'
@@ -38,15 +38,15 @@ async function outOfOrder(settings: Record<string, string> = {}) {
   const resumable = await uploadInChunks(server, bytes, [50_000, 100_000])
   const inlineResumable = await uploadInChunks(server, small(content.resumable), [1_000])
   // Delayed calls are in the trace too.
-  const ids = [raw.id, form.id, resumable.mediaId]
+  const ids = [raw.id, form.id, resumable.itemId]
   await until('all files are renamed', () => ids.every((id) => existsSync(blobPath(server, id))))
   // A call is written to the trace when its thread continues, which another response proves.
   await server.request('/healthz')
   const calls = await trace.calls()
   return {
     inline: [
-      ...inlineUpload(calls, { mediaId: inline.id, content: content.raw }),
-      ...inlineUpload(calls, { mediaId: whole, content: content.whole }),
+      ...inlineUpload(calls, { itemId: inline.id, content: content.raw }),
+      ...inlineUpload(calls, { itemId: whole, content: content.whole }),
     ],
     raw: [...wholeUpload(calls, raw.id)],
     form: [...wholeUpload(calls, form.id)],
@@ -56,7 +56,7 @@ async function outOfOrder(settings: Record<string, string> = {}) {
 }
 
 const post = async (server: TestServer, body: Uint8Array<ArrayBuffer>, type: string) =>
-  readMedia(await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
+  readItem(await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
 
 /** A resumable upload in one request. Returns the id of its item. */
 async function uploadWhole(server: TestServer, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
@@ -76,7 +76,7 @@ async function uploadInChunks(server: TestServer, bytes: Uint8Array<ArrayBuffer>
     location = headers.get('content-location') ?? ''
     from = offset
   }
-  return { id: url.split('/').at(-1) ?? '', mediaId: location.split('/').at(-1) ?? '', offsets }
+  return { id: url.split('/').at(-1) ?? '', itemId: location.split('/').at(-1) ?? '', offsets }
 }
 
 ifTraced(

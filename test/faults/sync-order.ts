@@ -24,9 +24,9 @@ const logged =
 
 /** Matches writes of the row of an item, which contains its type, and not of its intent. */
 const logsItem =
-  (mediaId: string, without: readonly string[] = []) =>
+  (itemId: string, without: readonly string[] = []) =>
   (call: SystemCall) =>
-    logged([mediaId], without)(call) && /text\/plain|application\/octet-stream/.test(call.args)
+    logged([itemId], without)(call) && /text\/plain|application\/octet-stream/.test(call.args)
 
 const syncsLog = (call: SystemCall) => isSync(call) && succeeded(call) && /catalog\.db-wal>/.test(call.args)
 
@@ -40,10 +40,10 @@ interface Renamed {
 }
 
 /** The rename to an item's final path. */
-function renameTo(calls: readonly SystemCall[], mediaId: string): Renamed | null {
+function renameTo(calls: readonly SystemCall[], itemId: string): Renamed | null {
   for (const call of calls) {
     const [, from, to] = /"([^"]+)".*"([^"]+)"/.exec(call.args) ?? []
-    if (call.name.startsWith('rename') && succeeded(call) && from && to?.endsWith(`/${mediaId}`))
+    if (call.name.startsWith('rename') && succeeded(call) && from && to?.endsWith(`/${itemId}`))
       return { call, from, to }
   }
   return null
@@ -57,9 +57,9 @@ function* orderOfIntent(
   { call: rename, to }: Renamed,
   uploadId: string | undefined,
 ): Generator<string, void> {
-  const mediaId = to.slice(to.lastIndexOf('/') + 1)
+  const itemId = to.slice(to.lastIndexOf('/') + 1)
   // The first write with the id of the item, except for those of the row of its upload.
-  const written = calls.find(logged([mediaId], uploadId === undefined ? [] : [uploadId]))
+  const written = calls.find(logged([itemId], uploadId === undefined ? [] : [uploadId]))
   const synced = calls.find((call) => written && syncsLog(call) && call.begin > written.end)
   if (!synced || synced.end > rename.begin) yield 'the file was renamed before its intent was synced'
 }
@@ -114,12 +114,12 @@ function* orderOfCommit(
 }
 
 /** An upload of one request, raw or as a form: file < rename < directory < commit < 201. */
-export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Generator<string, void> {
-  const renamed = renameTo(calls, mediaId)
+export function* wholeUpload(calls: readonly SystemCall[], itemId: string): Generator<string, void> {
+  const renamed = renameTo(calls, itemId)
   if (!renamed) return yield 'the file was not renamed'
   const durable = yield* orderOfFile(calls, renamed)
-  const committed = yield* orderOfCommit(calls, calls.find(logsItem(mediaId)), durable)
-  const response = calls.find(isResponse(201, mediaId))
+  const committed = yield* orderOfCommit(calls, calls.find(logsItem(itemId)), durable)
+  const response = calls.find(isResponse(201, itemId))
   if (!response) return yield 'there was no response'
   if (response.begin < committed) yield 'the response was sent before the sync of the commit'
 }
@@ -127,14 +127,14 @@ export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Gen
 /** An upload of a file whose bytes are in the catalog: row and bytes < commit < 201. `content` is a part of the bytes. */
 export function* inlineUpload(
   calls: readonly SystemCall[],
-  { mediaId, content }: { readonly mediaId: string; readonly content: string },
+  { itemId, content }: { readonly itemId: string; readonly content: string },
 ): Generator<string, void> {
   const bytes = calls.find(logged([content]))
   if (!bytes) return yield 'the bytes were not committed'
-  const committed = yield* orderOfCommit(calls, calls.find(logsItem(mediaId)), 0)
+  const committed = yield* orderOfCommit(calls, calls.find(logsItem(itemId)), 0)
   const bytesSynced = calls.find((call) => syncsLog(call) && call.begin > bytes.end)
   if (!bytesSynced) yield 'the bytes were not synced'
-  const response = calls.find(isResponse(201, mediaId))
+  const response = calls.find(isResponse(201, itemId))
   if (!response) return yield 'there was no response'
   if (response.begin < Math.max(committed, bytesSynced?.end ?? 0))
     yield 'the response was sent before the sync of the commit'
@@ -148,12 +148,12 @@ export function* resumableUpload(
   calls: readonly SystemCall[],
   upload: {
     readonly id: string
-    readonly mediaId: string
+    readonly itemId: string
     readonly offsets: readonly number[]
     readonly content?: string
   },
 ): Generator<string, void> {
-  const { id, mediaId, offsets, content } = upload
+  const { id, itemId, offsets, content } = upload
   const onPart = (call: SystemCall) =>
     /^\d+<[^>]*\/uploads\//.test(call.args) && call.args.includes(`/uploads/${id}>`)
   let after = calls.findLast(isResponse(201, id))?.end ?? 0
@@ -175,7 +175,7 @@ export function* resumableUpload(
       if (synced && moved.begin < synced.end) yield 'the offset was committed before its bytes were synced'
       const logSynced = before.find((call) => syncsLog(call) && call.begin > moved.end)
       if (!logSynced) yield 'the response was sent before the sync of the offset'
-      else if (isLast) yield* lastChunk(before, { mediaId, id, moved, logSynced, content })
+      else if (isLast) yield* lastChunk(before, { itemId, id, moved, logSynced, content })
     }
     after = response.end
   }
@@ -184,13 +184,13 @@ export function* resumableUpload(
 function* lastChunk(
   calls: readonly SystemCall[],
   {
-    mediaId,
+    itemId,
     id,
     moved,
     logSynced,
     content,
   }: {
-    mediaId: string
+    itemId: string
     id: string
     moved: SystemCall
     logSynced: SystemCall
@@ -198,7 +198,7 @@ function* lastChunk(
   },
 ): Generator<string, void> {
   if (content === undefined) {
-    const renamed = renameTo(calls, mediaId)
+    const renamed = renameTo(calls, itemId)
     if (!renamed) return yield 'the file was not renamed'
     const durable = yield* orderOfFile(calls, renamed, id)
     if (moved.begin < durable) yield 'the upload was finished before its file was durable'
@@ -208,6 +208,6 @@ function* lastChunk(
       yield 'the offset reached the end before the bytes were committed'
   }
   // The row of an upload contains the item's id; the row of the item does not contain the upload's id.
-  const item = calls.find(logsItem(mediaId, [id]))
+  const item = calls.find(logsItem(itemId, [id]))
   if (!item || item.begin > logSynced.begin) yield 'the offset reached the end before the item was committed'
 }

@@ -3,7 +3,7 @@ import { parseResponse } from '../harness/raw-http.ts'
 import { metadataOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { arriving } from '../harness/upload.ts'
-import { parseMedia } from '../harness/wire.ts'
+import { parseItem } from '../harness/wire.ts'
 import { must, type Stage } from './stage.ts'
 
 /** Starts a raw upload; `finish` sends its last bytes. */
@@ -26,7 +26,7 @@ export async function startRawUpload({ instance, ledger }: Stage) {
       await connection.closed
       const { status, body } = parseResponse(connection.received())
       must(`an upload in progress receives 201, not ${status}`, status === 201)
-      ledger.stored(sending, [parseMedia(body).id])
+      ledger.stored(sending, [parseItem(body).id])
     },
   }
 }

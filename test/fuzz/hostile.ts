@@ -70,7 +70,7 @@ const texts: readonly [string, ...string[]] = [
   'a'.repeat(300),
   'a'.repeat(5_000),
   '<script>alert(1)</script>',
-  "'; DROP TABLE media; --",
+  "'; DROP TABLE items; --",
   '$(id)',
 ]
 

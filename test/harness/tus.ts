@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SharedServer } from './server.ts'
-import { readMedia } from './wire.ts'
+import { readItem } from './wire.ts'
 
 type Bytes = string | Uint8Array<ArrayBuffer>
 type Extra = Readonly<Record<string, string>>
@@ -60,5 +60,5 @@ export const tusHeaders = ({ headers }: Response): Record<string, string> =>
 export async function itemOf(server: Pick<SharedServer, 'request'>, response: Response) {
   const location = response.headers.get('content-location')
   if (!location) throw new Error('the response names no item')
-  return await readMedia(await server.request(new URL(location).pathname))
+  return await readItem(await server.request(new URL(location).pathname))
 }

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { runCommand, type SharedServer } from './server.ts'
-import { readMedia, readPage } from './wire.ts'
+import { readItem, readPage } from './wire.ts'
 
 const Report = Type.Object({
   clean: Type.Boolean(),
@@ -76,7 +76,7 @@ export async function brokenItems(
   for (const url of urls) {
     const { pathname } = new URL(url)
     const id = /\/media\/(\w+)/.exec(pathname)?.[1] ?? ''
-    const { sha256 } = await readMedia(await server.request(`/api/media/${id}`, init))
+    const { sha256 } = await readItem(await server.request(`/api/media/${id}`, init))
     const response = await fetch(new URL(pathname, server.url))
     const hash = createHash('sha256')
       .update(Buffer.from(await response.arrayBuffer()))

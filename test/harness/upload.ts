@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SharedServer } from './server.ts'
-import { readMedia } from './wire.ts'
+import { readItem } from './wire.ts'
 
 /** Uploads one file in a form and returns its media object. */
 export async function upload(
@@ -12,7 +12,7 @@ export async function upload(
   const body = new FormData()
   body.append('file', new File([bytes], file.name ?? 'file.txt', { type: file.type ?? 'text/plain' }))
   const headers = file.authorization === undefined ? {} : { authorization: file.authorization }
-  return await readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
+  return await readItem(await server.request('/api/media', { method: 'POST', body, headers }))
 }
 
 /** Settings of a server that stores every file on the disk, for tests that change files. */

@@ -26,7 +26,7 @@ const Page = Type.Object(
   closed,
 )
 
-const Media = Type.Object(
+const Item = Type.Object(
   {
     id: Type.String(),
     url: Type.String(),
@@ -98,11 +98,11 @@ export const readWrappedPage = async (response: Response) =>
   Value.Parse(Type.Object({ data: Page }, closed), await response.json()).data
 
 /** The media object of a response. */
-export const readMedia = async (response: Response) => Value.Parse(Media, await response.json())
+export const readItem = async (response: Response) => Value.Parse(Item, await response.json())
 
 /** The media objects of a response to a form with several files. */
-export const readManyMedia = async (response: Response) =>
-  Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await response.json()).data
+export const readStoredItems = async (response: Response) =>
+  Value.Parse(Type.Object({ data: Type.Array(Item) }, closed), await response.json()).data
 
 /** The result of a deletion of many items. */
 export const readDeleted = async (response: Response) =>
@@ -124,7 +124,7 @@ export const readTrash = async (response: Response) =>
     Type.Object(
       {
         data: Type.Array(
-          Type.Object({ ...Media.properties, deleted_at: Type.String(), expires_at: Type.String() }, closed),
+          Type.Object({ ...Item.properties, deleted_at: Type.String(), expires_at: Type.String() }, closed),
         ),
         next_cursor: UrlOrNull,
       },
@@ -135,13 +135,13 @@ export const readTrash = async (response: Response) =>
 
 /** The items of a response of `/api/items`, and its cursor. */
 export const readItems = async (response: Response) =>
-  Value.Parse(Type.Object({ data: Type.Array(Media), next_cursor: UrlOrNull }, closed), await response.json())
+  Value.Parse(Type.Object({ data: Type.Array(Item), next_cursor: UrlOrNull }, closed), await response.json())
 
 /** The problem in a text. */
 export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(text))
 
 /** The media object in a text. */
-export const parseMedia = (text: string) => Value.Parse(Media, JSON.parse(text))
+export const parseItem = (text: string) => Value.Parse(Item, JSON.parse(text))
 
 export const readToken = (value: unknown) => Value.Parse(Token, value)
 export const readCreatedToken = (value: unknown) => Value.Parse(CreatedToken, value)

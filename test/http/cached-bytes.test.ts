@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/media-id.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { quarters } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -39,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-const unknown = `/media/${newMediaId()}`
+const unknown = `/media/${newItemId()}`
 const plain: readonly string[] = [
   'TEXT',
   'HTML',

@@ -7,7 +7,7 @@ import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readDeleted, readManyMedia, readPage } from '../harness/wire.ts'
+import { readDeleted, readPage, readStoredItems } from '../harness/wire.ts'
 
 let server: SharedServer
 let stranger: string
@@ -67,7 +67,7 @@ test('M4 500 items are deleted by one request, and of concurrent requests one de
     body: form,
     headers: { authorization },
   })
-  const ids = (await readManyMedia(stored)).map(({ id }) => id)
+  const ids = (await readStoredItems(stored)).map(({ id }) => id)
   const results = await Promise.all(
     [ids, ids.toReversed(), ids].map(async (some) =>
       readDeleted(await send(JSON.stringify({ ids: some }), { authorization })),

@@ -3,7 +3,7 @@ import { sendRaw } from '../harness/raw-http.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -174,7 +174,7 @@ describe('B6 names', () => {
   async function download(name: string) {
     const disposition = `attachment; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, escape)}`
     const headers = { 'content-disposition': disposition, 'content-type': 'text/plain' }
-    const stored = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x', headers }))
+    const stored = await readItem(await server.request('/api/media', { method: 'POST', body: 'x', headers }))
     const path = new URL(stored.url).pathname
     const response = await sendRaw(server.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     return { stored, response, disposition: response.headers.get('content-disposition') ?? '' }

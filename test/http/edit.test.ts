@@ -5,7 +5,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems, readMedia } from '../harness/wire.ts'
+import { readItem, readItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -24,12 +24,12 @@ const patch = (id: string, body: string | object, headers: Record<string, string
 const edit = async (id: string, body: object, headers?: Record<string, string>) => {
   const response = await patch(id, body, headers)
   expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'private, no-cache'])
-  return { media: await readMedia(response), etag: response.headers.get('etag') ?? '' }
+  return { state: await readItem(response), etag: response.headers.get('etag') ?? '' }
 }
 
 const get = async (id: string) => {
   const response = await server.request(`/api/media/${id}`)
-  return { media: await readMedia(response), etag: response.headers.get('etag') ?? '' }
+  return { state: await readItem(response), etag: response.headers.get('etag') ?? '' }
 }
 
 const tagOf = async (path: string) => (await server.request(path)).headers.get('etag')
@@ -41,15 +41,15 @@ test('M5 an edit changes the given texts, null removes one, and lists and their 
   const before = await tags()
   const texts = { alt_text: 'Drei Boote\r\n\tim Hafen ⛵️', caption: '' }
   const first = await edit(item.id, texts)
-  expect(first.media).toEqual({ ...item, ...texts })
+  expect(first.state).toEqual({ ...item, ...texts })
   expect(await get(item.id)).toEqual(first)
   const after = await tags()
   for (const [index, tag] of after.entries()) expect(tag).not.toBe(before[index])
   const { data } = await readItems(await server.request('/api/items?order=newest&limit=1'))
-  expect(data).toEqual([first.media])
+  expect(data).toEqual([first.state])
 
   const second = await edit(item.id, { alt_text: null, filename: 'Café.html' }, {})
-  expect(second.media).toEqual({ ...item, caption: '', filename: 'Café.html' })
+  expect(second.state).toEqual({ ...item, caption: '', filename: 'Café.html' })
   expect(second.etag).not.toBe(first.etag)
   // The same request has no further effect.
   const quiet = await tags()
@@ -60,9 +60,9 @@ test('M5 an edit changes the given texts, null removes one, and lists and their 
 
 test('M5, U8 a name is sanitized as that of an upload, and type, URL and bytes stay', async () => {
   const item = await upload(server, 'some text', { name: 'note.txt' })
-  const { media } = await edit(item.id, { filename: '..\\evil/\u202epage.html\u0000' })
-  expect(media).toEqual({ ...item, filename: 'page.html' })
-  expect((await edit(item.id, { filename: `${'ä'.repeat(300)}.txt` })).media.filename).toBe(
+  const { state } = await edit(item.id, { filename: '..\\evil/\u202epage.html\u0000' })
+  expect(state).toEqual({ ...item, filename: 'page.html' })
+  expect((await edit(item.id, { filename: `${'ä'.repeat(300)}.txt` })).state.filename).toBe(
     `${'ä'.repeat(125)}.txt`,
   )
   const bytes = await fetch(item.url)
@@ -88,7 +88,7 @@ test('M5, B6 the next response with the bytes has the new name, also if the byte
 
 test('M6 GET has an ETag; If-None-Match gets a 304, and If-Match of another state a 412', async () => {
   const { id } = await upload(server, 'x')
-  const { etag, media } = await get(id)
+  const { etag, state } = await get(id)
   expect(etag).toMatch(/^"[\w-]{43}"$/)
   const ask = (headers: Record<string, string>) => server.request(`/api/media/${id}`, { headers })
   const same = await ask({ 'if-none-match': `"x", W/${etag}` })
@@ -103,7 +103,7 @@ test('M6 GET has an ETag; If-None-Match gets a 304, and If-Match of another stat
     412,
     'precondition-failed',
   )
-  expect((await get(id)).media).toEqual(media)
+  expect((await get(id)).state).toEqual(state)
   const first = await edit(id, { caption: 'first' }, { 'if-match': `"x", ${etag}` })
   await expectProblem(await patch(id, { caption: 'y' }, { 'if-match': etag }), 412, 'precondition-failed')
   expect(await get(id)).toEqual(first)
@@ -166,7 +166,7 @@ test('M5 the longest texts are stored, with every character escaped', async () =
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
   const response = await patch(id, escaped)
-  expect(await readMedia(response)).toMatchObject(texts)
+  expect(await readItem(response)).toMatchObject(texts)
 })
 
 test('M3, M5, A3 an edit requires an item of the bucket, media:write and a JSON body', async () => {

@@ -14,7 +14,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems, readMedia } from '../harness/wire.ts'
+import { readItem, readItems } from '../harness/wire.ts'
 
 /** A drawing whose lower right quarter is transparent. */
 const hole =
@@ -42,7 +42,7 @@ afterAll(async () => {
 const store = (bytes: Buffer, name: string, type: string) =>
   upload(server, new Uint8Array(bytes), { name, type })
 
-const describeItem = async (id: string) => readMedia(await server.request(`/api/media/${id}`))
+const describeItem = async (id: string) => readItem(await server.request(`/api/media/${id}`))
 
 /** The thumbnail, and the item with what its render has found. */
 async function picture(id: string, variant = 'thumb') {
@@ -297,7 +297,7 @@ describe('HEIC', () => {
       .toBuffer({ resolveWithObject: true })
     const wrong = rgbaToThumbHash(info.width, info.height, data)
     const db = new DatabaseSync(join(first.data, 'catalog.db'))
-    const record = db.prepare('UPDATE media SET thumbhash = ?, width = ?, height = ? WHERE id = ?')
+    const record = db.prepare('UPDATE items SET thumbhash = ?, width = ?, height = ? WHERE id = ?')
     for (const [index, [width, height]] of wrongSizes.entries())
       record.run(wrong, width, height, items[index]?.id ?? '')
     db.close()
@@ -306,7 +306,7 @@ describe('HEIC', () => {
     await using later = await startServer({}, first.data)
     const headers = { authorization: `Bearer ${first.token}` }
     for (const [index, { id }] of items.entries()) {
-      const read = async () => readMedia(await later.request(`/api/media/${id}`, { headers }))
+      const read = async () => readItem(await later.request(`/api/media/${id}`, { headers }))
       const before = await read()
       expect((await fetch(variantUrl(later, id))).status).toBe(200)
       const item = await until('it is corrected', async () => {

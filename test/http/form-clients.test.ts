@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { sendForm } from '../harness/form.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readStoredItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -228,8 +228,8 @@ describe('U1 the forms of common clients are read', () => {
       const bytes = Buffer.from(`${body}--${boundary}--${end}`, 'latin1')
       const response = await sendForm(server, bytes, `multipart/form-data; boundary=${declared}`)
       expect(response.status).toBe(201)
-      const media = stored.length > 1 ? await readManyMedia(response) : [await readMedia(response)]
-      const found = media.map(async ({ filename, url }) => [filename, await (await fetch(url)).text()])
+      const items = stored.length > 1 ? await readStoredItems(response) : [await readItem(response)]
+      const found = items.map(async ({ filename, url }) => [filename, await (await fetch(url)).text()])
       expect(await Promise.all(found)).toEqual(stored)
     },
   )

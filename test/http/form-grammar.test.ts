@@ -5,7 +5,7 @@ import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readStoredItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -179,7 +179,7 @@ describe('U1 unusual forms that RFC 2046 and RFC 7578 allow are read exactly', (
   ])('%s', async (_, body, contents, boundary = 'b') => {
     const response = await sendForm(server, Buffer.from(body, 'latin1'), typeOf(boundary))
     expect(response.status).toBe(201)
-    const media = contents.length > 1 ? await readManyMedia(response) : [await readMedia(response)]
-    expect(await Promise.all(media.map(async ({ url }) => (await fetch(url)).text()))).toEqual(contents)
+    const items = contents.length > 1 ? await readStoredItems(response) : [await readItem(response)]
+    expect(await Promise.all(items.map(async ({ url }) => (await fetch(url)).text()))).toEqual(contents)
   })
 })

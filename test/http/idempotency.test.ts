@@ -10,7 +10,7 @@ import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
-import { readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readStoredItems } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -52,14 +52,14 @@ describe('I2 the same key and the same content', () => {
       'content-type': formType,
     })
     expect(await said(again)).toEqual(await said(first.clone()))
-    expect(await readManyMedia(first)).toHaveLength(2)
+    expect(await readStoredItems(first)).toHaveLength(2)
     expect(await countStored(server)).toEqual({ ...before, total: before.total + 2, blobs: before.blobs + 2 })
   })
 
   test('after the item has been deleted', async () => {
     const [before, key] = [await countStored(server), newKey()]
     const first = await put(key, 'short-lived')
-    const { id } = await readMedia(first.clone())
+    const { id } = await readItem(first.clone())
     expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
     // The bytes of a deleted item are removed after the response.
     await until('its bytes are gone', async () => (await countStored(server)).blobs === before.blobs)
@@ -97,7 +97,7 @@ describe('I2 the same key and the same content', () => {
       socket.write(Buffer.concat([Buffer.from(`${head}\r\n\r\n`), body]), left),
     )
     socket.destroy()
-    const { sha256 } = await readMedia(await put(key, body))
+    const { sha256 } = await readItem(await put(key, body))
     expect(sha256).toBe(createHash('sha256').update(body).digest('hex'))
     // The request that comes second at the commit discards its file afterwards.
     await until('one item is stored', async () => {
@@ -115,10 +115,10 @@ describe('I2 the same key and the same content', () => {
         body: 'kept',
         headers: { authorization: `Bearer ${first.token}`, 'idempotency-key': key },
       })
-    const { id } = await readMedia(await send(first))
+    const { id } = await readItem(await send(first))
     await first.kill()
     await using second = await startServer({}, first.data)
-    expect((await readMedia(await send(second))).id).toBe(id)
+    expect((await readItem(await send(second))).id).toBe(id)
   })
 
   test('a failed request leaves its key unused', async () => {
@@ -163,16 +163,16 @@ describe('I3 the same key with other content gets a 422 problem', () => {
 test('I4 a key belongs to one token', async () => {
   const key = newKey()
   const { authorization } = await makeToken(server, '--bucket', 'default')
-  const mine = await readMedia(await put(key, 'shared'))
-  const theirs = await readMedia(await put(key, 'shared', { authorization }))
+  const mine = await readItem(await put(key, 'shared'))
+  const theirs = await readItem(await put(key, 'shared', { authorization }))
   expect(theirs.id).not.toBe(mine.id)
 })
 
 describe('I1 the key', () => {
   test('is the same with and without quotes', async () => {
     const uuid = randomUUID()
-    const { id } = await readMedia(await put(uuid, 'x'))
-    expect((await readMedia(await put(`"${uuid}"`, 'x'))).id).toBe(id)
+    const { id } = await readItem(await put(uuid, 'x'))
+    expect((await readItem(await put(`"${uuid}"`, 'x'))).id).toBe(id)
   })
 
   test.each(['', '""', '"open', 'two words', 'a, b', '"a"; b', '"é"', '"a\\n"', 'k'.repeat(256)])(

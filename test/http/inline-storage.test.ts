@@ -8,7 +8,7 @@ import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { fsck } from '../harness/upkeep.ts'
 import { blobPath } from '../harness/upload.ts'
-import { readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readStoredItems } from '../harness/wire.ts'
 
 /** The default of MEDIABUCKET_INLINE_SIZE. Files up to this size are stored in the catalog. */
 const limit = 65_536
@@ -18,7 +18,7 @@ const raw = async (
   server: SharedServer,
   body: Uint8Array<ArrayBuffer>,
   headers: Record<string, string> = {},
-) => readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
+) => readItem(await server.request('/api/media', { method: 'POST', body, headers }))
 
 const get = (server: SharedServer, id: string, headers: Record<string, string> = {}) =>
   server.request(`/media/${id}`, { headers })
@@ -52,7 +52,7 @@ describe('files around the limit of inline storage', () => {
       body,
       headers: { 'content-type': formType },
     })
-    const stored = await readManyMedia(response)
+    const stored = await readStoredItems(response)
     expect(stored.map(({ filename }) => filename)).toEqual(files.map((_, index) => `${index}.bin`))
     for (const [index, bytes] of files.entries()) await expectServed(server, stored[index]?.id ?? '', bytes)
   })
@@ -61,7 +61,7 @@ describe('files around the limit of inline storage', () => {
     const server = await sharedServer()
     const files = Array.from({ length: 300 }, (_, index) => random(index * 20))
     const body = formBytes(...files.map((bytes, index) => filePart(`${index}`, bytes)))
-    const stored = await readManyMedia(
+    const stored = await readStoredItems(
       await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': formType } }),
     )
     expect(stored).toHaveLength(300)

@@ -4,7 +4,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
-import { readCreatedToken, readMedia, readPage, readToken, readTokenList } from '../harness/wire.ts'
+import { readCreatedToken, readItem, readPage, readToken, readTokenList } from '../harness/wire.ts'
 import { describeToken, seconds, send, startUserServer } from './user-server.ts'
 
 let issuer: TestIssuer
@@ -19,7 +19,7 @@ afterAll(async () => {
 })
 
 const store = async (token: string, body: string) =>
-  readMedia(await send(server, token, '/api/media', { method: 'POST', body }))
+  readItem(await send(server, token, '/api/media', { method: 'POST', body }))
 
 const listed = async (token: string) => readPage(await send(server, token))
 
@@ -104,7 +104,7 @@ test('J7 a revoked user fails with the next request, with every JWT, in every pr
 
 test('J6 an Idempotency-Key belongs to the user, whatever JWT the request has', async () => {
   const put = async (exp: number, sub = 'twice') =>
-    readMedia(
+    readItem(
       await send(server, await issuer.sign({ sub, exp }), '/api/media', {
         method: 'POST',
         body: 'same',

@@ -6,7 +6,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
-import { readItems, readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readItems, readPage } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -41,11 +41,11 @@ test('E1, I2 a keyed request that is repeated after the expiry gets the first re
       body: 'k'.repeat(size),
       headers: { 'idempotency-key': `late-${size}`, 'mediabucket-expires-at': iso(at) },
     }
-    const first = await readMedia(await request('/api/media', init))
+    const first = await readItem(await request('/api/media', init))
     await until('the expiry has passed', () => Date.now() > at)
     const again = await request('/api/media', init)
     expect(again.status).toBe(201)
-    expect((await readMedia(again)).id).toBe(first.id)
+    expect((await readItem(again)).id).toBe(first.id)
   }
 })
 
@@ -57,17 +57,17 @@ test('E1 an upload states when its items expire, by every kind of upload', async
     body: 'keyed',
     headers: { 'idempotency-key': 'k', 'mediabucket-expires-at': at },
   }
-  const once = await readMedia(await request('/api/media', keyed))
+  const once = await readItem(await request('/api/media', keyed))
   expect(once).toMatchObject({ expires_at: at })
-  expect(await readMedia(await request('/api/media', keyed))).toEqual(once)
-  const raw = await readMedia(await upload('raw', at))
+  expect(await readItem(await request('/api/media', keyed))).toEqual(once)
+  const raw = await readItem(await upload('raw', at))
   expect(raw).toMatchObject({ expires_at: at })
-  expect(await readMedia(await request(`/api/media/${raw.id}`))).toMatchObject({ expires_at: at })
-  const large = await readMedia(await upload('x'.repeat(100_000), at))
+  expect(await readItem(await request(`/api/media/${raw.id}`))).toMatchObject({ expires_at: at })
+  const large = await readItem(await upload('x'.repeat(100_000), at))
   expect(large).toMatchObject({ expires_at: at })
   const form = new FormData()
   form.set('file', new Blob(['form']), 'form.txt')
-  expect(await readMedia(await upload(form, at))).toMatchObject({ expires_at: at })
+  expect(await readItem(await upload(form, at))).toMatchObject({ expires_at: at })
   const created = await request('/api/uploads', {
     method: 'POST',
     body: 'tus',
@@ -80,10 +80,10 @@ test('E1 an upload states when its items expire, by every kind of upload', async
   })
   expect(created.status).toBe(201)
   const resumable = created.headers.get('content-location') ?? ''
-  expect(await readMedia(await request(new URL(resumable, server.url).pathname))).toMatchObject({
+  expect(await readItem(await request(new URL(resumable, server.url).pathname))).toMatchObject({
     expires_at: at,
   })
-  expect(await readMedia(await upload('lasting'))).toMatchObject({ expires_at: null })
+  expect(await readItem(await upload('lasting'))).toMatchObject({ expires_at: null })
 })
 
 test.each(['', 'soon', '2020-01-01T00:00:00Z', '2030-02-30T00:00:00Z', '1900000000'])(
@@ -107,23 +107,23 @@ test.each(['', 'soon', '2020-01-01T00:00:00Z', '2030-02-30T00:00:00Z', '19000000
 test('E4 a bucket has a default lifetime of new items, which an upload can replace', async () => {
   const { bucket, request, upload } = await newBucket('--item-days', '7')
   const before = Date.now()
-  const { expires_at } = await readMedia(await upload('default'))
+  const { expires_at } = await readItem(await upload('default'))
   const lifetime = Date.parse(`${expires_at}`) - 7 * day
   expect(lifetime).toBeGreaterThanOrEqual(before)
   expect(lifetime).toBeLessThanOrEqual(Date.now())
   const later = iso(Date.now() + 30 * day)
-  expect(await readMedia(await upload('own', later))).toMatchObject({ expires_at: later })
+  expect(await readItem(await upload('own', later))).toMatchObject({ expires_at: later })
   expect(await (await request('/api/bucket')).json()).toMatchObject({ item_days: 7 })
   await runHere(server.data, 'bucket set', bucket, '--item-days', 'none')
-  expect(await readMedia(await upload('lasting'))).toMatchObject({ expires_at: null })
+  expect(await readItem(await upload('lasting'))).toMatchObject({ expires_at: null })
 })
 
 test('E2 an expired item is missing everywhere, and no page, total or entity tag includes it', async () => {
   const { request, upload } = await newBucket('--trash-days', '9')
-  const lasting = await readMedia(await upload('lasting'))
+  const lasting = await readItem(await upload('lasting'))
   const end = Date.now() + 3_000
-  const item = await readMedia(await upload('expiring', iso(end)))
-  const large = await readMedia(await upload('x'.repeat(100_000), iso(end)))
+  const item = await readItem(await upload('expiring', iso(end)))
+  const large = await readItem(await upload('x'.repeat(100_000), iso(end)))
   const bytes = (url: string) => fetch(url)
   const first = await bytes(item.url)
   expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'public, no-cache'])

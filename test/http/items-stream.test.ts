@@ -8,7 +8,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { parseMedia, readItems } from '../harness/wire.ts'
+import { parseItem, readItems } from '../harness/wire.ts'
 
 let server: TestServer
 /** Of a bucket with 20,000 items, whose lines have 8 MB. */
@@ -23,7 +23,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const accept = 'application/x-ndjson'
 const stream = (query: string, headers: Record<string, string>, method = 'GET') =>
   server.request(`/api/items${query}`, { method, headers: { accept, ...headers } })
-const linesOf = async (response: Response) => (await response.text()).split('\n').slice(0, -1).map(parseMedia)
+const linesOf = async (response: Response) => (await response.text()).split('\n').slice(0, -1).map(parseItem)
 
 test('K10 the lines are all media objects, without limit, ETag and Link', async () => {
   const response = await stream('?limit=3', large)

@@ -7,7 +7,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
-import { readItems, readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readItems, readStoredItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -30,7 +30,7 @@ async function newBucket() {
     async add(count: number) {
       const body = new FormData()
       for (let i = 0; i < count; i += 1) body.append('file', new File([`${i}`], `${i}.txt`))
-      return await readManyMedia(await call('/api/media', { method: 'POST', body }))
+      return await readStoredItems(await call('/api/media', { method: 'POST', body }))
     },
     remove: ({ id }: { id: string }) => call(`/api/media/${id}`, { method: 'DELETE' }),
     /** The items of all responses. */
@@ -50,24 +50,24 @@ const idsOf = (items: readonly { readonly id: string }[]) => items.map(({ id }) 
 
 describe('a bucket of seven items', () => {
   let bucket: Awaited<ReturnType<typeof newBucket>>
-  let media: Awaited<ReturnType<typeof bucket.add>>
+  let items: Awaited<ReturnType<typeof bucket.add>>
   beforeAll(async () => {
     bucket = await newBucket()
-    media = await bucket.add(7)
+    items = await bucket.add(7)
   })
 
   test('K1 the items are the media objects of their uploads', async () => {
     const response = await bucket.list()
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
     const text = await response.text()
-    expect(text).toBe(JSON.stringify({ data: media, next_cursor: null }))
-    const [first] = media
+    expect(text).toBe(JSON.stringify({ data: items, next_cursor: null }))
+    const [first] = items
     const details = await (await bucket.call(`/api/media/${first?.id}`)).text()
     expect(text.startsWith(`{"data":[${details},`)).toBe(true)
   })
 
   test('K2 the order is that of the uploads, or its reverse', async () => {
-    const orders = { '': media, '?order=oldest': media, '?order=newest': media.toReversed() }
+    const orders = { '': items, '?order=oldest': items, '?order=newest': items.toReversed() }
     for (const [query, expected] of Object.entries(orders))
       expect((await readItems(await bucket.list(query))).data).toEqual(expected)
   })
@@ -75,7 +75,7 @@ describe('a bucket of seven items', () => {
   test.each(['limit=1', 'limit=3', 'limit=7', 'limit=500', 'limit=2&order=newest'])(
     'K3, K4 the cursors lead through all items: %s',
     async (query) => {
-      const expected = query.includes('newest') ? media.toReversed() : media
+      const expected = query.includes('newest') ? items.toReversed() : items
       expect(await bucket.all(query)).toEqual(expected)
     },
   )
@@ -87,7 +87,7 @@ describe('a bucket of seven items', () => {
     expect(link).toBe(`<${server.url}/api/items?limit=4&order=newest&after=${next_cursor}>; rel="next"`)
     const next = await bucket.list(new URL(link.slice(1, link.indexOf('>'))).search)
     expect(next.headers.get('link')).toBeNull()
-    expect((await readItems(next)).data).toEqual(media.toReversed().slice(4))
+    expect((await readItems(next)).data).toEqual(items.toReversed().slice(4))
   })
 
   test('K4, L18 Host changes no URL', async () => {
@@ -126,21 +126,21 @@ describe('a bucket of seven items', () => {
 
   test('K4, K11 name selects items, and is part of the URL of those that follow', async () => {
     const response = await bucket.list('?name=txt%203')
-    expect(await readItems(response)).toEqual({ data: [media[3]], next_cursor: null })
+    expect(await readItems(response)).toEqual({ data: [items[3]], next_cursor: null })
     const link = (await bucket.list('?limit=3&name=.T%26')).headers.get('link')
     expect(link).toBeNull()
     const first = await bucket.list('?limit=3&name=.T%20x')
     const { next_cursor } = await readItems(first)
     expect(first.headers.get('link')).toContain(`/api/items?limit=3&name=.T+x&after=${next_cursor}>`)
-    expect(await bucket.all('limit=3&name=.T%20x')).toEqual(media)
-    expect(await bucket.all('limit=2&order=newest&kind=document&name=.T')).toEqual(media.toReversed())
+    expect(await bucket.all('limit=3&name=.T%20x')).toEqual(items)
+    expect(await bucket.all('limit=2&order=newest&kind=document&name=.T')).toEqual(items.toReversed())
     const other = await bucket.list(`?limit=3&name=.T&after=${next_cursor}`)
     await expectProblem(other, 400, 'cursor-malformed')
   })
 
   test('K10, K11 the items with a name are sent as lines', async () => {
     const lines = (query: string) => bucket.list(query, { accept: 'application/x-ndjson' })
-    expect(await (await lines('?name=5.txt')).text()).toBe(`${JSON.stringify(media[5])}\n`)
+    expect(await (await lines('?name=5.txt')).text()).toBe(`${JSON.stringify(items[5])}\n`)
     expect(await (await lines('?name=nothing')).text()).toBe('')
   })
 
@@ -206,7 +206,7 @@ describe('a bucket of seven items', () => {
     expect(gunzipSync(Buffer.from(response.body, 'latin1')).toString()).toBe(await plain.text())
     const short = await bucket.list('?limit=1', { 'accept-encoding': 'gzip' })
     expect(short.headers.get('content-encoding')).toBeNull()
-    expect((await readItems(short)).data).toEqual(media.slice(0, 1))
+    expect((await readItems(short)).data).toEqual(items.slice(0, 1))
   })
 
   test('K1 HEAD has the headers of GET and no body', async () => {
@@ -254,7 +254,7 @@ test('K1 a picture is listed with its variants', async () => {
     body: text,
     headers: { 'content-type': type },
   })
-  const gif = await readMedia(await bucket.call('/api/media', body('GIF89a\x01\0\x01\0\0\0\0;', 'image/gif')))
+  const gif = await readItem(await bucket.call('/api/media', body('GIF89a\x01\0\x01\0\0\0\0;', 'image/gif')))
   await bucket.call('/api/media', body(svg, 'image/svg+xml'))
   const { data } = await readItems(await bucket.list())
   expect(data.map(({ variants }) => variants)).toEqual([
@@ -266,7 +266,7 @@ test('K1 a picture is listed with its variants', async () => {
 test('K8, K9 kind, from and to select items', async () => {
   const bucket = await newBucket()
   const store = async (body: string, type: string) =>
-    readMedia(await bucket.call('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
+    readItem(await bucket.call('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
   const gif = await store('GIF89a\x01\0\x01\0\0\0\0;', 'image/gif')
   const pdf = await store('%PDF-1.7', 'application/pdf')
   const data = await store('\0\x01\x02', 'application/octet-stream')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer } from '../harness/server.ts'
-import { readManyMedia, readMedia, readPage, readWrappedPage } from '../harness/wire.ts'
+import { readItem, readPage, readStoredItems, readWrappedPage } from '../harness/wire.ts'
 
 test('L15 the wrapped envelope contains the page on all four paths', async () => {
   await using server = await startServer({ MEDIABUCKET_ENVELOPE: 'wrapped' })
@@ -33,7 +33,7 @@ test('L14 with extensions off URLs have none, and items are served with and with
   await using server = await startServer({ MEDIABUCKET_EXTENSIONS: 'off' })
   const form = new FormData()
   form.append('file', new File(['a,b'], 'a.csv', { type: 'text/csv' }))
-  const { url, id } = await readMedia(await server.request('/api/media', { method: 'POST', body: form }))
+  const { url, id } = await readItem(await server.request('/api/media', { method: 'POST', body: form }))
   expect(url).toBe(`${server.url}/media/${id}`)
   expect((await readPage(await server.request('/api/media'))).data).toEqual([url])
   expect(await (await fetch(url)).text()).toBe('a,b')
@@ -45,10 +45,10 @@ test('L14 with extensions on, a URL has an extension only where the type is know
   const form = new FormData()
   form.append('file', new File(['a,b'], 'a.CSV', { type: 'text/csv' }))
   form.append('file', new File(['?'], 'a.unknown-type', { type: 'application/octet-stream' }))
-  const media = await readManyMedia(await server.request('/api/media', { method: 'POST', body: form }))
-  expect(media.map(({ url }) => url)).toEqual([
-    `${server.url}/media/${media[0]?.id}.csv`,
-    `${server.url}/media/${media[1]?.id}`,
+  const items = await readStoredItems(await server.request('/api/media', { method: 'POST', body: form }))
+  expect(items.map(({ url }) => url)).toEqual([
+    `${server.url}/media/${items[0]?.id}.csv`,
+    `${server.url}/media/${items[1]?.id}`,
   ])
 })
 
@@ -66,7 +66,7 @@ test('L18 every URL begins with the configured base URL', async () => {
   const base = 'https://media.example.org/box'
   await using server = await startServer({ MEDIABUCKET_BASE_URL: `${base}/` })
   const uploaded = await server.request('/api/media', { method: 'POST', body: Buffer.from('x') })
-  const { url, id } = await readMedia(uploaded)
+  const { url, id } = await readItem(uploaded)
   expect(url).toBe(`${base}/media/${id}`)
   expect(uploaded.headers.get('location')).toBe(`${base}/api/media/${id}`)
   const page = await readPage(await server.request('/api/media'))

@@ -3,7 +3,7 @@ import { pageObject } from '../../packages/server/src/core/page.ts'
 import { seededRandom } from '../harness/random.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { readManyMedia } from '../harness/wire.ts'
+import { readStoredItems } from '../harness/wire.ts'
 
 /** Enough items for the cached chunks of page links. */
 const items = 5_600
@@ -51,10 +51,10 @@ async function change(server: TestServer, headers: Record<string, string>, round
     const body = new FormData()
     for (let file = 0; file < 3; file += 1)
       body.append('file', new File([`${round} ${file}`], 'a.csv', { type: 'text/csv' }))
-    const media = await readManyMedia(await server.request('/api/media', { method: 'POST', body, headers }))
-    const gone = media.slice(0, round % 4)
+    const items = await readStoredItems(await server.request('/api/media', { method: 'POST', body, headers }))
+    const gone = items.slice(0, round % 4)
     await Promise.all(gone.map(({ id }) => server.request(`/api/media/${id}`, { method: 'DELETE', headers })))
-    grown += media.length - gone.length
+    grown += items.length - gone.length
   }
   return grown
 }

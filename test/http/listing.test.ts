@@ -6,7 +6,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
-import { readManyMedia, readPage } from '../harness/wire.ts'
+import { readPage, readStoredItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -23,7 +23,7 @@ async function bucketOf(count: number, name: string) {
       body.append('file', new File([`${name} ${i}`], `${i}.txt`, { type: 'text/plain' }))
     }
     const stored = await server.request('/api/media', { method: 'POST', body, headers: { authorization } })
-    urls.push(...(await readManyMedia(stored)).map(({ url }) => url))
+    urls.push(...(await readStoredItems(stored)).map(({ url }) => url))
   }
   const list = (query = '', headers = {}) =>
     server.request(`/api/media${query}`, { headers: { authorization, ...headers } })

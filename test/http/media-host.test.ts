@@ -3,7 +3,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 import { readDescription } from '../openapi/conformance.ts'
 
 const base = 'https://media.example'
@@ -27,7 +27,7 @@ test('L14, M1 URLs of bytes start with the media base URL, all others with the b
   expect(page.data).toContain(item.url)
   expect(page.path).toBe(`${base}/api/media`)
   const response = await server.request(`/api/media/${item.id}`)
-  expect((await readMedia(response)).url).toBe(item.url)
+  expect((await readItem(response)).url).toBe(item.url)
 })
 
 test('L16 an entity tag from before the setting does not match after it', async () => {

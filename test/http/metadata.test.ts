@@ -13,7 +13,7 @@ import { makeToken } from '../harness/token.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -36,8 +36,8 @@ async function bucketWith(setting = 'on') {
     tus: tusOf(server, authorization),
     /** The media object of a response, its bytes, and their metadata. */
     async read(response: Response) {
-      const media = await readMedia(response)
-      return { media, ...(await bytesOf(media)) }
+      const item = await readItem(response)
+      return { item, ...(await bytesOf(item)) }
     },
     total: async () => (await readPage(await request('/api/media'))).total,
   }
@@ -79,15 +79,15 @@ describe.each([
   test('that is sent as a raw body is stored without metadata, and described as it is stored', async () => {
     const bucket = await bucketWith()
     const sent = await photo(side)
-    const { media, bytes, response, ...found } = await bucket.read(
+    const { item, bytes, response, ...found } = await bucket.read(
       await bucket.post(sent, { 'content-disposition': 'attachment; filename="a.jpg"' }),
     )
     expect(found).toEqual({ hasExif: false, hasProfile: true, orientation: 6 })
     expect(bytes.includes('Secret')).toBe(false)
     expect((await pixelsOf(bytes)).equals(await pixelsOf(sent))).toBe(true)
     expect(bytes.length).toBeLessThan(sent.length)
-    expect(media).toMatchObject({ size: bytes.length, sha256: sha256(bytes), filename: 'a.jpg' })
-    expect(media).toMatchObject({ width: side / 2, height: side })
+    expect(item).toMatchObject({ size: bytes.length, sha256: sha256(bytes), filename: 'a.jpg' })
+    expect(item).toMatchObject({ width: side / 2, height: side })
     expect(response.headers.get('content-length')).toBe(`${bytes.length}`)
     expect(await bucket.total()).toBe(1)
   })
@@ -103,8 +103,8 @@ describe.each([
     const [first, text, second] = data
     if (!first || !text || !second) throw new Error('files are missing')
     expect(text.size).toBe(4)
-    for (const media of [first, second]) {
-      const { bytes, hasExif } = await bytesOf(media)
+    for (const item of [first, second]) {
+      const { bytes, hasExif } = await bytesOf(item)
       expect(hasExif).toBe(false)
       expect((await pixelsOf(bytes)).equals(await pixelsOf(sent))).toBe(true)
     }
@@ -118,11 +118,11 @@ describe.each([
     expect((await tus.sendChunk(url, 0, sent.subarray(0, half))).status).toBe(204)
     const end = await tus.sendChunk(url, half, sent.subarray(half))
     expect([end.status, end.headers.get('upload-offset')]).toEqual([204, `${sent.length}`])
-    const media = await itemOf({ request }, end)
-    const { bytes, hasExif, orientation } = await bytesOf(media)
+    const item = await itemOf({ request }, end)
+    const { bytes, hasExif, orientation } = await bytesOf(item)
     expect([hasExif, orientation]).toEqual([false, 6])
     expect((await pixelsOf(bytes)).equals(await pixelsOf(sent))).toBe(true)
-    expect(media).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
+    expect(item).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
     const head = await tus.head(url)
     expect(head.headers.get('upload-offset')).toBe(`${sent.length}`)
     expect(head.headers.get('content-location')).toBe(end.headers.get('content-location'))
@@ -159,9 +159,9 @@ test('X1 a bucket without the setting stores the bytes as they are sent', async 
 test('X1 the setting applies from the next upload on, and stored items stay as they are', async () => {
   const bucket = await bucketWith('off')
   const sent = await photo(small)
-  const before = await readMedia(await bucket.post(sent))
+  const before = await readItem(await bucket.post(sent))
   await runHere(server.data, 'bucket set', bucket.name, '--remove-metadata', 'on')
-  const after = await readMedia(await bucket.post(sent))
+  const after = await readItem(await bucket.post(sent))
   expect([before.size, after.size < sent.length]).toEqual([sent.length, true])
   expect((await bytesOf(before)).bytes.equals(sent)).toBe(true)
 })
@@ -171,8 +171,8 @@ test('X2 a TIFF picture with a wrong length of its pixels keeps them', async () 
   const sent = await noise(16).tiff({ compression: 'none' }).toBuffer()
   const entry = sent.indexOf(Buffer.from([0x17, 0x01, 4, 0, 1, 0, 0, 0]))
   sent.writeUInt32LE(0, entry + 8)
-  const { bytes, media } = await bucket.read(await bucket.post(Buffer.concat([sent, Buffer.from('Secret')])))
-  expect([media.content_type, bytes.includes('Secret')]).toEqual(['image/tiff', false])
+  const { bytes, item } = await bucket.read(await bucket.post(Buffer.concat([sent, Buffer.from('Secret')])))
+  expect([item.content_type, bytes.includes('Secret')]).toEqual(['image/tiff', false])
   // The decoder warns of the length.
   const decoded = (picture: Buffer) => sharp(picture, { failOn: 'error' }).raw().toBuffer()
   expect((await decoded(bytes)).equals(await decoded(sent))).toBe(true)
@@ -189,7 +189,7 @@ describe('X2 files that decoders read are cleaned or refused, whatever their sto
       file.write(type, 4, 'latin1')
       // The identifier of such a box, which decoders require, takes the place of a box that they do not need.
       if (type === 'uuid') file.writeUInt32BE(file.readUInt32BE(0) + 8)
-      const { url } = await readMedia(await bucket.post(file))
+      const { url } = await readItem(await bucket.post(file))
       const stored = Buffer.from(await (await fetch(url)).arrayBuffer())
       expect([type, stored.length, stored.includes(place)]).toEqual([type, sent.length, false])
     }
@@ -219,18 +219,18 @@ describe('X2 files that decoders read are cleaned or refused, whatever their sto
 test('X3 files of other types are stored as they are sent', async () => {
   const bucket = await bucketWith()
   const text = Buffer.from('GPS: 48.1, 11.5')
-  const media = await readMedia(await bucket.post(text, { 'content-type': 'text/plain' }))
-  expect(Buffer.from(await (await fetch(media.url)).arrayBuffer()).equals(text)).toBe(true)
+  const item = await readItem(await bucket.post(text, { 'content-type': 'text/plain' }))
+  expect(Buffer.from(await (await fetch(item.url)).arrayBuffer()).equals(text)).toBe(true)
 })
 
 test('X5, I2 a repeated request is recognized by the bytes that were sent, also after the setting was changed', async () => {
   const bucket = await bucketWith()
   const sent = await photo(small)
   const key = { 'idempotency-key': uniqueName('key') }
-  const first = await readMedia(await bucket.post(sent, key))
-  expect(await readMedia(await bucket.post(sent, key))).toEqual(first)
+  const first = await readItem(await bucket.post(sent, key))
+  expect(await readItem(await bucket.post(sent, key))).toEqual(first)
   await runHere(server.data, 'bucket set', bucket.name, '--remove-metadata', 'off')
-  expect(await readMedia(await bucket.post(sent, key))).toEqual(first)
+  expect(await readItem(await bucket.post(sent, key))).toEqual(first)
   await expectProblem(await bucket.post(await photo(small), key), 422, 'idempotency-key-reused')
   expect(await bucket.total()).toBe(1)
 })
@@ -243,7 +243,7 @@ test('X2 no copy of a large picture with its metadata stays', async () => {
   const present = async () => [...(await namesIn('tmp')), ...(await namesIn('uploads'))]
   // Other tests of this server leave unfinished uploads.
   const earlier = new Set(await present())
-  await readMedia(await bucket.post(sent))
+  await readItem(await bucket.post(sent))
   const url = await bucket.tus.createWithLength(sent.length)
   await bucket.tus.sendChunk(url, 0, sent)
   await until('no temporary file stays', async () => (await present()).every((name) => earlier.has(name)))

@@ -8,7 +8,7 @@ import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 let server: SharedServer
 let stranger: { authorization: string }
@@ -32,8 +32,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     body,
     headers: { 'content-type': 'text/plain', 'content-disposition': 'attachment; filename="note.txt"' },
   })
-  const media = await readMedia(response.clone())
-  const found = await call('GET', media.id)
+  const item = await readItem(response.clone())
+  const found = await call('GET', item.id)
   expect(found.status).toBe(200)
   expect(found.headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(found.headers.get('cache-control')).toBe('private, no-cache')
@@ -56,9 +56,9 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'caption',
     'variants',
   ])
-  expect(media).toEqual({
+  expect(item).toEqual({
     id: expect.stringMatching(/^[\w-]{22,}$/),
-    url: `${server.url}/media/${media.id}.txt`,
+    url: `${server.url}/media/${item.id}.txt`,
     filename: 'note.txt',
     content_type: 'text/plain',
     size: body.length,
@@ -73,10 +73,10 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     caption: null,
     variants: null,
   })
-  expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(startedAt)
-  expect(Date.parse(media.created_at)).toBeLessThanOrEqual(Date.now())
+  expect(Date.parse(item.created_at)).toBeGreaterThanOrEqual(startedAt)
+  expect(Date.parse(item.created_at)).toBeLessThanOrEqual(Date.now())
 
-  const head = await call('HEAD', media.id)
+  const head = await call('HEAD', item.id)
   expect([head.status, head.headers.get('content-length')]).toEqual([200, `${Buffer.byteLength(text)}`])
   expect(
     await (

@@ -7,7 +7,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems, readLinks, readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readItems, readLinks, readPage } from '../harness/wire.ts'
 import { get, privateBucket, smallPicture } from './private-bucket.ts'
 
 let server: SharedServer
@@ -162,16 +162,21 @@ describe('H10 lists of a private bucket', () => {
     const plain = await lists()
     expect((await readPage(plain.page)).data).toEqual([item.url])
     expect((await readItems(plain.items)).data).toEqual([item])
-    expect(await readMedia(plain.item)).toEqual(item)
+    expect(await readItem(plain.item)).toEqual(item)
 
     await runHere(own.data, 'bucket set', own.bucket, '--signed-pages', 'on')
     // Pages of both codings, by both paths, from the cache and not.
     const signed = await lists()
     const [url = ''] = (await readPage(signed.page)).data
-    const media = await readMedia(signed.item)
-    expect((await readItems(signed.items)).data).toEqual([media])
-    expect(media).toEqual({ ...item, url: media.url, variants: media.variants })
-    for (const target of [url, media.url, media.variants?.thumb ?? '', media.variants?.medium ?? '']) {
+    const signedItem = await readItem(signed.item)
+    expect((await readItems(signed.items)).data).toEqual([signedItem])
+    expect(signedItem).toEqual({ ...item, url: signedItem.url, variants: signedItem.variants })
+    for (const target of [
+      url,
+      signedItem.url,
+      signedItem.variants?.thumb ?? '',
+      signedItem.variants?.medium ?? '',
+    ]) {
       expect(target).toContain('signature=')
       expect((await get(target)).status).toBe(200)
     }

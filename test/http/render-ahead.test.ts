@@ -11,12 +11,12 @@ import { needTools } from '../harness/tools.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems, readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readItems, readStoredItems } from '../harness/wire.ts'
 
 const on = { MEDIABUCKET_RENDER_AHEAD: 'on' }
 
 const thumbhashOf = async (server: TestServer, id: string) =>
-  (await readMedia(await server.request(`/api/media/${id}`))).thumbhash
+  (await readItem(await server.request(`/api/media/${id}`))).thumbhash
 
 /** As browsers request a picture. */
 const requestThumb = (server: TestServer, id: string) =>
@@ -28,7 +28,7 @@ async function uploadEachKind(server: TestServer): Promise<string[]> {
   const large = new Uint8Array(await noise(800).png().toBuffer())
   const raw = async (body: Uint8Array<ArrayBuffer>) =>
     (
-      await readMedia(
+      await readItem(
         await server.request('/api/media', {
           method: 'POST',
           headers: { 'content-type': 'image/png' },
@@ -47,7 +47,7 @@ async function uploadEachKind(server: TestServer): Promise<string[]> {
     server,
     formBytes(filePart('a.png', small, 'image/png'), filePart('b.png', large, 'image/png')),
   )
-  const listed = (await readManyMedia(form)).map(({ id }) => id)
+  const listed = (await readStoredItems(form)).map(({ id }) => id)
   const single = [await raw(small), await raw(large), await resumable(small), await resumable(large)]
   needTools('pdftoppm')
   const video = new Uint8Array(await film('mp4'))
@@ -89,7 +89,7 @@ async function storeExpensive(server: TestServer, count: number): Promise<string
   const bytes = await quarters(4000, 3000).png().toBuffer()
   const parts = Array.from({ length: count }, (_, index) => filePart(`${index}.png`, bytes, 'image/png'))
   const response = await sendForm(server, formBytes(...parts))
-  return (await readManyMedia(response)).map(({ id }) => id)
+  return (await readStoredItems(response)).map(({ id }) => id)
 }
 
 async function countRendered(server: TestServer): Promise<number> {

@@ -11,7 +11,7 @@ import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
-import { parseMedia, readMedia } from '../harness/wire.ts'
+import { parseItem, readItem } from '../harness/wire.ts'
 
 let server: SharedServer
 let directory: string
@@ -235,7 +235,7 @@ describe('U7, L14 the stored type, and the extension of the URL, of', () => {
     const sent = Buffer.from(typeof content === 'string' ? ascii(content) : content)
     // A form part is a file only with a filename.
     const form = name === '' ? [] : [await upload(server, sent, { name, type: declared })]
-    const raw = await readMedia(
+    const raw = await readItem(
       await server.request('/api/media', {
         method: 'POST',
         body: sent,
@@ -270,7 +270,7 @@ test('U7 a raw body without a name keeps the declared type, if no signature can 
     ['multipart/x-mixed-replace; boundary=a', binary, ''],
   ]) {
     const headers = { 'content-type': declared }
-    const item = await readMedia(await server.request('/api/media', { method: 'POST', body: '{}', headers }))
+    const item = await readItem(await server.request('/api/media', { method: 'POST', body: '{}', headers }))
     expect([item.content_type, item.url]).toEqual([stored, `${server.url}/media/${item.id}${extension}`])
   }
 })
@@ -280,11 +280,9 @@ test('U7 the default type of curl counts as undeclared', async () => {
     'content-type': 'application/x-www-form-urlencoded',
     'content-disposition': 'attachment; filename="a.txt"',
   }
-  const text = await readMedia(await server.request('/api/media', { method: 'POST', body: 'a=1', headers }))
+  const text = await readItem(await server.request('/api/media', { method: 'POST', body: 'a=1', headers }))
   expect([text.content_type, text.url]).toEqual(['text/plain', `${server.url}/media/${text.id}.txt`])
-  const picture = await readMedia(
-    await server.request('/api/media', { method: 'POST', body: png(), headers }),
-  )
+  const picture = await readItem(await server.request('/api/media', { method: 'POST', body: png(), headers }))
   expect(picture.content_type).toBe('image/png')
 })
 
@@ -298,12 +296,12 @@ describe('U7, R11 a file for which no type is declared has the type of its exten
     const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close`
     const name = 'Content-Disposition: attachment; filename="notes.md"'
     const response = await sendRaw(server.url, `${head}\r\n${name}\r\nContent-Length: 3\r\n\r\n# a`)
-    expect(stored(await readMedia(responseOf(response)))).toEqual(['text/markdown', '.md'])
+    expect(stored(await readItem(responseOf(response)))).toEqual(['text/markdown', '.md'])
   })
 
   test('a part of a form', async () => {
     const head = 'Content-Disposition: form-data; name="file"; filename="a.csv"'
-    expect(stored(await readMedia(await sendForm(server, formBytes({ head, body: 'a,b' }))))).toEqual([
+    expect(stored(await readItem(await sendForm(server, formBytes({ head, body: 'a,b' }))))).toEqual([
       'text/csv',
       '.csv',
     ])
@@ -322,7 +320,7 @@ describe('U7, R11 a file for which no type is declared has the type of its exten
       },
     })
     const item = await server.request(new URL(response.headers.get('content-location') ?? '').pathname)
-    expect(stored(await readMedia(item))).toEqual(['application/json', '.json'])
+    expect(stored(await readItem(item))).toEqual(['application/json', '.json'])
   })
 
   test('curl -F and the command line', async () => {
@@ -330,7 +328,7 @@ describe('U7, R11 a file for which no type is declared has the type of its exten
     await writeFile(path, '# a')
     const curl = ['-sS', '-H', `Authorization: Bearer ${server.token}`, '-F', `file=@${path}`]
     const { stdout } = await promisify(execFile)('curl', [...curl, `${server.url}/api/media`])
-    expect(stored(parseMedia(stdout))).toEqual(['text/markdown', '.md'])
+    expect(stored(parseItem(stdout))).toEqual(['text/markdown', '.md'])
     expect((await runClient(server, 'upload', path)).stdout.trim()).toMatch(/\.md$/)
   })
 })

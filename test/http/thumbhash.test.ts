@@ -5,14 +5,14 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems, readMedia } from '../harness/wire.ts'
+import { readItem, readItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
   server = await sharedServer()
 })
 
-const describe = async (id: string) => readMedia(await server.request(`/api/media/${id}`))
+const describe = async (id: string) => readItem(await server.request(`/api/media/${id}`))
 
 /** The hash of an item, after its first variant was rendered. */
 async function hashOf(id: string): Promise<Uint8Array> {

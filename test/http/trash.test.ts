@@ -6,7 +6,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { upload } from '../harness/upload.ts'
-import { readDeleted, readItems, readMedia, readPage, readRestored, readTrash } from '../harness/wire.ts'
+import { readDeleted, readItem, readItems, readPage, readRestored, readTrash } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -42,7 +42,7 @@ test('Z1, Z2, Z3 a deleted item is like a deleted one until it is restored with 
   for (const text of texts) items.push(await bucket.upload(text))
   const [one, two, three] = items
   if (!one || !two || !three) throw new Error('no items')
-  const edited = await readMedia(
+  const edited = await readItem(
     await bucket.send('PATCH', `/api/media/${two.id}`, { filename: 'Two.txt', caption: 'x' }),
   )
   const before = await bucket.page()

@@ -8,7 +8,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { checksumOf, chunkType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 let server: SharedServer
 let tus: ReturnType<typeof tusOf>
@@ -28,7 +28,7 @@ describe('R7 a checksum', () => {
     expect((await sendChunk(url, 0, first, checksumOf(algorithm, first))).status).toBe(204)
     const last = await sendChunk(url, 70_000, second, checksumOf(algorithm, second))
     const location = new URL(last.headers.get('content-location') ?? '').pathname
-    const { sha256 } = await readMedia(await server.request(location))
+    const { sha256 } = await readItem(await server.request(location))
     expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
   })
 
@@ -50,7 +50,7 @@ describe('R7 a checksum', () => {
       const rest = bytes.subarray(4_000)
       const last = await sendChunk(url, 4_000, rest, checksumOf(algorithm, rest))
       const location = new URL(last.headers.get('content-location') ?? '').pathname
-      const { sha256 } = await readMedia(await server.request(location))
+      const { sha256 } = await readItem(await server.request(location))
       expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
     },
   )

@@ -13,7 +13,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { startWatchedProxy } from '../harness/watched-proxy.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -54,7 +54,7 @@ async function itemAt(url: string) {
   const head = await tusOf(server).head(new URL(url, server.url).pathname)
   const location = head.headers.get('content-location')
   if (!location) throw new Error('the upload is not finished')
-  return await readMedia(await server.request(new URL(location).pathname))
+  return await readItem(await server.request(new URL(location).pathname))
 }
 
 /** Expects exactly one item more than before: the upload's, with these bytes, at the end of the listing. */

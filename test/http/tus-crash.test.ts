@@ -9,7 +9,7 @@ import { seededRandom } from '../harness/random.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const random = seededRandom()
@@ -75,7 +75,7 @@ describe('R6 kill -9', () => {
     const last = await tus.sendChunk(url, offset, new Uint8Array(bytes.subarray(offset)))
     const { pathname } = new URL(last.headers.get('content-location') ?? '')
     const headers = { authorization: `Bearer ${token}` }
-    const item = await readMedia(await server.request(pathname, { headers }))
+    const item = await readItem(await server.request(pathname, { headers }))
     expect(item.sha256).toBe(sha256(bytes))
     expect(
       sha256(Buffer.from(await (await fetch(`${server.url}${new URL(item.url).pathname}`)).arrayBuffer())),
@@ -115,7 +115,7 @@ describe('R6 kill -9', () => {
           : await tus.sendChunk(url, offset, bytes.subarray(offset))
       const { pathname } = new URL(response.headers.get('content-location') ?? '')
       const headers = { authorization: `Bearer ${token}` }
-      const item = await readMedia(await server.request(pathname, { headers }))
+      const item = await readItem(await server.request(pathname, { headers }))
       expect(item.sha256).toBe(sha256(bytes))
       ids.add(item.id)
     }

@@ -8,7 +8,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { chunkType, itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 let server: TestServer
 let tus: ReturnType<typeof tusOf>
@@ -67,7 +67,7 @@ describe('R13 X-HTTP-Method-Override', () => {
   })
 
   test('is ignored on other routes and methods', async () => {
-    const { id } = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x' }))
+    const { id } = await readItem(await server.request('/api/media', { method: 'POST', body: 'x' }))
     const headers = { 'x-http-method-override': 'DELETE' }
     const response = await server.request(`/api/media/${id}`, { method: 'POST', headers })
     await expectProblem(response, 405, 'method-not-allowed')

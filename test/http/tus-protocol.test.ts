@@ -81,9 +81,9 @@ describe('R1 creation', () => {
     const metadata = `${metadataOf({ filename: pairs.filename, filetype: pairs.filetype })},empty,also `
     const url = await tus.createWithLength(3, { 'upload-metadata': metadata.trimEnd() })
     expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata.trimEnd())
-    const media = await itemOf(server, await tus.sendChunk(url, 0, 'a,b'))
-    expect(media).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
-    expect(media.url).toMatch(/\.csv$/)
+    const item = await itemOf(server, await tus.sendChunk(url, 0, 'a,b'))
+    expect(item).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
+    expect(item.url).toMatch(/\.csv$/)
   })
 })
 
@@ -149,9 +149,9 @@ describe('R4 chunks', () => {
       expect([response.status, response.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
       expect(response.headers.get('content-location')).toBeNull()
     }
-    const media = await itemOf(server, await tus.sendChunk(url, 9_000, bytes.subarray(9_000)))
-    expect(media).toMatchObject({ size: 10_000, sha256: sha256(bytes) })
-    expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
+    const item = await itemOf(server, await tus.sendChunk(url, 9_000, bytes.subarray(9_000)))
+    expect(item).toMatchObject({ size: 10_000, sha256: sha256(bytes) })
+    expect(Buffer.from(await (await fetch(item.url)).arrayBuffer())).toEqual(bytes)
   })
 
   test.each([0, 3, 5, 10, 11, 2 ** 53 - 1])(

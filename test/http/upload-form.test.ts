@@ -10,7 +10,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { parseMedia, readManyMedia, readMedia, readPage } from '../harness/wire.ts'
+import { parseItem, readItem, readPage, readStoredItems } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -24,10 +24,10 @@ test('U1, U4 a form with one file returns 201, the media object and its Location
   const bytes = randomBytes(100_000)
   const response = await sendForm(server, formBytes(filePart('a b.bin', bytes, 'application/octet-stream')))
   expect(response.status).toBe(201)
-  const media = await readMedia(response)
-  expect(response.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
-  expect(media).toMatchObject({ filename: 'a b.bin', size: 100_000, sha256: sha256(bytes) })
-  expect(await bytesAt(media.url)).toEqual(bytes)
+  const item = await readItem(response)
+  expect(response.headers.get('location')).toBe(`${server.url}/api/media/${item.id}`)
+  expect(item).toMatchObject({ filename: 'a b.bin', size: 100_000, sha256: sha256(bytes) })
+  expect(await bytesAt(item.url)).toEqual(bytes)
 })
 
 test('U1, U4, L10 a form with many files returns and lists all of them in the order sent', async () => {
@@ -36,38 +36,38 @@ test('U1, U4, L10 a form with many files returns and lists all of them in the or
   const parts = bodies.map((body, i) => filePart(`${i}.bin`, body, 'application/octet-stream'))
   const response = await sendForm(server, formBytes(...parts))
   expect([response.status, response.headers.get('location')]).toEqual([201, null])
-  const media = await readManyMedia(response)
-  expect(media.map(({ filename }) => filename)).toEqual(bodies.map((_, i) => `${i}.bin`))
-  expect(media.map((item) => item.sha256)).toEqual(bodies.map(sha256))
+  const items = await readStoredItems(response)
+  expect(items.map(({ filename }) => filename)).toEqual(bodies.map((_, i) => `${i}.bin`))
+  expect(items.map((item) => item.sha256)).toEqual(bodies.map(sha256))
   expect(await countStored(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
 
   const urls: string[] = []
   for (let page = 1; page <= Math.ceil((before.total + 40) / 10); page += 1) {
     urls.push(...(await readPage(await server.request(`/api/media?page=${page}`))).data)
   }
-  expect(urls.slice(before.total)).toEqual(media.map(({ url }) => url))
-  for (const [i, { url }] of media.entries()) expect(bodies[i]?.equals(await bytesAt(url))).toBe(true)
+  expect(urls.slice(before.total)).toEqual(items.map(({ url }) => url))
+  for (const [i, { url }] of items.entries()) expect(bodies[i]?.equals(await bytesAt(url))).toBe(true)
 })
 
 test('U5 empty files are stored, alone and among others', async () => {
-  const alone = await readMedia(await sendForm(server, formBytes(filePart('none.txt', ''))))
+  const alone = await readItem(await sendForm(server, formBytes(filePart('none.txt', ''))))
   expect(alone).toMatchObject({ filename: 'none.txt', size: 0, sha256: sha256(Buffer.alloc(0)) })
   expect(await bytesAt(alone.url)).toHaveLength(0)
   const several = await sendForm(server, formBytes(filePart('a', ''), filePart('b', 'b'), filePart('c', '')))
-  expect((await readManyMedia(several)).map(({ size }) => size)).toEqual([0, 1, 0])
+  expect((await readStoredItems(several)).map(({ size }) => size)).toEqual([0, 1, 0])
 })
 
 test('U1 an input of a browser in which no file is chosen is no file', async () => {
   const before = await readPage(await server.request('/api/media'))
   const input = filePart('', '', 'application/octet-stream')
-  const beside = await readMedia(await sendForm(server, formBytes(input, filePart('a.txt', 'a'), input)))
+  const beside = await readItem(await sendForm(server, formBytes(input, filePart('a.txt', 'a'), input)))
   expect(beside).toMatchObject({ filename: 'a.txt', size: 1 })
   const field = fieldPart('note', 'x')
   for (const parts of [[input], [input, input, field]]) {
     const problem = await expectProblem(await sendForm(server, formBytes(...parts)), 400, 'form-without-file')
     expect(problem.detail).toContain('No file was chosen')
   }
-  const nameless = await readMedia(await sendForm(server, formBytes(filePart('', 'with bytes'), input)))
+  const nameless = await readItem(await sendForm(server, formBytes(filePart('', 'with bytes'), input)))
   expect(nameless).toMatchObject({ filename: null, size: 10 })
   const { total } = await readPage(await server.request('/api/media'))
   expect(total).toBe(before.total + 2)
@@ -75,14 +75,14 @@ test('U1 an input of a browser in which no file is chosen is no file', async () 
 
 test('U1 bytes that resemble a boundary are stored in their file', async () => {
   const bytes = Buffer.from('\r\n--frontie\r\n-\r\n--\r\n--front\r\r\n--frontie--\r\n\r\n')
-  const { url } = await readMedia(await sendForm(server, formBytes(filePart('a.txt', bytes))))
+  const { url } = await readItem(await sendForm(server, formBytes(filePart('a.txt', bytes))))
   expect(await bytesAt(url)).toEqual(bytes)
 })
 
 test('U1 preamble, epilogue and padding around the boundaries are not stored', async () => {
   const part = 'Content-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nbytes'
   const body = `ignore me\r\n--frontier \t\r\n${part}\r\n--frontier--\t\r\nand me`
-  const { url } = await readMedia(await sendForm(server, body))
+  const { url } = await readItem(await sendForm(server, body))
   expect(await (await fetch(url)).text()).toBe('bytes')
 })
 
@@ -105,7 +105,7 @@ describe('U1 parts that are not files are ignored', () => {
     const before = await countStored(server)
     const response = await sendForm(server, formBytes(field, filePart('a.txt', 'a'), field))
     expect(response.status).toBe(201)
-    expect(await readMedia(response)).toMatchObject({ filename: 'a.txt', size: 1 })
+    expect(await readItem(response)).toMatchObject({ filename: 'a.txt', size: 1 })
     expect(await countStored(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
@@ -114,8 +114,8 @@ describe('U1 parts that are not files are ignored', () => {
       ...filePart('x'),
       head: `Content-Disposition: form-data; name="${name}"; filename="${name}.txt"`,
     }))
-    const media = await readManyMedia(await sendForm(server, formBytes(...parts)))
-    expect(media.map(({ filename }) => filename)).toEqual([
+    const items = await readStoredItems(await sendForm(server, formBytes(...parts)))
+    expect(items.map(({ filename }) => filename)).toEqual([
       '__proto__.txt',
       'constructor.txt',
       'toString.txt',
@@ -138,9 +138,9 @@ test.each([
   ['<img src=x onerror=alert(1)>', '<img src=x onerror=alert(1)>'],
   [`${'é'.repeat(5000)}.jpeg`, `${'é'.repeat(125)}.jpeg`],
 ])('U8 the name %j is kept as %j', async (sent, kept) => {
-  const { filename, id } = await readMedia(await sendForm(server, formBytes(filePart(sent))))
+  const { filename, id } = await readItem(await sendForm(server, formBytes(filePart(sent))))
   expect(filename).toBe(kept)
-  const shown = await readMedia(await server.request(`/api/media/${id}`))
+  const shown = await readItem(await server.request(`/api/media/${id}`))
   expect(shown.filename).toBe(kept)
 })
 
@@ -198,5 +198,5 @@ test('U1, U4 the forms of curl -F are stored', async () => {
     '-F',
     `file=@"${path.replaceAll('"', '\\"')}"`,
   ])
-  expect(parseMedia(stdout)).toMatchObject({ filename: 'a "b" é.bin', size: 300_000, sha256: sha256(bytes) })
+  expect(parseItem(stdout)).toMatchObject({ filename: 'a "b" é.bin', size: 300_000, sha256: sha256(bytes) })
 })

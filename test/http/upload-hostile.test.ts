@@ -7,7 +7,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { responseOf } from '../harness/raw-http.ts'
 import { countStored, forgetPeak, memory } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 const megabyte = 1_000_000
 const limit = 150 * megabyte
@@ -38,15 +38,15 @@ function* repeat(bytes: Uint8Array, total: number) {
 
 test('U1, U3 a random file of 30 MB is returned byte for byte', async () => {
   const bytes = randomBytes(30 * megabyte)
-  const media = await readMedia(await server.request('/api/media', { method: 'POST', body: bytes }))
-  expect(media).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
-  expect(sha256(new Uint8Array(await (await fetch(media.url)).arrayBuffer()))).toBe(media.sha256)
+  const item = await readItem(await server.request('/api/media', { method: 'POST', body: bytes }))
+  expect(item).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
+  expect(sha256(new Uint8Array(await (await fetch(item.url)).arrayBuffer()))).toBe(item.sha256)
 })
 
 test('U6, U12 a file larger than the available memory is streamed', async () => {
   const body = Readable.toWeb(Readable.from(repeat(Buffer.alloc(megabyte), limit)))
   const response = await server.request('/api/media', { method: 'POST', body, duplex: 'half' })
-  expect((await readMedia(response)).size).toBe(limit)
+  expect((await readItem(response)).size).toBe(limit)
 })
 
 test.each([

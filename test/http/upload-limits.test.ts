@@ -4,7 +4,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { readManyMedia, readMedia } from '../harness/wire.ts'
+import { readItem, readStoredItems } from '../harness/wire.ts'
 
 const limit = 100_000
 let server: TestServer
@@ -38,7 +38,7 @@ describe.each(ways)('%s', (_, send) => {
   test('U6 a file exactly at the limit is stored', async () => {
     const response = await send(Buffer.alloc(limit, 'x'))
     expect(response.status).toBe(201)
-    expect((await readMedia(response)).size).toBe(limit)
+    expect((await readItem(response)).size).toBe(limit)
   })
 
   test.each([1, 4_000_000])(
@@ -62,7 +62,7 @@ test('U6 a file with a declared length over the limit is refused before its body
 
 test('U6 the limit applies to each file, not to the form', async () => {
   const parts = Array.from({ length: 5 }, () => filePart('a', Buffer.alloc(limit)))
-  expect(await readManyMedia(await sendForm(server, formBytes(...parts)))).toHaveLength(5)
+  expect(await readStoredItems(await sendForm(server, formBytes(...parts)))).toHaveLength(5)
 })
 
 test.each([0, 10, 20])(

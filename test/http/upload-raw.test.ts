@@ -9,7 +9,7 @@ import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { parseMedia, readMedia, readPage } from '../harness/wire.ts'
+import { parseItem, readItem, readPage } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -37,11 +37,11 @@ test.each(['/api/media', '/api/media/', '/v1/media', '/v1/media/'])(
       headers: { 'content-type': 'video/x-unknown', 'content-disposition': 'attachment; filename="a.xyz"' },
     })
     expect(response.status).toBe(201)
-    const media = await readMedia(response)
-    expect(response.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
-    expect(media).toMatchObject({ filename: 'a.xyz', size: 70_000, sha256: sha256(bytes) })
-    expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
-    expect((await readPage(await server.request('/api/media'))).data).toContain(media.url)
+    const item = await readItem(response)
+    expect(response.headers.get('location')).toBe(`${server.url}/api/media/${item.id}`)
+    expect(item).toMatchObject({ filename: 'a.xyz', size: 70_000, sha256: sha256(bytes) })
+    expect(Buffer.from(await (await fetch(item.url)).arrayBuffer())).toEqual(bytes)
+    expect((await readPage(await server.request('/api/media'))).data).toContain(item.url)
   },
 )
 
@@ -54,15 +54,15 @@ test.each([
   ['application/x-www-form-urlencoded', 'a=1&b=2'],
   ['text/html', '<p>'],
 ])('U3 bytes of %s are kept as they are: %s', async (type, body) => {
-  const media = await readMedia(await post(body, { 'content-type': type }))
-  expect(media).toMatchObject({ filename: null, size: body.length, sha256: sha256(body) })
-  expect(await (await fetch(media.url)).text()).toBe(body)
+  const item = await readItem(await post(body, { 'content-type': type }))
+  expect(item).toMatchObject({ filename: null, size: body.length, sha256: sha256(body) })
+  expect(await (await fetch(item.url)).text()).toBe(body)
 })
 
 test('U3, U5 no content type and no body is an empty file', async () => {
   const response = responseOf(await sendRaw(server.url, postBytes('Content-Length: 0', '')))
   expect(response.status).toBe(201)
-  expect(await readMedia(response)).toMatchObject({
+  expect(await readItem(response)).toMatchObject({
     filename: null,
     size: 0,
     content_type: 'application/octet-stream',
@@ -73,7 +73,7 @@ test('U3, U5 no content type and no body is an empty file', async () => {
 test('U3 a chunked body is one file', async () => {
   const body = '1\r\na\r\n5;x=y\r\nbcdef\r\n0\r\nTrailer: x\r\n\r\n'
   const response = responseOf(await sendRaw(server.url, postBytes('Transfer-Encoding: chunked', body)))
-  expect(await readMedia(response)).toMatchObject({ size: 6, sha256: sha256('abcdef') })
+  expect(await readItem(response)).toMatchObject({ size: 6, sha256: sha256('abcdef') })
 })
 
 describe('U3, U8 the filename of Content-Disposition is stored', () => {
@@ -101,7 +101,7 @@ describe('U3, U8 the filename of Content-Disposition is stored', () => {
     const bytes = postBytes(`Content-Length: 1\r\nContent-Disposition: ${header}`, 'x')
     const response = responseOf(await sendRaw(server.url, bytes))
     expect(response.status).toBe(201)
-    expect((await readMedia(response)).filename).toBe(filename)
+    expect((await readItem(response)).filename).toBe(filename)
   })
 
   test.each([
@@ -144,7 +144,7 @@ describe('U3, U7 raw bodies of curl', () => {
       cwd: server.data,
     })
     if (args.includes('-')) sent.child.stdin?.end(bytes)
-    return parseMedia((await sent).stdout)
+    return parseItem((await sent).stdout)
   }
   const named = ['-H', 'Content-Disposition: attachment; filename=upload.txt']
 

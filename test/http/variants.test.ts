@@ -6,7 +6,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
-import { parseMedia } from '../harness/wire.ts'
+import { parseItem } from '../harness/wire.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -227,9 +227,9 @@ describe('V8', () => {
     await tus.sendChunk(upload, 0, bytes.slice(0, 100))
     const finished = await tus.sendChunk(upload, 100, bytes.slice(100))
     const resumable = await server.request(new URL(finished.headers.get('content-location') ?? '').pathname)
-    const all = [form, parseMedia(await raw.text()), parseMedia(await resumable.text())]
+    const all = [form, parseItem(await raw.text()), parseItem(await resumable.text())]
     for (const { id } of all) {
-      const kept = parseMedia(await (await server.request(`/api/media/${id}`)).text())
+      const kept = parseItem(await (await server.request(`/api/media/${id}`)).text())
       expect([kept.width, kept.height]).toEqual([40, 60])
     }
     expect(all.map(({ width, height }) => [width, height])).toEqual(Array(3).fill([40, 60]))

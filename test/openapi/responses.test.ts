@@ -16,19 +16,19 @@ const elsewhere = [302, 308, 408, 429, 500, 503, 507]
 let server: TestServer
 let description: Awaited<ReturnType<typeof readDescription>>
 let powerless: string
-let media: Awaited<ReturnType<typeof upload>>
+let item: Awaited<ReturnType<typeof upload>>
 const met = new Set<string>()
 
 beforeAll(async () => {
   server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB' })
   description = await readDescription(server)
   powerless = (await makeToken(server, '--bucket', 'default', '--scope', 'tokens:manage')).authorization
-  media = await upload(server, 'x'.repeat(50_000), { name: 'notes.txt' })
+  item = await upload(server, 'x'.repeat(50_000), { name: 'notes.txt' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
 const fill = (path: string) =>
-  path.replace('{id}', media.id).replace('{name}', `${media.id}.txt`).replace('{code}', 'internal')
+  path.replace('{id}', item.id).replace('{name}', `${item.id}.txt`).replace('{code}', 'internal')
 
 async function meet(method: string, path: string, response: Response, status: number): Promise<void> {
   expect([method, path, response.status]).toEqual([method, path, status])
@@ -294,8 +294,8 @@ test('D1 responses to deletes of many are as described', async () => {
 
 test('D1 responses to requests for links are as described', async () => {
   for (const [path, target, body, status] of [
-    ['/api/media/{id}/links', `/api/media/${media.id}/links`, '{"variant":"thumb"}', 201],
-    ['/api/links', '/api/links', JSON.stringify({ ids: [media.id, 'x'], expires_in: 60 }), 200],
+    ['/api/media/{id}/links', `/api/media/${item.id}/links`, '{"variant":"thumb"}', 201],
+    ['/api/links', '/api/links', JSON.stringify({ ids: [item.id, 'x'], expires_in: 60 }), 200],
   ] as const) {
     const send = (body: string, type = 'application/json', to: string = target) =>
       server.request(to, { method: 'POST', body, headers: { 'content-type': type } })
@@ -306,7 +306,7 @@ test('D1 responses to requests for links are as described', async () => {
     if (status === 201)
       await meet('POST', path, await send(body, 'application/json', '/api/media/x/links'), 404)
   }
-  const signed = `/media/${media.id}.txt?expires=1&key=a&signature=${'a'.repeat(43)}`
+  const signed = `/media/${item.id}.txt?expires=1&key=a&signature=${'a'.repeat(43)}`
   await meet('GET', '/media/{name}', await fetch(server.url + signed), 403)
 })
 

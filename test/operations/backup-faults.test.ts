@@ -151,7 +151,7 @@ test('F8, B8 rows of a tampered backup whose ids are paths: nothing outside is w
   await server.command('backup', at('from', 'backup'))
   await server.stop()
   await rename(blobPath({ ...server, data: at('from', 'backup') }, tampered.id), at('outside'))
-  await tamper(at('from', 'backup'), `UPDATE media SET id = '${id}' WHERE id = '${tampered.id}'`)
+  await tamper(at('from', 'backup'), `UPDATE items SET id = '${id}' WHERE id = '${tampered.id}'`)
   await mkdir(at('to'))
   await writeFile(at('to', 'outside'), 'precious')
   const unharmed = async () => {
@@ -170,8 +170,8 @@ test('F8, B8 rows of a tampered backup whose ids are paths: nothing outside is w
   const db = new DatabaseSync(join(data, 'catalog.db'))
   db.exec(`INSERT INTO tombstones VALUES ('${id}');
     INSERT INTO intents VALUES ('../${id}', 0);
-    INSERT INTO uploads (id, bucket_id, length, received, media_id, expires_at) VALUES ('${id}', 1, 3, 3, '${sound.id}', 1);
-    INSERT INTO uploads (id, bucket_id, length, received, media_id, expires_at) VALUES ('up', 1, 3, 3, '../../to/outside', 1);
+    INSERT INTO uploads (id, bucket_id, length, received, item_id, expires_at) VALUES ('${id}', 1, 3, 3, '${sound.id}', 1);
+    INSERT INTO uploads (id, bucket_id, length, received, item_id, expires_at) VALUES ('up', 1, 3, 3, '../../to/outside', 1);
     UPDATE buckets SET reserved_items = 2, reserved_bytes = 6`)
   db.close()
   expect(await fsck(data)).toMatchObject({ code: 1, found: { 'id-malformed': [5, 0] } })

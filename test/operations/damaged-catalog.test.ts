@@ -26,7 +26,7 @@ test('S10, F1, F7, F8 a damaged page of the catalog ends no process: only the it
   expect((await outcome(['backup', earlier], data)).code).toBe(0)
   await first.stop()
   await damagePage(data, 'contents', 'overflow')
-  await damagePage(data, 'media', 'leaf')
+  await damagePage(data, 'items', 'leaf')
 
   await using server = await startServer({ MEDIABUCKET_WORKERS: '2' }, data)
   const workers = workersOf(server)

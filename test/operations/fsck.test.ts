@@ -3,7 +3,7 @@ import { appendFile, mkdir, readdir, readFile, symlink, unlink, writeFile } from
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/media-id.ts'
 import { newUploadId } from '../../packages/server/src/core/upload-id.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -20,7 +20,7 @@ function tamper(server: TestServer, sql: string): void {
 }
 
 /** Writes bytes to the path of an item's bytes. */
-async function plant(server: TestServer, id = newMediaId()) {
+async function plant(server: TestServer, id = newItemId()) {
   const path = blobPath(server, id)
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, 'planted')
@@ -42,14 +42,14 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
   await appendFile(blobPath(server, longer), '!')
   const orphan = await plant(server)
   await writeFile(join(server.data, 'blobs', 'notes.txt'), 'mine')
-  await symlink('/etc/passwd', join(dirname(orphan.path), newMediaId()))
+  await symlink('/etc/passwd', join(dirname(orphan.path), newItemId()))
   await writeFile(join(server.data, 'tmp', 'ab'), 'half')
   await writeFile(join(server.data, 'uploads', newUploadId()), 'piece')
   tamper(
     server,
-    `DELETE FROM media WHERE id IN ('${gone}', '${alsoGone}');
+    `DELETE FROM items WHERE id IN ('${gone}', '${alsoGone}');
     INSERT INTO tombstones VALUES ('${gone}'), ('${alsoGone}');
-    UPDATE media SET item_expires_at = 9000000000000 WHERE id = '${kept}';
+    UPDATE items SET item_expires_at = 9000000000000 WHERE id = '${kept}';
     UPDATE buckets SET bytes = bytes + 7, reserved_items = 2, next_seq = 1 WHERE name = 'default'`,
   )
   await unlink(blobPath(server, alsoGone))
@@ -222,7 +222,7 @@ test('F1, F3, F7 bytes in the catalog are checked as files are, by fsck, backup 
   const names = ['sound', 'missing', 'shorter', 'changed']
   const [sound, missing, shorter, changed] = await Promise.all(names.map((name) => upload(server, name)))
   if (!sound || !missing || !shorter || !changed) throw new Error('four items')
-  const at = ({ id }: { id: string }) => `id = (SELECT content_id FROM media WHERE id = '${id}')`
+  const at = ({ id }: { id: string }) => `id = (SELECT content_id FROM items WHERE id = '${id}')`
   expect(await fsck(server.data, '--verify-bytes')).toMatchObject({
     code: 0,
     found: {},

@@ -35,7 +35,7 @@ function copiedItems(target: string): number {
   if (!existsSync(path)) return 0
   using db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
   const isCreated = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'intents'").get() !== undefined
-  return isCreated ? Number(db.prepare('SELECT count(*) AS items FROM media').get()?.['items']) : 0
+  return isCreated ? Number(db.prepare('SELECT count(*) AS items FROM items').get()?.['items']) : 0
 }
 
 /** Starts a migration, and kills it at this point. */

@@ -11,7 +11,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { openProxy, type ProxyKind } from '../harness/proxy.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 const megabyte = 1_000_000
 const pattern = randomBytes(megabyte)
@@ -64,15 +64,15 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     expect(await proxy.buffered()).toEqual([])
     for (let count = 25; count < 40; count++) sending.write(pattern)
     sending.end()
-    const media = await readMedia(await answered)
-    expect(media).toMatchObject({ size: 40 * megabyte, sha256: sha256(Array(40).fill(pattern)) })
-    expect(media.url.startsWith(`${proxy.url}/media/`)).toBe(true)
+    const stored = await readItem(await answered)
+    expect(stored).toMatchObject({ size: 40 * megabyte, sha256: sha256(Array(40).fill(pattern)) })
+    expect(stored.url.startsWith(`${proxy.url}/media/`)).toBe(true)
 
-    const download = await fetch(media.url)
+    const download = await fetch(stored.url)
     const whole = createHash('sha256')
     for await (const chunk of Readable.fromWeb(download.body as never)) whole.update(chunk)
-    expect(whole.digest('hex')).toBe(media.sha256)
-    const part = await fetch(media.url, { headers: { range: `bytes=${megabyte + 7}-${megabyte + 16}` } })
+    expect(whole.digest('hex')).toBe(stored.sha256)
+    const part = await fetch(stored.url, { headers: { range: `bytes=${megabyte + 7}-${megabyte + 16}` } })
     expect([part.status, part.headers.get('content-range')]).toEqual([
       206,
       `bytes ${megabyte + 7}-${megabyte + 16}/${40 * megabyte}`,
@@ -118,7 +118,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     expect(finished.status).toBe(204)
     const item = finished.headers.get('content-location') ?? ''
     expect(
-      await readMedia(await fetch(new URL(item, `${proxy.url}/`), { headers: { authorization } })),
+      await readItem(await fetch(new URL(item, `${proxy.url}/`), { headers: { authorization } })),
     ).toMatchObject({
       sha256: sha256([all]),
     })

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { arriving, upload } from '../harness/upload.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 let server: TestServer
 beforeEach(async () => {
@@ -151,7 +151,7 @@ test('O5, U2 on SIGTERM a small file that is being committed is stored and ackno
   const stopped = held.stop()
   await until('it stops', () => held.log().some(({ msg }) => msg === 'stopping'))
   await writeFile(holdUntil, '')
-  const { url } = await readMedia(await response)
+  const { url } = await readItem(await response)
   expect(await stopped).toBe(0)
   await using next = await startServer({}, held.data)
   expect(await (await fetch(`${next.url}${new URL(url).pathname}`)).text()).toBe('small')

@@ -72,7 +72,7 @@ const damages: Readonly<Record<string, (catalog: string) => Promise<unknown>>> =
   'a write-ahead log that was overwritten': (path) => writeFile(`${path}-wal`, Buffer.alloc(10_000, 0x55)),
   'a catalog without its tables': async (path) => {
     const db = new DatabaseSync(path)
-    db.exec('PRAGMA foreign_keys = OFF; DROP TABLE media')
+    db.exec('PRAGMA foreign_keys = OFF; DROP TABLE items')
     db.close()
   },
 }

@@ -9,7 +9,7 @@ import { quarters } from '../harness/pictures.ts'
 import { bin } from '../harness/server.ts'
 import { startBy } from '../harness/started-by.ts'
 import { needTools } from '../harness/tools.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 const run = promisify(execFile)
 const unit = read('docs/operations/mediabucket.service')
@@ -75,7 +75,7 @@ test('V1, O5 the service, its threads and picture processes make no system call 
   const headers = { authorization: `Bearer ${started.token}`, 'content-type': 'image/png' }
   const body = new Uint8Array(await quarters(600, 400).png().toBuffer())
   const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body })
-  const variant = await fetch(`${(await readMedia(response)).url}?variant=thumb`)
+  const variant = await fetch(`${(await readItem(response)).url}?variant=thumb`)
   expect(variant.headers.get('content-type')).toBe('image/webp')
   process.kill(started.pid(), 'SIGTERM')
   expect(await started.exited).toEqual([0, null])

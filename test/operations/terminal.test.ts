@@ -7,7 +7,7 @@ import { bin } from '../harness/server.ts'
 import { type Started, startBy } from '../harness/started-by.ts'
 import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 /** A service with a terminal as its stdin, stdout and stderr. */
 const startOnTerminal = (settings: Readonly<Record<string, string>> = {}) => {
@@ -34,7 +34,7 @@ test('O10 on a terminal the service shows a banner and a line for each request, 
   await using started = await startOnTerminal()
   const headers = { authorization: `Bearer ${started.token}` }
   const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body: 'text' })
-  const { id, url } = await readMedia(response)
+  const { id, url } = await readItem(response)
   await fetch(`${started.url}/no/such/path?secret=1`)
   await fetch(url)
   // Bytes that begin an escape sequence: 0x9b is \x1b[ in one byte.
@@ -80,7 +80,7 @@ test('O10 MEDIABUCKET_LOG_FORMAT=text prints text without colours where there is
     /curl/,
   )
   const hidden = (
-    await readMedia(
+    await readItem(
       await fetch(`${server.url}/api/media`, {
         method: 'POST',
         headers: { authorization: `Bearer ${server.token}` },

@@ -8,14 +8,14 @@ import { startIssuer } from '../harness/issuer.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
-import { readItems, readMedia, readPage } from '../harness/wire.ts'
+import { readItem, readItems, readPage } from '../harness/wire.ts'
 
 /** Lets all items that expire do so now, and holds the write lock of the catalog: every write waits for it. */
 function expireAndLock({ data }: TestServer): Disposable {
   const db = new DatabaseSync(join(data, 'catalog.db'), { timeout: 10_000 })
   const now = Date.now()
   db.exec(`BEGIN IMMEDIATE;
-    UPDATE media SET item_expires_at = ${now} WHERE item_expires_at IS NOT NULL;
+    UPDATE items SET item_expires_at = ${now} WHERE item_expires_at IS NOT NULL;
     UPDATE buckets SET next_expiry = ${now} WHERE next_expiry IS NOT NULL;
     COMMIT; BEGIN IMMEDIATE`)
   return { [Symbol.dispose]: () => db.close() }
@@ -32,7 +32,7 @@ test('E2, E3, J6 reads neither wait for a catalog that cannot be written nor fai
   })
   const upload = async (body: string, expiresAt?: number) => {
     const headers = expiresAt === undefined ? {} : { 'mediabucket-expires-at': iso(expiresAt) }
-    return readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
+    return readItem(await server.request('/api/media', { method: 'POST', body, headers }))
   }
   const later = Date.now() + 3_600_000
   const kept: string[] = []

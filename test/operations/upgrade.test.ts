@@ -7,7 +7,7 @@ import { root } from '../architecture/sources.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItem } from '../harness/wire.ts'
 
 const run = promisify(execFile)
 
@@ -57,7 +57,7 @@ test('docs/operations/upgrade.md: its lines upgrade an installation, whose items
     const { token } = server
     const request = { headers: { authorization: `Bearer ${token}` } }
     const added = await fetch(`${server.url}/api/media`, { method: 'POST', body: 'kept', ...request })
-    const { id } = await readMedia(added)
+    const { id } = await readItem(added)
     // Some versions of npm add entries for other platforms to the lock file.
     await appendFile(join(clone, lockFile), '\n\n')
     await publish()
@@ -84,7 +84,7 @@ test('docs/operations/upgrade.md: its lines upgrade an installation, whose items
     expect(new Set(commit.trim().split('\n')).size).toBe(1)
     expect((await run('git', ['status', '--short'], { cwd: clone })).stdout).toBe('')
     const item = await fetch(`${server.url}/api/media/${id}`, request)
-    expect((await readMedia(item)).id).toBe(id)
+    expect((await readItem(item)).id).toBe(id)
   } finally {
     await server?.stop()
   }

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openVariantRows } from '../../packages/server/src/blobs/disk/variant-rows.ts'
-import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/media-id.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters, storedVariants, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
@@ -24,7 +24,7 @@ test('V9, F1 fsck moves orphaned variants, also while a server is running, and l
   const { id } = await withThumb(server)
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
 
-  const [file, row] = [newMediaId(), newMediaId()]
+  const [file, row] = [newItemId(), newItemId()]
   await mkdir(variantsOf(server, file), { recursive: true })
   await writeFile(join(variantsOf(server, file), `${file}.thumb-1`), 'left behind')
   const rows = openVariantRows(server.data)

@@ -5,7 +5,7 @@ import { runHere } from '../harness/commands.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readLink, readMedia } from '../harness/wire.ts'
+import { readItem, readLink } from '../harness/wire.ts'
 
 const size = 1_500_000
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
@@ -136,7 +136,7 @@ describe('MEDIABUCKET_SENDFILE=redirect', () => {
         body: Uint8Array.from(png),
         headers,
       })
-      const response = await get((await readMedia(stored)).url)
+      const response = await get((await readItem(stored)).url)
       await response.body?.cancel()
       const location = response.headers.get('location')
       const lifetime = location && Number(new URL(location).searchParams.get('X-Amz-Expires'))

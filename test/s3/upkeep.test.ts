@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
-import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/media-id.ts'
 import { builtInSizes, createVariantList } from '../../packages/server/src/core/variant.ts'
 import { objectsOf, s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
@@ -47,10 +47,10 @@ describe('upkeep of an S3 store', () => {
     await server.stop()
     expect(await check(settings, '--verify-bytes')).toEqual([0, {}])
 
-    const orphan = newMediaId()
+    const orphan = newItemId()
     await objects.put(orphan, 'planted')
     await objects.put('notes.txt', 'mine')
-    await objects.put(`variants/${newMediaId()}/${createVariantList(builtInSizes).keys[0]}`, 'a variant')
+    await objects.put(`variants/${newItemId()}/${createVariantList(builtInSizes).keys[0]}`, 'a variant')
     await objects.remove(missing.id)
     await objects.put(longer.id, 'longer!')
     await objects.put(changed.id, 'CHANGED')
@@ -85,7 +85,7 @@ describe('upkeep of an S3 store', () => {
     await using server = await startServer(stored)
     const settings = { ...stored, MEDIABUCKET_DATA: server.data }
     const objects = await objectsOf(stored)
-    const orphan = newMediaId()
+    const orphan = newItemId()
     await objects.put(orphan, 'planted')
     let isChecking = true
     const uploads = (async () => {

@@ -1,11 +1,11 @@
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 
 /** An entry in the store's directories. `size` is in bytes; `path` is relative to the data directory. */
 export type BlobEntry = { readonly path: string } & (
-  | { readonly kind: 'stored'; readonly id: MediaId; readonly size: number }
+  | { readonly kind: 'stored'; readonly id: ItemId; readonly size: number }
   /** A variant of the item with this id. */
-  | { readonly kind: 'variant'; readonly id: MediaId; readonly size: number }
+  | { readonly kind: 'variant'; readonly id: ItemId; readonly size: number }
   /** A file that is being received, or that a killed process left. */
   | { readonly kind: 'temporary'; readonly size: number }
   /** The received part of a resumable upload. */

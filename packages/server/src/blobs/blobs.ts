@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { ExplainedError } from '../core/explained-error.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { VariantKey } from '../core/variant.ts'
 import type { PartialUploadStore } from './partial-uploads.ts'
@@ -95,7 +95,7 @@ export interface BlobsDirectory {
   /** Durable when it resolves. */
   writeIdentity(identity: string): Promise<void>
   /** Whether bytes are stored under the id. */
-  has(id: MediaId): Promise<boolean>
+  has(id: ItemId): Promise<boolean>
   /** True if no blob was ever stored. */
   isEmpty(): Promise<boolean>
 }
@@ -113,15 +113,15 @@ export interface BlobRecovery {
    * uploads. Returns the sizes of those that are shorter than their offset.
    */
   matchUploads(
-    uploads: readonly { readonly id: UploadId; readonly mediaId: MediaId; readonly offset: number }[],
+    uploads: readonly { readonly id: UploadId; readonly itemId: ItemId; readonly offset: number }[],
   ): Promise<Map<UploadId, number>>
 }
 
 /** The ids under which a store is about to store bytes, as the catalog records them, so that bytes without an item are found. */
 export interface IntentLog {
   /** Durable when it resolves. Extends the deadlines of recorded ids. */
-  record(ids: readonly MediaId[]): Promise<void>
-  clear(ids: readonly MediaId[]): Promise<void>
+  record(ids: readonly ItemId[]): Promise<void>
+  clear(ids: readonly ItemId[]): Promise<void>
 }
 
 /** Variants of pictures. They can be rendered again, so losing one is harmless. */
@@ -130,17 +130,17 @@ export interface VariantStore {
    * Replaces an existing variant atomically. After a crash, the variant is complete or missing; after a power failure, all
    * variants may be missing.
    */
-  store(id: MediaId, key: VariantKey, bytes: Uint8Array): Promise<void>
+  store(id: ItemId, key: VariantKey, bytes: Uint8Array): Promise<void>
 
   /** As `BlobStore.open`. With `pictureSize`, also null unless a blob of this size is stored under the id. */
   open(
-    id: MediaId,
+    id: ItemId,
     key: VariantKey,
     options?: { readonly pictureSize?: number; readonly wholeUpTo?: number },
   ): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'> | null>
 
   /** Removes all variants of the item, also of sizes that no longer exist, as `BlobStore.remove` does. */
-  remove(id: MediaId): Promise<void>
+  remove(id: ItemId): Promise<void>
 }
 
 /** Stores the bytes of items. When the promise of a change resolves, the change survives a power failure. */
@@ -154,7 +154,7 @@ export interface BlobStore {
    * Reads the bytes of the item `id` from the source to its end, hashes and counts them. Throws Fault `file-too-large` above
    * `limit` bytes and `storage-full`; leaves nothing behind when it throws.
    */
-  receive(id: MediaId, source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
+  receive(id: ItemId, source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
 
   /** The received bytes with random access, for sniffing inside containers. */
   peek(blob: ReceivedBlob): Promise<Blob>
@@ -185,13 +185,13 @@ export interface BlobStore {
    * or another entry that the store did not create (docs/interface.md B8). A server may return up to `wholeUpTo` bytes, 0 by
    * default, in memory: one read costs less than opening the file for several.
    */
-  open(id: MediaId, wholeUpTo?: number): Promise<OpenBlob | null>
+  open(id: ItemId, wholeUpTo?: number): Promise<OpenBlob | null>
 
   /** Removes the bytes, then their variants. Does nothing if there are none. */
-  remove(id: MediaId): Promise<void>
+  remove(id: ItemId): Promise<void>
 
   /** As `remove`, and also what an interrupted upload of the item has left. */
-  removeInterrupted(id: MediaId): Promise<void>
+  removeInterrupted(id: ItemId): Promise<void>
 
   /** Finishes the commits in progress. No more commits and no variants are possible. */
   close(): Promise<void>

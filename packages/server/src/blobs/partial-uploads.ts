@@ -1,4 +1,4 @@
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { ReceivedBlob } from './received-blob.ts'
 
@@ -6,7 +6,7 @@ import type { ReceivedBlob } from './received-blob.ts'
 export interface PartialUpload {
   readonly id: UploadId
   /** The id that the item will have. */
-  readonly mediaId: MediaId
+  readonly itemId: ItemId
   readonly length: number | null
 }
 
@@ -73,14 +73,14 @@ export interface PartialUploadStore {
    */
   append(upload: PartialUpload, chunk: PartialChunk): Promise<Appended>
 
-  /** Turns a complete upload of `size` bytes into a received blob of the item `mediaId`. Throws PartialUploadLost. */
-  complete(id: UploadId, size: number, mediaId: MediaId): Promise<ReceivedBlob>
+  /** Turns a complete upload of `size` bytes into a received blob of the item `itemId`. Throws PartialUploadLost. */
+  complete(id: UploadId, size: number, itemId: ItemId): Promise<ReceivedBlob>
 
   /** The bytes of a complete upload of `size` bytes. Throws PartialUploadLost. */
   read(id: UploadId, size: number): Promise<Uint8Array<ArrayBuffer>>
 
-  /** Reverts the commit of an upload under `mediaId`. Does nothing if there was none. */
-  reclaim(id: UploadId, mediaId: MediaId): Promise<void>
+  /** Reverts the commit of an upload under `itemId`. Does nothing if there was none. */
+  reclaim(id: UploadId, itemId: ItemId): Promise<void>
 
   /** Does nothing if there is none. */
   remove(id: UploadId): Promise<void>

@@ -1,9 +1,9 @@
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 
 /** The bytes of a new item, received completely by the store and not committed. A crash may lose them. */
 export interface ReceivedBlob {
   /** The id of the item. */
-  readonly id: MediaId
+  readonly id: ItemId
   /** Identifies the bytes inside their store; meaningless outside it. */
   readonly handle: string
   /** Bytes. */

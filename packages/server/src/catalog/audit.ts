@@ -1,7 +1,7 @@
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { BucketId, ContentId } from './records.ts'
 import { type BucketFault, bucketFaults, bucketIds, correctBucket } from './recount.ts'
-import { bucketIdOf, bytes, contentIdOf, integer, mediaIdOf, type Row } from './rows.ts'
+import { bucketIdOf, bytes, contentIdOf, integer, itemIdOf, type Row } from './rows.ts'
 import { all, change, type EngineName, first, type Query, type Work } from './statements.ts'
 import { findUnreferenced, retireIds } from './upkeep.ts'
 
@@ -10,7 +10,7 @@ export interface AuditedItem {
   readonly bucketId: BucketId
   /** Its sequence number in the bucket; with the bucket, the position to continue from. */
   readonly seq: number
-  readonly id: MediaId
+  readonly id: ItemId
   /** Bytes. */
   readonly size: number
   readonly sha256: Uint8Array
@@ -24,9 +24,9 @@ export interface AuditedItem {
 export interface CatalogDamage {
   readonly details: readonly string[]
   /** Items whose rows cannot be read. */
-  readonly rows: readonly MediaId[]
+  readonly rows: readonly ItemId[]
   /** Items whose rows can be read, but not their bytes in the catalog. */
-  readonly bytes: readonly MediaId[]
+  readonly bytes: readonly ItemId[]
 }
 
 /** Operations of checks; all of them are safe while a server is running. */
@@ -47,18 +47,18 @@ export interface CatalogAudit {
   removeContents(ids: readonly ContentId[]): Promise<void>
 
   /** Returns the ids that no item, tombstone or unfinished upload has. */
-  findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
+  findUnreferenced(ids: readonly ItemId[]): Promise<ItemId[]>
 
   /**
    * As findUnreferenced, in a transaction that permanently reserves the returned ids: no item can have them, so their bytes can be
    * moved while uploads are running.
    */
-  retire(ids: readonly MediaId[]): Promise<readonly MediaId[]>
+  retire(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
   /** Marks items whose bytes have changed; ignores the ids of deleted items. */
-  markDamaged(ids: readonly MediaId[]): Promise<void>
+  markDamaged(ids: readonly ItemId[]): Promise<void>
 
-  unmarkDamaged(ids: readonly MediaId[]): Promise<void>
+  unmarkDamaged(ids: readonly ItemId[]): Promise<void>
 
   /** Compares the counters of each bucket with its rows, in one snapshot for each bucket. */
   bucketFaults(): Promise<BucketFault[]>
@@ -71,7 +71,7 @@ export interface CatalogAudit {
 
 /** What a snapshot does not have, because it is on damaged pages. */
 export interface MissingRows {
-  readonly items: readonly MediaId[]
+  readonly items: readonly ItemId[]
   /** Whether events of the audit log are missing. */
   readonly hasLostEvents: boolean
 }
@@ -104,7 +104,7 @@ export async function* itemBatches(audit: Pick<CatalogAudit, 'items'>): AsyncGen
 const readAuditedItem = (row: Row): AuditedItem => ({
   bucketId: bucketIdOf(row, 0),
   seq: integer(row, 1),
-  id: mediaIdOf(row, 2),
+  id: itemIdOf(row, 2),
   size: integer(row, 3),
   sha256: bytes(row, 4),
   damaged: integer(row, 5) === 1,
@@ -114,7 +114,7 @@ const readAuditedItem = (row: Row): AuditedItem => ({
 const countItems = (): Query<{ items: number; bytes: number } | null> =>
   first(
     (row) => ({ items: integer(row, 0), bytes: integer(row, 1) }),
-    'SELECT count(*), coalesce(sum(size), 0)::int8 FROM media',
+    'SELECT count(*), coalesce(sum(size), 0)::int8 FROM items',
   )
 
 const listItems = (
@@ -123,17 +123,17 @@ const listItems = (
 ): Query<AuditedItem[]> =>
   all(
     readAuditedItem,
-    `SELECT bucket_id, seq, media.id, size, sha256, (damaged.id IS NOT NULL)::int4, content_id
-    FROM media LEFT JOIN damaged ON damaged.id = media.id
+    `SELECT bucket_id, seq, items.id, size, sha256, (damaged.id IS NOT NULL)::int4, content_id
+    FROM items LEFT JOIN damaged ON damaged.id = items.id
     WHERE (bucket_id, seq) > ($1, $2) ORDER BY bucket_id, seq LIMIT $3`,
     ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
   )
 
 const orphans = {
   sqlite:
-    'SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM media WHERE content_id IS NOT NULL)',
+    'SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM items WHERE content_id IS NOT NULL)',
   postgres:
-    'SELECT id FROM contents WHERE NOT EXISTS (SELECT FROM media WHERE media.content_id = contents.id)',
+    'SELECT id FROM contents WHERE NOT EXISTS (SELECT FROM items WHERE items.content_id = contents.id)',
 }
 
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes may wait. */
@@ -174,7 +174,7 @@ export function createAudit(engine: AuditEngine): CatalogAudit {
     retire: async (ids) => (await inChunks(ids, retireIds)).flat(),
     async markDamaged(ids) {
       const marks =
-        'INSERT INTO damaged (id) SELECT id FROM media WHERE id = ANY ($1::text[]) ON CONFLICT DO NOTHING'
+        'INSERT INTO damaged (id) SELECT id FROM items WHERE id = ANY ($1::text[]) ON CONFLICT DO NOTHING'
       await inChunks(ids, (some) => change(marks, some))
     },
     async unmarkDamaged(ids) {

@@ -25,7 +25,7 @@ export interface BucketCatalog {
   setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Promise<boolean>
 
   /**
-   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeMedia does. If no items and
+   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
    * uploads are left, removes the bucket with its tokens. Its id is never reused.
    */
   deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
@@ -202,7 +202,7 @@ export function* beginDeletion({
 export function* endDeletion(id: BucketId): Work<boolean> {
   const isUsed = yield* first(
     (row) => integer(row, 0) === 1,
-    `SELECT CAST(EXISTS (SELECT 1 FROM media WHERE bucket_id IN ($1, -$1::int8))
+    `SELECT CAST(EXISTS (SELECT 1 FROM items WHERE bucket_id IN ($1, -$1::int8))
       OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = $1) AS int)`,
     id,
   )

@@ -11,8 +11,8 @@ export class DatabaseError extends ExplainedError {
 }
 
 /**
- * Why the data of a development version are refused, and how to move them. The commit is the last one before the first release's schema;
- * its backups are restored (sqlite/copy-backup.ts).
+ * Why the data of a development version are refused, and how to move them. `commit` opens them, and its backups are restored
+ * (sqlite/copy-backup.ts).
  */
-export const developmentText = (place: string): string =>
-  `${place} was written by a development version: make a backup of it with mediabucket of commit 7ac0c5b8, and restore that with this version (docs/operations/upgrade.md).`
+export const developmentText = (place: string, commit: '7ac0c5b8' | '661e7aee'): string =>
+  `${place} was written by a development version: make a backup of it with mediabucket of commit ${commit}, and restore that with this version (docs/operations/upgrade.md).`

@@ -5,7 +5,7 @@ import { type Change, type ChangeKind, expiryLimit, type Output } from './change
 import type { ItemCatalog } from './items.ts'
 import { findRepeated } from './keyed-requests.ts'
 import type { KeyCatalog } from './keys.ts'
-import type { AddedMedia } from './records.ts'
+import type { AddedItem } from './records.ts'
 import type { Query } from './statements.ts'
 import { findToken, listTokens, newUserGrant, type TokenCatalog, tokensAfter } from './tokens.ts'
 import { expiredTrash, expiringBuckets, listTrash, type TrashCatalog, trashState } from './trash.ts'
@@ -31,7 +31,7 @@ import {
 } from './uploads.ts'
 
 /**
- * Stores buckets, media, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
+ * Stores buckets, items, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
  * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
@@ -58,7 +58,7 @@ export interface CatalogEngine
     | 'findGrant'
     | 'page'
     | 'items'
-    | 'media'
+    | 'item'
     | 'servability'
     | 'content'
     | 'bucket'
@@ -81,28 +81,28 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
     actor === null || by === null ? input : { ...input, by }
-  const signedItems = (items: readonly AddedMedia[], by = actor): readonly AddedMedia[] =>
+  const signedItems = (items: readonly AddedItem[], by = actor): readonly AddedItem[] =>
     actor === null || by === null ? items : items.map((item) => ({ ...item, by }))
 
   return {
     ...reads,
-    addMedia: (bucketId, items, by) =>
-      apply({ kind: 'add-media', input: { bucketId, items: signedItems(items, by) } }),
-    addMediaOnce: (bucketId, items, request, by) =>
-      apply({ kind: 'add-media-once', input: { bucketId, items: signedItems(items, by), request } }),
+    addItems: (bucketId, items, by) =>
+      apply({ kind: 'add-items', input: { bucketId, items: signedItems(items, by) } }),
+    addItemsOnce: (bucketId, items, request, by) =>
+      apply({ kind: 'add-items-once', input: { bucketId, items: signedItems(items, by), request } }),
     findRepeated: (request) => query(findRepeated(request)),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, ids, by, now = Date.now()) =>
-      apply({ kind: 'remove-media', input: signed({ bucketId, ids, now }, by) }),
+    removeItems: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),
     setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
-    editMedia: (bucketId, id, edit, expected, by) =>
-      apply({ kind: 'edit-media', input: signed({ bucketId, id, edit, expected }, by) }),
+    editItem: (bucketId, id, edit, expected, by) =>
+      apply({ kind: 'edit-item', input: signed({ bucketId, id, edit, expected }, by) }),
 
     trashState: (bucketId) => query(trashState(bucketId)),
     trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
-    restoreMedia: (bucketId, ids, by, now = Date.now()) =>
-      apply({ kind: 'restore-media', input: signed({ bucketId, ids, now }, by) }),
-    purgeMedia: (bucketId, ids, by) => apply({ kind: 'purge-media', input: signed({ bucketId, ids }, by) }),
+    restoreItems: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
+    purgeItems: (bucketId, ids, by) => apply({ kind: 'purge-items', input: signed({ bucketId, ids }, by) }),
     expiredTrash: (now, limit) => query(expiredTrash(now, limit)),
     expiringBuckets: (now) => query(expiringBuckets(now)),
     expireItems: (bucketId, now = Date.now()) =>

@@ -1,11 +1,11 @@
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import { recordEvents, removeEvents } from './audit-log/audit-log.ts'
 import type { Audited } from './audit-log/events.ts'
 import { createBucket, setBucket } from './buckets.ts'
-import { editMedia, setPreview } from './items.ts'
-import { addMediaOnce, forgetRequests } from './keyed-requests.ts'
+import { editItem, setPreview } from './items.ts'
+import { addItemsOnce, forgetRequests } from './keyed-requests.ts'
 import { addKey, removeKey } from './keys.ts'
-import type { AddedMedia, BucketId, DeletedChunk, RemovedMedia } from './records.ts'
+import type { AddedItem, BucketId, DeletedChunk, RemovedItems } from './records.ts'
 import type { Work } from './statements.ts'
 import {
   addToken,
@@ -49,7 +49,7 @@ export const sharedChanges = {
   'touch-token': touchToken,
   'add-key': addKey,
   'remove-key': removeKey,
-  'add-media-once': addMediaOnce,
+  'add-items-once': addItemsOnce,
   'forget-requests': forgetRequests,
   'create-upload': createUpload,
   'declare-length': declareLength,
@@ -67,7 +67,7 @@ export const sharedChanges = {
   'claim-blobs-identity': claimBlobsIdentity,
   'record-upkeep': recordUpkeep,
   'set-preview': setPreview,
-  'edit-media': editMedia,
+  'edit-item': editItem,
   settle,
   /** Changes nothing: checks that the catalog accepts changes. */
   check: checkWrites,
@@ -86,20 +86,20 @@ type SharedChanges = {
  * because those of SQLite are sent to and from the writer thread.
  */
 export interface Changes extends SharedChanges {
-  'add-media': { input: { bucketId: BucketId; items: readonly AddedMedia[] }; output: undefined }
-  'remove-media': {
-    input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
-    output: RemovedMedia
+  'add-items': { input: { bucketId: BucketId; items: readonly AddedItem[] }; output: undefined }
+  'remove-items': {
+    input: Audited & { bucketId: BucketId; ids: readonly ItemId[]; now: number }
+    output: RemovedItems
   }
-  'restore-media': {
-    input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
-    output: readonly MediaId[]
+  'restore-items': {
+    input: Audited & { bucketId: BucketId; ids: readonly ItemId[]; now: number }
+    output: readonly ItemId[]
   }
   'expire-items': {
     input: Audited & { bucketId: BucketId; now: number; limit: number }
-    output: RemovedMedia
+    output: RemovedItems
   }
-  'purge-media': { input: Audited & { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
+  'purge-items': { input: Audited & { bucketId: BucketId; ids: readonly ItemId[] }; output: RemovedItems }
   'delete-bucket-chunk': {
     input: Audited & { id: BucketId; limit: number; now: number }
     output: DeletedChunk
@@ -122,12 +122,12 @@ export const isWork = <Result, Made>(made: Made | Work<Result>): made is Work<Re
 /** The maximum number of expired items that one change removes. */
 export const expiryLimit = 500
 
-/** Groups consecutive `add-media` changes of one bucket. Every other change is a group of its own. */
-export function groupAddedMedia(changes: readonly Change[]): Change[][] {
+/** Groups consecutive `add-items` changes of one bucket. Every other change is a group of its own. */
+export function groupAddedItems(changes: readonly Change[]): Change[][] {
   const groups: Change[][] = []
   let bucketId: BucketId | null = null
   for (const change of changes) {
-    const next = addsMedia(change) ? change.input.bucketId : null
+    const next = addsItems(change) ? change.input.bucketId : null
     if (next !== null && next === bucketId) groups.at(-1)?.push(change)
     else groups.push([change])
     bucketId = next
@@ -135,4 +135,4 @@ export function groupAddedMedia(changes: readonly Change[]): Change[][] {
   return groups
 }
 
-export const addsMedia = (change: Change): change is Change<'add-media'> => change.kind === 'add-media'
+export const addsItems = (change: Change): change is Change<'add-items'> => change.kind === 'add-items'

@@ -1,6 +1,6 @@
 import { maxExpired } from '../core/item-expiry.ts'
-import type { MediaId } from '../core/media-id.ts'
-import type { BucketId, ContentId, Item, Media, NewMedia } from './records.ts'
+import type { ItemId } from '../core/media-id.ts'
+import type { BucketId, ContentId, Item, ItemDetails, NewItem } from './records.ts'
 import { bytes, bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
 /** The columns of an item as it is added, and their number. */
@@ -9,7 +9,7 @@ export const newItemColumns =
 export const newItemColumnCount = 10
 
 /** The values of `newItemColumns`. */
-export const newItemValues = (item: NewMedia, sha256: Uint8Array | null = item.sha256) =>
+export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sha256) =>
   [
     item.id,
     item.filename,
@@ -23,13 +23,13 @@ export const newItemValues = (item: NewMedia, sha256: Uint8Array | null = item.s
     item.expiresAt ?? null,
   ] as const
 
-/** The columns of `media` that `readItem` reads, and their number. */
+/** The columns of `items` that `readItemDetails` reads, and their number. */
 export const itemColumns = `${newItemColumns}, thumbhash, duration, alt_text, caption`
 export const itemColumnCount = newItemColumnCount + 4
 
 /** Reads an item from the first columns of a row, which are `newItemColumns`. */
-export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewMedia => ({
-  id: text(row, 0) as MediaId,
+export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewItem => ({
+  id: text(row, 0) as ItemId,
   filename: textOrNull(row, 1),
   contentType: text(row, 2),
   extension: textOrNull(row, 3),
@@ -41,8 +41,8 @@ export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewMe
   ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
 })
 
-/** Reads an item from the first columns of a row, which are `itemColumns`. */
-export const readItem = (row: Row): Item => ({
+/** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
+export const readItemDetails = (row: Row): ItemDetails => ({
   ...readNewItem(row),
   thumbhash: bytesOrNull(row, 10),
   duration: integerOrNull(row, 11),
@@ -50,15 +50,15 @@ export const readItem = (row: Row): Item => ({
   caption: textOrNull(row, 13),
 })
 
-/** 1 if the bucket of a row of `media` is private. An item without a bucket is not public. */
-export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = media.bucket_id), 1)'
+/** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
+export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
 
 /**
  * Reads an item from `itemColumns` and four more columns: the id of its bucket, 1 if it is damaged, the id of its bytes in the catalog or
  * null, and 1 if it is private.
  */
-export const readMedia = (row: Row): Media => ({
-  ...readItem(row),
+export const readItem = (row: Row): Item => ({
+  ...readItemDetails(row),
   bucketId: integer(row, itemColumnCount) as BucketId,
   isDamaged: integer(row, itemColumnCount + 1) === 1,
   contentId: integerOrNull(row, itemColumnCount + 2) as ContentId | null,
@@ -73,7 +73,7 @@ export const isLive = (now: string): string => `coalesce(item_expires_at > ${now
  * `maxExpired` + 1 items at the most. `bucket` is the id of its bucket or its trash.
  */
 const expired = (value: string, column: string, bucket: string, now: string): string =>
-  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM (SELECT ${column} FROM media
+  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM (SELECT ${column} FROM items
     WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now} LIMIT ${maxExpired + 1}) AS expired) ELSE 0 END`
 const expiredCount = (bucket: string, now: string): string => expired('count(*)', 'seq', bucket, now)
 const expiredBytes = (bucket: string, now: string): string =>
@@ -89,5 +89,5 @@ export const expiredOfTrash = (now: string): string =>
   `${expiredCount('-buckets.id', now)}, ${expiredBytes('-buckets.id', now)}`
 
 /** Null for an item that has expired. */
-export const unlessExpired = (media: Media): Media | null =>
-  media.expiresAt == null || media.expiresAt > Date.now() ? media : null
+export const unlessExpired = (item: Item): Item | null =>
+  item.expiresAt == null || item.expiresAt > Date.now() ? item : null

@@ -27,7 +27,7 @@ const orders = {
 export function createItemStatements(
   mark: '?' | '$',
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number, now: number) => ItemStatement {
-  const rows = `SELECT ${itemColumns}, seq FROM media WHERE bucket_id = ${mark}1 AND ${isLive(`${mark}2`)}`
+  const rows = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = ${mark}1 AND ${isLive(`${mark}2`)}`
 
   function textsOf(order: ItemOrder) {
     const { after, until, direction } = orders[order]

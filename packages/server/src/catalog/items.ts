@@ -1,25 +1,25 @@
 import type { Actor } from '../core/actor.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import { foldName } from '../core/name-search.ts'
 import type { Audited } from './audit-log/events.ts'
 import { raisedRevision } from './buckets.ts'
-import { itemColumns, readItem } from './item-columns.ts'
+import { itemColumns, readItemDetails } from './item-columns.ts'
 import type {
-  AddedMedia,
+  AddedItem,
   BucketId,
   ContentId,
-  EditedMedia,
+  EditedItem,
   IdempotentRequest,
+  Item,
   ItemEdit,
   ItemPlace,
   ItemRows,
   ItemSelection,
   ItemTexts,
-  Media,
-  NewMedia,
+  NewItem,
   NewPreview,
   PageRows,
-  RemovedMedia,
+  RemovedItems,
   Servability,
 } from './records.ts'
 import { change, eachEngine, first, record, type Work } from './statements.ts'
@@ -36,33 +36,33 @@ export interface ItemCatalog {
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
 
   /** The current row of the item with this id, in any bucket. Never cached. */
-  media(id: MediaId): Promise<Media | null>
+  item(id: ItemId): Promise<Item | null>
 
   /**
    * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
    * was committed before the call.
    */
-  servability(ids: readonly MediaId[]): Promise<readonly Servability[]>
+  servability(ids: readonly ItemId[]): Promise<readonly Servability[]>
 
   /** Bytes that are stored in the catalog; null if their item was deleted. */
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
 
   /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
-  addMedia(bucketId: BucketId, items: readonly AddedMedia[], by?: Actor): Promise<void>
+  addItems(bucketId: BucketId, items: readonly AddedItem[], by?: Actor): Promise<void>
 
   /**
-   * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
+   * As addItems, once for each key of a token: returns the items of the first request with the key, even if they were deleted
    * since. Throws Fault `idempotency-key-reused` if its fingerprint differs.
    */
-  addMediaOnce(
+  addItemsOnce(
     bucketId: BucketId,
-    items: readonly AddedMedia[],
+    items: readonly AddedItem[],
     request: IdempotentRequest,
     by?: Actor,
-  ): Promise<readonly NewMedia[]>
+  ): Promise<readonly NewItem[]>
 
-  /** The items of the first request with the key; null if there is none. Throws as addMediaOnce. */
-  findRepeated(request: IdempotentRequest): Promise<readonly NewMedia[] | null>
+  /** The items of the first request with the key; null if there is none. Throws as addItemsOnce. */
+  findRepeated(request: IdempotentRequest): Promise<readonly NewItem[] | null>
 
   /** Removes the records of requests that expired at `now` or before; returns how many. */
   forgetRequests(now: number): Promise<number>
@@ -71,22 +71,22 @@ export interface ItemCatalog {
    * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
    * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
    */
-  removeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor, now?: number): Promise<RemovedMedia>
+  removeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): Promise<RemovedItems>
 
   /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
-  editMedia(
+  editItem(
     bucketId: BucketId,
-    id: MediaId,
+    id: ItemId,
     edit: ItemEdit,
     expected: ItemTexts | null,
     by?: Actor,
-  ): Promise<EditedMedia>
+  ): Promise<EditedItem>
 
   /**
    * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
    * nothing changes if the item has a ThumbHash.
    */
-  setPreview(bucketId: BucketId, id: MediaId, preview: NewPreview): Promise<void>
+  setPreview(bucketId: BucketId, id: ItemId, preview: NewPreview): Promise<void>
 }
 
 /** Of the last change of a row that a backup may have copied before; only SQLite has this column. */
@@ -100,12 +100,12 @@ const revision = eachEngine(
 )
 
 const textsUpdate = eachEngine(
-  (engine) => `UPDATE media SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
+  (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
     folded_name = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
 )
 
-/** As ItemCatalog.editMedia. */
-export function* editMedia({
+/** As ItemCatalog.editItem. */
+export function* editItem({
   bucketId,
   id,
   edit,
@@ -113,13 +113,13 @@ export function* editMedia({
   by,
 }: Audited & {
   readonly bucketId: BucketId
-  readonly id: MediaId
+  readonly id: ItemId
   readonly edit: ItemEdit
   readonly expected: ItemTexts | null
-}): Work<EditedMedia> {
+}): Work<EditedItem> {
   const item = yield* first(
-    readItem,
-    `SELECT ${itemColumns} FROM media WHERE id = $1 AND bucket_id = $2`,
+    readItemDetails,
+    `SELECT ${itemColumns} FROM items WHERE id = $1 AND bucket_id = $2`,
     ...[id, bucketId],
   )
   if (item === null) return 'missing'
@@ -148,7 +148,7 @@ const changedTexts = (item: ItemTexts, other: ItemTexts) =>
   (['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== other[text])
 
 const previewUpdate = eachEngine(
-  (engine) => `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2),
+  (engine) => `UPDATE items SET thumbhash = $1, duration = coalesce(duration, $2),
     width = CASE WHEN $7::int4 = 1 THEN $3 ELSE coalesce(width, $3) END,
     height = CASE WHEN $7::int4 = 1 THEN $4 ELSE coalesce(height, $4) END${markEdited[engine]}
     WHERE id = $5 AND bucket_id = $6 AND (thumbhash IS NULL OR $7::int4 = 1)`,
@@ -161,7 +161,7 @@ export function* setPreview({
   preview: { thumbhash, duration, width, height, isCorrection = false },
 }: {
   readonly bucketId: BucketId
-  readonly id: MediaId
+  readonly id: ItemId
   readonly preview: NewPreview
 }): Work<undefined> {
   const changes = yield* change(

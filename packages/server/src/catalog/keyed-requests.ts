@@ -1,6 +1,6 @@
 import { Fault } from '../core/fault.ts'
 import { readNewItem } from './item-columns.ts'
-import type { AddedMedia, BucketId, IdempotentRequest, NewMedia } from './records.ts'
+import type { AddedItem, BucketId, IdempotentRequest, NewItem } from './records.ts'
 import { bytes } from './rows.ts'
 import { all, change, type EngineName, eachEngine, type Query, type Work } from './statements.ts'
 
@@ -35,7 +35,7 @@ export function* findRepeated({
   key,
   fingerprint,
   now,
-}: IdempotentRequest): Query<readonly NewMedia[] | null> {
+}: IdempotentRequest): Query<readonly NewItem[] | null> {
   const found = yield* all(
     (row) => ({ item: readNewItem(row), fingerprint: bytes(row, keyedItemColumnCount) }),
     repeated,
@@ -48,16 +48,16 @@ export function* findRepeated({
   return found.map(({ item }) => item)
 }
 
-/** Adds items once for each key, as ItemCatalog.addMediaOnce. */
-export function* addMediaOnce({
+/** Adds items once for each key, as ItemCatalog.addItemsOnce. */
+export function* addItemsOnce({
   bucketId,
   items,
   request,
 }: {
   readonly bucketId: BucketId
-  readonly items: readonly AddedMedia[]
+  readonly items: readonly AddedItem[]
   readonly request: IdempotentRequest
-}): Work<readonly NewMedia[]> {
+}): Work<readonly NewItem[]> {
   const first = yield* findRepeated(request)
   if (first !== null) return first
   const added = items.map(({ bytes: _bytes, by: _by, ...item }) => item)
@@ -71,7 +71,7 @@ export function* addMediaOnce({
 /** To be called within a transaction that holds the lock of the bucket. */
 export function* storeRequest(
   { tokenId, key, fingerprint, expiresAt }: Omit<IdempotentRequest, 'now'>,
-  items: readonly NewMedia[],
+  items: readonly NewItem[],
 ): Work<void> {
   yield* change(
     `INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at) VALUES ($1, $2, $3, $4, $5)
@@ -82,7 +82,7 @@ export function* storeRequest(
 }
 
 /** The items of a request as JSON, with hashes in hexadecimal digits. */
-const serializeItems = (items: readonly NewMedia[]): string =>
+const serializeItems = (items: readonly NewItem[]): string =>
   JSON.stringify(items.map((item) => ({ ...item, sha256: Buffer.from(item.sha256).toString('hex') })))
 
 /** Removes the records that expired at `now` or before. Returns how many. */

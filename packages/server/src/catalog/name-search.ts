@@ -1,6 +1,6 @@
 import { bucketDeleted, Fault } from '../core/fault.ts'
 import type { ItemOrder } from '../core/items-query.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItem } from './item-columns.ts'
+import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './item-columns.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { integer, integerOrNull } from './rows.ts'
@@ -74,9 +74,9 @@ export function* searchNames(
     batch = Math.min(batch * 4, largestBatch)
     if (seqs.length === 0) continue
     const selected = yield* all(
-      (row) => ({ seq: integer(row, itemColumnCount), item: readItem(row) }),
+      (row) => ({ seq: integer(row, itemColumnCount), item: readItemDetails(row) }),
       // Materialized, because PostgreSQL would otherwise read the bucket in order, up to the limit.
-      `WITH item AS MATERIALIZED (SELECT ${itemColumns}, seq FROM media
+      `WITH item AS MATERIALIZED (SELECT ${itemColumns}, seq FROM items
         WHERE bucket_id = $1 AND seq = ANY ($2::int8[]) AND ${isLive('$3')}
           AND created_at >= $4 AND created_at < $5 AND (${kindExpression} = $6 OR $6 < 0))
       SELECT * FROM item ORDER BY seq ${directions[order]} LIMIT $7`,
@@ -90,7 +90,7 @@ export function* searchNames(
   // Numbers without an item, of which there may be very many, are not left to the next search.
   const next = yield* first(
     (row) => integerOrNull(row, 0),
-    `SELECT ${isNewest ? 'max' : 'min'}(seq) FROM media WHERE bucket_id = $1 AND seq >= $2 AND seq < $3`,
+    `SELECT ${isNewest ? 'max' : 'min'}(seq) FROM items WHERE bucket_id = $1 AND seq >= $2 AND seq < $3`,
     ...[bucketId, low, high],
   )
   const examined = next === null ? null : { seq: isNewest ? next + 1 : next - 1, createdAt: 0 }
@@ -100,12 +100,12 @@ export function* searchNames(
 /** The first numbers of a range whose names have all terms. */
 const matching = (order: ItemOrder, terms: number): Sql =>
   eachEngine((engine) => {
-    const [hint, position] = engine === 'sqlite' ? ['INDEXED BY media_names', 'instr'] : ['', 'strpos']
+    const [hint, position] = engine === 'sqlite' ? ['INDEXED BY items_names', 'instr'] : ['', 'strpos']
     const conditions = Array.from(
       { length: terms },
       (_, index) => `AND ${position}(folded_name, $${index + 5}) > 0`,
     )
-    return `SELECT seq FROM media ${hint} WHERE bucket_id = $1 AND seq >= $2 AND seq < $3
+    return `SELECT seq FROM items ${hint} WHERE bucket_id = $1 AND seq >= $2 AND seq < $3
       ${conditions.join(' ')} ORDER BY seq ${directions[order]} LIMIT $4`
   })
 

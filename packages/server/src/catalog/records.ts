@@ -1,7 +1,7 @@
 import type { Actor } from '../core/actor.ts'
 import type { BucketSettings } from '../core/bucket-options.ts'
 import type { ItemFilter } from '../core/items-query.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { Scope } from '../core/scopes.ts'
 
 export type { BucketSettings } from '../core/bucket-options.ts'
@@ -44,7 +44,7 @@ export interface PageRows {
   readonly revision: number
   readonly expired: number
   readonly total: number
-  readonly rows: readonly { readonly id: MediaId; readonly extension: string | null }[]
+  readonly rows: readonly { readonly id: ItemId; readonly extension: string | null }[]
 }
 
 /** Selects items of a bucket, and their order. */
@@ -63,14 +63,14 @@ export interface ItemPlace {
 export interface ItemRows {
   readonly revision: number
   readonly expired: number
-  readonly rows: readonly { readonly seq: number; readonly item: Item }[]
+  readonly rows: readonly { readonly seq: number; readonly item: ItemDetails }[]
   /** The last place that was examined, if the read ended early, so that items may follow although rows are fewer than requested; else null. */
   readonly examined: ItemPlace | null
 }
 
 /** An item to be stored. */
-export interface NewMedia {
-  readonly id: MediaId
+export interface NewItem {
+  readonly id: ItemId
   readonly filename: string | null
   readonly contentType: string
   /** Without the dot; null if the type is unknown. */
@@ -113,11 +113,11 @@ export interface ItemTexts {
 /** Changes of an item: members that are left out stay as they are. */
 export type ItemEdit = Partial<ItemTexts>
 
-/** A stored item. */
-export interface Item extends NewMedia, Preview, ItemTexts {}
+/** What responses tell of a stored item. */
+export interface ItemDetails extends NewItem, Preview, ItemTexts {}
 
 /** The item after an edit; `changed` if it did not have the expected texts. */
-export type EditedMedia = Item | 'missing' | 'changed'
+export type EditedItem = ItemDetails | 'missing' | 'changed'
 
 /**
  * Whether an item can be served to everybody. A renamed item can be served, but its earlier response headers must not be reused. A private
@@ -125,7 +125,8 @@ export type EditedMedia = Item | 'missing' | 'changed'
  */
 export type Servability = 'servable' | 'renamed' | 'private' | 'not'
 
-export interface Media extends Item {
+/** A stored item: the details, and where it and its bytes are. */
+export interface Item extends ItemDetails {
   readonly bucketId: BucketId
   /** True if the last check of its bytes found them changed. */
   readonly isDamaged: boolean
@@ -136,7 +137,7 @@ export interface Media extends Item {
 }
 
 /** An item that is added, with its bytes. It has this shape from the handler of its upload to the writer. */
-export interface AddedMedia extends NewMedia {
+export interface AddedItem extends NewItem {
   /** Null if they are in the blob store. The catalog takes over their buffer. */
   readonly bytes: Uint8Array<ArrayBuffer> | null
   /** Who adds it, for the audit log; set by the catalog. */
@@ -155,16 +156,16 @@ export interface TrashState {
 export interface TrashedItem {
   /** Its number in the trash, which increases with each deletion. */
   readonly seq: number
-  readonly item: Item
+  readonly item: ItemDetails
   readonly deletedAt: number
   readonly expiresAt: number
 }
 
 /** Removed items. */
-export interface RemovedMedia {
-  readonly ids: readonly MediaId[]
+export interface RemovedItems {
+  readonly ids: readonly ItemId[]
   /** Those for which the blob store may hold bytes or variants. */
-  readonly tombstones: readonly MediaId[]
+  readonly tombstones: readonly ItemId[]
 }
 
 /** A request with an `Idempotency-Key`, which may be retried and takes effect once. */
@@ -196,7 +197,7 @@ export interface DeletedChunk {
   /** Items whose rows were removed. */
   readonly items: number
   /** Those for which the blob store may hold bytes or variants. */
-  readonly tombstones: readonly MediaId[]
+  readonly tombstones: readonly ItemId[]
   /** The bucket itself was removed, because no items and uploads are left. */
   readonly isDeleted: boolean
 }

@@ -59,9 +59,9 @@ export const bucketIds = (): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), 'SELECT id FROM buckets ORDER BY name')
 
 const countersRow = eachEngine((engine) => {
-  const media = engine === 'sqlite' ? 'media INDEXED BY media_item_expiry' : 'media'
+  const table = engine === 'sqlite' ? 'items INDEXED BY items_item_expiry' : 'items'
   return `SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes, next_expiry,
-    (SELECT min(item_expires_at) FROM ${media} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL)
+    (SELECT min(item_expires_at) FROM ${table} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL)
     FROM buckets WHERE id = $1`
 })
 
@@ -89,13 +89,13 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
       bytes: integer(row, 2),
       last: integer(row, 3),
     }),
-    `SELECT seq / ${shape.leaf}, count(*), sum(size)::int8, max(seq) FROM media WHERE bucket_id = $1 GROUP BY 1`,
+    `SELECT seq / ${shape.leaf}, count(*), sum(size)::int8, max(seq) FROM items WHERE bucket_id = $1 GROUP BY 1`,
     id,
   )
   // The bytes of a bucket include those of its trash.
   const trashed = yield* first(
     (row) => integer(row, 0),
-    'SELECT coalesce(sum(size), 0)::int8 FROM media WHERE bucket_id = -$1::int8 AND bucket_id < 0',
+    'SELECT coalesce(sum(size), 0)::int8 FROM items WHERE bucket_id = -$1::int8 AND bucket_id < 0',
     id,
   )
   const total = blocks.reduce((sum, { items }) => sum + items, 0)

@@ -1,4 +1,4 @@
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { BucketId, ContentId, TokenId } from './records.ts'
 
@@ -38,7 +38,7 @@ export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
 
 // Columns of ids contain only ids of their kind.
 
-export const mediaIdOf = (row: Row, column: number): MediaId => text(row, column) as MediaId
+export const itemIdOf = (row: Row, column: number): ItemId => text(row, column) as ItemId
 export const uploadIdOf = (row: Row, column: number): UploadId => text(row, column) as UploadId
 export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column) as TokenId
 export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId

@@ -1,6 +1,6 @@
 import type { Amount } from '../core/quota.ts'
 import type { AuditEvent } from './audit-log/events.ts'
-import type { AddedMedia, BucketId } from './records.ts'
+import type { AddedItem, BucketId } from './records.ts'
 import type { Row } from './rows.ts'
 
 // What is read and changed rarely is written once, for both engines, as coroutines: they yield statements, which SQLite runs in a loop and
@@ -39,7 +39,7 @@ export interface EngineChanges {
   reserve(bucketId: BucketId, more: Amount): void | Promise<void>
   /** Requires that the items and the reservation fit, without other reservations. Throws Fault `quota-exceeded`. */
   requireReserved(bucketId: BucketId, reserved: Amount): void | Promise<void>
-  append(bucketId: BucketId, items: readonly AddedMedia[]): void | Promise<void>
+  append(bucketId: BucketId, items: readonly AddedItem[]): void | Promise<void>
 }
 
 /** A step of a change that is not a statement. */

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { ExplainedError } from '../core/explained-error.ts'
 import { eventColumnCount, eventColumns } from './audit-log/events.ts'
 import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
-import { itemColumnCount, itemColumns, readItem, readNewItem } from './item-columns.ts'
+import { itemColumnCount, itemColumns, readItemDetails, readNewItem } from './item-columns.ts'
 import { keyedItemColumnCount, keyedItemColumns, keyedItems, storeRequest } from './keyed-requests.ts'
 import { listKeys, replaceKeys, type SigningKey } from './keys.ts'
-import type { BucketId, BucketSettings, IdempotentRequest, Item, NewMedia } from './records.ts'
+import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
 import { bucketIds, correctBucket } from './recount.ts'
 import { bucketIdOf, bytes, integer, integerOrNull, type Row, text, textOrNull, tokenIdOf } from './rows.ts'
 import { all, change, type EngineName, eachEngine, first, type Query, type Work } from './statements.ts'
@@ -35,7 +35,7 @@ export interface ItemPosition {
 }
 
 export interface TransferredItem extends ItemPosition {
-  readonly item: Item
+  readonly item: ItemDetails
   /** Null if they are in the blob store. */
   readonly bytes: Uint8Array<ArrayBuffer> | null
   /** Null if it is not in the trash. */
@@ -50,7 +50,7 @@ export interface TransferredItem extends ItemPosition {
 interface TransferredRequest {
   readonly request: Omit<IdempotentRequest, 'now'>
   /** The items of its response. */
-  readonly items: readonly NewMedia[]
+  readonly items: readonly NewItem[]
 }
 
 /** An event of the audit log, as the columns `eventColumns`, of which the first is its time. */
@@ -171,7 +171,7 @@ const tokenRows = `SELECT id, '', name, scopes, created_at, expires_at, last_use
   FROM tokens ORDER BY number`
 
 const readTransferredItem = (row: Row): TransferredItem => ({
-  item: readItem(row),
+  item: readItemDetails(row),
   bucketId: bucketIdOf(row, itemColumnCount),
   seq: integer(row, itemColumnCount + 1),
   isDamaged: integer(row, itemColumnCount + 2) === 1,
@@ -189,17 +189,17 @@ const readTransferredItem = (row: Row): TransferredItem => ({
 const listItems = (after: ItemPosition | null, limit: number): Query<TransferredItem[]> =>
   all(
     readTransferredItem,
-    `SELECT media.${itemColumns}, media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes,
-      home_seq, deleted_at, media.expires_at
-    FROM media LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = media.id
-    WHERE (media.bucket_id, seq) > ($1, $2) ORDER BY media.bucket_id, seq LIMIT $3`,
+    `SELECT items.${itemColumns}, items.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes,
+      home_seq, deleted_at, items.expires_at
+    FROM items LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = items.id
+    WHERE (items.bucket_id, seq) > ($1, $2) ORDER BY items.bucket_id, seq LIMIT $3`,
     ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
   )
 
 const countItems = (upTo?: ItemPosition): Query<number | null> =>
   first(
     (row) => integer(row, 0),
-    'SELECT count(*) FROM media WHERE (bucket_id, seq) <= ($1, $2)',
+    'SELECT count(*) FROM items WHERE (bucket_id, seq) <= ($1, $2)',
     ...[upTo?.bucketId ?? Number.MAX_SAFE_INTEGER, upTo?.seq ?? 0],
   )
 
@@ -312,7 +312,7 @@ const bucketInsertion = eachEngine(
     ON CONFLICT (id) DO UPDATE SET ${settingColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
 )
 
-const tables = ['keyed_requests', 'damaged', 'contents', 'media', 'ranks', 'tokens', 'buckets']
+const tables = ['keyed_requests', 'damaged', 'contents', 'items', 'ranks', 'tokens', 'buckets']
 
 function* removeRows(): Work<void> {
   const others = ['uploads', 'upload_parts', 'upload_pieces']
@@ -337,7 +337,7 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
     )
   return yield* first(
     (row) => ({ bucketId: bucketIdOf(row, 0), seq: integer(row, 1) }),
-    'SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1',
+    'SELECT bucket_id, seq FROM items ORDER BY bucket_id DESC, seq DESC LIMIT 1',
   )
 }
 

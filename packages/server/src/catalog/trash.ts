@@ -1,10 +1,10 @@
 import type { Actor } from '../core/actor.ts'
 import { bucketDeleted } from '../core/fault.ts'
 import { requireFewExpired } from '../core/item-expiry.ts'
-import type { MediaId } from '../core/media-id.ts'
-import { expiredOfTrash, itemColumnCount, itemColumns, readItem } from './item-columns.ts'
-import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
-import { bucketIdOf, integer, mediaIdOf, type Row } from './rows.ts'
+import type { ItemId } from '../core/media-id.ts'
+import { expiredOfTrash, itemColumnCount, itemColumns, readItemDetails } from './item-columns.ts'
+import type { BucketId, RemovedItems, TrashedItem, TrashState } from './records.ts'
+import { bucketIdOf, integer, itemIdOf, type Row } from './rows.ts'
 import { all, change, eachEngine, first, type Query, type Work } from './statements.ts'
 
 /** The trash of the catalog, and items that expire. */
@@ -13,18 +13,18 @@ export interface TrashCatalog {
    * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
    * `quota-exceeded`.
    */
-  restoreMedia(
+  restoreItems(
     bucketId: BucketId,
-    ids: readonly MediaId[],
+    ids: readonly ItemId[],
     by?: Actor,
     now?: number,
-  ): Promise<readonly MediaId[]>
+  ): Promise<readonly ItemId[]>
 
-  /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeMedia. */
-  purgeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor): Promise<RemovedMedia>
+  /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeItems. */
+  purgeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor): Promise<RemovedItems>
 
-  /** Removes up to 500 items of the bucket that have expired, as removeMedia does, permanently. */
-  expireItems(bucketId: BucketId, now?: number): Promise<RemovedMedia>
+  /** Removes up to 500 items of the bucket that have expired, as removeItems does, permanently. */
+  expireItems(bucketId: BucketId, now?: number): Promise<RemovedItems>
 
   /** Buckets that may have items that expired at `now` or before. */
   expiringBuckets(now: number): Promise<readonly BucketId[]>
@@ -43,7 +43,7 @@ export interface TrashCatalog {
   expiredTrash(
     now: number,
     limit: number,
-  ): Promise<readonly { readonly bucketId: BucketId; readonly id: MediaId }[]>
+  ): Promise<readonly { readonly bucketId: BucketId; readonly id: ItemId }[]>
 }
 
 // Deleted items that can be restored are in another bucket, the trash. Its id is the id of their bucket with a minus sign. So statements
@@ -59,7 +59,7 @@ const day = 24 * 60 * 60 * 1000
 export const expiryOf = (deletedAt: number, days: number): number => deletedAt + days * day
 
 /** The items of a bucket and of its trash that one change has removed. */
-export const joinRemoved = (listed: RemovedMedia, trashed: RemovedMedia): RemovedMedia => ({
+export const joinRemoved = (listed: RemovedItems, trashed: RemovedItems): RemovedItems => ({
   ids: [...listed.ids, ...trashed.ids],
   tombstones: [...listed.tombstones, ...trashed.tombstones],
 })
@@ -85,7 +85,7 @@ export function* trashState(bucketId: BucketId): Query<TrashState> {
 }
 
 const readTrashed = (row: Row): TrashedItem => ({
-  item: readItem(row),
+  item: readItemDetails(row),
   seq: integer(row, itemColumnCount),
   deletedAt: integer(row, itemColumnCount + 1),
   expiresAt: integer(row, itemColumnCount + 2),
@@ -100,20 +100,20 @@ export const listTrash = (
 ): Query<TrashedItem[]> =>
   all(
     readTrashed,
-    `SELECT ${itemColumns}, seq, deleted_at, expires_at FROM media
+    `SELECT ${itemColumns}, seq, deleted_at, expires_at FROM items
     WHERE bucket_id = $1 AND seq < $2 AND expires_at > $3 ORDER BY seq DESC LIMIT $4`,
     ...[trashOf(bucketId), after ?? Number.MAX_SAFE_INTEGER, now, limit],
   )
 
 const expiredRows = {
-  sqlite: `SELECT -bucket_id, id FROM media INDEXED BY media_expiry
+  sqlite: `SELECT -bucket_id, id FROM items INDEXED BY items_expiry
     WHERE expires_at IS NOT NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2`,
-  postgres: 'SELECT -bucket_id, id FROM media WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2',
+  postgres: 'SELECT -bucket_id, id FROM items WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2',
 }
 
 /** As TrashCatalog.expiredTrash. */
 export const expiredTrash = (now: number, limit: number) =>
-  all((row) => ({ bucketId: bucketIdOf(row, 0), id: mediaIdOf(row, 1) }), expiredRows, now, limit)
+  all((row) => ({ bucketId: bucketIdOf(row, 0), id: itemIdOf(row, 1) }), expiredRows, now, limit)
 
 /** As TrashCatalog.expiringBuckets. */
 export const expiringBuckets = (now: number): Query<BucketId[]> =>
@@ -122,7 +122,7 @@ export const expiringBuckets = (now: number): Query<BucketId[]> =>
 /** Its parameter is the bucket. */
 export const expiryRefresh = eachEngine((engine) => {
   const first = (bucket: string) =>
-    `SELECT min(item_expires_at) AS first FROM media ${engine === 'sqlite' ? 'INDEXED BY media_item_expiry' : ''}
+    `SELECT min(item_expires_at) AS first FROM items ${engine === 'sqlite' ? 'INDEXED BY items_item_expiry' : ''}
     WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL`
   return `UPDATE buckets SET next_expiry =
     (SELECT min(first) FROM (${first('$1')} UNION ALL ${first('-$1::int8')}) AS expiries) WHERE id = $1`

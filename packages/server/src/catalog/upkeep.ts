@@ -1,8 +1,8 @@
 import type { Actor } from '../core/actor.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { Audited } from './audit-log/events.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'
-import { integer, mediaIdOf, type Row, text } from './rows.ts'
+import { integer, itemIdOf, type Row, text } from './rows.ts'
 import { all, change, first, type Query, record, type Work } from './statements.ts'
 
 /** What keeps rows and bytes together, and what monitoring reads. */
@@ -12,30 +12,30 @@ export interface UpkeepCatalog {
    * so after a crash the remaining ones name all committed bytes without an item. Their deadline is `lifetime` milliseconds from now;
    * a deadline of an existing intent is only extended.
    */
-  addIntents(ids: readonly MediaId[], lifetime: number): Promise<void>
+  addIntents(ids: readonly ItemId[], lifetime: number): Promise<void>
 
-  intents(): Promise<readonly MediaId[]>
+  intents(): Promise<readonly ItemId[]>
 
   /** The ids of intents whose deadline has passed. */
-  expiredIntents(): Promise<readonly MediaId[]>
+  expiredIntents(): Promise<readonly ItemId[]>
 
   /**
    * Of intents whose deadline has passed, returns the ids that no item, tombstone or unfinished upload has, and reserves them
    * permanently in the same transaction: no item can have them, so their bytes can be removed.
    */
-  retireIntents(ids: readonly MediaId[]): Promise<readonly MediaId[]>
+  retireIntents(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
   /** Removes intents. Call it when the blob store has no bytes under these ids. */
-  clearIntents(ids: readonly MediaId[]): Promise<void>
+  clearIntents(ids: readonly ItemId[]): Promise<void>
 
   /** Returns the ids that no item, tombstone or unfinished upload has. */
-  findUnreferenced(ids: readonly MediaId[]): Promise<readonly MediaId[]>
+  findUnreferenced(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
   /** Ids of removed items whose bytes or variants may still exist in the blob store. */
-  tombstones(): Promise<readonly MediaId[]>
+  tombstones(): Promise<readonly ItemId[]>
 
   /** Removes the tombstones of items whose bytes and variants were removed. */
-  clearTombstones(ids: readonly MediaId[]): Promise<void>
+  clearTombstones(ids: readonly ItemId[]): Promise<void>
 
   /** The identity of the directory of the bytes; null before the first start. */
   blobsIdentity(): Promise<string | null>
@@ -44,7 +44,7 @@ export interface UpkeepCatalog {
   claimBlobsIdentity(identity: string): Promise<string>
 
   /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
-  someWithBlobs(): Promise<readonly MediaId[]>
+  someWithBlobs(): Promise<readonly ItemId[]>
 
   statistics(): Promise<CatalogStatistics>
 
@@ -67,7 +67,7 @@ export interface UpkeepCatalog {
   checkWrites(): Promise<void>
 }
 
-const readId = (row: Row): MediaId => mediaIdOf(row, 0)
+const readId = (row: Row): ItemId => itemIdOf(row, 0)
 
 /** Milliseconds since 1970, by the clock of the engine. */
 const sqliteNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
@@ -86,9 +86,9 @@ const intentInsertion = {
 }
 
 /** Of SQLite; PostgreSQL has functions. */
-const unreferenced = `SELECT value FROM json_each($1) WHERE NOT EXISTS (SELECT 1 FROM media WHERE id = value)
+const unreferenced = `SELECT value FROM json_each($1) WHERE NOT EXISTS (SELECT 1 FROM items WHERE id = value)
   AND NOT EXISTS (SELECT 1 FROM tombstones WHERE id = value)
-  AND NOT EXISTS (SELECT 1 FROM uploads WHERE media_id = value AND finished = 0)`
+  AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)`
 
 const retirement = {
   sqlite: 'INSERT INTO retired (id) SELECT value FROM json_each($1) WHERE true ON CONFLICT DO NOTHING',
@@ -99,18 +99,18 @@ export function* addIntents({
   ids,
   lifetime,
 }: {
-  readonly ids: readonly MediaId[]
+  readonly ids: readonly ItemId[]
   readonly lifetime: number
 }): Work<undefined> {
   yield* change(intentInsertion, ids, lifetime)
 }
 
-export const listIntents = (): Query<MediaId[]> => all(readId, 'SELECT id FROM intents')
+export const listIntents = (): Query<ItemId[]> => all(readId, 'SELECT id FROM intents')
 
-export const expiredIntents = (): Query<MediaId[]> => all(readId, intentsUntilNow)
+export const expiredIntents = (): Query<ItemId[]> => all(readId, intentsUntilNow)
 
 /** As UpkeepCatalog.retireIntents. */
-export function* retireIntents({ ids }: { readonly ids: readonly MediaId[] }): Work<readonly MediaId[]> {
+export function* retireIntents({ ids }: { readonly ids: readonly ItemId[] }): Work<readonly ItemId[]> {
   const expired = `${unreferenced} AND value IN (${intentsUntilNow.sqlite})`
   const retired = yield* all(readId, { sqlite: expired, postgres: 'SELECT retire_intents($1)' }, ids)
   yield* change(retirement, retired)
@@ -118,22 +118,22 @@ export function* retireIntents({ ids }: { readonly ids: readonly MediaId[] }): W
 }
 
 /** As findUnreferenced, and reserves the returned ids permanently. */
-export function* retireIds(ids: readonly MediaId[]): Work<readonly MediaId[]> {
+export function* retireIds(ids: readonly ItemId[]): Work<readonly ItemId[]> {
   const retired = yield* all(readId, { sqlite: unreferenced, postgres: 'SELECT retire_ids($1)' }, ids)
   yield* change(retirement, retired)
   return retired
 }
 
-export function* clearIntents({ ids }: { readonly ids: readonly MediaId[] }): Work<undefined> {
+export function* clearIntents({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
   yield* change('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)
 }
 
-export const findUnreferenced = (ids: readonly MediaId[]): Query<MediaId[]> =>
+export const findUnreferenced = (ids: readonly ItemId[]): Query<ItemId[]> =>
   all(readId, { sqlite: unreferenced, postgres: 'SELECT unreferenced_ids($1)' }, ids)
 
-export const listTombstones = (): Query<MediaId[]> => all(readId, 'SELECT id FROM tombstones')
+export const listTombstones = (): Query<ItemId[]> => all(readId, 'SELECT id FROM tombstones')
 
-export function* clearTombstones({ ids }: { readonly ids: readonly MediaId[] }): Work<undefined> {
+export function* clearTombstones({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
   yield* change('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)
 }
 
@@ -156,11 +156,11 @@ export function* claimBlobsIdentity({ identity }: { readonly identity: string })
 }
 
 /** As UpkeepCatalog.someWithBlobs. */
-export function* someWithBlobs(): Query<MediaId[]> {
+export function* someWithBlobs(): Query<ItemId[]> {
   const some = (order: 'ASC' | 'DESC') =>
     all(
       readId,
-      `SELECT id FROM media WHERE content_id IS NULL
+      `SELECT id FROM items WHERE content_id IS NULL
       ORDER BY bucket_id ${order}, seq ${order} LIMIT 20`,
     )
   return [...(yield* some('ASC')), ...(yield* some('DESC'))]
@@ -204,7 +204,7 @@ export function* recordUpkeep({ kind, finishedAt, faults, by }: Audited & Upkeep
 const waitForChanges = {
   sqlite: null,
   // A transaction that changes these tables holds locks that exclude this one until it ends.
-  postgres: 'LOCK TABLE media, uploads, intents IN SHARE MODE',
+  postgres: 'LOCK TABLE items, uploads, intents IN SHARE MODE',
 }
 
 /** As UpkeepCatalog.settle. */

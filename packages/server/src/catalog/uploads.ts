@@ -1,14 +1,14 @@
 import type { Actor } from '../core/actor.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { Amount } from '../core/quota.ts'
 import type { UploadId } from '../core/upload-id.ts'
-import type { AddedMedia, BucketId } from './records.ts'
+import type { AddedItem, BucketId } from './records.ts'
 import {
   bucketIdOf,
   bytes,
   integer,
   integerOrNull,
-  mediaIdOf,
+  itemIdOf,
   type Row,
   text,
   textOrNull,
@@ -27,7 +27,7 @@ export interface NewUpload {
   readonly filename: string | null
   readonly declaredType: string | null
   /** The id that the item will have. */
-  readonly mediaId: MediaId
+  readonly itemId: ItemId
   /** Milliseconds since 1970. */
   readonly expiresAt: number
 }
@@ -101,7 +101,7 @@ export interface UploadCatalog {
    */
   finishUpload(
     id: UploadId,
-    added: AddedMedia,
+    added: AddedItem,
     expiresAt: number,
     by?: Actor,
     received?: number,
@@ -123,7 +123,7 @@ export interface UploadCatalog {
 }
 
 const uploadColumns =
-  'id, bucket_id, length, received, metadata, filename, declared_type, media_id, finished, expires_at'
+  'id, bucket_id, length, received, metadata, filename, declared_type, item_id, finished, expires_at'
 
 const readUpload = (row: Row): Upload => ({
   id: uploadIdOf(row, 0),
@@ -133,7 +133,7 @@ const readUpload = (row: Row): Upload => ({
   metadata: textOrNull(row, 4),
   filename: textOrNull(row, 5),
   declaredType: textOrNull(row, 6),
-  mediaId: mediaIdOf(row, 7),
+  itemId: itemIdOf(row, 7),
   finished: integer(row, 8) === 1,
   expiresAt: integer(row, 9),
 })
@@ -176,12 +176,12 @@ export const findPieces = (id: UploadId): Query<Uint8Array[]> =>
 
 /** As UploadCatalog.createUpload. */
 export function* createUpload(upload: NewUpload): Work<undefined> {
-  const { id, bucketId, length, metadata, filename, declaredType, mediaId, expiresAt } = upload
+  const { id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt } = upload
   yield* reserve(bucketId, reservedBy({ length, offset: 0 }))
   yield* change(
-    `INSERT INTO uploads (id, bucket_id, length, metadata, filename, declared_type, media_id, expires_at)
+    `INSERT INTO uploads (id, bucket_id, length, metadata, filename, declared_type, item_id, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    ...[id, bucketId, length, metadata, filename, declaredType, mediaId, expiresAt],
+    ...[id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt],
   )
 }
 
@@ -281,7 +281,7 @@ export function* finishUpload({
   received,
 }: {
   readonly id: UploadId
-  readonly added: AddedMedia
+  readonly added: AddedItem
   readonly expiresAt: number
   readonly received: number
 }): Work<boolean> {
@@ -293,7 +293,7 @@ export function* finishUpload({
   yield* release(upload.bucketId, reserved)
   yield (engine) => engine.append(upload.bucketId, [added])
   yield* change(
-    'UPDATE uploads SET received = length, finished = 1, media_id = $1, expires_at = $2 WHERE id = $3',
+    'UPDATE uploads SET received = length, finished = 1, item_id = $1, expires_at = $2 WHERE id = $3',
     ...[added.id, expiresAt, id],
   )
   yield* removeParts(id)

@@ -2,7 +2,7 @@ import type { AuditLog, EventFilter } from '../catalog/audit-log/audit-log.ts'
 import { auditActions, isAuditAction } from '../catalog/audit-log/events.ts'
 import type { BucketId } from '../catalog/records.ts'
 import { parseDuration } from '../core/duration.ts'
-import { isMediaId } from '../core/media-id.ts'
+import { isItemId } from '../core/media-id.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
 import { openAuditLog } from '../engines.ts'
 import { parse } from './arguments.ts'
@@ -119,7 +119,7 @@ function readTime(option: string, text: string, now: number): number {
 function readItem(text: string): string {
   const path = URL.parse(itemReference(text))?.pathname ?? text
   const id = path.split('/').at(-1)?.split('.')[0] ?? ''
-  if (isMediaId(id)) return id
+  if (isItemId(id)) return id
   throw notAnItem(text)
 }
 

@@ -5,7 +5,7 @@ declare const brand: unique symbol
  * 28 characters of lower-case base32: two name the shard of the bytes, and 26 carry 130 random bits, because the URL
  * alone gives access to the bytes. Ids of the first version have only the 26.
  */
-export type MediaId = string & { readonly [brand]: 'MediaId' }
+export type ItemId = string & { readonly [brand]: 'ItemId' }
 
 const shardLength = 2
 const secretLength = 26
@@ -14,7 +14,7 @@ const shape = new RegExp(`^[${base32Alphabet}]{${secretLength}}(?:[${base32Alpha
 /** The most ids in one request. */
 export const maxIds = 500
 
-export const newMediaId = (): MediaId => randomBase32(shardLength + secretLength) as MediaId
+export const newItemId = (): ItemId => randomBase32(shardLength + secretLength) as ItemId
 
 /** A row has an id that no service created: something else has changed the catalog. It must not become a path or a key. */
 export class MalformedId extends Error {
@@ -26,13 +26,13 @@ export class MalformedId extends Error {
 }
 
 /** Call it wherever an id becomes a path or a key: ids of rows are not validated when they are read. Throws MalformedId. */
-export function requireMediaId(id: MediaId): MediaId {
-  if (!isMediaId(id)) throw new MalformedId(id)
+export function requireItemId(id: ItemId): ItemId {
+  if (!isItemId(id)) throw new MalformedId(id)
   return id
 }
 
 /** The part of an id that names the directory of its bytes. Throws MalformedId. */
-export const shardOf = (id: MediaId): string => requireMediaId(id).slice(0, shardLength)
+export const shardOf = (id: ItemId): string => requireItemId(id).slice(0, shardLength)
 
 /** Milliseconds for which new ids share a shard. */
 const shardTime = 20
@@ -41,7 +41,7 @@ const shardTime = 20
  * Creates ids. Ids of nearly the same time share a shard: concurrent uploads share the syncs of one directory, and change few pages of the
  * catalog's index of ids.
  */
-export function createMediaIds(now: () => number): () => MediaId {
+export function createItemIds(now: () => number): () => ItemId {
   const random = createRandomBase32()
   let shard = random(shardLength)
   let since = now()
@@ -51,9 +51,9 @@ export function createMediaIds(now: () => number): () => MediaId {
       shard = random(shardLength)
       since = now()
     }
-    return `${shard}${random(secretLength)}` as MediaId
+    return `${shard}${random(secretLength)}` as ItemId
   }
 }
 
 /** Validates every media id that a user sends. A valid id is safe as a file name and in a URL. */
-export const isMediaId = (text: string): text is MediaId => shape.test(text)
+export const isItemId = (text: string): text is ItemId => shape.test(text)

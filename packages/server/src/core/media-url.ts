@@ -14,7 +14,7 @@ export interface UrlSettings {
 }
 
 /** The absolute URL of an item's bytes; `extension` has no dot (docs/interface.md L14). */
-export function mediaUrl(form: UrlSettings, id: string, extension: string | null): string {
-  const suffix = form.extensions && extension !== null ? `.${extension}` : ''
-  return `${form.mediaBaseUrl ?? form.baseUrl}/media/${id}${suffix}`
+export function mediaUrl(urls: UrlSettings, id: string, extension: string | null): string {
+  const suffix = urls.extensions && extension !== null ? `.${extension}` : ''
+  return `${urls.mediaBaseUrl ?? urls.baseUrl}/media/${id}${suffix}`
 }

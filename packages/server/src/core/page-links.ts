@@ -20,31 +20,31 @@ const shownAtEdge = edge + onEachSide
 const gap = null
 
 /** The listing's URL without a page (docs/interface.md L6). */
-export const listingUrl = (settings: UrlSettings): string => `${settings.baseUrl}/api/media`
+export const listingUrl = (urls: UrlSettings): string => `${urls.baseUrl}/api/media`
 
 /** Does not depend on the requested path or on unknown parameters (docs/interface.md L1, L13). */
-export const pageUrl = (settings: UrlSettings, page: number): string => `${listingUrl(settings)}?page=${page}`
+export const pageUrl = (urls: UrlSettings, page: number): string => `${listingUrl(urls)}?page=${page}`
 
 /** docs/interface.md L6, L12: the number of the requested page minus one, even if that page is past the last one. */
-export const previousUrl = (settings: UrlSettings, page: number): string | null =>
-  page > 1 ? pageUrl(settings, page - 1) : null
+export const previousUrl = (urls: UrlSettings, page: number): string | null =>
+  page > 1 ? pageUrl(urls, page - 1) : null
 
 /** docs/interface.md L6, L12. */
-export const nextUrl = (settings: UrlSettings, page: number, lastPage: number): string | null =>
-  page < lastPage ? pageUrl(settings, page + 1) : null
+export const nextUrl = (urls: UrlSettings, page: number, lastPage: number): string | null =>
+  page < lastPage ? pageUrl(urls, page + 1) : null
 
 /** Previous, the page numbers, next (docs/interface.md L7 to L9). O(lastPage), or O(1) with `window`. */
-export function pageLinks(settings: PageSettings, page: number, lastPage: number): readonly Link[] {
-  const numbers = numbersShown(settings.links, page, lastPage)
-  const links: Link[] = [{ url: previousUrl(settings, page), label: '&laquo; Previous', active: false }]
+export function pageLinks(urls: PageSettings, page: number, lastPage: number): readonly Link[] {
+  const numbers = numbersShown(urls.links, page, lastPage)
+  const links: Link[] = [{ url: previousUrl(urls, page), label: '&laquo; Previous', active: false }]
   for (const number of numbers) {
     links.push(
       number === gap
         ? { url: null, label: '...', active: false }
-        : { url: pageUrl(settings, number), label: `${number}`, active: number === page },
+        : { url: pageUrl(urls, number), label: `${number}`, active: number === page },
     )
   }
-  links.push({ url: nextUrl(settings, page, lastPage), label: 'Next &raquo;', active: false })
+  links.push({ url: nextUrl(urls, page, lastPage), label: 'Next &raquo;', active: false })
   return links
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { mediaUrl } from './media-url.ts'
 import { type PageSettings, pageObject, pageSize } from './page.ts'
 
-const form: PageSettings = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
+const urls: PageSettings = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
 const at = (page: number): string => `https://media.example/api/media?page=${page}`
 
 const itemsOf = (page: number, total: number): { id: string; extension: string | null }[] =>
@@ -12,8 +12,8 @@ const itemsOf = (page: number, total: number): { id: string; extension: string |
     extension: index % 2 === 0 ? 'jpg' : null,
   }))
 
-const pageOf = (page: number, total: number, shape: PageSettings = form): ReturnType<typeof pageObject> =>
-  pageObject(shape, page, total, itemsOf(page, total))
+const pageOf = (page: number, total: number, settings: PageSettings = urls): ReturnType<typeof pageObject> =>
+  pageObject(settings, page, total, itemsOf(page, total))
 
 /** Any total up to 60 pages, and any page within it or past its end. */
 const listing = fc.tuple(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 0, max: 600 }))
@@ -30,7 +30,7 @@ test('L2 a page is byte for byte equal to the documented one', () => {
     { id: '0f3k', extension: 'jpg' },
     { id: '7xw2', extension: null },
   ]
-  expect(JSON.stringify(pageObject(form, 2, 12, items), null, 2)).toBe(`{
+  expect(JSON.stringify(pageObject(urls, 2, 12, items), null, 2)).toBe(`{
   "current_page": 2,
   "data": [
     "https://media.example/media/0f3k.jpg",
@@ -116,7 +116,7 @@ test('L7 links hold the previous entry, one entry per page number, and the next 
 })
 
 test('L7 links have one entry per page at any size', () => {
-  const { links } = pageObject(form, 50_000, 1_000_000, [])
+  const { links } = pageObject(urls, 50_000, 1_000_000, [])
   expect(links).toHaveLength(100_002)
   expect(links[50_000]).toEqual({ url: at(50_000), label: '50000', active: true })
 })
@@ -146,10 +146,10 @@ test('L12 a page past the last one is empty and links to the previous page', () 
 })
 
 test('L14 a media URL has the extension of a known type, unless the setting disables it', () => {
-  expect(mediaUrl(form, 'abc', 'jpg')).toBe('https://media.example/media/abc.jpg')
-  expect(mediaUrl(form, 'abc', null)).toBe('https://media.example/media/abc')
-  expect(mediaUrl({ ...form, extensions: false }, 'abc', 'jpg')).toBe('https://media.example/media/abc')
-  expect(pageOf(1, 2, { ...form, extensions: false }).data).toEqual([
+  expect(mediaUrl(urls, 'abc', 'jpg')).toBe('https://media.example/media/abc.jpg')
+  expect(mediaUrl(urls, 'abc', null)).toBe('https://media.example/media/abc')
+  expect(mediaUrl({ ...urls, extensions: false }, 'abc', 'jpg')).toBe('https://media.example/media/abc')
+  expect(pageOf(1, 2, { ...urls, extensions: false }).data).toEqual([
     'https://media.example/media/m0',
     'https://media.example/media/m1',
   ])

@@ -33,7 +33,7 @@ export interface Page {
 
 /** Page `page` with its items, of a listing of `total` items (docs/interface.md L2 to L9, L12). */
 export function pageObject(
-  form: PageSettings,
+  urls: PageSettings,
   page: number,
   total: number,
   items: readonly { readonly id: string; readonly extension: string | null }[],
@@ -42,16 +42,16 @@ export function pageObject(
   const from = items.length === 0 ? null : (page - 1) * pageSize + 1
   return {
     current_page: page,
-    data: items.map(({ id, extension }) => mediaUrl(form, id, extension)),
-    first_page_url: pageUrl(form, 1),
+    data: items.map(({ id, extension }) => mediaUrl(urls, id, extension)),
+    first_page_url: pageUrl(urls, 1),
     from,
     last_page: lastPage,
-    last_page_url: pageUrl(form, lastPage),
-    links: pageLinks(form, page, lastPage),
-    next_page_url: nextUrl(form, page, lastPage),
-    path: listingUrl(form),
+    last_page_url: pageUrl(urls, lastPage),
+    links: pageLinks(urls, page, lastPage),
+    next_page_url: nextUrl(urls, page, lastPage),
+    path: listingUrl(urls),
     per_page: pageSize,
-    prev_page_url: previousUrl(form, page),
+    prev_page_url: previousUrl(urls, page),
     to: from === null ? null : from + items.length - 1,
     total,
   }

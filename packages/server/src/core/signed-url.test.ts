@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { newMediaId } from './media-id.ts'
+import { newItemId } from './media-id.ts'
 import { hasSignature, isSignedWith, parseSignedUrl, signUrl } from './signed-url.ts'
 
-const form = { baseUrl: 'https://media.example', extensions: true }
+const urls = { baseUrl: 'https://media.example', extensions: true }
 const keys = new Map(['4h9b1e7g0mzq', 'second'].map((id) => [id, randomBytes(32)]))
 const key = (id: string) => ({ id, secret: keys.get(id) ?? new Uint8Array() })
 
@@ -15,7 +15,7 @@ function isAccepted(target: string): boolean {
   return signed !== null && secret !== undefined && isSignedWith(secret, signed)
 }
 
-const targetOf = (url: string) => url.slice(form.baseUrl.length)
+const targetOf = (url: string) => url.slice(urls.baseUrl.length)
 
 const options = fc.record({
   expires: fc.integer({ min: 1, max: 999_999_999_999 }),
@@ -25,7 +25,7 @@ const options = fc.record({
 const extensions = fc.option(fc.constantFrom('jpg', 'mp4', 'txt'))
 const signed = fc
   .tuple(options, extensions, fc.constantFrom(...keys.keys()))
-  .map(([chosen, extension, id]) => targetOf(signUrl(form, key(id), { id: newMediaId(), extension }, chosen)))
+  .map(([chosen, extension, id]) => targetOf(signUrl(urls, key(id), { id: newItemId(), extension }, chosen)))
 
 test('H5 a signed URL is accepted as it was signed', () => {
   fc.assert(fc.property(signed, (target) => isAccepted(target) && hasSignature(target)))
@@ -36,9 +36,9 @@ const characters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 test('H5 no change of any character is accepted', () => {
   const target = targetOf(
     signUrl(
-      form,
+      urls,
       key('second'),
-      { id: newMediaId(), extension: 'jpg' },
+      { id: newItemId(), extension: 'jpg' },
       { expires: 1_800_000_000, variant: 'thumb', isDownload: true },
     ),
   )
@@ -110,7 +110,7 @@ test('H5 no part of one signed URL is accepted in another one', () => {
 
 test('H5, V17 the time that a client waits for a variant may follow a signed URL, and only at its end', () => {
   const url = (variant: string | null) =>
-    targetOf(signUrl(form, key('second'), { id: newMediaId(), extension: 'jpg' }, { expires: 9, variant }))
+    targetOf(signUrl(urls, key('second'), { id: newItemId(), extension: 'jpg' }, { expires: 9, variant }))
   const target = url('thumb')
   expect([isAccepted(`${target}&wait=0`), parseSignedUrl(`${target}&wait=12`)?.wait]).toEqual([true, '12'])
   for (const wrong of [
@@ -123,12 +123,12 @@ test('H5, V17 the time that a client waits for a variant may follow a signed URL
 })
 
 test('H8 a signature of another key, and of no key, is refused', () => {
-  const item = { id: newMediaId(), extension: null }
+  const item = { id: newItemId(), extension: null }
   const foreign = { id: 'second', secret: randomBytes(32) }
-  expect(isAccepted(targetOf(signUrl(form, foreign, item, { expires: 1 })))).toBe(false)
-  expect(isAccepted(targetOf(signUrl(form, { ...foreign, id: 'third' }, item, { expires: 1 })))).toBe(false)
+  expect(isAccepted(targetOf(signUrl(urls, foreign, item, { expires: 1 })))).toBe(false)
+  expect(isAccepted(targetOf(signUrl(urls, { ...foreign, id: 'third' }, item, { expires: 1 })))).toBe(false)
   expect(
-    isAccepted(targetOf(signUrl(form, { id: 'second', secret: new Uint8Array() }, item, { expires: 1 }))),
+    isAccepted(targetOf(signUrl(urls, { id: 'second', secret: new Uint8Array() }, item, { expires: 1 }))),
   ).toBe(false)
 })
 

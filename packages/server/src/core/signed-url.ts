@@ -57,12 +57,12 @@ function pathOf({ name, variant, isDownload, expires, keyId, signature }: Signed
 
 /** The signed URL of an item's bytes, or of a variant. */
 export function signUrl(
-  form: UrlSettings,
+  urls: UrlSettings,
   { id: keyId, secret }: SigningSecret,
   item: { readonly id: string; readonly extension: string | null },
   { expires, variant = null, isDownload = false }: SignedOptions,
 ): string {
-  const plain = mediaUrl(form, item.id, item.extension)
+  const plain = mediaUrl(urls, item.id, item.extension)
   const at = plain.lastIndexOf('/media/')
   const target = { name: plain.slice(at + '/media/'.length), variant, isDownload, expires, keyId }
   return plain.slice(0, at) + pathOf({ ...target, signature: signatureOf(secret, target) })

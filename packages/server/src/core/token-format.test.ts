@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { base32Alphabet, base32Of } from './base32.ts'
-import { createMediaIds, isMediaId, newMediaId, shardOf } from './media-id.ts'
+import { createItemIds, isItemId, newItemId, shardOf } from './media-id.ts'
 import { hashToken, isWellFormedToken, newToken } from './token-format.ts'
 
 /** A fixed token, so that issued tokens stay well-formed. */
@@ -70,13 +70,13 @@ test('base32 writes the low bits, most significant first', () => {
   expect(base32Of((1 << 25) | (2 << 5) | 31, 6)).toBe('10002z')
 })
 
-test('a media id has 28 characters, or 26 in the first version, and no path, URL or other id is one', () => {
-  const ids = new Set(Array.from({ length: 1000 }, newMediaId))
+test('the id of an item has 28 characters, or 26 in the first version, and no path, URL or other id is one', () => {
+  const ids = new Set(Array.from({ length: 1000 }, newItemId))
   expect(ids.size).toBe(1000)
   for (const id of ids) {
     expect(id).toMatch(/^[0-9a-hjkmnp-tv-z]{28}$/)
-    expect(isMediaId(id)).toBe(true)
-    expect(isMediaId(id.slice(2))).toBe(true)
+    expect(isItemId(id)).toBe(true)
+    expect(isItemId(id.slice(2))).toBe(true)
   }
   const [id = ''] = ids
   for (const text of [
@@ -88,13 +88,13 @@ test('a media id has 28 characters, or 26 in the first version, and no path, URL
     `${id}\n`,
     `../${id.slice(3)}`,
   ]) {
-    expect(isMediaId(text), text).toBe(false)
+    expect(isItemId(text), text).toBe(false)
   }
 })
 
 test('ids of the same 20 ms share the two characters of their shard, and their 26 random characters do not repeat', () => {
   let time = 1_000
-  const newId = createMediaIds(() => time)
+  const newId = createItemIds(() => time)
   const [one, other] = [newId(), newId()]
   expect(shardOf(other)).toBe(shardOf(one))
   const secrets = new Set(Array.from({ length: 1000 }, () => newId().slice(2)))
@@ -110,10 +110,10 @@ test('ids of the same 20 ms share the two characters of their shard, and their 2
 })
 
 test('every character of an id is equally likely', () => {
-  const newId = createMediaIds(() => 0)
+  const newId = createItemIds(() => 0)
   const counts = new Map<string, number>()
   for (let round = 0; round < 2_000; round += 1)
-    for (const letter of newId().slice(2) + newMediaId().slice(0, 2))
+    for (const letter of newId().slice(2) + newItemId().slice(0, 2))
       counts.set(letter, (counts.get(letter) ?? 0) + 1)
   // 56,000 letters of 32 kinds: 1,750 of each, standard deviation 41. The limit is six standard deviations.
   expect(counts.size).toBe(32)

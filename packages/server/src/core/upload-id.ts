@@ -13,7 +13,7 @@ export const newUploadId = (): UploadId => randomBase32(length) as UploadId
 /** Validates every upload id that a user sends. A valid id is safe as a file name and in a URL. */
 export const isUploadId = (text: string): text is UploadId => shape.test(text)
 
-/** As requireMediaId. */
+/** As requireItemId. */
 export function requireUploadId(id: UploadId): UploadId {
   if (!isUploadId(id)) throw new MalformedId(id)
   return id

@@ -3,14 +3,14 @@ import type { VerifyLink } from '../access/verify-link.ts'
 import type { verifyTokenOperation } from '../access/verify-token.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { checkReadinessOperation } from '../media/check-readiness.ts'
-import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import type { ItemRemover } from '../media/deletion/remove-media.ts'
 import type { TrashOperations } from '../media/deletion/trash.ts'
-import type { EditMedia } from '../media/edit-media.ts'
+import type { EditItem } from '../media/edit-media.ts'
 import type { findByNameOperation } from '../media/find-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
-import type { ListMedia } from '../media/listing/list-media.ts'
+import type { ListPage } from '../media/listing/list-media.ts'
 import type { RecordLinks } from '../media/record-links.ts'
-import type { StoreMedia } from '../media/store-media.ts'
+import type { StoreItems } from '../media/store-media.ts'
 import type { StoreSmallFile } from '../media/store-small-file.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
@@ -23,20 +23,20 @@ import type { UploadLocks } from '../media/uploads/upload-locks.ts'
  */
 export interface Operations {
   readonly verifyToken: ReturnType<typeof verifyTokenOperation>
-  readonly listMedia: ListMedia
+  readonly listPage: ListPage
   readonly listItems: ListItems
-  readonly storeMedia: StoreMedia
+  readonly storeItems: StoreItems
   readonly storeSmallFile: StoreSmallFile
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
   readonly waitForWriter: UploadLocks['waitForWriter']
-  readonly editMedia: EditMedia
-  readonly removeMedia: MediaRemover['remove']
-  readonly removeManyMedia: MediaRemover['removeMany']
+  readonly editItem: EditItem
+  readonly removeItem: ItemRemover['remove']
+  readonly removeItems: ItemRemover['removeMany']
   readonly listTrash: TrashOperations['listTrash']
-  readonly restoreMedia: TrashOperations['restoreMedia']
-  readonly purgeMedia: MediaRemover['purge']
+  readonly restoreItems: TrashOperations['restoreItems']
+  readonly purgeItems: ItemRemover['purge']
   readonly emptyTrash: TrashOperations['emptyTrash']
   readonly findByName: ReturnType<typeof findByNameOperation>
   readonly verifyLink: VerifyLink

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { AddedMedia, BucketId, IdempotentRequest, NewMedia, TokenId } from '../catalog/records.ts'
+import type { AddedItem, BucketId, IdempotentRequest, NewItem, TokenId } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 import type { OnStored } from './new-item.ts'
@@ -17,10 +17,10 @@ export interface Arrival {
     readonly sha256: Uint8Array
   }
   readonly file: ReceivedFile
-  readonly item: AddedMedia
+  readonly item: AddedItem
 }
 
-export type CommitCatalog = Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated'>
+export type CommitCatalog = Pick<Catalog, 'addItems' | 'addItemsOnce' | 'findRepeated'>
 
 /** The idempotency key of a request (docs/interface.md I1). */
 export interface RequestKey {
@@ -29,7 +29,7 @@ export interface RequestKey {
 }
 
 export interface Stored {
-  readonly media: readonly NewMedia[]
+  readonly items: readonly NewItem[]
   /** True if an earlier request with the same key stored them. */
   readonly repeated: boolean
 }
@@ -65,12 +65,12 @@ export function commitFilesOperation(parts: {
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
     bucketId: BucketId,
-    items: readonly AddedMedia[],
+    items: readonly AddedItem[],
     request: IdempotentRequest | null,
     by: Actor,
-  ): Promise<readonly NewMedia[]> {
-    if (request) return catalog.addMediaOnce(bucketId, items, request, by)
-    await catalog.addMedia(bucketId, items, by)
+  ): Promise<readonly NewItem[]> {
+    if (request) return catalog.addItemsOnce(bucketId, items, request, by)
+    await catalog.addItems(bucketId, items, by)
     return items
   }
 
@@ -87,7 +87,7 @@ export function commitFilesOperation(parts: {
       const first = request && (await catalog.findRepeated(request))
       if (first) {
         await blobs.discard(stored)
-        return { media: first, repeated: true }
+        return { items: first, repeated: true }
       }
       if (stored.length > 0) await blobs.commit(stored)
     } catch (error) {
@@ -96,11 +96,11 @@ export function commitFilesOperation(parts: {
     }
     try {
       onCommit()
-      const media = await commitRows(bucketId, items, request, by)
-      const repeated = media[0]?.id !== items[0]?.id
+      const committed = await commitRows(bucketId, items, request, by)
+      const repeated = committed[0]?.id !== items[0]?.id
       if (repeated) await blobs.discard(stored)
       else for (const item of items) onStored(bucketId, item)
-      return { media, repeated }
+      return { items: committed, repeated }
     } catch (error) {
       // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
       if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(stored)

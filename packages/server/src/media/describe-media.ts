@@ -1,4 +1,4 @@
-import type { ItemTexts, NewMedia, Preview } from '../catalog/records.ts'
+import type { ItemTexts, NewItem, Preview } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 import type { LinkSigner } from '../core/signed-url.ts'
 import { builtInSizes, hasVariants } from '../core/variant.ts'
@@ -35,33 +35,33 @@ const noTools: ReadonlySet<never> = new Set()
 const toIso = (time: number): string => new Date(time).toISOString()
 
 /** A new item has no texts except its name. With `signer`, the URLs are signed. */
-export function describeMedia(
-  settings: UrlSettings,
-  media: NewMedia & Partial<Preview & ItemTexts>,
+export function mediaObjectOf(
+  urls: UrlSettings,
+  item: NewItem & Partial<Preview & ItemTexts>,
   signer: LinkSigner | null = null,
   formatTime = toIso,
 ): MediaObject {
-  const url = signer === null ? mediaUrl(settings, media.id, media.extension) : signer.sign(media)
+  const url = signer === null ? mediaUrl(urls, item.id, item.extension) : signer.sign(item)
   return {
-    id: media.id,
+    id: item.id,
     url,
-    filename: media.filename,
-    content_type: media.contentType,
-    size: media.size,
-    sha256: Buffer.from(media.sha256).toString('hex'),
-    created_at: formatTime(media.createdAt),
-    expires_at: media.expiresAt == null ? null : toIso(media.expiresAt),
-    width: media.width,
-    height: media.height,
-    thumbhash: media.thumbhash ? Buffer.from(media.thumbhash).toString('base64') : null,
-    duration: media.duration == null ? null : media.duration / 1000,
-    alt_text: media.altText ?? null,
-    caption: media.caption ?? null,
-    variants: hasVariants(media.contentType, settings.tools ?? noTools)
+    filename: item.filename,
+    content_type: item.contentType,
+    size: item.size,
+    sha256: Buffer.from(item.sha256).toString('hex'),
+    created_at: formatTime(item.createdAt),
+    expires_at: item.expiresAt == null ? null : toIso(item.expiresAt),
+    width: item.width,
+    height: item.height,
+    thumbhash: item.thumbhash ? Buffer.from(item.thumbhash).toString('base64') : null,
+    duration: item.duration == null ? null : item.duration / 1000,
+    alt_text: item.altText ?? null,
+    caption: item.caption ?? null,
+    variants: hasVariants(item.contentType, urls.tools ?? noTools)
       ? Object.fromEntries(
-          (settings.variants ?? builtInSizes).map(({ name }) => [
+          (urls.variants ?? builtInSizes).map(({ name }) => [
             name,
-            signer === null ? `${url}?variant=${name}` : signer.sign(media, { variant: name }),
+            signer === null ? `${url}?variant=${name}` : signer.sign(item, { variant: name }),
           ]),
         )
       : null,

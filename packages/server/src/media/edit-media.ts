@@ -1,29 +1,29 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { BucketId, Item, ItemEdit } from '../catalog/records.ts'
+import type { BucketId, ItemDetails, ItemEdit } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
-import { isMediaId } from '../core/media-id.ts'
-import { findMedia, mediaUnknown } from './find-media.ts'
+import { isItemId } from '../core/media-id.ts'
+import { findItem, itemUnknown } from './find-media.ts'
 
-export type EditMedia = ReturnType<typeof editMediaOperation>
+export type EditItem = ReturnType<typeof editItemOperation>
 
-export function editMediaOperation({ catalog }: { readonly catalog: Pick<Catalog, 'media' | 'editMedia'> }) {
+export function editItemOperation({ catalog }: { readonly catalog: Pick<Catalog, 'item' | 'editItem'> }) {
   /**
    * Changes the texts of an item, and returns it (docs/interface.md M5). `id` may be any text. With `accepts`, changes it only if
    * `accepts` returns true for its present state. Throws Fault `media-unknown` and `precondition-failed`.
    */
-  return async function editMedia(
+  return async function editItem(
     bucketId: BucketId,
     id: string,
     edit: ItemEdit,
-    accepts: ((item: Item) => boolean) | null,
+    accepts: ((item: ItemDetails) => boolean) | null,
     by: Actor,
-  ): Promise<Item> {
-    if (!isMediaId(id)) throw mediaUnknown()
-    const expected = accepts === null ? null : await findMedia(catalog, bucketId, id)
+  ): Promise<ItemDetails> {
+    if (!isItemId(id)) throw itemUnknown()
+    const expected = accepts === null ? null : await findItem(catalog, bucketId, id)
     if (expected !== null && !accepts?.(expected)) throw preconditionFailed()
-    const edited = await catalog.editMedia(bucketId, id, edit, expected, by)
-    if (edited === 'missing') throw mediaUnknown()
+    const edited = await catalog.editItem(bucketId, id, edit, expected, by)
+    if (edited === 'missing') throw itemUnknown()
     // Another request has changed it in between.
     if (edited === 'changed') throw preconditionFailed()
     return edited

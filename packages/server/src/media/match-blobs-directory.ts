@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type BlobsDirectory, BlobsMismatchError } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { movedSettings, movedText } from '../catalog/transfer.ts'
-import { isMediaId } from '../core/media-id.ts'
+import { isItemId } from '../core/media-id.ts'
 
 /**
  * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Restored
@@ -18,7 +18,7 @@ export async function matchBlobsDirectory(parts: {
   const found = await directory.readIdentity()
   if (expected !== null) return requireSameIdentity(directory, expected, found)
   // Rows that the service did not write have no bytes.
-  const items = (await catalog.someWithBlobs()).filter(isMediaId)
+  const items = (await catalog.someWithBlobs()).filter(isItemId)
   const belongs =
     items.length === 0
       ? found === null || (await directory.isEmpty())

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { AddedMedia, BucketId, Grant, NewMedia } from '../catalog/records.ts'
+import type { AddedItem, BucketId, Grant, NewItem } from '../catalog/records.ts'
 import { cleanFilename, extensionOf } from '../core/filename.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { hasTiffStructure } from './pictures/metadata/plan-removal.ts'
@@ -14,7 +14,7 @@ import { sniffType } from './sniff-type.ts'
 export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata'>
 
 /** Called with each new item, before the response to its upload. Must return at once. */
-export type OnStored = (bucketId: BucketId, item: NewMedia) => void
+export type OnStored = (bucketId: BucketId, item: NewItem) => void
 
 export interface ItemParts {
   readonly blobs: Pick<BlobStore, 'peek'>
@@ -32,7 +32,7 @@ export async function newItem(
   file: ReceivedFile,
   { bucketId, removesMetadata }: UploadBucket,
   given: {
-    readonly id: MediaId
+    readonly id: ItemId
     /** As sent by the client. */
     readonly filename: string | null
     readonly declaredType: string | null
@@ -40,7 +40,7 @@ export async function newItem(
     /** Null or left out for never. */
     readonly expiresAt?: number | null
   },
-): Promise<{ readonly item: AddedMedia; readonly stored: ReceivedFile }> {
+): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(given.filename)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
   const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })

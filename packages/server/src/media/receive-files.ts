@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import { Fault } from '../core/fault.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import { createSharedMemory } from './shared-memory.ts'
 
@@ -31,7 +31,7 @@ export interface FileReceiver {
    * `file-too-large` above `limit` bytes and `storage-full`; leaves nothing behind when it throws.
    */
   receive(
-    id: MediaId,
+    id: ItemId,
     source: AsyncIterable<Uint8Array>,
     limit: number,
     atMost: number | null,
@@ -40,8 +40,8 @@ export interface FileReceiver {
   receiveWhole(bytes: Uint8Array, limit: number): ReceivedBytes | null
   /** Reserves memory for a file of `size` bytes that the caller receives. False if it is not small, or there is no memory. */
   reserve(size: number): boolean
-  /** A complete resumable upload of `size` bytes, for the item `mediaId`. Throws PartialUploadLost. */
-  complete(id: UploadId, size: number, mediaId: MediaId): Promise<ReceivedFile>
+  /** A complete resumable upload of `size` bytes, for the item `itemId`. Throws PartialUploadLost. */
+  complete(id: UploadId, size: number, itemId: ItemId): Promise<ReceivedFile>
   /** The bytes in memory do not count any more. Call it when the request has ended. */
   release(): void
 }
@@ -78,7 +78,7 @@ export function createFileReceivers(parts: {
 
     /** Passes a file that does not fit to the blob store, from its first byte. */
     async function receiveSmall(
-      id: MediaId,
+      id: ItemId,
       source: AsyncIterable<Uint8Array>,
       limit: number,
     ): Promise<ReceivedFile> {
@@ -130,8 +130,8 @@ export function createFileReceivers(parts: {
         return true
       },
 
-      async complete(id, size, mediaId) {
-        if (!fits(size, size)) return blobs.partialUploads.complete(id, size, mediaId)
+      async complete(id, size, itemId) {
+        if (!fits(size, size)) return blobs.partialUploads.complete(id, size, itemId)
         count(size)
         return received(await blobs.partialUploads.read(id, size))
       },

@@ -1,11 +1,11 @@
 import type { AuditEvent } from '../catalog/audit-log/events.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Media } from '../catalog/records.ts'
+import type { Item } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 
 /** What an event has of an item. */
-type LinkedItem = Pick<Media, 'id' | 'bucketId' | 'filename' | 'size'>
+type LinkedItem = Pick<Item, 'id' | 'bucketId' | 'filename' | 'size'>
 
 /** What the links of a request are for. `expires` is in seconds since 1970. */
 interface CreatedLinks {

@@ -1,11 +1,11 @@
 import type { BlobRecovery, BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { type ItemId, isItemId } from '../core/media-id.ts'
 import { isUploadId } from '../core/upload-id.ts'
 import { deleteBlobs } from './deletion/delete-blobs.ts'
 
 interface Leftover {
-  readonly id: MediaId
+  readonly id: ItemId
   readonly error: unknown
 }
 
@@ -36,7 +36,7 @@ export async function recover(parts: {
   leftovers: Leftover[]
 }> {
   const leftovers: Leftover[] = []
-  const onDeletionFailure = (id: MediaId, error: unknown): void => {
+  const onDeletionFailure = (id: ItemId, error: unknown): void => {
     leftovers.push({ id, error })
   }
   const { recovery } = parts.blobs
@@ -52,11 +52,11 @@ export async function recover(parts: {
 /** Removes blobs without a row. Runs after `rewindUploads`, which renames the files of unfinished uploads back. */
 async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
-  onDeletionFailure: (id: MediaId, error: unknown) => void,
+  onDeletionFailure: (id: ItemId, error: unknown) => void,
 ): Promise<number> {
   const intents = await catalog.intents()
   const orphans = await catalog.findUnreferenced(intents)
-  const failed = new Set<MediaId>()
+  const failed = new Set<ItemId>()
   for (const id of orphans) {
     try {
       await blobs.remove(id)
@@ -76,7 +76,7 @@ async function rewindUploads(
 ): Promise<number> {
   // Rows that the service did not write have no bytes. They expire.
   const uploads = (await catalog.unfinishedUploads()).filter(
-    ({ id, mediaId }) => isUploadId(id) && isMediaId(mediaId),
+    ({ id, itemId }) => isUploadId(id) && isItemId(itemId),
   )
   const short = await recovery.matchUploads(uploads)
   for (const { id, offset, expiresAt } of uploads) {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, expect, test, vi } from 'vitest'
 import { headLength, type ReceivedBlob } from '../blobs/received-blob.ts'
-import { newMediaId } from '../core/media-id.ts'
+import { newItemId } from '../core/media-id.ts'
 import { sniffType } from './sniff-type.ts'
 
 afterEach(() => {
@@ -9,7 +9,7 @@ afterEach(() => {
 })
 
 const received = (bytes: Uint8Array): ReceivedBlob => ({
-  id: newMediaId(),
+  id: newItemId(),
   handle: 'test',
   size: bytes.byteLength,
   sha256: new Uint8Array(32),

@@ -1,13 +1,13 @@
 import type { FreeSpace, SpaceClaim } from './space/free-space.ts'
-import type { IncomingFile, IncomingFiles, StoreMedia } from './store-media.ts'
+import type { IncomingFile, IncomingFiles, StoreItems } from './store-media.ts'
 import type { StoreSmallFile } from './store-small-file.ts'
 import type { AppendUpload } from './uploads/append-upload.ts'
 import type { CreateUpload } from './uploads/create-upload.ts'
 
 // These wrappers throw Fault `storage-full` if an upload would use the reserved free space (docs/interface.md S4).
 
-export const storeMediaWithSpaceCheck =
-  (space: FreeSpace, store: StoreMedia): StoreMedia =>
+export const storeItemsWithSpaceCheck =
+  (space: FreeSpace, store: StoreItems): StoreItems =>
   async (bucket, files, options) => {
     const claim = space.claim(options.atMost ?? options.declaredBytes ?? 0)
     try {

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Actor } from '../core/actor.ts'
-import { createMediaIds } from '../core/media-id.ts'
+import { createItemIds } from '../core/media-id.ts'
 import {
   type Arrival,
   blobsOf,
@@ -36,13 +36,13 @@ interface StoreOptions {
   readonly atMost?: number | null
 }
 
-export type StoreMedia = ReturnType<typeof storeMediaOperation>
+export type StoreItems = ReturnType<typeof storeItemsOperation>
 
 /**
  * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
  * to its end before it takes the next one. Without files, it stores nothing.
  */
-export function storeMediaOperation(
+export function storeItemsOperation(
   parts: Omit<ItemParts, 'blobs'> & {
     readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
     readonly blobs: BlobStore
@@ -55,7 +55,7 @@ export function storeMediaOperation(
 ) {
   const { blobs, newReceiver, maxFileSize, now } = parts
   const reserve = createQuotaReservations(parts)
-  const newId = createMediaIds(now)
+  const newId = createItemIds(now)
   const commitFiles = commitFilesOperation(parts)
 
   async function receiveAll(
@@ -106,7 +106,7 @@ export function storeMediaOperation(
     return arrivals
   }
 
-  return async function storeMedia(
+  return async function storeItems(
     bucket: UploadBucket,
     files: IncomingFiles,
     options: StoreOptions,
@@ -118,7 +118,7 @@ export function storeMediaOperation(
     const receiver = newReceiver()
     try {
       const arrivals = await receiveAll(bucket, files, reservation, receiver, options)
-      if (arrivals.length === 0) return { media: [], repeated: false }
+      if (arrivals.length === 0) return { items: [], repeated: false }
       return await commitFiles(bucketId, arrivals, { by, key, onCommit: reservation.settle })
     } finally {
       receiver.release()

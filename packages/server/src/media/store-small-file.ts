@@ -1,10 +1,10 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Actor } from '../core/actor.ts'
-import { createMediaIds } from '../core/media-id.ts'
+import { createItemIds } from '../core/media-id.ts'
 import { type CommitCatalog, commitFilesOperation, type RequestKey, type Stored } from './commit-files.ts'
 import { type ItemParts, newItem, type OnStored, type UploadBucket } from './new-item.ts'
 import { type FileReceiver, receivedBytes } from './receive-files.ts'
-import type { IncomingFile, IncomingFiles, StoreMedia } from './store-media.ts'
+import type { IncomingFile, IncomingFiles, StoreItems } from './store-media.ts'
 
 /** A file that has arrived completely; `filename` and `declaredType` are as sent by the client. */
 interface WholeFile extends Omit<IncomingFile, 'body'> {
@@ -16,8 +16,8 @@ interface WholeFile extends Omit<IncomingFile, 'body'> {
 export type StoreSmallFile = ReturnType<typeof storeSmallFileOperation>
 
 /**
- * Stores a small file with less work than StoreMedia: nothing is streamed, and only the commit checks the quota. Passes the
- * file to StoreMedia if it is not small, or if the memory for small files is in use.
+ * Stores a small file with less work than StoreItems: nothing is streamed, and only the commit checks the quota. Passes the
+ * file to StoreItems if it is not small, or if the memory for small files is in use.
  */
 export function storeSmallFileOperation(
   parts: Omit<ItemParts, 'blobs'> & {
@@ -25,12 +25,12 @@ export function storeSmallFileOperation(
     readonly blobs: BlobStore
     readonly newReceiver: () => FileReceiver
     readonly onStored: OnStored
-    readonly storeMedia: StoreMedia
+    readonly storeItems: StoreItems
     readonly now: () => number
   },
 ) {
-  const { newReceiver, storeMedia, now } = parts
-  const newId = createMediaIds(now)
+  const { newReceiver, storeItems, now } = parts
+  const newId = createItemIds(now)
   const commitFiles = commitFilesOperation(parts)
 
   /** Stores one file, durable when it resolves. Takes over the memory of the bytes. */
@@ -43,7 +43,7 @@ export function storeSmallFileOperation(
     const size = sent.bytes.byteLength
     const receiver = newReceiver()
     if (!receiver.reserve(size))
-      return storeMedia(bucket, alone({ ...sent, body: sent.bytes }), {
+      return storeItems(bucket, alone({ ...sent, body: sent.bytes }), {
         ...{ by, key, declaredBytes: size, atMost: size },
         expiresAt: sent.expiresAt ?? null,
       })

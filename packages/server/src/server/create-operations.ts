@@ -9,12 +9,12 @@ import type { Operations } from '../http/operations.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
-import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import type { ItemRemover } from '../media/deletion/remove-media.ts'
 import { trashOperations } from '../media/deletion/trash.ts'
-import { editMediaOperation } from '../media/edit-media.ts'
+import { editItemOperation } from '../media/edit-media.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listItemsOperation } from '../media/items/list-items.ts'
-import { listMediaOperation } from '../media/listing/list-media.ts'
+import { listPageOperation } from '../media/listing/list-media.ts'
 import { createPageLinkCache } from '../media/listing/page-link-cache.ts'
 import type { OpenBytes } from '../media/open-bytes.ts'
 import type { Variants } from '../media/pictures/open-variant.ts'
@@ -24,10 +24,10 @@ import type { FreeSpace } from '../media/space/free-space.ts'
 import {
   appendUploadWithSpaceCheck,
   createUploadWithSpaceCheck,
-  storeMediaWithSpaceCheck,
+  storeItemsWithSpaceCheck,
   storeSmallFileWithSpaceCheck,
 } from '../media/space-checks.ts'
-import { storeMediaOperation } from '../media/store-media.ts'
+import { storeItemsOperation } from '../media/store-media.ts'
 import { storeSmallFileOperation } from '../media/store-small-file.ts'
 import { appendUploadOperation } from '../media/uploads/append-upload.ts'
 import { createUploadOperation } from '../media/uploads/create-upload.ts'
@@ -50,7 +50,7 @@ export function createOperations(
     readonly openBytes: OpenBytes
     readonly openVariant: Variants['open']
     readonly uploading: UploadParts
-    readonly remover: Pick<MediaRemover, 'remove' | 'removeMany' | 'purge' | 'removeExpired'>
+    readonly remover: Pick<ItemRemover, 'remove' | 'removeMany' | 'purge' | 'removeExpired'>
     readonly space: FreeSpace
     readonly settings: HttpSettings
     readonly issuer: Issuer | null
@@ -63,7 +63,7 @@ export function createOperations(
   metrics.watchPageLinkCache(() => pageLinkCache.size())
   const cache = createBytesCache(sizes.bytes, headersMemory)
   metrics.watchBytesCache(cache.statistics)
-  const storeMedia = storeMediaOperation(uploading)
+  const storeItems = storeItemsOperation(uploading)
   const verifyToken = verifyTokenOperation({
     catalog,
     removeExpired: remover.removeExpired,
@@ -81,7 +81,7 @@ export function createOperations(
   return {
     verifyToken:
       issuer === null ? verifyToken : verifyAnyToken({ verifyToken, verifyUser: issuer.verifyUser }),
-    listMedia: listMediaOperation({
+    listPage: listPageOperation({
       catalog,
       urls: settings,
       envelope: config.envelope,
@@ -89,21 +89,21 @@ export function createOperations(
       cacheSize: sizes.pages,
     }),
     listItems: listItemsOperation({ catalog }),
-    storeMedia: storeMediaWithSpaceCheck(space, storeMedia),
+    storeItems: storeItemsWithSpaceCheck(space, storeItems),
     storeSmallFile: storeSmallFileWithSpaceCheck(
       space,
-      storeSmallFileOperation({ ...uploading, storeMedia }),
+      storeSmallFileOperation({ ...uploading, storeItems }),
     ),
     createUpload: createUploadWithSpaceCheck(space, createUploadOperation(uploading)),
     appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
     removeUpload: removeUploadOperation(uploading),
     waitForWriter: locks.waitForWriter,
-    editMedia: editMediaOperation({ catalog }),
-    removeMedia: remover.remove,
-    removeManyMedia: remover.removeMany,
+    editItem: editItemOperation({ catalog }),
+    removeItem: remover.remove,
+    removeItems: remover.removeMany,
     listTrash: trash.listTrash,
-    restoreMedia: trash.restoreMedia,
-    purgeMedia: remover.purge,
+    restoreItems: trash.restoreItems,
+    purgeItems: remover.purge,
     emptyTrash: trash.emptyTrash,
     findByName: findByNameOperation({ catalog }),
     verifyLink: verifyLinkOperation({ catalog, now: Date.now }),

@@ -45,7 +45,7 @@ export async function serveData(
     ...data,
     measurePicture,
     removeMetadata,
-    removeMedia: remover.remove,
+    removeItem: remover.remove,
     locks,
     onStored: variants.renderAhead,
   })

@@ -93,7 +93,7 @@ export function startThumbnailWorkers(
   const thumb = createVariantList(config.variants).find('thumb', 'avif')
   const ahead = createRenderAhead({
     ...pictureParts,
-    render: async (media) => thumb && variants.renderAhead(media, thumb),
+    render: async (item) => thumb && variants.renderAhead(item, thumb),
     onFailure: (id, err) =>
       log.warn({ id, err }, 'a variant could not be generated ahead of its first request'),
   })

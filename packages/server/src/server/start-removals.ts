@@ -1,5 +1,5 @@
 import { startPeriodicTask } from '../core/periodic-task.ts'
-import { createMediaRemover, type MediaRemover } from '../media/deletion/remove-media.ts'
+import { createItemRemover, type ItemRemover } from '../media/deletion/remove-media.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -10,8 +10,8 @@ const retryInterval = 1_000
 export function startRemovals(
   { log, closers }: StartContext,
   { blobDeletion, retryDeferredDeletions }: Pick<OpenData, 'blobDeletion' | 'retryDeferredDeletions'>,
-): MediaRemover {
-  const remover = createMediaRemover(blobDeletion)
+): ItemRemover {
+  const remover = createItemRemover(blobDeletion)
   closers.add('the removal of bytes', remover.settled)
   const retries = startPeriodicTask({
     work: retryDeferredDeletions,

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import type { ItemRemover } from '../media/deletion/remove-media.ts'
 import type { OnStored } from '../media/new-item.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
 import type { RemoveMetadata } from '../media/pictures/remove-metadata.ts'
@@ -13,7 +13,7 @@ export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
   readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
   readonly removeMetadata: RemoveMetadata
-  readonly removeMedia: MediaRemover['remove']
+  readonly removeItem: ItemRemover['remove']
   readonly locks: UploadLocks
   readonly onStored: OnStored
   readonly maxFileSize: Config['maxFileSize']
@@ -29,7 +29,7 @@ export function startUploads(
     blobs,
     measurePicture,
     removeMetadata,
-    removeMedia,
+    removeItem,
     locks,
     onStored,
   }: Omit<UploadParts, 'newReceiver' | 'maxFileSize' | 'expiry' | 'now'>,
@@ -42,7 +42,7 @@ export function startUploads(
     newReceiver: createFileReceivers({ blobs, inlineSize }),
     measurePicture,
     removeMetadata,
-    removeMedia,
+    removeItem,
     locks,
     onStored,
     maxFileSize,

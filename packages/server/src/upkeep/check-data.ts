@@ -2,7 +2,7 @@ import type { BlobAudit } from '../blobs/audit.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { type ItemId, isItemId } from '../core/media-id.ts'
 import { isUploadId } from '../core/upload-id.ts'
 import { checkContents } from './check-contents.ts'
 import { checkItems } from './check-items.ts'
@@ -11,7 +11,7 @@ import { createFindings, type Finding, type Findings } from './findings.ts'
 
 type CheckedCatalog = Pick<
   Catalog,
-  | 'media'
+  | 'item'
   | 'tombstones'
   | 'clearTombstones'
   | 'intents'
@@ -85,11 +85,11 @@ async function checkIds(catalog: CheckedCatalog, findings: Findings, repair: boo
     await remove(ids)
     findings.repaired('id-malformed', ids.length)
   }
-  const malformed = (ids: readonly MediaId[]) => ids.filter((id) => !isMediaId(id))
+  const malformed = (ids: readonly ItemId[]) => ids.filter((id) => !isItemId(id))
   await check('deletion', malformed(await catalog.tombstones()), (ids) => catalog.clearTombstones(ids))
   await check('intent', malformed(await catalog.intents()), (ids) => catalog.clearIntents(ids))
   const uploads = (await catalog.unfinishedUploads())
-    .filter(({ id, mediaId }) => !isUploadId(id) || !isMediaId(mediaId))
+    .filter(({ id, itemId }) => !isUploadId(id) || !isItemId(itemId))
     .map(({ id }) => id)
   await check('upload', uploads, (ids) => Promise.all(ids.map((id) => catalog.removeUpload(id))))
 }

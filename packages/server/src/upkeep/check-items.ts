@@ -3,7 +3,7 @@ import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/aud
 import type { Catalog } from '../catalog/catalog.ts'
 import { errorCode } from '../core/error-code.ts'
 import { Fault } from '../core/fault.ts'
-import { isMediaId } from '../core/media-id.ts'
+import { isItemId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { FindingCode, Findings } from './findings.ts'
 import { hashBlob } from './hashes.ts'
@@ -17,7 +17,7 @@ const parallelism = 8
  * deletes them with it or after it, and a finding is added only if the row still exists after the check.
  */
 export async function checkItems(parts: {
-  readonly catalog: Pick<Catalog, 'media'>
+  readonly catalog: Pick<Catalog, 'item'>
   readonly audit: CatalogAudit
   readonly blobs: Pick<BlobStore, 'open'>
   readonly findings: Findings
@@ -52,7 +52,7 @@ export async function checkItems(parts: {
   }
 
   async function checkItem(item: AuditedItem): Promise<void> {
-    if (!isMediaId(item.id)) return reportMalformed(item)
+    if (!isItemId(item.id)) return reportMalformed(item)
     const verdict = await checkBytes(item).catch((error: unknown) => {
       // Other errors, such as those of the catalog, are not findings about this item.
       if (isUnreadable(error)) return 'bytes-unreadable' as const
@@ -61,7 +61,7 @@ export async function checkItems(parts: {
     items += 1
     if (verdict === 'intact') {
       if (item.damaged) await audit.unmarkDamaged([item.id])
-    } else if (verdict !== 'unverified' && (await catalog.media(item.id)) !== null) {
+    } else if (verdict !== 'unverified' && (await catalog.item(item.id)) !== null) {
       findings.add(verdict, item.id)
       if (verdict === 'hash-wrong') await audit.markDamaged([item.id])
     }

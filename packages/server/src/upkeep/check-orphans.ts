@@ -2,7 +2,7 @@ import type { BlobAudit, BlobEntry } from '../blobs/audit.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { type ItemId, isItemId } from '../core/media-id.ts'
 import { deleteBlobs } from '../media/deletion/delete-blobs.ts'
 import type { FindingCode, Findings } from './findings.ts'
 
@@ -43,7 +43,7 @@ export async function checkOrphans(parts: Parts): Promise<boolean | null> {
   const { catalog, blobAudit, quiescence } = parts
   const candidates: BlobEntry[] = []
   for await (const batch of batches(blobAudit.entries())) candidates.push(...(await orphansOf(parts, batch)))
-  const tombstones = new Set((await catalog.tombstones()).filter(isMediaId))
+  const tombstones = new Set((await catalog.tombstones()).filter(isItemId))
   if (candidates.length === 0 && tombstones.size === 0) return null
 
   const lock = quiescence.lock()
@@ -52,7 +52,7 @@ export async function checkOrphans(parts: Parts): Promise<boolean | null> {
       if (tombstones.size === 0 && candidates.every(({ kind }) => kind === 'temporary')) return true
       await quiescence.wait()
     }
-    const uploading = new Set<MediaId>(lock === null ? await catalog.intents() : [])
+    const uploading = new Set<ItemId>(lock === null ? await catalog.intents() : [])
     const existing: BlobEntry[] = []
     for (const entry of candidates) {
       // A server removes stale temporary files when it starts, so these may belong to uploads in progress.
@@ -101,7 +101,7 @@ async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]
     return
   }
   const stored = orphans.filter((entry): entry is StoredBlob => entry.kind === 'stored')
-  const retired = new Set<MediaId>(await audit.retire(stored.map(({ id }) => id)))
+  const retired = new Set<ItemId>(await audit.retire(stored.map(({ id }) => id)))
   for (const entry of orphans) {
     // A row names it now, or it was removed: not a finding.
     if (entry.kind === 'stored' && !retired.has(entry.id)) continue
@@ -113,9 +113,9 @@ async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]
 }
 
 /** A repair deletes the bytes of tombstones: their deletes were acknowledged, and no row names the bytes. */
-async function reportOrRepairTombstones(parts: Parts, ids: readonly MediaId[]): Promise<void> {
+async function reportOrRepairTombstones(parts: Parts, ids: readonly ItemId[]): Promise<void> {
   const { blobs, findings, repair } = parts
-  const codeOf = new Map<MediaId, FindingCode>()
+  const codeOf = new Map<ItemId, FindingCode>()
   for (const id of ids) {
     const blob = await blobs.open(id)
     await blob?.close()
@@ -125,7 +125,7 @@ async function reportOrRepairTombstones(parts: Parts, ids: readonly MediaId[]): 
     if (!parts.isBackupRunning()) findings.add(code, id)
   }
   if (!repair || parts.isBackupRunning()) return
-  const failed = new Set<MediaId>()
+  const failed = new Set<ItemId>()
   await deleteBlobs({ ...parts, onDeletionFailure: (id) => failed.add(id) }, ids)
   for (const [id, code] of codeOf) if (!failed.has(id)) findings.repaired(code)
 }

@@ -2,7 +2,7 @@ import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/audit.ts'
 import { Fault } from '../core/fault.ts'
-import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { type ItemId, isItemId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { CopyFault } from './copy-faults.ts'
 import type { FaultyItem } from './faulty-items.ts'
@@ -86,7 +86,7 @@ export async function copyBlobs(parts: {
 
   async function copyItem(item: AuditedItem): Promise<void> {
     const { id } = item
-    const what = isMediaId(id) ? await copy(item) : 'malformed'
+    const what = isItemId(id) ? await copy(item) : 'malformed'
     if (what !== null) faulty.push({ id, what })
     items += 1
     onItem(item)
@@ -100,7 +100,7 @@ export async function copyBlobs(parts: {
 
 async function open(
   store: Pick<BlobStore, 'open'>,
-  id: MediaId,
+  id: ItemId,
 ): Promise<OpenBlob | 'foreign' | 'unreadable' | null> {
   try {
     return await store.open(id)
@@ -112,7 +112,7 @@ async function open(
 }
 
 /** Null if the source cannot be read to its end. */
-async function receive(to: BlobStore, id: MediaId, blob: OpenBlob): Promise<ReceivedBlob | null> {
+async function receive(to: BlobStore, id: ItemId, blob: OpenBlob): Promise<ReceivedBlob | null> {
   try {
     return await readAll(to, id, blob)
   } catch (error) {
@@ -121,7 +121,7 @@ async function receive(to: BlobStore, id: MediaId, blob: OpenBlob): Promise<Rece
   }
 }
 
-async function readAll(to: BlobStore, id: MediaId, blob: OpenBlob): Promise<ReceivedBlob> {
+async function readAll(to: BlobStore, id: ItemId, blob: OpenBlob): Promise<ReceivedBlob> {
   const { size } = blob
   if (size === 0) await blob.close()
   return await to.receive(id, size === 0 ? nothing() : readable(blob), size)

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import { type CopyFault, copyFaults } from './copy-faults.ts'
 
 /** As stored in `backup.json` and `restoring.json`. */
 export const FaultyItems = Type.Array(
   Type.Object({
-    id: Type.Unsafe<MediaId>(Type.String()),
+    id: Type.Unsafe<ItemId>(Type.String()),
     what: Type.Unsafe<CopyFault>(Type.Enum(Object.keys(copyFaults))),
   }),
 )

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import { type CatalogSource, type CatalogTarget, TransferError } from '../catalog/transfer.ts'
-import type { MediaId } from '../core/media-id.ts'
+import type { ItemId } from '../core/media-id.ts'
 import { type CopyResult, copyBlobs } from './copy-blobs.ts'
 import type { FaultyItem } from './faulty-items.ts'
 import { transferRows } from './transfer-rows.ts'
@@ -44,7 +44,7 @@ export async function migrate(parts: {
   await requireUnchanged(source, state)
   if (target === null) return { bytes, items: null, faulty: bytes?.faulty ?? [] }
 
-  const damaged = new Set<MediaId>(bytes?.faulty.map(({ id }) => id))
+  const damaged = new Set<ItemId>(bytes?.faulty.map(({ id }) => id))
   const found = await transferRows({
     ...{ source, target, damaged, onItems: onRows },
     async onCopied() {

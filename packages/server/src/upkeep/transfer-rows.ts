@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { CatalogRows, CatalogTarget, ItemPosition, TransferredItem } from '../catalog/transfer.ts'
-import { isMediaId, type MediaId } from '../core/media-id.ts'
+import { type ItemId, isItemId } from '../core/media-id.ts'
 import type { CopyFault } from './copy-faults.ts'
 import type { FaultyItem } from './faulty-items.ts'
 
@@ -15,7 +15,7 @@ const batchLength = 64
 export async function transferRows(parts: {
   readonly source: CatalogRows
   readonly target: CatalogTarget
-  readonly damaged: ReadonlySet<MediaId>
+  readonly damaged: ReadonlySet<ItemId>
   readonly onItems: (done: number, of: number) => void
   /** Called when everything but the latest changes of buckets, tokens and keys is copied. */
   readonly onCopied?: () => Promise<void>
@@ -59,7 +59,7 @@ export async function transferRows(parts: {
 }
 
 function faultOf({ bytes, item: { id, sha256 } }: TransferredItem): CopyFault | null {
-  if (!isMediaId(id)) return 'malformed'
+  if (!isItemId(id)) return 'malformed'
   const isIntact = bytes === null || hash('sha256', bytes, 'buffer').equals(sha256)
   return isIntact ? null : 'changed'
 }

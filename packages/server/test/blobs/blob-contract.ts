@@ -6,7 +6,7 @@ import type { BlobStore, LocalBytes } from '../../src/blobs/blobs.ts'
 import type { PartialUpload } from '../../src/blobs/partial-uploads.ts'
 import { headLength, type ReceivedBlob } from '../../src/blobs/received-blob.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { MalformedId, type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { type ItemId, MalformedId, newItemId } from '../../src/core/media-id.ts'
 import type { VariantKey } from '../../src/core/variant.ts'
 
 export interface OpenedStore extends AsyncDisposable {
@@ -32,19 +32,19 @@ export async function* chunksOf(
 export const receiveBytes = (
   store: BlobStore,
   bytes: Uint8Array,
-  id: MediaId = newMediaId(),
+  id: ItemId = newItemId(),
 ): Promise<ReceivedBlob> => store.receive(id, chunksOf(bytes), noLimit)
 
 export async function storeBytes(
   store: BlobStore,
   bytes: Uint8Array,
-  id: MediaId = newMediaId(),
-): Promise<MediaId> {
+  id: ItemId = newItemId(),
+): Promise<ItemId> {
   await store.commit([await receiveBytes(store, bytes, id)])
   return id
 }
 
-export async function readBytes(store: BlobStore, id: MediaId): Promise<Buffer | null> {
+export async function readBytes(store: BlobStore, id: ItemId): Promise<Buffer | null> {
   const blob = await store.open(id)
   return blob === null ? null : buffer(blob.stream(0, blob.size - 1))
 }
@@ -62,7 +62,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       async (size) => {
         await using opened = await openStore()
         const bytes = randomBytes(size)
-        const id = newMediaId()
+        const id = newItemId()
         const received = await opened.store.receive(id, chunksOf(bytes, 8191), noLimit)
         expect(received.id).toBe(id)
         expect(received.size).toBe(size)
@@ -79,7 +79,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await using opened = await openStore()
       const bytes = randomBytes(300)
       const received = await opened.store.receive(
-        newMediaId(),
+        newItemId(),
         (async function* () {
           for await (const chunk of chunksOf(bytes, 1)) {
             yield new Uint8Array(0)
@@ -121,14 +121,14 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     test('U6: a file of exactly the limit is accepted, one byte more is refused', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const exact = await store.receive(newMediaId(), chunksOf(randomBytes(70_000)), 70_000)
+      const exact = await store.receive(newItemId(), chunksOf(randomBytes(70_000)), 70_000)
       expect(exact.size).toBe(70_000)
       const error = await store
-        .receive(newMediaId(), chunksOf(randomBytes(70_001)), 70_000)
+        .receive(newItemId(), chunksOf(randomBytes(70_001)), 70_000)
         .catch((error: unknown) => error)
       expect(error).toBeInstanceOf(Fault)
       expect(error).toMatchObject({ code: 'file-too-large', message: expect.stringContaining('70000') })
-      const empty = await store.receive(newMediaId(), chunksOf(randomBytes(0)), 0)
+      const empty = await store.receive(newItemId(), chunksOf(randomBytes(0)), 0)
       await store.discard([empty])
       expect(await opened.count()).toBe(1)
     })
@@ -147,7 +147,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
           closed = true
         }
       }
-      await expect(opened.store.receive(newMediaId(), endless(), 2500)).rejects.toThrow(Fault)
+      await expect(opened.store.receive(newItemId(), endless(), 2500)).rejects.toThrow(Fault)
       expect({ taken, closed }).toEqual({ taken: 3, closed: true })
     })
 
@@ -155,7 +155,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await using opened = await openStore()
       const failure = new Error('the client went away')
       const failing = chunksOf(randomBytes(50_000), 1000, failure)
-      await expect(opened.store.receive(newMediaId(), failing, noLimit)).rejects.toBe(failure)
+      await expect(opened.store.receive(newItemId(), failing, noLimit)).rejects.toBe(failure)
       expect(await opened.count()).toBe(0)
     })
 
@@ -170,7 +170,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
 
     test('an id has no bytes before its commit and after its removal', async () => {
       await using opened = await openStore()
-      const id = newMediaId()
+      const id = newItemId()
       expect(await opened.store.open(id)).toBeNull()
       await storeBytes(opened.store, randomBytes(10), id)
       expect(await readBytes(opened.store, id)).toHaveLength(10)
@@ -183,7 +183,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       const id = await storeBytes(opened.store, randomBytes(10))
       await opened.store.remove(id)
       await opened.store.remove(id)
-      await opened.store.remove(newMediaId())
+      await opened.store.remove(newItemId())
       const received = await receiveBytes(opened.store, randomBytes(10))
       await opened.store.discard([received])
       await opened.store.discard([received])
@@ -210,12 +210,12 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     })
 
     // The paths lead to `outside`, beside the directory of the store.
-    test.each(['../../outside', '../outside', '..', '', `${newMediaId()}/../../../outside`, 'A'.repeat(28)])(
+    test.each(['../../outside', '../outside', '..', '', `${newItemId()}/../../../outside`, 'A'.repeat(28)])(
       'B8 the id %j of a row never becomes a path or a key',
       async (text) => {
         await using opened = await openStore()
         const { store } = opened
-        const [id, key] = [text as MediaId, 'thumb-1' as VariantKey]
+        const [id, key] = [text as ItemId, 'thumb-1' as VariantKey]
         const bytes = Buffer.from('tampered')
         const operations: readonly (() => Promise<unknown>)[] = [
           async () => store.commit([await receiveBytes(store, bytes, id)]),

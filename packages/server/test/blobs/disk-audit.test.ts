@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { BlobEntry } from '../../src/blobs/audit.ts'
 import { openDiskAudit } from '../../src/blobs/disk/disk-audit.ts'
 import { openVariantRows } from '../../src/blobs/disk/variant-rows.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { describeBlobAudit } from './audit-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
 
@@ -29,15 +29,15 @@ test('F1 entries that the store did not create are foreign; a link is moved, not
   const { directory, audit } = opened
   const outside = join(directory, 'outside')
   await mkdir(outside)
-  await writeFile(join(outside, newMediaId()), 'secret')
+  await writeFile(join(outside, newItemId()), 'secret')
   await mkdir(join(directory, 'blobs', 'ab'))
-  await writeFile(join(directory, 'blobs', 'ab', `cd${newMediaId().slice(2)}`), 'in another shard')
+  await writeFile(join(directory, 'blobs', 'ab', `cd${newItemId().slice(2)}`), 'in another shard')
   await writeFile(join(directory, 'blobs', 'ab', 'notes.txt'), '')
   await symlink(outside, join(directory, 'blobs', 'cd'))
-  await mkdir(join(directory, 'blobs', 'ab', `ab${newMediaId().slice(2)}`))
-  await symlink(outside, join(directory, 'uploads', newMediaId()))
+  await mkdir(join(directory, 'blobs', 'ab', `ab${newItemId().slice(2)}`))
+  await symlink(outside, join(directory, 'uploads', newItemId()))
   await mkdir(join(directory, 'variants', 'ab'), { recursive: true })
-  await writeFile(join(directory, 'variants', 'ab', `ab${newMediaId().slice(2)}.Huge`), '')
+  await writeFile(join(directory, 'variants', 'ab', `ab${newItemId().slice(2)}.Huge`), '')
   const found: BlobEntry[] = []
   for await (const one of audit.entries()) found.push(one)
   expect(found.map(({ kind }) => kind)).toEqual(Array(6).fill('foreign'))
@@ -83,7 +83,7 @@ test('F1 a row of variants.db whose name is a path: the database is foreign, and
   const { directory, audit } = opened
   await writeFile(join(directory, 'outside'), 'secret')
   const rows = openVariantRows(directory)
-  rows.store(`${newMediaId()}.thumb-1/../../outside`, Buffer.from('x'))
+  rows.store(`${newItemId()}.thumb-1/../../outside`, Buffer.from('x'))
   rows.close()
   const found: BlobEntry[] = []
   for await (const one of audit.entries()) found.push(one)

@@ -16,21 +16,21 @@ import { finished } from 'node:stream/promises'
 import { describe, expect, test } from 'vitest'
 import { BlobTruncatedError } from '../../src/blobs/blobs.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
-import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { type ItemId, newItemId } from '../../src/core/media-id.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 describeBlobStore('the disk', temporaryStore)
 describeBlobStore('the disk with a thread', () => temporaryStore({ thread: {} }))
 
-const shardOf = ({ directory }: TemporaryStore, id: MediaId): string =>
+const shardOf = ({ directory }: TemporaryStore, id: ItemId): string =>
   join(directory, 'blobs', id.slice(0, 2))
-const pathOf = (opened: TemporaryStore, id: MediaId): string => join(shardOf(opened, id), id)
+const pathOf = (opened: TemporaryStore, id: ItemId): string => join(shardOf(opened, id), id)
 
 describe('files of the disk store', () => {
   test('received bytes are in tmp/, committed ones under blobs/ by id, readable only by the owner', async () => {
     await using opened = await temporaryStore()
-    const id = newMediaId()
+    const id = newItemId()
     const received = await receiveBytes(opened.store, randomBytes(10), id)
     const [name = ''] = await opened.temporary()
     expect((await stat(join(opened.directory, 'tmp', name))).mode & 0o777).toBe(0o600)
@@ -70,10 +70,10 @@ describe('files of the disk store', () => {
 
   test('a shard directory that was removed is created again', async () => {
     await using opened = await temporaryStore()
-    const id = newMediaId()
+    const id = newItemId()
     await storeBytes(opened.store, randomBytes(1), id)
     await rename(shardOf(opened, id), join(opened.directory, 'elsewhere'))
-    const next = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
+    const next = `${id.slice(0, 2)}${newItemId().slice(2)}` as ItemId
     await storeBytes(opened.store, randomBytes(2), next)
     expect(await readBytes(opened.store, next)).toHaveLength(2)
     expect(await opened.store.open(id)).toBeNull()
@@ -98,11 +98,11 @@ describe('open files of the disk store', () => {
     await using opened = await temporaryStore()
     const failure = new Error('gone')
     const uploads = Array.from({ length: 50 }, () =>
-      opened.store.receive(newMediaId(), chunksOf(randomBytes(20_000), 1000, failure), 1e6),
+      opened.store.receive(newItemId(), chunksOf(randomBytes(20_000), 1000, failure), 1e6),
     )
     const results = await Promise.allSettled(uploads)
     expect(results.every((result) => result.status === 'rejected' && result.reason === failure)).toBe(true)
-    await expect(opened.store.receive(newMediaId(), chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
+    await expect(opened.store.receive(newItemId(), chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
     expect(await opened.temporary()).toEqual([])
     expect(opened.openFiles()).toEqual([])
   })
@@ -183,10 +183,10 @@ describe('open files of the disk store', () => {
 })
 
 describe('B8: entries that the store did not create', () => {
-  async function withSecret(opened: TemporaryStore): Promise<{ secret: string; id: MediaId }> {
+  async function withSecret(opened: TemporaryStore): Promise<{ secret: string; id: ItemId }> {
     const outside = join(opened.directory, 'outside')
     await mkdir(outside)
-    const id = newMediaId()
+    const id = newItemId()
     await writeFile(join(outside, id), 'secret')
     return { secret: join(outside, id), id }
   }
@@ -211,7 +211,7 @@ describe('B8: entries that the store did not create', () => {
     await symlink(join(opened.directory, 'outside'), shardOf(opened, id))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
     await expect(opened.store.remove(id)).rejects.toThrow()
-    const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
+    const sibling = `${id.slice(0, 2)}${newItemId().slice(2)}` as ItemId
     await expect(storeBytes(opened.store, randomBytes(10), sibling)).rejects.toThrow()
     await expect(stat(join(opened.directory, 'outside', sibling))).rejects.toMatchObject({ code: 'ENOENT' })
     expect(await readFile(secret, 'utf8')).toBe('secret')
@@ -224,7 +224,7 @@ describe('B8: entries that the store did not create', () => {
     await symlink(join(opened.directory, 'moved'), shardOf(opened, id))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
     await expect(opened.store.remove(id)).rejects.toThrow()
-    const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
+    const sibling = `${id.slice(0, 2)}${newItemId().slice(2)}` as ItemId
     await expect(storeBytes(opened.store, randomBytes(10), sibling)).rejects.toThrow()
   })
 
@@ -234,7 +234,7 @@ describe('B8: entries that the store did not create', () => {
     await rename(join(opened.directory, 'blobs'), join(opened.directory, 'moved'))
     await symlink(join(opened.directory, 'moved'), join(opened.directory, 'blobs'))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
-    await expect(storeBytes(opened.store, randomBytes(10), newMediaId())).rejects.toThrow()
+    await expect(storeBytes(opened.store, randomBytes(10), newItemId())).rejects.toThrow()
   })
 
   test.each(['tmp', 'uploads', 'blobs'])(
@@ -250,8 +250,8 @@ describe('B8: entries that the store did not create', () => {
   test('a directory and a pipe at the path of a blob, and a file at the path of a shard, are not read', async () => {
     await using opened = await temporaryStore()
     const [directory, pipe, flat] = ['00', '01', '02'].map(
-      (shard) => shard + newMediaId().slice(2),
-    ) as MediaId[]
+      (shard) => shard + newItemId().slice(2),
+    ) as ItemId[]
     if (!directory || !pipe || !flat) throw new Error('three ids')
     await mkdir(pathOf(opened, directory), { recursive: true })
     await mkdir(shardOf(opened, pipe))

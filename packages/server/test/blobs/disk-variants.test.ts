@@ -7,7 +7,7 @@ import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { nodeFiles } from '../../src/blobs/disk/files.ts'
 import { openVariantRows } from '../../src/blobs/disk/variant-rows.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { firstOutput, killHard, startProcess } from '../catalog/child-process.ts'
 import { tempDirectory } from '../catalog/temp-directory.ts'
 import { medium, thumb } from '../variant-samples.ts'
@@ -33,7 +33,7 @@ test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files'
   await using opened = await inlineStore()
   const { directory, store } = opened
   expect(await entriesOf(directory)).toEqual([])
-  const id = newMediaId()
+  const id = newItemId()
   expect(await readVariant(store, id, thumb.key)).toBeNull()
   await store.variants.remove(id)
   // A backup is opened as a store too, and must not contain variants.
@@ -49,7 +49,7 @@ test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files'
 test('V5 after an operator has removed variants.db beside a running server, variants are stored again', async () => {
   await using opened = await inlineStore({ thread: {} })
   const { directory, store } = opened
-  const id = newMediaId()
+  const id = newItemId()
   await store.variants.store(id, thumb.key, Buffer.from('first'))
   for (const name of await entriesOf(directory)) await rm(join(directory, name))
   expect(await readVariant(store, id, thumb.key)).toBeNull()
@@ -89,7 +89,7 @@ test.each(Object.entries(damages))(
   'V5 a variants.db of which %s never gives wrong bytes; it is logged, and created again',
   async (_what, damage) => {
     const below = seededRandom()
-    const stored = new Map(Array.from({ length: 40 }, () => [newMediaId(), randomBytes(10 + below(30_000))]))
+    const stored = new Map(Array.from({ length: 40 }, () => [newItemId(), randomBytes(10 + below(30_000))]))
     await using opened = await inlineStore()
     const { directory } = opened
     for (const [id, bytes] of stored) await opened.store.variants.store(id, thumb.key, bytes)
@@ -122,7 +122,7 @@ test.each(Object.entries(damages))(
 
 test('V5 a process that is killed leaves variants.db intact, with what it had stored', async () => {
   const directory = tempDirectory()
-  const id = newMediaId()
+  const id = newItemId()
   const child = startProcess(
     '../../blobs/disk/variant-database.ts',
     `const variants = module.openServerVariants(${JSON.stringify(directory)}, () => process.exit(1))
@@ -149,7 +149,7 @@ test('V5 a process that is killed leaves variants.db intact, with what it had st
 test('B8 links at the paths of a variant, its directory and the variants directory are not followed', async () => {
   await using opened = await inlineStore()
   const { directory, store } = opened
-  const id = newMediaId()
+  const id = newItemId()
   const outside = join(directory, 'outside')
   await mkdir(join(outside, id.slice(0, 2)), { recursive: true })
   await writeFile(join(outside, id.slice(0, 2), `${id}.thumb-1`), 'secret')
@@ -164,6 +164,6 @@ test('B8 links at the paths of a variant, its directory and the variants directo
 test('V5 a variant that cannot be stored leaves no temporary file', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
   await using opened = await inlineStore({ files: { ...nodeFiles, rename } })
-  await expect(opened.store.variants.store(newMediaId(), thumb.key, large())).rejects.toThrow('no rename')
+  await expect(opened.store.variants.store(newItemId(), thumb.key, large())).rejects.toThrow('no rename')
   expect(await opened.temporary()).toEqual([])
 })

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Files, nodeFiles } from '../../src/blobs/disk/files.ts'
-import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { type ItemId, newItemId } from '../../src/core/media-id.ts'
 import { readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
 import { systemError, watchedFiles } from './watched-files.ts'
 
 /** Two ids in one shard. */
-const siblings = (): [MediaId, MediaId] => {
-  const id = newMediaId()
-  return [id, `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId]
+const siblings = (): [ItemId, ItemId] => {
+  const id = newItemId()
+  return [id, `${id.slice(0, 2)}${newItemId().slice(2)}` as ItemId]
 }
 
 describe('the order of a durable upload', () => {
@@ -18,7 +18,7 @@ describe('the order of a durable upload', () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     calls.length = 0
-    const id = newMediaId()
+    const id = newItemId()
     const received = await receiveBytes(opened.store, randomBytes(10), id)
     const shard = id.slice(0, 2)
     await opened.store.commit([received])

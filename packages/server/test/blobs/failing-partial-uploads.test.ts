@@ -3,7 +3,7 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf } from './blob-contract.ts'
 import { plainChunk } from './partial-upload-contract.ts'
@@ -11,7 +11,7 @@ import { temporaryStore } from './temporary-store.ts'
 import { systemError, watchedFiles } from './watched-files.ts'
 
 const chunk = (offset: number, bytes: Uint8Array = randomBytes(10)) => plainChunk(offset, chunksOf(bytes))
-const uploadOf = (id = newUploadId()) => ({ id, mediaId: newMediaId(), length: null })
+const uploadOf = (id = newUploadId()) => ({ id, itemId: newItemId(), length: null })
 
 /** A store whose disk calls fail with this error code if they match `matches`, while `state.isFailing` is true. */
 async function failingStore(code: string, matches: RegExp) {
@@ -94,7 +94,7 @@ describe('R6 a disk that fails during a chunk', () => {
     state.isFailing = false
     await opened.store.partialUploads.append(uploadOf(id), chunk(10, bytes.subarray(10)))
     expect(opened.openFiles()).toEqual([])
-    const received = await opened.store.partialUploads.complete(id, 30, newMediaId())
+    const received = await opened.store.partialUploads.complete(id, 30, newItemId())
     expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
 
@@ -109,7 +109,7 @@ describe('R6 a disk that fails during a chunk', () => {
     expect([size, failure]).toEqual([10, expect.objectContaining({ code: 'storage-full' })])
     state.isFailing = false
     await opened.store.partialUploads.append(uploadOf(id), chunk(10, bytes.subarray(10)))
-    const received = await opened.store.partialUploads.complete(id, 20, newMediaId())
+    const received = await opened.store.partialUploads.complete(id, 20, newItemId())
     expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
 
@@ -132,8 +132,8 @@ describe('B8 foreign entries in uploads/', () => {
     await symlink(outside, join(opened.directory, 'uploads', id))
     await mkdir(join(opened.directory, 'uploads', 'directory', 'deep'), { recursive: true })
     await expect(opened.store.partialUploads.append(uploadOf(id), chunk(0))).rejects.toThrow()
-    await expect(opened.store.partialUploads.complete(id, 6, newMediaId())).rejects.toThrow()
-    await opened.store.recovery?.matchUploads([{ id, mediaId: newMediaId(), offset: 0 }])
+    await expect(opened.store.partialUploads.complete(id, 6, newItemId())).rejects.toThrow()
+    await opened.store.recovery?.matchUploads([{ id, itemId: newItemId(), offset: 0 }])
     expect(await readdir(join(opened.directory, 'uploads'))).toEqual([])
     expect(await readdir(opened.directory)).toContain('outside')
   })

@@ -30,14 +30,14 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
           const appended = await partialUploads.append(upload, plainChunk(offset, source))
           expect(appended).toMatchObject({ size, failure: null })
         }
-        const received = await partialUploads.complete(upload.id, bytes.length, upload.mediaId)
-        expect([received.id, received.size]).toEqual([upload.mediaId, bytes.length])
+        const received = await partialUploads.complete(upload.id, bytes.length, upload.itemId)
+        expect([received.id, received.size]).toEqual([upload.itemId, bytes.length])
         expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
         expect(Buffer.from(received.head).equals(bytes.subarray(0, headLength))).toBe(true)
         const slice = (await opened.store.peek(received)).slice(bytes.length - 3)
         expect(Buffer.from(await slice.arrayBuffer())).toEqual(bytes.subarray(bytes.length - 3))
         await opened.store.commit([received])
-        expect((await readBytes(opened.store, upload.mediaId))?.equals(bytes)).toBe(true)
+        expect((await readBytes(opened.store, upload.itemId))?.equals(bytes)).toBe(true)
       },
     )
 
@@ -49,7 +49,7 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
         size: 0,
         failure: null,
       })
-      const received = await partialUploads.complete(upload.id, 0, upload.mediaId)
+      const received = await partialUploads.complete(upload.id, 0, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(sha256(Buffer.alloc(0)))
       await opened.store.commit([received])
     })
@@ -66,7 +66,7 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
         failure,
       })
       await partialUploads.append(upload, plainChunk(3_000, chunksOf(bytes.subarray(3_000))))
-      const { sha256: hash } = await partialUploads.complete(upload.id, 5_000, upload.mediaId)
+      const { sha256: hash } = await partialUploads.complete(upload.id, 5_000, upload.itemId)
       expect(Buffer.from(hash)).toEqual(sha256(bytes))
     })
 
@@ -100,7 +100,7 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
       await partialUploads.append(upload, plainChunk(0, chunksOf(randomBytes(5))))
       await partialUploads.remove(upload.id)
       await partialUploads.remove(upload.id)
-      await expect(partialUploads.complete(upload.id, 5, upload.mediaId)).rejects.toThrow(PartialUploadLost)
+      await expect(partialUploads.complete(upload.id, 5, upload.itemId)).rejects.toThrow(PartialUploadLost)
     })
   })
 }

@@ -5,7 +5,7 @@ import { PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
 import { createHeldIntents } from '../../src/blobs/s3/held-intents.ts'
 import { createPartMemory, type Part } from '../../src/blobs/s3/part-memory.ts'
 import { createS3PartialUploads } from '../../src/blobs/s3/s3-partial-uploads.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { createIntentSweep, intentLog } from '../../src/media/deletion/sweep-intents.ts'
 import { partLog } from '../../src/media/uploads/part-log.ts'
 import { inBlobStore, newBucket, newItem } from '../catalog/samples.ts'
@@ -29,7 +29,7 @@ describe('S3', () => {
   test('U5 20 MB are stored in parts, and read back in whole and in part', async () => {
     await using opened = await temporaryS3Store()
     const bytes = randomBytes(20_000_000)
-    const received = await opened.store.receive(newMediaId(), chunksOf(bytes, 65_536), bytes.length)
+    const received = await opened.store.receive(newItemId(), chunksOf(bytes, 65_536), bytes.length)
     expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
     await opened.store.commit([received])
     expect((await readBytes(opened.store, received.id))?.equals(bytes)).toBe(true)
@@ -42,7 +42,7 @@ describe('S3', () => {
     await using opened = await temporaryS3Store()
     const failure = new Error('the client went away')
     const source = chunksOf(randomBytes(20_000_000), 65_536, failure)
-    await expect(opened.store.receive(newMediaId(), source, 1e9)).rejects.toBe(failure)
+    await expect(opened.store.receive(newItemId(), source, 1e9)).rejects.toBe(failure)
     expect(await opened.count()).toBe(0)
   })
 
@@ -51,11 +51,11 @@ describe('S3', () => {
     const { store, catalog, calls, location } = opened
     const orphan = await receiveBytes(store, randomBytes(1_000))
     const item = await receiveBytes(store, randomBytes(1_000))
-    await catalog.addMedia(
+    await catalog.addItems(
       await newBucket(catalog, 'other'),
       inBlobStore([newItem({ id: item.id, size: 1_000 })]),
     )
-    const interrupted = newMediaId()
+    const interrupted = newItemId()
     await catalog.addIntents([interrupted], 0)
     await calls.createMultipart(`${location.prefix}${interrupted}`)
     expect(await opened.count()).toBe(3)
@@ -82,9 +82,9 @@ describe('S3', () => {
       expect(first).toMatchObject({ size: half, isRecorded: true })
       expect(await opened.catalog.upload(upload.id)).toMatchObject({ offset: half })
       await other.partialUploads.append(upload, plainChunk(half, chunksOf(bytes.subarray(half), 65_536)))
-      const received = await other.partialUploads.complete(upload.id, total, upload.mediaId)
+      const received = await other.partialUploads.complete(upload.id, total, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
-      expect((await readBytes(other, upload.mediaId))?.equals(bytes)).toBe(true)
+      expect((await readBytes(other, upload.itemId))?.equals(bytes)).toBe(true)
     })
 
     test('R7 of two processes that write at one offset, one stores its bytes, and the other gets a conflict', async () => {
@@ -100,7 +100,7 @@ describe('S3', () => {
       expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
       const rest = randomBytes(total - half)
       await opened.store.partialUploads.append(upload, plainChunk(half, chunksOf(rest, 65_536)))
-      const received = await opened.store.partialUploads.complete(upload.id, total, upload.mediaId)
+      const received = await opened.store.partialUploads.complete(upload.id, total, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).update(rest).digest())
     })
 
@@ -114,7 +114,7 @@ describe('S3', () => {
       expect(await partialUploads.append(upload, atomic)).toMatchObject({ size: 0, failure })
       await partialUploads.append(upload, plainChunk(0, chunksOf(bytes.subarray(0, 100_000), 65_536)))
       await partialUploads.append(upload, plainChunk(100_000, chunksOf(bytes.subarray(100_000), 65_536)))
-      const received = await partialUploads.complete(upload.id, total, upload.mediaId)
+      const received = await partialUploads.complete(upload.id, total, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
     })
 
@@ -126,17 +126,17 @@ describe('S3', () => {
       const { partialUploads } = opened.store
       await partialUploads.append(upload, plainChunk(0, chunksOf(bytes.subarray(0, half), 65_536)))
       await partialUploads.append(upload, plainChunk(half, chunksOf(bytes.subarray(half), 65_536)))
-      await partialUploads.complete(upload.id, total, upload.mediaId)
+      await partialUploads.complete(upload.id, total, upload.itemId)
 
       const part = bytes.subarray(half, half + 100_000)
       const again = await other.partialUploads.append(upload, plainChunk(half, chunksOf(part, 65_536)))
       expect(again).toMatchObject({ size: half + 100_000, isRecorded: true })
       const rest = bytes.subarray(half + 100_000)
       await other.partialUploads.append(upload, plainChunk(half + 100_000, chunksOf(rest, 1_000_000)))
-      const received = await other.partialUploads.complete(upload.id, total, upload.mediaId)
+      const received = await other.partialUploads.complete(upload.id, total, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
       await other.discard([received])
-      expect(await readBytes(other, upload.mediaId)).not.toBeNull()
+      expect(await readBytes(other, upload.itemId)).not.toBeNull()
     })
 
     test('R6 chunks of the length of a part are stored in the store, and none of their bytes in the catalog', async () => {
@@ -154,7 +154,7 @@ describe('S3', () => {
       expect(await catalog.uploadPieces(upload.id)).toEqual([])
       expect(await catalog.uploadParts(upload.id)).toMatchObject({ parts: [{ number: 1, size: part }] })
       await append(part)
-      const received = await store.partialUploads.complete(upload.id, bytes.length, upload.mediaId)
+      const received = await store.partialUploads.complete(upload.id, bytes.length, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
     })
 
@@ -194,7 +194,7 @@ describe('S3', () => {
       expect(order).toEqual(['send', 'read'])
       await partialUploads.append(upload, plainChunk(half, chunksOf(bytes.subarray(half, -1), 65_536)))
       await partialUploads.append(upload, plainChunk(total - 1, chunksOf(bytes.subarray(-1))))
-      const received = await partialUploads.complete(upload.id, total, upload.mediaId)
+      const received = await partialUploads.complete(upload.id, total, upload.itemId)
       expect(order.slice(2)).toEqual(['send', 'read', 'send', 'read'])
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
     })
@@ -209,7 +209,7 @@ describe('S3', () => {
         await calls.abort(found.key, found.upload)
       const finished = partialUploads
         .append(upload, plainChunk(half, chunksOf(randomBytes(total - half), 65_536)))
-        .then(() => partialUploads.complete(upload.id, total, upload.mediaId))
+        .then(() => partialUploads.complete(upload.id, total, upload.itemId))
       await expect(finished).rejects.toThrow(PartialUploadLost)
     })
 

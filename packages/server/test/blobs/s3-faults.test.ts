@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { gateway } from '../../../../test/harness/ceph.ts'
 import { BlobTruncatedError, type OpenBlob } from '../../src/blobs/blobs.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { createIntentSweep } from '../../src/media/deletion/sweep-intents.ts'
 import { thumb } from '../variant-samples.ts'
 import { chunksOf, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
@@ -72,7 +72,7 @@ describe('faults of an S3 store', () => {
         store.open(id),
         store.open(id, 1_000_000),
         receiveBytes(store, bytes),
-        store.receive(newMediaId(), chunksOf(randomBytes(9_000_000), 65_536), 1e9),
+        store.receive(newItemId(), chunksOf(randomBytes(9_000_000), 65_536), 1e9),
         store.remove(id),
         store.variants.store(id, thumb.key, bytes),
       ])
@@ -95,7 +95,7 @@ describe('faults of an S3 store', () => {
       return { status: 503 }
     }
     const bytes = randomBytes(20_000_000)
-    const received = await store.receive(newMediaId(), chunksOf(bytes, 65_536), 1e9)
+    const received = await store.receive(newItemId(), chunksOf(bytes, 65_536), 1e9)
     await store.commit([received])
     expect((await readBytes(store, received.id))?.equals(bytes)).toBe(true)
   })
@@ -115,7 +115,7 @@ describe('faults of an S3 store', () => {
       return 'lose-answer'
     }
     const bytes = randomBytes(size)
-    const received = await store.receive(newMediaId(), chunksOf(bytes, 65_536), 1e9)
+    const received = await store.receive(newItemId(), chunksOf(bytes, 65_536), 1e9)
     await store.commit([received])
     expect((await readBytes(store, received.id))?.equals(bytes)).toBe(true)
     expect([lost.size > 0, await opened.count()]).toEqual([true, 1])
@@ -173,7 +173,7 @@ describe('faults of an S3 store', () => {
     await using opened = await faultyStore()
     const { store, state } = opened
     state.treat = (method) => (method === 'PUT' ? 'corrupt' : 'pass')
-    const upload = store.receive(newMediaId(), chunksOf(randomBytes(size), 65_536), 1e9)
+    const upload = store.receive(newItemId(), chunksOf(randomBytes(size), 65_536), 1e9)
     await expect(upload).rejects.toMatchObject(unavailable)
     expect(await opened.count()).toBe(0)
   })

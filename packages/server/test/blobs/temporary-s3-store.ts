@@ -6,7 +6,7 @@ import { openS3Blobs } from '../../src/blobs/s3/s3-blobs.ts'
 import { createS3Clients } from '../../src/blobs/s3/s3-client.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import type { S3Location } from '../../src/core/s3-location.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { intentLog } from '../../src/media/deletion/sweep-intents.ts'
@@ -69,7 +69,7 @@ export async function temporaryS3Store(
     async newUpload(length) {
       const upload = {
         ...{ id: newUploadId(), bucketId, length, metadata: null, filename: null, declaredType: null },
-        ...{ mediaId: newMediaId(), expiresAt: Date.now() + 3_600_000 },
+        ...{ itemId: newItemId(), expiresAt: Date.now() + 3_600_000 },
       }
       await catalog.createUpload(upload)
       return upload

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
@@ -41,7 +41,7 @@ export async function temporaryStore(
   return {
     directory: path,
     store,
-    newUpload: async (length) => ({ id: newUploadId(), mediaId: newMediaId(), length }),
+    newUpload: async (length) => ({ id: newUploadId(), itemId: newItemId(), length }),
     temporary: () => readdir(join(path, 'tmp')),
     parts: () => readdir(join(path, 'uploads')),
     count: async () => (await readdir(join(path, 'tmp'))).length + (await stored()).length,

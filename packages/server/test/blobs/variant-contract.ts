@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { BlobStore } from '../../src/blobs/blobs.ts'
-import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { type ItemId, newItemId } from '../../src/core/media-id.ts'
 import { createVariantList, type VariantKey } from '../../src/core/variant.ts'
 import { medium, thumb } from '../variant-samples.ts'
 import { type OpenedStore, readBytes, storeBytes } from './blob-contract.ts'
 
-export async function readVariant(store: BlobStore, id: MediaId, key: VariantKey): Promise<Buffer | null> {
+export async function readVariant(store: BlobStore, id: ItemId, key: VariantKey): Promise<Buffer | null> {
   const opened = await store.variants.open(id, key)
   if (opened === null) return null
   const bytes = Buffer.alloc(opened.size)
@@ -21,7 +21,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
     test('V5 an item has one variant of each name; storing the variant again replaces it', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const [id, other] = [newMediaId(), newMediaId()]
+      const [id, other] = [newItemId(), newItemId()]
       expect(await readVariant(store, id, thumb.key)).toBeNull()
       const [small, large] = [randomBytes(50), randomBytes(70_000)]
       await store.variants.store(id, thumb.key, randomBytes(60))
@@ -57,7 +57,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
     test('V5 a variant of up to the given length is returned in memory', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const [id, bytes] = [newMediaId(), randomBytes(70_000)]
+      const [id, bytes] = [newItemId(), randomBytes(70_000)]
       await store.variants.store(id, medium.key, bytes)
       const found = await store.variants.open(id, medium.key, { wholeUpTo: 70_000 })
       const read = Buffer.alloc(70_000)
@@ -69,7 +69,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
     test('V7 removing an item removes its variants of all sizes, also of those that no longer exist', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const [id, other] = [newMediaId(), newMediaId()]
+      const [id, other] = [newItemId(), newItemId()]
       const { keys } = createVariantList([{ name: 'earlier', width: 320, height: 200, fit: 'cover' }])
       for (const key of [...keys, thumb.key])
         for (const item of [id, other])
@@ -87,7 +87,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       await using opened = await openStore()
       const { store } = opened
       const [id, other] = [await storeBytes(store, randomBytes(9)), await storeBytes(store, randomBytes(9))]
-      const withoutBytes = newMediaId()
+      const withoutBytes = newItemId()
       for (const item of [id, other, withoutBytes])
         await store.variants.store(item, thumb.key, randomBytes(5))
       await store.remove(id)

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CatalogAudit, CopyableAudit } from '../../src/catalog/audit.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import {
   allPages,
   contentOf,
@@ -44,11 +44,11 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(150)
-      await catalog.addMedia(bucketId, items.map(withBytes))
+      await catalog.addItems(bucketId, items.map(withBytes))
       const trashed = items.filter((_, index) => index % 2 === 0).map(({ id }) => id)
-      await catalog.removeMedia(bucketId, trashed)
-      await catalog.restoreMedia(bucketId, trashed.slice(0, 30))
-      await catalog.purgeMedia(bucketId, trashed.slice(30, 40))
+      await catalog.removeItems(bucketId, trashed)
+      await catalog.restoreItems(bucketId, trashed.slice(0, 30))
+      await catalog.purgeItems(bucketId, trashed.slice(30, 40))
       const found = (await audit.items(null, 200)).map(({ id }) => id)
       const wanted = items.map(({ id }) => id).filter((id) => !trashed.slice(30, 40).includes(id))
       expect(found.toSorted()).toEqual(wanted.toSorted())
@@ -63,8 +63,8 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       for (const name of ['one', 'two']) {
         const bucketId = await newBucket(catalog, name)
         const items = newItems(7)
-        await catalog.addMedia(bucketId, inBlobStore(items))
-        for (const item of items.slice(2, 4)) await catalog.removeMedia(bucketId, [item.id])
+        await catalog.addItems(bucketId, inBlobStore(items))
+        for (const item of items.slice(2, 4)) await catalog.removeItems(bucketId, [item.id])
         wanted.push(...items.filter((_, index) => index < 2 || index > 3).map(({ id }) => id))
       }
       const seen: string[] = []
@@ -85,16 +85,16 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const bucketId = await newBucket(catalog, 'b')
       const [item, deleted] = newItems(2)
       if (!item || !deleted) throw new Error('two items')
-      await catalog.addMedia(bucketId, inBlobStore([item, deleted]))
-      await catalog.removeMedia(bucketId, [deleted.id])
+      await catalog.addItems(bucketId, inBlobStore([item, deleted]))
+      await catalog.removeItems(bucketId, [deleted.id])
       const upload = newUpload(bucketId)
       await catalog.createUpload(upload)
-      const stranger = newMediaId()
-      const ids = [item.id, deleted.id, upload.mediaId, stranger]
+      const stranger = newItemId()
+      const ids = [item.id, deleted.id, upload.itemId, stranger]
       expect(await audit.findUnreferenced(ids)).toEqual([stranger])
       expect(await audit.retire(ids)).toEqual([stranger])
       await catalog.removeUpload(upload.id)
-      expect(await audit.findUnreferenced(ids)).toEqual([upload.mediaId, stranger])
+      expect(await audit.findUnreferenced(ids)).toEqual([upload.itemId, stranger])
     })
 
     test('F2 a retired id is never used for an item: a later commit with it fails completely', async () => {
@@ -104,9 +104,9 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       if (!late || !other) throw new Error('two items')
       expect(await audit.retire([late.id])).toEqual([late.id])
       expect(await audit.retire([late.id])).toEqual([late.id])
-      await expect(catalog.addMedia(bucketId, inBlobStore([other, late]))).rejects.toThrow('set aside')
+      await expect(catalog.addItems(bucketId, inBlobStore([other, late]))).rejects.toThrow('set aside')
       expect(await allPages(catalog, bucketId)).toEqual([])
-      await catalog.addMedia(bucketId, inBlobStore([other]))
+      await catalog.addItems(bucketId, inBlobStore([other]))
       expect(await audit.bucketFaults()).toEqual([])
     })
 
@@ -114,19 +114,19 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const item = newItem()
-      await catalog.addMedia(bucketId, inBlobStore([item]))
-      expect(await catalog.media(item.id)).toMatchObject({ isDamaged: false })
-      await audit.markDamaged([item.id, newMediaId()])
+      await catalog.addItems(bucketId, inBlobStore([item]))
+      expect(await catalog.item(item.id)).toMatchObject({ isDamaged: false })
+      await audit.markDamaged([item.id, newItemId()])
       await audit.markDamaged([item.id])
-      expect(await catalog.media(item.id)).toMatchObject({ isDamaged: true })
+      expect(await catalog.item(item.id)).toMatchObject({ isDamaged: true })
       expect(await catalog.servability([item.id])).toEqual(['not'])
       expect(await audit.items(null, 9)).toMatchObject([{ id: item.id, damaged: true }])
       await audit.unmarkDamaged([item.id])
-      expect(await catalog.media(item.id)).toMatchObject({ isDamaged: false })
+      expect(await catalog.item(item.id)).toMatchObject({ isDamaged: false })
       expect(await catalog.servability([item.id])).toEqual(['servable'])
       await audit.markDamaged([item.id])
-      expect((await catalog.removeMedia(bucketId, [item.id])).ids).toEqual([item.id])
-      expect(await catalog.media(item.id)).toBeNull()
+      expect((await catalog.removeItems(bucketId, [item.id])).ids).toEqual([item.id])
+      expect(await catalog.item(item.id)).toBeNull()
     })
 
     test('F1 a bucket that misses the expiry of an item is found and corrected; one that expects it earlier is right', async () => {
@@ -139,8 +139,8 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         newItem({ expiresAt: at + 1 }),
         newItem({ expiresAt: at + 2 }),
       ]
-      await catalog.addMedia(bucketId, [first, second, trashed].map(withBytes))
-      await catalog.removeMedia(bucketId, [first.id, trashed.id])
+      await catalog.addItems(bucketId, [first, second, trashed].map(withBytes))
+      await catalog.removeItems(bucketId, [first.id, trashed.id])
       expect(await audit.bucketFaults()).toEqual([])
       await tamper('expiry')
       const detail = `no expiry is stored, the first item expires at ${new Date(at + 1).toISOString()}`
@@ -158,8 +158,8 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         const { catalog, audit, tamper } = await open()
         const bucketId = await newBucket(catalog, 'b')
         const items = newItems(9_000)
-        await catalog.addMedia(bucketId, inBlobStore(items))
-        for (const item of items.slice(100, 200)) await catalog.removeMedia(bucketId, [item.id])
+        await catalog.addItems(bucketId, inBlobStore(items))
+        for (const item of items.slice(100, 200)) await catalog.removeItems(bucketId, [item.id])
         await catalog.createUpload(newUpload(bucketId, { length: 50 }))
         expect(await audit.bucketFaults()).toEqual([])
         const { revision } = await catalog.page(bucketId, 99_999)
@@ -177,7 +177,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         expect(page.revision).toBeGreaterThan(revision)
         const bucket = { items: 8_900, bytes: 8_900_000, reservedItems: 1, reservedBytes: 50 }
         expect(await catalog.bucket(bucketId)).toMatchObject(bucket)
-        await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+        await catalog.addItems(bucketId, inBlobStore(newItems(1)))
         expect(await audit.recount()).toEqual([])
       },
     )
@@ -186,8 +186,8 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const { catalog, audit, tamper } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, gone] = [newItem(), newItem()]
-      await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
-      await catalog.removeMedia(bucketId, [gone.id])
+      await catalog.addItems(bucketId, [withBytes(item), withBytes(gone)])
+      await catalog.removeItems(bucketId, [gone.id])
       expect(await audit.orphanedContents()).toEqual([])
       await tamper('contents')
       const orphans = await audit.orphanedContents()
@@ -216,7 +216,7 @@ export function describeCopies(engine: string, fresh: () => Promise<Copied>): vo
       const { catalog, audit, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, other] = [newItem(), newItem()]
-      await catalog.addMedia(bucketId, [withBytes(item), ...inBlobStore([other])])
+      await catalog.addItems(bucketId, [withBytes(item), ...inBlobStore([other])])
       const { directory, open: openCopy } = await copy()
       await audit.snapshot(directory, null)
       const copied = await openCopy()
@@ -231,12 +231,12 @@ export function describeCopies(engine: string, fresh: () => Promise<Copied>): vo
       const { catalog, audit, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(12)
-      await catalog.addMedia(bucketId, inBlobStore(items))
+      await catalog.addItems(bucketId, inBlobStore(items))
       await catalog.createUpload(newUpload(bucketId))
-      await catalog.addIntents([newMediaId()], 1_000)
+      await catalog.addIntents([newItemId()], 1_000)
       const { directory, open: openCopy } = await copy()
       await audit.snapshot(directory, null)
-      await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
       const copied = await openCopy()
       expect(await allPages(copied.catalog, bucketId)).toEqual(items.map(({ id }) => id))
       expect(copied.catalog.epoch).toBe(catalog.epoch)

@@ -65,17 +65,17 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
     test('Y1, Y2 each change has one event, with its actor and the names of files', async () => {
       const { catalog, events, bucketId } = await opened()
       const [one, two] = [newItem({ filename: 'one.jpg' }), newItem({ filename: null })]
-      await catalog.addMedia(bucketId, [withBytes(one), ...inBlobStore([two])], client)
-      await catalog.editMedia(bucketId, one.id, { filename: '1.jpg', caption: 'secret' }, null, client)
-      await catalog.editMedia(bucketId, one.id, { caption: 'secret' }, null, client)
+      await catalog.addItems(bucketId, [withBytes(one), ...inBlobStore([two])], client)
+      await catalog.editItem(bucketId, one.id, { filename: '1.jpg', caption: 'secret' }, null, client)
+      await catalog.editItem(bucketId, one.id, { caption: 'secret' }, null, client)
       await catalog.setBucket('b', { trashDays: 3 })
-      await catalog.removeMedia(bucketId, [newItem().id, one.id], client)
-      await catalog.restoreMedia(bucketId, [one.id, two.id], client)
-      await catalog.removeMedia(bucketId, [one.id], client)
-      await catalog.purgeMedia(bucketId, [one.id], client)
+      await catalog.removeItems(bucketId, [newItem().id, one.id], client)
+      await catalog.restoreItems(bucketId, [one.id, two.id], client)
+      await catalog.removeItems(bucketId, [one.id], client)
+      await catalog.purgeItems(bucketId, [one.id], client)
       await catalog.setBucket('b', { trashDays: 0 })
-      await catalog.removeMedia(bucketId, [two.id], client)
-      await catalog.removeMedia(bucketId, [two.id], client)
+      await catalog.removeItems(bucketId, [two.id], client)
+      await catalog.removeItems(bucketId, [two.id], client)
       const id = client.requestId
       expect((await events()).slice(2).map(brief)).toEqual([
         ['upload', one.id, 'one.jpg', {}, id],
@@ -96,7 +96,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
 
     test('Y1 the deletion of a bucket is one event, of its first step; a setting that does not change is none', async () => {
       const { catalog, events, bucketId } = await opened()
-      await catalog.addMedia(bucketId, inBlobStore([newItem(), newItem(), newItem()]))
+      await catalog.addItems(bucketId, inBlobStore([newItem(), newItem(), newItem()]))
       expect(await catalog.setBucket('b', { trashDays: 2, maxItems: null })).toBe(true)
       expect(await catalog.setBucket('b', { trashDays: 2 })).toBe(true)
       const recorded = async () =>
@@ -183,7 +183,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       const { catalog, events, bucketId } = await opened()
       const upload = newUpload(bucketId, { length: 1_000 })
       await catalog.createUpload(upload)
-      const item = newItem({ id: upload.mediaId, size: 1_000 })
+      const item = newItem({ id: upload.itemId, size: 1_000 })
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5, client)).toBe(true)
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5, client)).toBe(false)
       const request = {
@@ -191,8 +191,8 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
         ...{ now: 0, expiresAt: 9e12 },
       }
       const keyed = newItem()
-      await catalog.addMediaOnce(bucketId, inBlobStore([keyed]), request, client)
-      await catalog.addMediaOnce(bucketId, inBlobStore([newItem()]), request, client)
+      await catalog.addItemsOnce(bucketId, inBlobStore([keyed]), request, client)
+      await catalog.addItemsOnce(bucketId, inBlobStore([newItem()]), request, client)
       const uploads = await events({ action: 'upload' })
       expect(uploads.map(({ target }) => target)).toEqual([item.id, keyed.id])
     })
@@ -203,7 +203,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       const items = newItems(40)
       const results = await Promise.allSettled(
         items.map((item, index) =>
-          catalog.addMedia(bucketId, [withBytes(item)], { ...client, requestId: `${index}` }),
+          catalog.addItems(bucketId, [withBytes(item)], { ...client, requestId: `${index}` }),
         ),
       )
       const stored = items.flatMap(({ id }, index) =>
@@ -217,7 +217,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
     test('Y8 downloads keep their own times, and the names that they have', async () => {
       const { catalog, events, bucketId } = await opened()
       const item = newItem({ filename: 'one.jpg' })
-      await catalog.addMedia(bucketId, inBlobStore([item]))
+      await catalog.addItems(bucketId, inBlobStore([item]))
       const now = Date.now()
       const download = { action: 'download', by: client, bucketId, target: item.id, size: 1_000 } as const
       const times = [now - 4_000, now - 2_000]
@@ -266,7 +266,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
 
     test('Y3 without an actor nothing is recorded', async () => {
       const { catalog, events, bucketId } = await opened(null)
-      await catalog.addMedia(bucketId, inBlobStore(newItems(2)), client)
+      await catalog.addItems(bucketId, inBlobStore(newItems(2)), client)
       expect(await events()).toEqual([])
     })
 
@@ -274,11 +274,11 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       const { catalog, events, bucketId } = await opened()
       const other = await newBucket(catalog, 'other')
       const items = newItems(1_200)
-      await catalog.addMedia(bucketId, inBlobStore(items), client)
+      await catalog.addItems(bucketId, inBlobStore(items), client)
       const [last] = (await events()).slice(-1)
       const [item] = items
-      await catalog.addMedia(other, inBlobStore(newItems(1)), { ...client, tokenId: 'tok_2' })
-      await catalog.removeMedia(bucketId, [items[0]?.id ?? newItem().id], client)
+      await catalog.addItems(other, inBlobStore(newItems(1)), { ...client, tokenId: 'tok_2' })
+      await catalog.removeItems(bucketId, [items[0]?.id ?? newItem().id], client)
       const count = async (filter: Partial<EventFilter>) => (await events(filter)).length
       expect((await events({ action: 'upload', buckets: [bucketId] })).map(({ target }) => target)).toEqual(
         items.map(({ id }) => id),
@@ -298,20 +298,20 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
     test('Y4 old events are removed in steps, earliest first', async () => {
       const { catalog, events, bucketId } = await opened()
       const items = newItems(50)
-      for (const item of items) await catalog.addMedia(bucketId, inBlobStore([item]))
+      for (const item of items) await catalog.addItems(bucketId, inBlobStore([item]))
       const later = Date.now() + 1_000
       expect(await catalog.removeEvents(Date.now() - 60_000, 100)).toBe(0)
       expect(await catalog.removeEvents(later, 20)).toBe(20)
       expect((await events()).map(({ target }) => target)).toEqual(items.slice(18).map(({ id }) => id))
       while ((await catalog.removeEvents(later, 20)) === 20);
       expect((await events()).length).toBeLessThanOrEqual(1)
-      await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
       expect((await events()).length).toBeGreaterThanOrEqual(1)
     })
 
     test('Y5 a follower ends after the end of its range of times', async () => {
       const { catalog, log, bucketId } = await opened()
-      await catalog.addMedia(bucketId, inBlobStore(newItems(2)))
+      await catalog.addItems(bucketId, inBlobStore(newItems(2)))
       const seen: string[] = []
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
       onTestFinished(() => void vi.useRealTimers())
@@ -334,12 +334,12 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
         for await (const batch of log.follow({ ...all, action: 'upload' }, ended.signal))
           seen.push(...batch.flatMap(({ target }) => target ?? []))
       })()
-      await catalog.addMedia(bucketId, inBlobStore(items.slice(0, 20)))
+      await catalog.addItems(bucketId, inBlobStore(items.slice(0, 20)))
       await expect.poll(() => seen.length, { timeout: 10_000 }).toBe(20)
       await Promise.all(
         items
           .slice(20)
-          .map((item, index) => (index % 2 ? other : catalog).addMedia(bucketId, inBlobStore([item]))),
+          .map((item, index) => (index % 2 ? other : catalog).addItems(bucketId, inBlobStore([item]))),
       )
       await expect.poll(() => seen.length, { timeout: 10_000 }).toBe(60)
       ended.abort()

@@ -16,12 +16,12 @@ function openWithBucket() {
   const applyChange = prepareChanges(db)
   const run = (...changes: Change[]) => commitBatch(db, applyChange, changes)
   expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ output: true }])
-  const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM media) FROM buckets'))
+  const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM items) FROM buckets'))
   return { db, directory, run, total }
 }
 
 const adding = (items = newItems(1)): Change => ({
-  kind: 'add-media',
+  kind: 'add-items',
   input: { bucketId: 1 as never, items: inBlobStore(items) },
 })
 
@@ -57,12 +57,12 @@ describe('a batch', () => {
     run({ kind: 'add-token', input: { ...newToken('b'), bucket: 'another' } })
     const items = newItems(6)
     const add = (index: number, bucket: number): Change => ({
-      kind: 'add-media',
+      kind: 'add-items',
       input: { bucketId: bucket as never, items: inBlobStore(items.slice(index, index + 1)) },
     })
     run(add(0, 1), add(1, 1), add(2, 2), add(3, 1), { kind: 'check', input: null }, add(4, 1), add(5, 2))
     const listed = (bucket: number) =>
-      all(db.prepare('SELECT id FROM media WHERE bucket_id = ? ORDER BY seq'), bucket).flat()
+      all(db.prepare('SELECT id FROM items WHERE bucket_id = ? ORDER BY seq'), bucket).flat()
     expect(listed(1)).toEqual([0, 1, 3, 4].map((index) => items[index]?.id))
     expect(listed(2)).toEqual([2, 5].map((index) => items[index]?.id))
   })

@@ -21,11 +21,11 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const [id, open] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'open')]
       const [item, shown] = [newItem(), newItem()]
-      await catalog.addMedia(id, inBlobStore([item]))
-      await catalog.addMedia(open, inBlobStore([shown]))
+      await catalog.addItems(id, inBlobStore([item]))
+      await catalog.addItems(open, inBlobStore([shown]))
       const state = async () => ({
         settings: [(await other.bucket(id))?.isPrivate, (await other.bucketNamed('b'))?.signedPages],
-        item: [(await other.media(item.id))?.isPrivate, (await other.media(shown.id))?.isPrivate],
+        item: [(await other.item(item.id))?.isPrivate, (await other.item(shown.id))?.isPrivate],
         served: await other.servability([item.id, shown.id]),
         signs: [
           (await other.findGrant(hashOf('b')))?.signsPages,
@@ -49,7 +49,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
         signs: [true, false],
       }
       expect(await state()).toEqual(hidden)
-      await catalog.editMedia(id, item.id, { filename: 'new.jpg' }, null)
+      await catalog.editItem(id, item.id, { filename: 'new.jpg' }, null)
       expect(await state()).toEqual(hidden)
       await catalog.setBucket('b', { isPrivate: false })
       expect(await state()).toEqual({ ...plain, settings: [false, true], served: ['renamed', 'servable'] })
@@ -74,8 +74,8 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const [id, kept] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'kept')]
       const items = newItems(5)
-      await catalog.addMedia(id, inBlobStore(items))
-      await catalog.addMedia(kept, inBlobStore(newItems(2)))
+      await catalog.addItems(id, inBlobStore(items))
+      await catalog.addItems(kept, inBlobStore(newItems(2)))
       const upload = newUpload(id)
       await catalog.createUpload(upload)
       const ids = items.map((item) => item.id)
@@ -105,7 +105,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const id = await newBucket(catalog, 'b')
       expect(await catalog.deleteBucketChunk(id, 1, 1)).toMatchObject({ isDeleted: true })
       const late = { code: 'token-revoked' }
-      await expect(catalog.addMedia(id, inBlobStore([newItem()]))).rejects.toMatchObject(late)
+      await expect(catalog.addItems(id, inBlobStore([newItem()]))).rejects.toMatchObject(late)
       await expect(catalog.createUpload(newUpload(id))).rejects.toMatchObject(late)
       await expect(catalog.page(id, 1)).rejects.toMatchObject(late)
       const again = await newBucket(catalog, 'b')

@@ -7,7 +7,7 @@ import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
 import { describeKeys } from './key-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
-import { describeMedia } from './media-contract.ts'
+import { mediaObjectOf } from './media-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
@@ -18,7 +18,7 @@ import { describeUploads } from './upload-contract.ts'
 /** The behaviour of every catalog engine. */
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
-  describeMedia(engine, fresh)
+  mediaObjectOf(engine, fresh)
   describeEdits(engine, fresh)
   describeTrash(engine, fresh)
   describeExpiry(engine, fresh)
@@ -51,7 +51,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
       const first = await data.open()
       const bucketId = await newBucket(first, 'kept')
       const items = newItems(12)
-      await first.addMedia(bucketId, inBlobStore(items))
+      await first.addItems(bucketId, inBlobStore(items))
       await first.close()
 
       const second = await data.open()
@@ -67,10 +67,10 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
       const data = await fresh()
       const catalog = await data.open()
       const bucketId = await newBucket(catalog, 'closing')
-      const added = catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+      const added = catalog.addItems(bucketId, inBlobStore(newItems(1)))
       await catalog.close()
       await expect(added).resolves.toBeUndefined()
-      await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toThrow()
+      await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toThrow()
       await expect(catalog.findGrant(hashOf('closing'))).rejects.toThrow()
     })
   })

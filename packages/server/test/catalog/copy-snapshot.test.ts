@@ -20,27 +20,27 @@ test('F7, M5 a copy has the items as of its last moment: edited, deleted and add
   const catalog = await open(from)
   const bucketId = await newBucket(catalog, 'b')
   const items = newItems(2_100)
-  await catalog.addMedia(bucketId, items.map(withBytes))
+  await catalog.addItems(bucketId, items.map(withBytes))
   const [first, second, third] = items.map(({ id }) => id)
   if (!first || !second || !third) throw new Error('no items')
-  await catalog.editMedia(bucketId, third, { filename: 'before.jpg' }, null)
+  await catalog.editItem(bucketId, third, { filename: 'before.jpg' }, null)
 
   mkdirSync(to)
   const copying = copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
   // The first chunk, with these items, has been copied.
-  await catalog.editMedia(bucketId, first, { filename: 'during.jpg', caption: 'during' }, null)
-  await catalog.removeMedia(bucketId, [second])
+  await catalog.editItem(bucketId, first, { filename: 'during.jpg', caption: 'during' }, null)
+  await catalog.removeItems(bucketId, [second])
   await catalog.setPreview(bucketId, third, { thumbhash: hashOf('x'), duration: null, width: 1, height: 1 })
   const added = newItem()
-  await catalog.addMedia(bucketId, [withBytes(added)])
-  await catalog.editMedia(bucketId, added.id, { altText: 'added' }, null)
+  await catalog.addItems(bucketId, [withBytes(added)])
+  await catalog.editItem(bucketId, added.id, { altText: 'added' }, null)
   await copying
 
   const copy = await open(to)
   expect(await allPages(copy, bucketId)).toEqual(await allPages(catalog, bucketId))
   for (const id of [first, second, third, added.id])
-    expect(await copy.media(id)).toEqual(await catalog.media(id))
-  expect(await copy.media(first)).toMatchObject({ filename: 'during.jpg', caption: 'during' })
+    expect(await copy.item(id)).toEqual(await catalog.item(id))
+  expect(await copy.item(first)).toMatchObject({ filename: 'during.jpg', caption: 'during' })
 })
 
 test('F7, Z6 a copy has items that were trashed, restored and purged during it in their last place', async () => {
@@ -49,20 +49,20 @@ test('F7, Z6 a copy has items that were trashed, restored and purged during it i
   const bucketId = await newBucket(catalog, 'b')
   await catalog.setBucket('b', { trashDays: 1 })
   const items = newItems(2_100)
-  await catalog.addMedia(bucketId, items.map(withBytes))
+  await catalog.addItems(bucketId, items.map(withBytes))
   const ids = items.map(({ id }) => id)
   const [restored, purged, kept, trashed, twice] = [0, 1, 2, 3, 4].map((index) => ids.slice(index, index + 1))
   if (!restored || !purged || !kept || !trashed || !twice) throw new Error('no items')
-  await catalog.removeMedia(bucketId, [restored, purged, kept].flat())
+  await catalog.removeItems(bucketId, [restored, purged, kept].flat())
 
   mkdirSync(to)
   const copying = copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
   // The first chunk, with the trash and the first items, has been copied.
-  await catalog.restoreMedia(bucketId, restored)
-  await catalog.purgeMedia(bucketId, purged)
-  await catalog.removeMedia(bucketId, trashed)
-  await catalog.removeMedia(bucketId, twice)
-  await catalog.restoreMedia(bucketId, twice)
+  await catalog.restoreItems(bucketId, restored)
+  await catalog.purgeItems(bucketId, purged)
+  await catalog.removeItems(bucketId, trashed)
+  await catalog.removeItems(bucketId, twice)
+  await catalog.restoreItems(bucketId, twice)
   await copying
 
   const copy = await open(to)
@@ -70,9 +70,9 @@ test('F7, Z6 a copy has items that were trashed, restored and purged during it i
   expect(await copy.trash(bucketId, null, 9)).toEqual(await catalog.trash(bucketId, null, 9))
   expect(await copy.trashState(bucketId)).toEqual({ days: 1, items: 2, bytes: 2_000 })
   for (const id of ids.slice(0, 5)) {
-    const media = await copy.media(id)
-    expect(media).toEqual(await catalog.media(id))
-    expect(media?.contentId == null || (await copy.content(media.contentId)) !== null).toBe(true)
+    const item = await copy.item(id)
+    expect(item).toEqual(await catalog.item(id))
+    expect(item?.contentId == null || (await copy.content(item.contentId)) !== null).toBe(true)
   }
 })
 

@@ -9,15 +9,15 @@ export function describeEdits(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const [item, kept] = [newItem(), newItem()]
-      await catalog.addMedia(bucketId, [withBytes(item), withBytes(kept)])
+      await catalog.addItems(bucketId, [withBytes(item), withBytes(kept)])
       const unseen = { thumbhash: null, duration: null, altText: null, caption: null }
       const stored = { ...item, ...unseen }
       const before = await catalog.findGrant(hashOf('b'))
       const altText = 'three boats — 船'
-      const edited = await catalog.editMedia(bucketId, item.id, { altText, filename: 'boats.png' }, null)
+      const edited = await catalog.editItem(bucketId, item.id, { altText, filename: 'boats.png' }, null)
       expect(edited).toEqual({ ...stored, altText, filename: 'boats.png' })
-      expect(await other.media(item.id)).toMatchObject({ altText, caption: null, filename: 'boats.png' })
-      expect(await catalog.editMedia(bucketId, item.id, { caption: 'x', filename: null }, null)).toEqual({
+      expect(await other.item(item.id)).toMatchObject({ altText, caption: null, filename: 'boats.png' })
+      expect(await catalog.editItem(bucketId, item.id, { caption: 'x', filename: null }, null)).toEqual({
         ...stored,
         altText,
         caption: 'x',
@@ -50,16 +50,16 @@ export function describeEdits(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const other = await newBucket(catalog, 'other')
       const item = newItem()
-      await catalog.addMedia(bucketId, [withBytes(item)])
+      await catalog.addItems(bucketId, [withBytes(item)])
       const before = await catalog.findGrant(hashOf('b'))
       const texts = { filename: item.filename, altText: null, caption: null }
       for (const edit of [{}, { filename: item.filename }, { caption: null }])
-        expect(await catalog.editMedia(bucketId, item.id, edit, texts)).toMatchObject(texts)
+        expect(await catalog.editItem(bucketId, item.id, edit, texts)).toMatchObject(texts)
       const edit = { caption: 'x' }
-      expect(await catalog.editMedia(other, item.id, edit, null)).toBe('missing')
-      expect(await catalog.editMedia(bucketId, newItem().id, edit, null)).toBe('missing')
+      expect(await catalog.editItem(other, item.id, edit, null)).toBe('missing')
+      expect(await catalog.editItem(bucketId, newItem().id, edit, null)).toBe('missing')
       for (const wrong of [{ filename: 'other' }, { altText: '' }, { caption: '' }])
-        expect(await catalog.editMedia(bucketId, item.id, edit, { ...texts, ...wrong })).toBe('changed')
+        expect(await catalog.editItem(bucketId, item.id, edit, { ...texts, ...wrong })).toBe('changed')
       expect((await catalog.findGrant(hashOf('b')))?.revision).toBe(before?.revision)
       expect(await catalog.servability([item.id])).toEqual(['servable'])
     })
@@ -69,16 +69,16 @@ export function describeEdits(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const [item] = newItems(1)
       if (!item) throw new Error('no item')
-      await catalog.addMedia(bucketId, [withBytes(item)])
+      await catalog.addItems(bucketId, [withBytes(item)])
       const expected = { filename: item.filename, altText: null, caption: null }
       const results = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
-          (index % 2 === 0 ? catalog : other).editMedia(bucketId, item.id, { caption: `${index}` }, expected),
+          (index % 2 === 0 ? catalog : other).editItem(bucketId, item.id, { caption: `${index}` }, expected),
         ),
       )
       const [winner, ...others] = results.filter((result) => result !== 'changed')
       expect(others).toEqual([])
-      expect(await catalog.media(item.id)).toMatchObject(winner ?? {})
+      expect(await catalog.item(item.id)).toMatchObject(winner ?? {})
     })
   })
 }

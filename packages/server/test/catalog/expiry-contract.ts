@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { BucketId, ItemSelection } from '../../src/catalog/records.ts'
 import { service } from '../../src/core/actor.ts'
 import { listState, maxExpired } from '../../src/core/item-expiry.ts'
-import type { MediaId } from '../../src/core/media-id.ts'
+import type { ItemId } from '../../src/core/media-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import {
   allPages,
@@ -20,7 +20,7 @@ const hour = 3_600_000
 
 /** An item of the model, which is listed or in the trash. */
 interface Modelled {
-  readonly id: MediaId
+  readonly id: ItemId
   readonly expiresAt: number
   trashedUntil: number | null
 }
@@ -48,14 +48,14 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
         newItem({ expiresAt: now + hour }),
         newItem(),
       ]
-      await catalog.addMedia(bucketId, [withBytes(lasting), withBytes(later)])
+      await catalog.addItems(bucketId, [withBytes(lasting), withBytes(later)])
       expect(await other.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: now + hour })
-      await catalog.addMedia(bucketId, [withBytes(gone)])
+      await catalog.addItems(bucketId, [withBytes(gone)])
       const before = await other.findGrant(hashOf('b'))
       expect(before).toMatchObject({ nextExpiry: now - 1, total: 2, expired: 1 })
       expect(await other.bucket(bucketId)).toMatchObject({ items: 2, bytes: 2_000 })
-      expect(await other.media(gone.id)).toBeNull()
-      expect(await other.media(later.id)).toMatchObject({ expiresAt: now + hour })
+      expect(await other.item(gone.id)).toBeNull()
+      expect(await other.item(later.id)).toMatchObject({ expiresAt: now + hour })
       expect(await other.servability([gone.id, later.id, lasting.id])).toEqual([
         'not',
         'servable',
@@ -78,13 +78,13 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const expired = inBlobStore(newItems(maxExpired + 2).map((item) => ({ ...item, expiresAt: 1 })))
-      await catalog.addMedia(bucketId, expired.slice(0, maxExpired))
+      await catalog.addItems(bucketId, expired.slice(0, maxExpired))
       const few = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
       expect(few).toMatchObject({ total: 0, expired: maxExpired })
       expect(listState(few)).toBe(`${few.revision}-${maxExpired}`)
       expect(await catalog.page(bucketId, 1)).toMatchObject({ total: 0, expired: maxExpired, rows: [] })
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 0, bytes: 0 })
-      await catalog.addMedia(bucketId, expired.slice(maxExpired))
+      await catalog.addItems(bucketId, expired.slice(maxExpired))
       const many = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
       // Counts end after one more.
       expect(many.expired).toBe(maxExpired + 1)
@@ -96,7 +96,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       onTestFinished(() => void vi.useRealTimers())
       const catalog = await openOne(fresh)
       const items = [newItem({ expiresAt: Date.now() + hour }), newItem()]
-      await catalog.addMedia(await newBucket(catalog, 'b'), items.map(withBytes))
+      await catalog.addItems(await newBucket(catalog, 'b'), items.map(withBytes))
       const states = () => catalog.servability(items.map(({ id }) => id))
       expect(await states()).toEqual(['servable', 'servable'])
       vi.setSystemTime(Date.now() + hour - 1)
@@ -182,18 +182,18 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
             if (kind === 'add') {
               const expiresAt = hours === null ? null : now + hours * hour
               const items = [newItem({ expiresAt })]
-              await catalog.addMedia(bucketId, items.map(withBytes))
+              await catalog.addItems(bucketId, items.map(withBytes))
               for (const item of items)
                 model.push({ id: item.id, expiresAt: item.expiresAt ?? Infinity, trashedUntil: null })
             } else if (kind === 'edit' && chosen) {
-              await catalog.editMedia(bucketId, chosen.id, { caption: `${now} ${nth}` }, null)
+              await catalog.editItem(bucketId, chosen.id, { caption: `${now} ${nth}` }, null)
             } else if (kind === 'remove' && chosen) {
-              await catalog.removeMedia(bucketId, [chosen.id])
+              await catalog.removeItems(bucketId, [chosen.id])
               model = hasTrash ? model : model.filter((item) => item !== chosen)
               chosen.trashedUntil = Math.min(now + 24 * hour, chosen.expiresAt)
             } else if (kind === 'restore' && inTrash) {
               const isLate = (inTrash.trashedUntil ?? 0) <= now
-              expect(await catalog.restoreMedia(bucketId, [inTrash.id])).toEqual(isLate ? [] : [inTrash.id])
+              expect(await catalog.restoreItems(bucketId, [inTrash.id])).toEqual(isLate ? [] : [inTrash.id])
               if (!isLate) inTrash.trashedUntil = null
             } else if (kind === 'sweep') {
               const late = [...trashed, ...stored].filter(
@@ -201,7 +201,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
               )
               const found = (await catalog.expiredTrash(now, 99)).filter((item) => item.bucketId === bucketId)
               expect(new Set(found.map(({ id }) => id))).toEqual(new Set(late.map(({ id }) => id)))
-              await catalog.purgeMedia(
+              await catalog.purgeItems(
                 bucketId,
                 late.map(({ id }) => id),
               )
@@ -223,8 +223,8 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       const items = [newItem({ expiresAt: now + hour }), newItem({ expiresAt: now + 2 * hour }), newItem()]
       const [first, second, lasting] = items.map(({ id }) => id)
       if (!first || !second || !lasting) throw new Error('no items')
-      await catalog.addMedia(bucketId, items.map(withBytes))
-      await catalog.removeMedia(bucketId, [first, second, lasting], service, now)
+      await catalog.addItems(bucketId, items.map(withBytes))
+      await catalog.removeItems(bucketId, [first, second, lasting], service, now)
       const trashed = await catalog.trash(bucketId, null, 9, now)
       expect(trashed.map(({ expiresAt }) => expiresAt - now).toReversed()).toEqual([
         hour,
@@ -234,7 +234,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect((await catalog.trash(bucketId, null, 9, now + hour)).map(({ item }) => item.id)).not.toContain(
         first,
       )
-      expect(await catalog.restoreMedia(bucketId, [first, second], service, now + hour)).toEqual([second])
+      expect(await catalog.restoreItems(bucketId, [first, second], service, now + hour)).toEqual([second])
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: now + hour, total: 1 })
       expect((await catalog.expiredTrash(now + hour, 9)).map(({ id }) => id)).toEqual([first])
       expect((await catalog.expireItems(bucketId, now + 2 * hour)).ids).toEqual([second, first])
@@ -249,7 +249,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       await catalog.setBucket('b', { itemDays: 7 })
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ itemDays: 7 })
       const now = Date.now()
-      await catalog.addMedia(
+      await catalog.addItems(
         bucketId,
         newItems(700).map((item, index) =>
           withBytes({ ...item, expiresAt: index % 2 === 0 ? now : now + hour }),
@@ -257,7 +257,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       )
       const upload = newUpload(bucketId, { length: 1_000 })
       await catalog.createUpload(upload)
-      const item = newItem({ id: upload.mediaId, size: 1_000, expiresAt: now })
+      const item = newItem({ id: upload.itemId, size: 1_000, expiresAt: now })
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5)).toBe(true)
       expect((await catalog.expireItems(bucketId, now)).ids).toHaveLength(351)
       expect((await catalog.expireItems(bucketId, now + hour)).ids).toHaveLength(350)

@@ -35,7 +35,7 @@ test('F9 a new catalog has pages of 8 kB, and can return free ones to the file s
 test('F9 the writer thread returns free space until less than 64 MB of the catalog is free', async () => {
   const directory = tempDirectory()
   const first = await openSqliteCatalog({ directory, writer: 'direct' })
-  await first.addMedia(await newBucket(first, 'a'), inBlobStore(newItems(1_000)))
+  await first.addItems(await newBucket(first, 'a'), inBlobStore(newItems(1_000)))
   await first.close()
   const db = open(directory)
   db.exec('PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)')

@@ -30,7 +30,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const results = await Promise.all(
         Array.from({ length: 40 }, (_, i) =>
-          (i % 2 ? catalog : other).addMediaOnce(bucketId, inBlobStore(newItems(2)), request()),
+          (i % 2 ? catalog : other).addItemsOnce(bucketId, inBlobStore(newItems(2)), request()),
         ),
       )
       const listed = await allPages(catalog, bucketId)
@@ -45,9 +45,9 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
       expect(await catalog.findRepeated(request())).toBeNull()
-      expect(await catalog.addMediaOnce(bucketId, inBlobStore(items), request())).toEqual(items)
-      for (const { id } of items) await catalog.removeMedia(bucketId, [id])
-      expect(await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())).toEqual(items)
+      expect(await catalog.addItemsOnce(bucketId, inBlobStore(items), request())).toEqual(items)
+      for (const { id } of items) await catalog.removeItems(bucketId, [id])
+      expect(await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), request())).toEqual(items)
       expect(await catalog.findRepeated(request())).toEqual(items)
       expect(await allPages(catalog, bucketId)).toEqual([])
     })
@@ -55,10 +55,10 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
     test('I3 another fingerprint under the same key is refused', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())
+      await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), request())
       const other = request({ fingerprint: hashOf('other') })
       const refusal = { name: 'Fault', code: 'idempotency-key-reused' }
-      await expect(catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), other)).rejects.toMatchObject(
+      await expect(catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), other)).rejects.toMatchObject(
         refusal,
       )
       await expect(catalog.findRepeated(other)).rejects.toMatchObject(refusal)
@@ -69,8 +69,8 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.addToken(newToken('c', { bucket: 'b' }))
-      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())
-      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request({ tokenId: 'c' as TokenId }))
+      await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), request())
+      await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), request({ tokenId: 'c' as TokenId }))
       expect(await allPages(catalog, bucketId)).toHaveLength(2)
     })
 
@@ -78,12 +78,12 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const [first, second] = [newItem(), newItem()]
-      await catalog.addMediaOnce(bucketId, [withBytes(first)], request())
-      const contentId = (await catalog.media(first.id))?.contentId
-      expect(await catalog.addMediaOnce(bucketId, [withBytes(second)], request())).toMatchObject([
+      await catalog.addItemsOnce(bucketId, [withBytes(first)], request())
+      const contentId = (await catalog.item(first.id))?.contentId
+      expect(await catalog.addItemsOnce(bucketId, [withBytes(second)], request())).toMatchObject([
         { id: first.id },
       ])
-      expect(await catalog.media(second.id)).toBeNull()
+      expect(await catalog.item(second.id)).toBeNull()
       expect(contentId && (await catalog.content(contentId))).toEqual(contentOf(first))
     })
 
@@ -91,13 +91,13 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { maxItems: 1 })
-      await expect(catalog.addMediaOnce(bucketId, inBlobStore(newItems(2)), request())).rejects.toMatchObject(
+      await expect(catalog.addItemsOnce(bucketId, inBlobStore(newItems(2)), request())).rejects.toMatchObject(
         {
           code: 'quota-exceeded',
         },
       )
       expect(await catalog.findRepeated(request())).toBeNull()
-      await catalog.addMediaOnce(
+      await catalog.addItemsOnce(
         bucketId,
         inBlobStore(newItems(1)),
         request({ fingerprint: hashOf('other') }),
@@ -108,14 +108,14 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
     test('I5 a key is removed at its expiry', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())
-      await catalog.addMediaOnce(
+      await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), request())
+      await catalog.addItemsOnce(
         bucketId,
         inBlobStore(newItems(1)),
         request({ key: 'later', expiresAt: 3_000 }),
       )
       expect(await catalog.findRepeated(request({ now: 2_000 }))).toBeNull()
-      await catalog.addMediaOnce(
+      await catalog.addItemsOnce(
         bucketId,
         inBlobStore(newItems(1)),
         request({ now: 2_000, expiresAt: 2_500 }),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { BucketId, ItemPlace, ItemRows, ItemSelection, NewMedia } from '../../src/catalog/records.ts'
+import type { BucketId, ItemPlace, ItemRows, ItemSelection, NewItem } from '../../src/catalog/records.ts'
 import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../src/core/items-query.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
@@ -35,8 +35,8 @@ const kindOfType: Readonly<Record<string, ItemKind>> = {
 }
 
 /** Reads the selected items, `limit` at a time. */
-async function allItems(catalog: Catalog, selection: ItemSelection, limit: number): Promise<NewMedia[]> {
-  const found: NewMedia[] = []
+async function allItems(catalog: Catalog, selection: ItemSelection, limit: number): Promise<NewItem[]> {
+  const found: NewItem[] = []
   for (let after: ItemPlace | null = null; ; ) {
     const { rows }: ItemRows = await catalog.items(selection, after, limit)
     found.push(...rows.map(({ item }) => item))
@@ -47,17 +47,17 @@ async function allItems(catalog: Catalog, selection: ItemSelection, limit: numbe
 }
 
 /** Adds and deletes items until the returned function is called. Deletes only `doomed` and what it added. */
-function changeItems(catalog: Catalog, bucketId: BucketId, doomed: readonly NewMedia[]) {
+function changeItems(catalog: Catalog, bucketId: BucketId, doomed: readonly NewItem[]) {
   const random = seededRandom()
-  const mine = new Set<NewMedia['id']>(doomed.map(({ id }) => id))
+  const mine = new Set<NewItem['id']>(doomed.map(({ id }) => id))
   let isOver = false
   const change = async () => {
     while (!isOver) {
       const added = newItems(1 + random(3))
-      await catalog.addMedia(bucketId, inBlobStore(added))
+      await catalog.addItems(bucketId, inBlobStore(added))
       for (const { id } of added) mine.add(id)
       for (const id of [...mine].filter(() => random(8) === 0).slice(0, 3)) {
-        await catalog.removeMedia(bucketId, [id])
+        await catalog.removeItems(bucketId, [id])
         mine.delete(id)
       }
     }
@@ -79,8 +79,8 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       // The times are not those of the order.
       const items = [newItem({ createdAt: 3 }), newItem({ createdAt: 1, size: 2 ** 45 }), newItem(bare)]
       for (const item of items) {
-        await catalog.addMedia(bucketId, inBlobStore([item]))
-        await catalog.addMedia(other, inBlobStore(newItems(2)))
+        await catalog.addItems(bucketId, inBlobStore([item]))
+        await catalog.addItems(other, inBlobStore(newItems(2)))
       }
       const oldest = await catalog.items(unfiltered(bucketId, 'oldest'), null, 10)
       expect(oldest.rows.map(({ item }) => item)).toMatchObject(items)
@@ -93,7 +93,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')
       const items = newItems(7)
-      await catalog.addMedia(bucketId, inBlobStore(items))
+      await catalog.addItems(bucketId, inBlobStore(items))
       for (const order of itemOrders)
         for (const limit of [1, 3, 7, 8]) {
           const expected = ids(order === 'oldest' ? items : items.toReversed())
@@ -103,7 +103,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       const { rows } = await catalog.items(selection, null, 3)
       const [, , third] = rows
       if (third === undefined) throw new Error('no item')
-      await catalog.removeMedia(bucketId, [third.item.id])
+      await catalog.removeItems(bucketId, [third.item.id])
       const next = await catalog.items(selection, { seq: third.seq, createdAt: third.item.createdAt }, 3)
       expect(ids(next.rows.map(({ item }) => item))).toEqual(ids(items.slice(3, 6)))
     })
@@ -132,7 +132,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
         newItem({ contentType: types[index % types.length] ?? '', createdAt: random(9) }),
       )
       for (const item of items)
-        await catalog.addMedia(random(5) === 0 ? other : bucketId, inBlobStore([item]))
+        await catalog.addItems(random(5) === 0 ? other : bucketId, inBlobStore([item]))
       const listed = (await allItems(catalog, unfiltered(bucketId, 'oldest'), 100)).toSorted(
         (one, next) => one.createdAt - next.createdAt,
       )
@@ -165,13 +165,13 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       async (order, kind) => {
         const { catalog, other } = await openTwo(fresh)
         const bucketId = await newBucket(catalog, 'a')
-        const kept: NewMedia[] = []
-        const doomed: NewMedia[] = []
+        const kept: NewItem[] = []
+        const doomed: NewItem[] = []
         for (let round = 0; round < 20; round += 1) {
           const [mine, ...theirs] = newItems(4)
           kept.push(...theirs)
           if (mine) doomed.push(mine)
-          await catalog.addMedia(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
+          await catalog.addItems(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
         }
         const selection = { ...unfiltered(bucketId, order), kind }
         const stop = changeItems(other, bucketId, doomed)

@@ -25,7 +25,7 @@ test('K9 SQLite reads every list from an index in the order of the list, and sor
                 selection,
                 step: expect.stringMatching(
                   isFiltered
-                    ? /USING INDEX media_by_kind \(bucket_id=\? AND <expr>=\? AND .*created_at[<>]\?/
+                    ? /USING INDEX items_by_kind \(bucket_id=\? AND <expr>=\? AND .*created_at[<>]\?/
                     : /USING PRIMARY KEY \(bucket_id=\? AND seq[<>]\?\)/,
                 ),
               })

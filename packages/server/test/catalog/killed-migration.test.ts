@@ -10,9 +10,9 @@ import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const migrations = [
-  'ALTER TABLE media ADD COLUMN rating INTEGER',
-  'CREATE INDEX media_by_rating ON media (rating)',
-  'UPDATE media SET rating = size',
+  'ALTER TABLE items ADD COLUMN rating INTEGER',
+  'CREATE INDEX items_by_rating ON items (rating)',
+  'UPDATE items SET rating = size',
 ]
 
 /** Migrates the catalog, and kills the process before the n-th statement. */
@@ -34,7 +34,7 @@ test('O8 a migration that is killed before any of its statements is completed by
   const first = tempDirectory()
   const catalog = await openSqliteCatalog({ directory: first, writer: 'direct' })
   const item = newItem()
-  await catalog.addMedia(await newBucket(catalog, 'a'), inBlobStore([item]))
+  await catalog.addItems(await newBucket(catalog, 'a'), inBlobStore([item]))
   await catalog.close()
   let killed = 0
   for (let nth = 1; ; nth += 1) {
@@ -46,7 +46,7 @@ test('O8 a migration that is killed before any of its statements is completed by
     const db = openConnection(directory)
     onTestFinished(() => db.close())
     migrate(db, migrations)
-    expect(db.prepare('SELECT id, rating FROM media').all()).toEqual([[item.id, item.size]])
+    expect(db.prepare('SELECT id, rating FROM items').all()).toEqual([[item.id, item.size]])
     if (signal !== 'SIGKILL') break
   }
   // Apart from the migrations, the begin, the new version and the commit.

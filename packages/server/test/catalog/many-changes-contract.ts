@@ -20,11 +20,11 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
         for (const step of steps) {
           if ('add' in step) {
             const items = newItems(step.add)
-            await catalog.addMedia(bucketId, inBlobStore(items))
+            await catalog.addItems(bucketId, inBlobStore(items))
             model.push(...items.map((item) => item.id))
           } else {
             const ids = new Set(step.remove.map((number) => model[number % model.length]))
-            const removals = [...ids].map((id) => id && catalog.removeMedia(bucketId, [id as never]))
+            const removals = [...ids].map((id) => id && catalog.removeItems(bucketId, [id as never]))
             await Promise.all(removals)
             model = model.filter((id) => !ids.has(id))
           }
@@ -38,13 +38,13 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const doomed = newItems(20)
-      await catalog.addMedia(bucketId, inBlobStore(doomed))
+      await catalog.addItems(bucketId, inBlobStore(doomed))
       const requests = Array.from({ length: 150 }, (_, index) => newItems(1 + (index % 4)))
       await Promise.all([
         ...requests.map((items, index) =>
-          (index % 10 === 0 ? other : catalog).addMedia(bucketId, inBlobStore(items)),
+          (index % 10 === 0 ? other : catalog).addItems(bucketId, inBlobStore(items)),
         ),
-        ...doomed.map((item) => catalog.removeMedia(bucketId, [item.id])),
+        ...doomed.map((item) => catalog.removeItems(bucketId, [item.id])),
       ])
       const listed = await allPages(catalog, bucketId)
       const wanted = requests.map((items) => items.map((item) => item.id).join())
@@ -60,8 +60,8 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       const writes = (async () => {
         for (let round = 0; round < 40; round++) {
           const items = newItems(3)
-          await other.addMedia(bucketId, inBlobStore(items))
-          await Promise.all(items.slice(1).map((item) => other.removeMedia(bucketId, [item.id])))
+          await other.addItems(bucketId, inBlobStore(items))
+          await Promise.all(items.slice(1).map((item) => other.removeItems(bucketId, [item.id])))
         }
         writing = false
       })()

@@ -37,11 +37,11 @@ describe('migrations', () => {
   })
 
   test('O8 a catalog of an earlier version is migrated once, with all its data; a new one gets the schema', async () => {
-    const migrations = ['ALTER TABLE media ADD COLUMN rating INTEGER', 'UPDATE media SET rating = size']
+    const migrations = ['ALTER TABLE items ADD COLUMN rating INTEGER', 'UPDATE items SET rating = size']
     const directory = tempDirectory()
     const catalog = await open(directory)
     const item = newItem()
-    await catalog.addMedia(await newBucket(catalog, 'old'), inBlobStore([item]))
+    await catalog.addItems(await newBucket(catalog, 'old'), inBlobStore([item]))
     await catalog.close()
     const db = openConnection(directory)
     const fresh = openConnection(tempDirectory())
@@ -50,7 +50,7 @@ describe('migrations', () => {
       fresh.close()
     })
     for (const known of [migrations.slice(0, 1), migrations, migrations]) migrate(db, known)
-    expect(db.prepare('SELECT id, rating FROM media').all()).toEqual([[item.id, item.size]])
+    expect(db.prepare('SELECT id, rating FROM items').all()).toEqual([[item.id, item.size]])
     expect(() => migrate(db)).toThrow(/newer mediabucket/)
     migrate(fresh, migrations)
     const versionOf = (from: DatabaseSync) => from.prepare('PRAGMA user_version').get()
@@ -90,7 +90,7 @@ describe('migrations', () => {
     }
     migrate(db)
     expect(db.prepare).toBe(prepare)
-    expect(db.prepare('SELECT count(*) FROM media').get()).toEqual([0])
+    expect(db.prepare('SELECT count(*) FROM items').get()).toEqual([0])
   })
 
   test('processes that open a new directory concurrently create one catalog', async () => {

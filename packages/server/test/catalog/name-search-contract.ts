@@ -4,11 +4,11 @@ import { seededRandom } from '../../../../test/harness/random.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type {
   BucketId,
-  Item,
+  ItemDetails,
   ItemPlace,
   ItemRows,
   ItemSelection,
-  NewMedia,
+  NewItem,
 } from '../../src/catalog/records.ts'
 import { itemOrders } from '../../src/core/items-query.ts'
 import { foldName, parseNameSearch } from '../../src/core/name-search.ts'
@@ -27,8 +27,8 @@ const matchesName = (filename: string | null, words: readonly string[]): boolean
   filename !== null && words.every((word) => foldName(filename).includes(word))
 
 /** Reads all selected items, `limit` at a time. */
-async function allItems(catalog: Catalog, selection: ItemSelection, limit = 500): Promise<Item[]> {
-  const found: Item[] = []
+async function allItems(catalog: Catalog, selection: ItemSelection, limit = 500): Promise<ItemDetails[]> {
+  const found: ItemDetails[] = []
   for (let after: ItemPlace | null = null; ; ) {
     const { rows, examined }: ItemRows = await catalog.items(selection, after, limit)
     found.push(...rows.map(({ item }) => item))
@@ -39,9 +39,9 @@ async function allItems(catalog: Catalog, selection: ItemSelection, limit = 500)
   }
 }
 
-async function addNamed(catalog: Catalog, bucketId: BucketId, items: readonly NewMedia[]): Promise<void> {
+async function addNamed(catalog: Catalog, bucketId: BucketId, items: readonly NewItem[]): Promise<void> {
   for (let done = 0; done < items.length; done += 1024)
-    await catalog.addMedia(bucketId, inBlobStore(items.slice(done, done + 1024)))
+    await catalog.addItems(bucketId, inBlobStore(items.slice(done, done + 1024)))
 }
 
 const words = [
@@ -62,7 +62,7 @@ const words = [
 ]
 
 /** Items with generated names, of which some have none. */
-function namedItems(count: number, random: (below: number) => number): NewMedia[] {
+function namedItems(count: number, random: (below: number) => number): NewItem[] {
   const word = () => words[random(words.length)] ?? ''
   const types = ['image/jpeg', 'video/mp4', 'application/pdf'] as const
   return Array.from({ length: count }, (_, index) =>
@@ -139,7 +139,7 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       const items = namedItems(3000, random)
       await addNamed(catalog, bucketId, items)
       const removed = new Set(items.filter(() => random(100) === 0))
-      for (const { id } of removed) await catalog.removeMedia(bucketId, [id])
+      for (const { id } of removed) await catalog.removeItems(bucketId, [id])
       const kept = items.filter((item) => !removed.has(item))
       const texts = [
         'beach',
@@ -197,12 +197,12 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       await addNamed(catalog, bucketId, [item, expired])
       expect(await found()).toEqual([item.id])
       await catalog.setBucket('a', { trashDays: 1 })
-      await catalog.removeMedia(bucketId, [item.id])
+      await catalog.removeItems(bucketId, [item.id])
       expect(await found()).toEqual([])
-      await catalog.restoreMedia(bucketId, [item.id])
+      await catalog.restoreItems(bucketId, [item.id])
       expect(await found()).toEqual([item.id])
       await catalog.setBucket('a', { trashDays: 0 })
-      await catalog.removeMedia(bucketId, [item.id])
+      await catalog.removeItems(bucketId, [item.id])
       expect(await found()).toEqual([])
     })
 
@@ -211,12 +211,12 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'a')
       const item = newItem({ filename: 'First name.txt' })
       await addNamed(catalog, bucketId, [item])
-      const rename = (filename: string) => catalog.editMedia(bucketId, item.id, { filename }, null)
+      const rename = (filename: string) => catalog.editItem(bucketId, item.id, { filename }, null)
       const found = async (text: string) => ids(await allItems(catalog, searchFor(bucketId, text)))
       expect([await found('first'), await found('second')]).toEqual([[item.id], []])
       await rename('Sécond name.txt')
       expect([await found('first'), await found('second')]).toEqual([[], [item.id]])
-      await catalog.editMedia(bucketId, item.id, { caption: 'first' }, null)
+      await catalog.editItem(bucketId, item.id, { caption: 'first' }, null)
       expect([await found('first'), await found('second')]).toEqual([[], [item.id]])
     })
 
@@ -239,7 +239,7 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
             // A list of the oldest items ends when no more are added.
             if (round < 30) await addNamed(other, bucketId, namedItems(200, random))
             const item = doomed.pop()
-            if (item) await other.removeMedia(bucketId, [item.id])
+            if (item) await other.removeItems(bucketId, [item.id])
             await setImmediate()
           }
         }

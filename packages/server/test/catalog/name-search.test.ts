@@ -33,8 +33,8 @@ beforeAll(async () => {
       createdAt: seq,
     }),
   )
-  await catalog.addMedia(bucketId, inBlobStore(items))
-  await catalog.removeMedia(
+  await catalog.addItems(bucketId, inBlobStore(items))
+  await catalog.removeItems(
     bucketId,
     items.slice(firstDeleted, endOfDeleted).map(({ id }) => id),
   )
@@ -122,9 +122,9 @@ describe.each(itemOrders)('%s first', (order) => {
     }
     planOf()
     expect(planOf([1, 0, 10, 5])).toEqual([
-      'SEARCH media USING COVERING INDEX media_names (bucket_id=? AND seq>? AND seq<?)',
+      'SEARCH items USING COVERING INDEX items_names (bucket_id=? AND seq>? AND seq<?)',
     ])
-    expect(planOf([3])).toContain('SEARCH media USING PRIMARY KEY (bucket_id=? AND seq=?)')
+    expect(planOf([3])).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
   })
 })
 

@@ -37,7 +37,7 @@ async function settle(additions: readonly { readonly id: string; readonly added:
 /** Adds items one after another, on each catalog, until `isDone`. */
 function addContinuously(
   catalogs: readonly Catalog[],
-  bucketId: Parameters<Catalog['addMedia']>[0],
+  bucketId: Parameters<Catalog['addItems']>[0],
   isDone: () => boolean,
 ) {
   const additions: { id: string; added: Promise<void> }[] = []
@@ -46,7 +46,7 @@ function addContinuously(
   const works = clients.map(async (catalog, client) => {
     for (; !isDone(); finished[client] = (finished[client] ?? 0) + 1) {
       const item = newItem()
-      const added = catalog.addMedia(bucketId, [withBytes(item)])
+      const added = catalog.addItems(bucketId, [withBytes(item)])
       additions.push({ id: item.id, added })
       await added.catch(() => undefined)
     }
@@ -69,14 +69,14 @@ describe('PostgreSQL: commits', () => {
     let writing = true
     const requests = Array.from({ length: 200 }, (_, index) => newItems(1 + (index % 4)))
     const writes = Promise.all(
-      requests.map((items, index) => catalogs[index % 4]?.addMedia(bucketId, inBlobStore(items))),
+      requests.map((items, index) => catalogs[index % 4]?.addItems(bucketId, inBlobStore(items))),
     ).finally(() => {
       writing = false
     })
     while (writing) {
       const [seen] = await rowsOf(
         url,
-        'SELECT count(*)::int4 AS count, coalesce(max(seq) + 1, 0)::int4 AS next FROM media',
+        'SELECT count(*)::int4 AS count, coalesce(max(seq) + 1, 0)::int4 AS next FROM items',
       )
       expect(seen?.['count']).toBe(seen?.['next'])
     }
@@ -104,9 +104,9 @@ describe('PostgreSQL: commits', () => {
         const [catalog, bucketId] = [catalogs[index % 3], buckets[(index >> 2) % 4]]
         if (!catalog || bucketId === undefined) throw new Error('no catalog')
         const [item, gone] = [newItem(), newItem()]
-        await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
+        await catalog.addItems(bucketId, [withBytes(item), withBytes(gone)])
         kept.get(bucketId)?.push(item.id)
-        expect((await catalog.removeMedia(bucketId, [gone.id])).ids).toEqual([gone.id])
+        expect((await catalog.removeItems(bucketId, [gone.id])).ids).toEqual([gone.id])
       }),
     )
     for (const [bucketId, ids] of kept)
@@ -125,7 +125,7 @@ describe('PostgreSQL: commits', () => {
       const bucketId = await newBucket(catalog, 'b')
       const item = newItem()
       proxy.breakNext(fault)
-      const added = catalog.addMedia(bucketId, [withBytes(item)])
+      const added = catalog.addItems(bucketId, [withBytes(item)])
       await until('the broken commit', () => proxy.broken() === 1)
       if (fault === 'late') {
         // The resolution waits for the transaction, which still is in progress.
@@ -235,16 +235,16 @@ describe('PostgreSQL: commits', () => {
     const catalog = await openCatalog(url)
     const bucketId = await newBucket(catalog, 'b')
     const items = newItems(90)
-    await catalog.addMedia(bucketId, inBlobStore(items.slice(0, 50)))
+    await catalog.addItems(bucketId, inBlobStore(items.slice(0, 50)))
     await onServer(url, 'UPDATE buckets SET next_seq = 1048566')
     const audit = await openPostgresAudit(url)
     // Adds the second level, which the number needs.
     expect((await audit.recount()).map(({ what }) => what)).toEqual(['ranks'])
     await audit.close()
-    await catalog.addMedia(bucketId, inBlobStore(items.slice(50)))
+    await catalog.addItems(bucketId, inBlobStore(items.slice(50)))
     const [gone, ...kept] = items
     if (!gone) throw new Error('no item')
-    await catalog.removeMedia(bucketId, [gone.id])
+    await catalog.removeItems(bucketId, [gone.id])
     const [levels] = await rowsOf(url, 'SELECT max(level) AS top FROM ranks')
     expect(levels?.['top']).toBe(3)
     expect(await allPages(catalog, bucketId)).toEqual(kept.map(({ id }) => id))

@@ -47,9 +47,11 @@ describe('PostgreSQL: migrations', () => {
   test('O8 a database of a development version is refused and unchanged', async () => {
     const url = await freshDatabase()
     await (await open(url)).close()
-    await onServer(url, "UPDATE meta SET value = '12' WHERE key = 'version'")
-    await expect(open(url)).rejects.toThrow(/development version.*commit 7ac0c5b8.*restore/)
-    expect(await rowsOf(url, "SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '12' }])
+    for (const [version, commit] of Object.entries({ 12: '7ac0c5b8', 13: '661e7aee' })) {
+      await onServer(url, `UPDATE meta SET value = '${version}' WHERE key = 'version'`)
+      await expect(open(url)).rejects.toThrow(new RegExp(`development version.*commit ${commit}.*restore`))
+      expect(await rowsOf(url, "SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: version }])
+    }
   })
 
   test('a database of another program is refused and unchanged', async () => {
@@ -233,15 +235,15 @@ describe('PostgreSQL behind pgbouncer in transaction mode', () => {
       items.map(async (item, index) => {
         const [adds, reads] = index % 2 ? [catalog, other] : [other, catalog]
         const bucketId = index % 3 ? one : two
-        await adds.addMedia(bucketId, [withBytes(item)])
-        const contentId = (await reads.media(item.id))?.contentId
+        await adds.addItems(bucketId, [withBytes(item)])
+        const contentId = (await reads.item(item.id))?.contentId
         expect(contentId && (await reads.content(contentId))).toEqual(contentOf(item))
         expect(await reads.findGrant(hashOf('one'))).toMatchObject({ bucketId: one })
         const { total, rows } = await reads.page(bucketId, 1)
         expect(rows).toHaveLength(Math.min(total, 10))
       }),
     )
-    await expect(catalog.addMedia(one, inBlobStore(items.slice(0, 1)))).rejects.toThrow(/duplicate key/)
+    await expect(catalog.addItems(one, inBlobStore(items.slice(0, 1)))).rejects.toThrow(/duplicate key/)
     const wanted = (isTwo: boolean) =>
       items.filter((_, index) => (index % 3 === 0) === isTwo).map(({ id }) => id)
     expect((await allPages(other, one)).toSorted()).toEqual(wanted(false).toSorted())
@@ -261,6 +263,6 @@ describe('PostgreSQL behind pgbouncer in transaction mode', () => {
       "SELECT current_setting('lock_timeout') AS lock, current_setting('statement_timeout') AS statement",
     )
     expect(settings).toEqual([{ lock: '0', statement: '0' }])
-    await catalog.addMedia(await newBucket(catalog, 'c'), [withBytes(newItem())])
+    await catalog.addItems(await newBucket(catalog, 'c'), [withBytes(newItem())])
   })
 })

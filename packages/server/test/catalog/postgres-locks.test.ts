@@ -36,7 +36,7 @@ async function databaseOfThisVersion(): Promise<string> {
   await onServer(
     url,
     `INSERT INTO buckets (name, created_at) VALUES ('b', 1);
-    INSERT INTO media (bucket_id, seq, id, content_type, size, sha256, created_at) VALUES (1, 0, 'first', 'text/plain', 1, '', 1)`,
+    INSERT INTO items (bucket_id, seq, id, content_type, size, sha256, created_at) VALUES (1, 0, 'first', 'text/plain', 1, '', 1)`,
   )
   return url
 }
@@ -47,17 +47,17 @@ async function upgradeDatabase(url: string): Promise<void> {
   const connections = await openConnections(address, { readers: 1, writers: 1 })
   onTestFinished(connections.close)
   await migrate(connections, address.label, '', [
-    { tables: ['media', 'buckets'], statements: 'ALTER TABLE media ADD COLUMN rating int4' },
-    { tables: ['media'], statements: 'UPDATE media SET rating = size' },
+    { tables: ['items', 'buckets'], statements: 'ALTER TABLE items ADD COLUMN rating int4' },
+    { tables: ['items'], statements: 'UPDATE items SET rating = size' },
   ])
 }
 
-const upgradedItem = async (url: string) => (await rowsOf(url, 'SELECT size, rating FROM media'))[0]
+const upgradedItem = async (url: string) => (await rowsOf(url, 'SELECT size, rating FROM items'))[0]
 
 /** The two halves of a transaction of a server of this version. */
 const oldLock =
   'INSERT INTO batches (id) VALUES (gen_random_uuid()); SELECT FROM buckets WHERE id = 1 FOR UPDATE'
-const oldChange = `UPDATE media SET size = size + 1 WHERE id = 'first';
+const oldChange = `UPDATE items SET size = size + 1 WHERE id = 'first';
   UPDATE buckets SET bytes = bytes + 1 WHERE id = 1; COMMIT`
 
 /** Whether a process waits for the lock of a table, or between two attempts to lock it. */
@@ -84,7 +84,7 @@ describe('PostgreSQL: locks', () => {
     await holdOpen(url, `SELECT FROM buckets WHERE id = ${locked} FOR UPDATE`)
     const item = newItem()
     const adding = (bucketId: BucketId, added = newItem()): Change => ({
-      kind: 'add-media',
+      kind: 'add-items',
       input: { bucketId, items: inBlobStore([added]) },
     })
     const moving = ({ id, expiresAt }: typeof upload): Change => ({
@@ -99,7 +99,7 @@ describe('PostgreSQL: locks', () => {
     expect(await allPages(catalog, locked)).toEqual([])
   })
 
-  test('ids are not retired while a VACUUM locks the media, and uploads do not wait for that', async () => {
+  test('ids are not retired while a VACUUM locks the items, and uploads do not wait for that', async () => {
     const url = await freshDatabase()
     const catalog = await openCatalog(url)
     const bucketId = await newBucket(catalog, 'b')
@@ -107,12 +107,12 @@ describe('PostgreSQL: locks', () => {
     onTestFinished(audit.close)
     const [item, other] = [newItem(), newItem()]
     await catalog.addIntents([item.id], 0)
-    await holdOpen(url, 'LOCK TABLE media IN SHARE UPDATE EXCLUSIVE MODE')
+    await holdOpen(url, 'LOCK TABLE items IN SHARE UPDATE EXCLUSIVE MODE')
     const busy = { code: 'catalog-busy' }
     const start = performance.now()
     await expect(catalog.retireIntents([item.id])).rejects.toMatchObject(busy)
     await expect(audit.retire([item.id])).rejects.toMatchObject(busy)
-    await catalog.addMedia(bucketId, inBlobStore([other]))
+    await catalog.addItems(bucketId, inBlobStore([other]))
     // Two locks that are waited for like any other take 20 seconds.
     expect(performance.now() - start).toBeLessThan(19_000)
     expect(await allPages(catalog, bucketId)).toEqual([other.id])
@@ -131,7 +131,7 @@ describe('PostgreSQL: locks', () => {
 
   test('O8 an upgrade gives way to a reader that locks the tables in the other order', async () => {
     const url = await databaseOfThisVersion()
-    const old = await holdOpen(url, 'SELECT count(*) FROM media')
+    const old = await holdOpen(url, 'SELECT count(*) FROM items')
     const upgrade = upgradeDatabase(url)
     await until('the upgrade waits', () => isWaiting(url))
     await old.query('SELECT count(*) FROM buckets')
@@ -154,7 +154,7 @@ describe('PostgreSQL: locks', () => {
       const client = await connect(url)
       while (!isUpgraded)
         await client.query(
-          'SELECT media.size, buckets.bytes FROM media JOIN buckets ON buckets.id = bucket_id',
+          'SELECT items.size, buckets.bytes FROM items JOIN buckets ON buckets.id = bucket_id',
         )
     })
     await until('the load', () => changes > 20)

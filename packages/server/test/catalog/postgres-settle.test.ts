@@ -14,7 +14,7 @@ test('a start waits for a transaction that an ended process has left', async () 
   const left = new Client({ connectionString: url })
   await left.connect()
   onTestFinished(() => left.end())
-  await left.query(`BEGIN; INSERT INTO media (bucket_id, seq, id, content_type, size, sha256, created_at)
+  await left.query(`BEGIN; INSERT INTO items (bucket_id, seq, id, content_type, size, sha256, created_at)
     VALUES (${bucketId}, 0, 'left', 'text/plain', 1, '', 1)`)
 
   let isSettled = false

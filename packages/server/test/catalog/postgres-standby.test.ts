@@ -64,20 +64,20 @@ describe('PostgreSQL with a standby', () => {
     const catalog = await openCatalog(url(proxy.port))
     const bucketId = await newBucket(catalog, 'b')
     const [first, refused, last] = [newItem(), newItem(), newItem()]
-    await catalog.addMedia(bucketId, [withBytes(first)])
+    await catalog.addItems(bucketId, [withBytes(first)])
     await replicate()
 
     proxy.switchTo(standby.port)
     await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(databaseBusy)
     await expect(catalog.findGrant(hashOf('b'))).rejects.toMatchObject(databaseBusy)
-    await expect(catalog.addMedia(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
+    await expect(catalog.addItems(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
     const opened = openPostgresCatalog({ url: url(standby.port), role: 'server' })
     await expect(opened).rejects.toThrow(DatabaseError)
     await expect(opened).rejects.toThrow(/read-only replica/)
 
     proxy.switchTo(primary.port)
     expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ bucketId, total: 1 })
-    await catalog.addMedia(bucketId, [withBytes(last)])
+    await catalog.addItems(bucketId, [withBytes(last)])
     expect(await allPages(catalog, bucketId)).toEqual([first.id, last.id])
   })
 
@@ -125,7 +125,7 @@ describe('PostgreSQL with a standby', () => {
     await onServer(primary.url('postgres'), 'SELECT pg_reload_conf()')
     await standby.control('-m', 'fast', 'stop')
     const item = newItem()
-    const added = catalog.addMedia(bucketId, [withBytes(item)])
+    const added = catalog.addItems(bucketId, [withBytes(item)])
     let isAdded = false
     void added.finally(() => {
       isAdded = true
@@ -150,18 +150,18 @@ describe('PostgreSQL with a standby', () => {
     ]
     const bucketId = await newBucket(catalog, 'b')
     const [first, refused, last] = [newItem(), newItem(), newItem()]
-    await catalog.addMedia(bucketId, [withBytes(first)])
+    await catalog.addItems(bucketId, [withBytes(first)])
     await replicate()
 
     await primary.control('-m', 'immediate', 'stop')
     await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(databaseBusy)
-    await expect(catalog.addMedia(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
+    await expect(catalog.addItems(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
     await expect(openPostgresCatalog({ url: both, role: 'server' })).rejects.toThrow(
       `127.0.0.1:${standby.port},127.0.0.1:${primary.port}/failover cannot be opened`,
     )
 
     await onServer(standby.url('postgres'), 'SELECT pg_promote()')
-    await catalog.addMedia(bucketId, [withBytes(last)])
+    await catalog.addItems(bucketId, [withBytes(last)])
     expect(await idle.findGrant(hashOf('b'))).toMatchObject({ bucketId, total: 2 })
     expect(await allPages(idle, bucketId)).toEqual([first.id, last.id])
     const opened = await openCatalog(both)
@@ -172,12 +172,12 @@ describe('PostgreSQL with a standby', () => {
     const formerFirst = url().replace(/:\d+\//, `:${primary.port},127.0.0.1:${standby.port}/`)
     const later = await openCatalog(formerFirst)
     const more = newItem()
-    await later.addMedia(bucketId, [withBytes(more)])
+    await later.addItems(bucketId, [withBytes(more)])
     const statement =
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mediabucket'"
     await onServer(standby.url('postgres'), statement)
     for (const one of [catalog, later])
       expect(await allPages(one, bucketId)).toEqual([first.id, last.id, more.id])
-    expect(await rowsOf(primary.url('failover'), 'SELECT id FROM media')).toEqual([{ id: first.id }])
+    expect(await rowsOf(primary.url('failover'), 'SELECT id FROM items')).toEqual([{ id: first.id }])
   })
 })

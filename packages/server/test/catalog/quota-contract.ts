@@ -17,7 +17,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         { name: 'a', items: 0, bytes: 0, ...unlimited },
         { name: 'b', items: 0, bytes: 0, ...unlimited },
       ])
-      await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 5 }), newItem({ size: 7 })]))
+      await catalog.addItems(bucketId, inBlobStore([newItem({ size: 5 }), newItem({ size: 7 })]))
       await catalog.createUpload(newUpload(bucketId, { length: 100 }))
       expect(await catalog.setBucket('b', { maxItems: 10 })).toBe(true)
       expect(await catalog.setBucket('b', { maxBytes: 2 ** 45 })).toBe(true)
@@ -46,14 +46,14 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { maxItems: 5 })
-      await catalog.addMedia(bucketId, inBlobStore(newItems(3)))
-      await expect(catalog.addMedia(bucketId, inBlobStore(newItems(3)))).rejects.toMatchObject({
+      await catalog.addItems(bucketId, inBlobStore(newItems(3)))
+      await expect(catalog.addItems(bucketId, inBlobStore(newItems(3)))).rejects.toMatchObject({
         name: 'Fault',
         code: 'quota-exceeded',
         parameters: [{ parameter: 'max_items', detail: 'The bucket may hold 5 items.' }],
       })
-      await catalog.addMedia(bucketId, inBlobStore(newItems(2)))
-      await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
+      await catalog.addItems(bucketId, inBlobStore(newItems(2)))
+      await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
       expect((await catalog.page(bucketId, 1)).total).toBe(5)
@@ -64,13 +64,13 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { maxBytes: 100 })
       const item = newItem({ size: 60 })
-      await catalog.addMedia(bucketId, inBlobStore([item]))
-      await expect(catalog.addMedia(bucketId, inBlobStore([newItem({ size: 41 })]))).rejects.toMatchObject({
+      await catalog.addItems(bucketId, inBlobStore([item]))
+      await expect(catalog.addItems(bucketId, inBlobStore([newItem({ size: 41 })]))).rejects.toMatchObject({
         parameters: [{ parameter: 'max_bytes', detail: 'The bucket may hold 100 bytes.' }],
       })
-      await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 40 }), newItem({ size: 0 })]))
-      await catalog.removeMedia(bucketId, [item.id])
-      await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 60 })]))
+      await catalog.addItems(bucketId, inBlobStore([newItem({ size: 40 }), newItem({ size: 0 })]))
+      await catalog.removeItems(bucketId, [item.id])
+      await catalog.addItems(bucketId, inBlobStore([newItem({ size: 60 })]))
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 3, bytes: 100 })
     })
 
@@ -80,7 +80,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       await catalog.setBucket('b', { maxItems: 10, maxBytes: 9_500 })
       const results = await Promise.allSettled(
         Array.from({ length: 40 }, (_, i) =>
-          (i % 2 ? catalog : other).addMedia(bucketId, inBlobStore([newItem()])),
+          (i % 2 ? catalog : other).addItems(bucketId, inBlobStore([newItem()])),
         ),
       )
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(9)
@@ -96,17 +96,17 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       await expect(catalog.createUpload(newUpload(bucketId, { length: 31 }))).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
-      await expect(catalog.addMedia(bucketId, inBlobStore([newItem({ size: 31 })]))).rejects.toMatchObject({
+      await expect(catalog.addItems(bucketId, inBlobStore([newItem({ size: 31 })]))).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
-      await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 30 })]))
-      await expect(catalog.addMedia(bucketId, inBlobStore([newItem({ size: 0 })]))).rejects.toMatchObject({
+      await catalog.addItems(bucketId, inBlobStore([newItem({ size: 30 })]))
+      await expect(catalog.addItems(bucketId, inBlobStore([newItem({ size: 0 })]))).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
       expect(
         await catalog.finishUpload(
           upload.id,
-          { ...newItem({ id: upload.mediaId, size: 70 }), bytes: null },
+          { ...newItem({ id: upload.itemId, size: 70 }), bytes: null },
           1,
         ),
       ).toBe(true)
@@ -125,8 +125,8 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       await catalog.createUpload(first)
       await catalog.createUpload(second)
       await catalog.setBucket('b', { maxBytes: 100 })
-      const finish = ({ id, mediaId }: typeof first) =>
-        catalog.finishUpload(id, { ...newItem({ id: mediaId, size: 70 }), bytes: null }, 1)
+      const finish = ({ id, itemId }: typeof first) =>
+        catalog.finishUpload(id, { ...newItem({ id: itemId, size: 70 }), bytes: null }, 1)
       expect(await finish(first)).toBe(true)
       await expect(finish(second)).rejects.toMatchObject({ code: 'quota-exceeded' })
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 70, reservedBytes: 70 })

@@ -6,7 +6,7 @@ import { defaultShape, type RankShape, topLevel } from '../../src/catalog/rank-s
 import type { BucketId } from '../../src/catalog/records.ts'
 import { bytes, integer } from '../../src/catalog/rows.ts'
 import { prepareLocateItem } from '../../src/catalog/sqlite/item-locations.ts'
-import { prepareMediaRows } from '../../src/catalog/sqlite/media-rows.ts'
+import { prepareItemTable } from '../../src/catalog/sqlite/media-rows.ts'
 import { migrate } from '../../src/catalog/sqlite/migrate.ts'
 import { prepareRanks } from '../../src/catalog/sqlite/ranks.ts'
 import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
@@ -27,7 +27,7 @@ function bucketAndModel(shape: RankShape) {
   const db = new DatabaseSync(':memory:', { returnArrays: true })
   migrate(db)
   const ranks = prepareRanks(db, shape)
-  const media = prepareMediaRows(db, ranks)
+  const itemTable = prepareItemTable(db, ranks)
   const reads = prepareReads(db, prepareLocateItem(db, shape))
   const bucketId = newBucketId(db, 'b')
   let model: { id: string; seq: number }[] = []
@@ -36,11 +36,11 @@ function bucketAndModel(shape: RankShape) {
   return {
     add(count: number) {
       const items = newItems(count)
-      media.append(bucketId, inBlobStore(items))
+      itemTable.append(bucketId, inBlobStore(items))
       model.push(...items.map((item) => ({ id: item.id, seq: nextSeq++ })))
     },
     remove(isDoomed: (seq: number) => boolean) {
-      media.remove(
+      itemTable.remove(
         bucketId,
         model.map((item) => item.seq).filter((seq) => isDoomed(seq)),
       )
@@ -63,7 +63,7 @@ function bucketAndModel(shape: RankShape) {
 
 /** Each counter of each node equals the number of rows in its range. */
 function expectEveryCounter(db: DatabaseSync, bucketId: BucketId, shape: RankShape, nextSeq: number): void {
-  const live = db.prepare('SELECT count(*) FROM media WHERE bucket_id = ? AND seq >= ? AND seq < ?')
+  const live = db.prepare('SELECT count(*) FROM items WHERE bucket_id = ? AND seq >= ? AND seq < ?')
   for (const row of all(db.prepare('SELECT level, slot, counts FROM ranks'))) {
     const level = integer(row, 0)
     expect(level).toBeLessThanOrEqual(topLevel(shape, nextSeq))
@@ -150,12 +150,12 @@ test('L3 pages of two buckets in turn are right, with more nodes than are cached
   const shape = { leaf: 1, fanOut: 16 }
   const db = new DatabaseSync(':memory:', { returnArrays: true })
   migrate(db)
-  const media = prepareMediaRows(db, prepareRanks(db, shape))
+  const itemTable = prepareItemTable(db, prepareRanks(db, shape))
   const reads = prepareReads(db, prepareLocateItem(db, shape))
   const [large, small] = [40_000, 40].map((count, index) => {
     const items = newItems(count)
     const bucketId = newBucketId(db, `b${index}`)
-    media.append(bucketId, inBlobStore(items))
+    itemTable.append(bucketId, inBlobStore(items))
     return { bucketId, ids: items.map(({ id }) => id) }
   })
   if (!large || !small) throw new Error('no buckets')
@@ -168,7 +168,7 @@ test('L3 pages of two buckets in turn are right, with more nodes than are cached
     expectPage(small, 1 + (page % 4))
   }
   const [first] = small.ids.splice(0, 1)
-  if (first) media.removeByIds(small.bucketId, [first])
+  if (first) itemTable.removeByIds(small.bucketId, [first])
   for (const [bucket, page] of [
     [small, 1],
     [large, 1],

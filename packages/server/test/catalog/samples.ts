@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { AddedMedia, BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
+import type { AddedItem, BucketId, NewItem, TokenId } from '../../src/catalog/records.ts'
 import type { NewToken } from '../../src/catalog/tokens.ts'
 import type { NewUpload } from '../../src/catalog/uploads.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 
 export const hashOf = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text).digest())
 
-export const newItem = (fields: Partial<NewMedia> = {}): NewMedia => ({
-  id: newMediaId(),
+export const newItem = (fields: Partial<NewItem> = {}): NewItem => ({
+  id: newItemId(),
   filename: 'harbour.jpg',
   contentType: 'image/jpeg',
   extension: 'jpg',
@@ -21,21 +21,21 @@ export const newItem = (fields: Partial<NewMedia> = {}): NewMedia => ({
   ...fields,
 })
 
-export const newItems = (count: number): NewMedia[] => Array.from({ length: count }, () => newItem())
+export const newItems = (count: number): NewItem[] => Array.from({ length: count }, () => newItem())
 
-/** The items for `addMedia`, without bytes in the catalog. */
-export const inBlobStore = (items: readonly NewMedia[]): AddedMedia[] =>
+/** The items for `addItems`, without bytes in the catalog. */
+export const inBlobStore = (items: readonly NewItem[]): AddedItem[] =>
   items.map((item) => ({ ...item, bytes: null }))
 
 /** Bytes in a buffer of their own, which the catalog takes over. */
 export const copyOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes)
 
 /** The bytes of `withBytes`. */
-export const contentOf = ({ id }: Pick<NewMedia, 'id'>): Uint8Array<ArrayBuffer> =>
+export const contentOf = ({ id }: Pick<NewItem, 'id'>): Uint8Array<ArrayBuffer> =>
   copyOf(Buffer.from(`the bytes of ${id}`))
 
-/** The item for `addMedia`, with bytes in the catalog. */
-export const withBytes = (item: NewMedia): AddedMedia => ({ ...item, bytes: contentOf(item) })
+/** The item for `addItems`, with bytes in the catalog. */
+export const withBytes = (item: NewItem): AddedItem => ({ ...item, bytes: contentOf(item) })
 
 export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): NewUpload => ({
   id: newUploadId(),
@@ -44,7 +44,7 @@ export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): 
   metadata: 'filename aGFyYm91ci5qcGc=',
   filename: 'harbour.jpg',
   declaredType: 'image/jpeg',
-  mediaId: newMediaId(),
+  itemId: newItemId(),
   expiresAt: 1_800_000_000_000,
   ...fields,
 })

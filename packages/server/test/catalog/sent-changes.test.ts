@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import type { Change } from '../../src/catalog/changes.ts'
-import type { AddedMedia, BucketId, IdempotentRequest, NewMedia, TokenId } from '../../src/catalog/records.ts'
+import type { AddedItem, BucketId, IdempotentRequest, NewItem, TokenId } from '../../src/catalog/records.ts'
 import { fromSent, type SentChange, toSent } from '../../src/catalog/sqlite/sent-changes.ts'
 import { service } from '../../src/core/actor.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { newItem, withBytes } from './samples.ts'
 
 const bucketId = 1 as BucketId
 
 /** With every member that an item can have. A member that is missing in the rows does not arrive, which fails the tests below. */
-const completeItem = (sha256: Uint8Array): Required<NewMedia> => ({
-  id: newMediaId(),
+const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
+  id: newItemId(),
   filename: 'harbour.jpg',
   contentType: 'image/jpeg',
   extension: 'jpg',
@@ -24,13 +24,13 @@ const completeItem = (sha256: Uint8Array): Required<NewMedia> => ({
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */
-function newItemsOfEveryKind(): AddedMedia[] {
+function newItemsOfEveryKind(): AddedItem[] {
   const [contents, others, hashes] = [new ArrayBuffer(64), new ArrayBuffer(64), new ArrayBuffer(96)]
   new Uint8Array(contents).set(Buffer.from('first, third'))
   new Uint8Array(others).set(Buffer.from('second'))
   new Uint8Array(hashes).set(Array.from({ length: 96 }, (_, index) => index))
   const hash = (index: number) => new Uint8Array(hashes, index * 32, 32)
-  const complete: Required<AddedMedia> = {
+  const complete: Required<AddedItem> = {
     ...completeItem(hash(2)),
     bytes: new Uint8Array(contents, 0, 5),
     by: service,
@@ -67,13 +67,13 @@ function send(changes: readonly Change[]): Change[] {
 }
 
 test.each<[string, () => Change, number]>([
-  ['items', () => ({ kind: 'add-media', input: { bucketId, items: newItemsOfEveryKind() } }), 3],
+  ['items', () => ({ kind: 'add-items', input: { bucketId, items: newItemsOfEveryKind() } }), 3],
   [
     'items of a request with a key',
-    () => ({ kind: 'add-media-once', input: { bucketId, items: newItemsOfEveryKind(), request } }),
+    () => ({ kind: 'add-items-once', input: { bucketId, items: newItemsOfEveryKind(), request } }),
     3,
   ],
-  ['no items', () => ({ kind: 'add-media', input: { bucketId, items: [] } }), 0],
+  ['no items', () => ({ kind: 'add-items', input: { bucketId, items: [] } }), 0],
   [
     'a finished upload',
     () => ({
@@ -104,7 +104,7 @@ test('the hashes of two changes can share a buffer, and the sender keeps them fo
   const sha256 = first[0]?.sha256
   if (sha256 === undefined) throw new Error('there is an item')
   const changes = [first, second.map((added) => ({ ...added, sha256 }))].map(
-    (items): Change => ({ kind: 'add-media', input: { bucketId, items } }),
+    (items): Change => ({ kind: 'add-items', input: { bucketId, items } }),
   )
   const expected = structuredClone(changes)
   expect(send(changes)).toStrictEqual(expected)

@@ -7,7 +7,7 @@ import type { BucketId } from '../../src/catalog/records.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import type { MediaId } from '../../src/core/media-id.ts'
+import type { ItemId } from '../../src/core/media-id.ts'
 import { describeAudit, describeCopies } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
@@ -67,7 +67,7 @@ describe('F1, F2 a recount', () => {
       await catalog.close()
     })
     const ids = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b'), await newBucket(catalog, 'c')]
-    for (const id of ids) await catalog.addMedia(id, inBlobStore(newItems(3)))
+    for (const id of ids) await catalog.addItems(id, inBlobStore(newItems(3)))
     const db = new DatabaseSync(join(directory, 'catalog.db'))
     onTestFinished(() => db.close())
     db.exec("UPDATE buckets SET total = 9 WHERE name <> 'b'")
@@ -128,13 +128,13 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     // Copied before the seeded bucket, so that many of their items are deleted before the last transaction.
     const [first, second] = [await newBucket(catalog, 'first'), await newBucket(catalog, 'second')]
     const doomed = await newBucket(catalog, 'doomed')
-    await catalog.addMedia(
+    await catalog.addItems(
       doomed,
       newItems(50).map((item) => withBytes(item)),
     )
     await seedBucket(catalog, 'seeded', { items: 20_000 })
     /** The ids of each bucket, by its revision. */
-    const states = new Map([first, second].map((id): [typeof id, MediaId[][]] => [id, [[]]]))
+    const states = new Map([first, second].map((id): [typeof id, ItemId[][]] => [id, [[]]]))
     const checkpointed = new DatabaseSync(join(directory, 'catalog.db'))
     onTestFinished(async () => {
       checkpointed.close()
@@ -149,12 +149,12 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
         for (const [bucket, known] of states) {
           const ids = known.at(-1) ?? []
           const item = newItem()
-          await catalog.addMedia(bucket, [withBytes(item)])
+          await catalog.addItems(bucket, [withBytes(item)])
           const more = [...ids, item.id]
           known.push(more)
           const [oldest] = ids
           if (rounds % 2 === 0 || oldest === undefined) continue
-          await catalog.removeMedia(bucket, [oldest])
+          await catalog.removeItems(bucket, [oldest])
           known.push(more.slice(1))
         }
         await catalog.deleteBucketChunk(doomed, 20, 0)
@@ -186,7 +186,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
       const { revision } = await catalog.page(bucket, 1)
       expect(await allPages(catalog, bucket)).toEqual(known[revision])
       for (const id of known[revision] ?? []) {
-        const contentId = (await catalog.media(id))?.contentId
+        const contentId = (await catalog.item(id))?.contentId
         expect(contentId && (await catalog.content(contentId))).toEqual(contentOf({ id }))
       }
     }
@@ -194,7 +194,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     expect(
       db.prepare("SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table'").all().length,
     ).toBeGreaterThan(5)
-    const lost = 'SELECT count(*) AS count FROM media WHERE bucket_id NOT IN (SELECT id FROM buckets)'
+    const lost = 'SELECT count(*) AS count FROM items WHERE bucket_id NOT IN (SELECT id FROM buckets)'
     expect(db.prepare(lost).get()).toEqual({ count: 0 })
     db.close()
   })
@@ -219,10 +219,10 @@ describe('F10 a snapshot of a catalog with a long write-ahead log', () => {
       await catalog.close()
     })
     const bucketId = await newBucket(catalog, 'b')
-    reader.exec('BEGIN; SELECT * FROM media')
+    reader.exec('BEGIN; SELECT * FROM items')
     const bytes = () => new Uint8Array(1024 * 1024)
     const items = newItems(40)
-    await catalog.addMedia(
+    await catalog.addItems(
       bucketId,
       items.map((item) => ({ ...item, bytes: bytes() })),
     )

@@ -32,7 +32,7 @@ test('a missing index is reported as damage, with what to do, and closes what wa
   const directory = join(tempDirectory(), 'data')
   await (await openSqliteCatalog({ directory, writer: 'direct' })).close()
   const db = openConnection(directory)
-  db.exec('DROP INDEX media_renamed')
+  db.exec('DROP INDEX items_renamed')
   db.close()
   await expect(openSqliteCatalog({ directory, writer: 'thread' })).rejects.toMatchObject({
     name: 'DataDirectoryError',
@@ -83,20 +83,20 @@ describe('SQLite: files', () => {
     const catalog = await openDirect(directory)
     const bucketId = await newBucket(catalog, 'b')
     const item = newItem()
-    await catalog.addMedia(bucketId, inBlobStore([item, ...newItems(30)]))
+    await catalog.addItems(bucketId, inBlobStore([item, ...newItems(30)]))
     const db = openConnection(directory)
     onTestFinished(() => db.close())
     const reads = [
       () => catalog.page(bucketId, 2),
       () => catalog.page(bucketId, 99),
       () => catalog.page(-1 as never, 1).catch(() => null),
-      () => catalog.media(item.id),
+      () => catalog.item(item.id),
       () => catalog.tokens(),
       () => catalog.tombstones(),
     ]
     for (const read of reads) {
       await read()
-      await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
       const row = one(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')) ?? []
       expect(integer(row, 0), 'a snapshot keeps the log').toBe(0)
     }
@@ -115,12 +115,12 @@ describe('SQLite: files', () => {
       return now
     })
     onTestFinished(() => clock.mockRestore())
-    await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
+    await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
       name: 'Fault',
       code: 'catalog-busy',
     })
     db.exec('ROLLBACK')
-    await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+    await catalog.addItems(bucketId, inBlobStore(newItems(1)))
     expect(await allPages(catalog, bucketId)).toHaveLength(1)
   })
 })
@@ -130,8 +130,8 @@ describe('SQLite: the writer thread', () => {
     const directory = tempDirectory()
     const { catalog } = await openThread(directory)
     const bucketId = await newBucket(catalog, 'b')
-    await Promise.all(newItems(300).map((item) => catalog.addMedia(bucketId, inBlobStore([item]))))
-    // Alone, each would write four pages or more: media, its index, ranks and buckets.
+    await Promise.all(newItems(300).map((item) => catalog.addItems(bucketId, inBlobStore([item]))))
+    // Alone, each would write four pages or more: items, its index, ranks and buckets.
     const pages = statSync(join(directory, 'catalog.db-wal')).size / 4_096
     expect(pages).toBeLessThan(300)
     expect(await allPages(catalog, bucketId)).toHaveLength(300)
@@ -147,7 +147,7 @@ describe('SQLite: the writer thread', () => {
     db.exec('BEGIN IMMEDIATE')
     const adds: Promise<void>[] = []
     for (const item of newItems(60)) {
-      adds.push(catalog.addMedia(bucketId, inBlobStore([item])))
+      adds.push(catalog.addItems(bucketId, inBlobStore([item])))
       await new Promise((resolve) => setImmediate(resolve))
     }
     db.exec('ROLLBACK')
@@ -162,7 +162,7 @@ describe('SQLite: the writer thread', () => {
     const item = newItem()
     const requests = [[item], [newItem(), item], newItems(2), [newItem()]]
     const results = await Promise.allSettled(
-      requests.map((items) => catalog.addMedia(bucketId, inBlobStore(items))),
+      requests.map((items) => catalog.addItems(bucketId, inBlobStore(items))),
     )
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     const wanted = [requests[0], requests[2], requests[3]].flat().map((listed) => listed?.id)
@@ -173,12 +173,12 @@ describe('SQLite: the writer thread', () => {
     const heard: Error[] = []
     const { catalog, worker } = await openThread(tempDirectory(), (error) => heard.push(error))
     const bucketId = await newBucket(catalog, 'b')
-    const waiting = newItems(5).map((item) => catalog.addMedia(bucketId, inBlobStore([item])))
+    const waiting = newItems(5).map((item) => catalog.addItems(bucketId, inBlobStore([item])))
     const settled = Promise.allSettled(waiting)
     await worker.terminate()
     const outcomes = (await settled).map(({ status }) => status)
     expect(outcomes).toEqual(Array(5).fill('rejected'))
-    await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toThrow(
+    await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toThrow(
       'the thread catalog-writer has ended',
     )
     await expect(catalog.checkWrites()).rejects.toThrow()

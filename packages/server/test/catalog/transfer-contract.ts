@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { newSigningKey } from '../../src/access/new-signing-key.ts'
 import type { AuditLog } from '../../src/catalog/audit-log/audit-log.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
+import type { BucketId, NewItem, TokenId } from '../../src/catalog/records.ts'
 import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/catalog/transfer.ts'
 import { type Actor, operator, service } from '../../src/core/actor.ts'
 import { transferRows } from '../../src/upkeep/transfer-rows.ts'
@@ -27,7 +27,7 @@ export interface Data {
   openSource(): Promise<CatalogSource>
   openTarget(): Promise<CatalogTarget>
   /** Marks an item as damaged. */
-  damage(item: NewMedia): Promise<void>
+  damage(item: NewItem): Promise<void>
 }
 
 const now = 1_790_000_000_000
@@ -39,7 +39,7 @@ const expiry = Date.UTC(2100, 0)
 const described = { filename: 'renamed.jpg', altText: 'a text', caption: null }
 
 /** An item with the size and the hash of the bytes of `withBytes`. */
-function newStored(): NewMedia {
+function newStored(): NewItem {
   const item = newItem()
   const bytes = contentOf(item)
   return { ...item, size: bytes.byteLength, sha256: new Uint8Array(hash('sha256', bytes, 'buffer')) }
@@ -53,17 +53,17 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const catalog = await from.open()
     const [big, small] = [await newBucket(catalog, 'big'), await newBucket(catalog, 'small')]
     const items = Array.from({ length: 150 }, newStored)
-    await catalog.addMedia(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
-    for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, [id])
+    await catalog.addItems(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
+    for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeItems(big, [id])
     const thrown = items.filter((_, index) => index % 30 === 1)
     const kept = items.filter((item, index) => index % 3 !== 0 && !thrown.includes(item))
     for (const { id } of kept.slice(0, 2))
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
-    for (const { id } of kept.slice(0, 2)) await catalog.editMedia(big, id, described, null)
+    for (const { id } of kept.slice(0, 2)) await catalog.editItem(big, id, described, null)
     await catalog.setBucket('big', { trashDays: 3, isPrivate: true, signedPages: true })
     const keys = [1, 2].map(newSigningKey)
     for (const key of keys) await catalog.addSigningKey(key, false)
-    for (const item of thrown) await catalog.removeMedia(big, [item.id], service, now)
+    for (const item of thrown) await catalog.removeItems(big, [item.id], service, now)
     const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry }))
     const request = {
       tokenId: 'small' as TokenId,
@@ -72,7 +72,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       now,
       expiresAt: now + 1,
     }
-    await catalog.addMediaOnce(small, few.map(withBytes), request)
+    await catalog.addItemsOnce(small, few.map(withBytes), request)
     await catalog.setBucket('small', { maxItems: 7 })
     await catalog.revokeToken('big' as TokenId, now)
     await catalog.touchToken('small' as TokenId, now + 2)
@@ -131,7 +131,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     return catalog
   }
 
-  const ids = (items: readonly NewMedia[]) => items.map(({ id }) => id)
+  const ids = (items: readonly NewItem[]) => items.map(({ id }) => id)
 
   describe(`${name}: transfer of rows`, () => {
     test('order, totals, bytes, quotas, tokens and idempotency keys are preserved, and the epoch is new', async () => {
@@ -155,14 +155,14 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
       for (const item of [...kept, ...few]) {
-        const media = await after.media(item.id)
+        const moved = await after.item(item.id)
         const preview = kept.slice(0, 2).includes(item)
           ? { thumbhash: hashOf(item.id), duration: 1_500 }
           : { thumbhash: null, duration: null }
         const texts = kept.slice(0, 2).includes(item) ? described : { altText: null, caption: null }
-        expect(media).toMatchObject({ ...item, ...preview, ...texts, isDamaged: item === damaged })
-        const bytes = media?.contentId == null ? null : await after.content(media.contentId)
-        const wasInCatalog = (await before.media(item.id))?.contentId !== null
+        expect(moved).toMatchObject({ ...item, ...preview, ...texts, isDamaged: item === damaged })
+        const bytes = moved?.contentId == null ? null : await after.content(moved.contentId)
+        const wasInCatalog = (await before.item(item.id))?.contentId !== null
         expect(bytes && Buffer.from(bytes)).toEqual(wasInCatalog ? Buffer.from(contentOf(item)) : null)
       }
     })
@@ -172,8 +172,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await transfer(data)
       const catalog = await opened(data.to)
       const more = newItems(12)
-      await catalog.addMedia(data.big, inBlobStore(more))
-      await catalog.removeMedia(data.big, [data.damaged.id])
+      await catalog.addItems(data.big, inBlobStore(more))
+      await catalog.removeItems(data.big, [data.damaged.id])
       const wanted = [...data.kept, ...more].filter((item) => item !== data.damaged)
       expect(await allPages(catalog, data.big)).toEqual(ids(wanted))
       expect((await catalog.page(data.big, 1)).total).toBe(wanted.length)
@@ -237,10 +237,10 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const data = await filled()
       const catalog = await data.from.open()
       const wrong = { ...newStored(), sha256: hashOf('other bytes') }
-      await catalog.addMedia(data.small, [withBytes(wrong)])
+      await catalog.addItems(data.small, [withBytes(wrong)])
       await catalog.close()
       expect((await transfer(data)).changed).toEqual([wrong.id])
-      expect((await (await opened(data.to)).media(wrong.id))?.isDamaged).toBe(true)
+      expect((await (await opened(data.to)).item(wrong.id))?.isDamaged).toBe(true)
     })
 
     test('an interrupted transfer starts again if the source has changed', async () => {
@@ -248,7 +248,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await expect(transfer(data, 1)).rejects.toThrow('interrupted')
       const source = await data.from.open()
       const [first, ...others] = data.kept
-      if (first) await source.removeMedia(data.big, [first.id])
+      if (first) await source.removeItems(data.big, [first.id])
       await source.close()
       await transfer(data)
       expect(await allPages(await opened(data.to), data.big)).toEqual(ids(others))
@@ -272,8 +272,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const catalog = await from.open(operator('ann'))
       const [kept, deleted] = [await newBucket(catalog, 'kept'), await newBucket(catalog, 'deleted')]
       const items = Array.from({ length: 70 }, newStored)
-      await catalog.addMedia(kept, items.map(withBytes), { ...service, kind: 'client', address: '192.0.2.1' })
-      for (const { id } of items.slice(0, 3)) await catalog.removeMedia(kept, [id])
+      await catalog.addItems(kept, items.map(withBytes), { ...service, kind: 'client', address: '192.0.2.1' })
+      for (const { id } of items.slice(0, 3)) await catalog.removeItems(kept, [id])
       const described = { action: 'link', bucketId: kept, target: items[5]?.id ?? '', by: service } as const
       await catalog.recordEvents([{ ...described, name: 'a "name"', detail: { ids: ['x'] }, time: now }])
       while (!(await catalog.deleteBucketChunk(deleted, 10, now)).isDeleted);
@@ -294,7 +294,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const data = await filled()
       const catalog = await data.to.open()
       const bucketId: BucketId = await newBucket(catalog, 'mine')
-      await catalog.addMedia(bucketId, newItems(2).map(withBytes))
+      await catalog.addItems(bucketId, newItems(2).map(withBytes))
       await catalog.close()
       await expect(transfer(data)).rejects.toThrow(TransferError)
       const after = await opened(data.to)

@@ -5,7 +5,7 @@ import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { openPostgresSource, openPostgresTarget } from '../../src/catalog/postgres/transfer.ts'
-import type { NewMedia } from '../../src/catalog/records.ts'
+import type { NewItem } from '../../src/catalog/records.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { openSqliteAuditLog } from '../../src/catalog/sqlite/audit-log-reader.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
@@ -20,7 +20,7 @@ function newDirectory(): Data {
     openLog: () => openSqliteAuditLog(directory),
     openSource: () => openSqliteSource(directory),
     openTarget: () => openSqliteTarget(directory),
-    damage: (item: NewMedia) => markDamaged(openSqliteAudit(directory), item),
+    damage: (item: NewItem) => markDamaged(openSqliteAudit(directory), item),
   }
 }
 
@@ -32,11 +32,11 @@ async function newDatabase(): Promise<Data> {
     openLog: () => openPostgresAuditLog(url),
     openSource: () => openPostgresSource(url),
     openTarget: () => openPostgresTarget(url),
-    damage: (item: NewMedia) => markDamaged(openPostgresAudit(url), item),
+    damage: (item: NewItem) => markDamaged(openPostgresAudit(url), item),
   }
 }
 
-async function markDamaged(opened: ReturnType<typeof openPostgresAudit>, { id }: NewMedia): Promise<void> {
+async function markDamaged(opened: ReturnType<typeof openPostgresAudit>, { id }: NewItem): Promise<void> {
   const audit = await opened
   await audit.markDamaged([id])
   await audit.close()

@@ -15,15 +15,15 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { trashDays: 30 })
       const items = newItems(150)
-      await catalog.addMedia(bucketId, items.map(withBytes))
+      await catalog.addItems(bucketId, items.map(withBytes))
       const ids = items.map(({ id }) => id)
       const some = ids.filter((_, index) => index % 3 === 1)
       const [first = '' as never] = some
-      await catalog.editMedia(bucketId, first, { filename: 'renamed.jpg', caption: 'x' }, null)
-      const before = await catalog.media(first)
+      await catalog.editItem(bucketId, first, { filename: 'renamed.jpg', caption: 'x' }, null)
+      const before = await catalog.item(first)
       const revision = (await catalog.findGrant(hashOf('b')))?.revision ?? 0
 
-      expect(await catalog.removeMedia(bucketId, [newItem().id, ...some.toReversed()], service, now)).toEqual(
+      expect(await catalog.removeItems(bucketId, [newItem().id, ...some.toReversed()], service, now)).toEqual(
         {
           ids: some.toReversed(),
           tombstones: [],
@@ -39,8 +39,8 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(await other.bucketNamed(`${bucketId}/trash`)).toBeNull()
       expect(await other.setBucket(`${bucketId}/trash`, { maxItems: 1 })).toBe(false)
       expect(await other.servability([first])).toEqual(['not'])
-      expect(await other.removeMedia(bucketId, [first], service, now)).toEqual({ ids: [], tombstones: [] })
-      expect(await other.editMedia(bucketId, first, { caption: 'y' }, null)).toBe('missing')
+      expect(await other.removeItems(bucketId, [first], service, now)).toEqual({ ids: [], tombstones: [] })
+      expect(await other.editItem(bucketId, first, { caption: 'y' }, null)).toBe('missing')
       expect(await other.findUnreferenced([first])).toEqual([])
 
       const listed = await other.trash(bucketId, null, 20, now)
@@ -51,9 +51,9 @@ export function describeTrash(engine: string, fresh: Fresh): void {
 
       const wanted = [some[40], newItem().id, first, some[7]].flatMap((id) => id ?? [])
       const back = wanted.filter((id) => some.includes(id))
-      expect(await other.restoreMedia(bucketId, wanted, service, now + day)).toEqual(back)
-      expect(await catalog.restoreMedia(bucketId, wanted, service, now + day)).toEqual([])
-      expect(await catalog.media(first)).toEqual(before)
+      expect(await other.restoreItems(bucketId, wanted, service, now + day)).toEqual(back)
+      expect(await catalog.restoreItems(bucketId, wanted, service, now + day)).toEqual([])
+      expect(await catalog.item(first)).toEqual(before)
       expect(before?.contentId && (await catalog.content(before.contentId))).toEqual(contentOf({ id: first }))
       expect(await catalog.servability(back)).toEqual(['servable', 'renamed', 'servable'])
       expect(await allPages(catalog, bucketId)).toEqual(
@@ -64,9 +64,9 @@ export function describeTrash(engine: string, fresh: Fresh): void {
 
       // The same items again, beside new ones.
       const more = newItems(70)
-      await catalog.addMedia(bucketId, more.map(withBytes))
-      await catalog.removeMedia(bucketId, back, service, now + day)
-      expect(await catalog.restoreMedia(bucketId, some, service, now + day)).toEqual(some)
+      await catalog.addItems(bucketId, more.map(withBytes))
+      await catalog.removeItems(bucketId, back, service, now + day)
+      expect(await catalog.restoreItems(bucketId, some, service, now + day)).toEqual(some)
       expect(await allPages(other, bucketId)).toEqual([...ids, ...more.map(({ id }) => id)])
       expect(await catalog.trashState(bucketId)).toEqual({ days: 30, items: 0, bytes: 0 })
     })
@@ -77,18 +77,18 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const other = await newBucket(catalog, 'other')
       await catalog.setBucket('b', { trashDays: 1 })
       const [text, picture, listed] = [newItem({ contentType: 'text/plain' }), newItem(), newItem()]
-      await catalog.addMedia(bucketId, [text, picture, listed].map(withBytes))
-      const contentId = (await catalog.media(text.id))?.contentId
+      await catalog.addItems(bucketId, [text, picture, listed].map(withBytes))
+      const contentId = (await catalog.item(text.id))?.contentId
       const ids = [text.id, picture.id]
-      await catalog.removeMedia(bucketId, ids, service, now)
-      expect(await catalog.purgeMedia(other, ids)).toEqual({ ids: [], tombstones: [] })
-      expect(await catalog.purgeMedia(bucketId, [...ids, listed.id])).toEqual({
+      await catalog.removeItems(bucketId, ids, service, now)
+      expect(await catalog.purgeItems(other, ids)).toEqual({ ids: [], tombstones: [] })
+      expect(await catalog.purgeItems(bucketId, [...ids, listed.id])).toEqual({
         ids,
         tombstones: [picture.id],
       })
       expect(await catalog.tombstones()).toEqual([picture.id])
       expect(contentId && (await catalog.content(contentId))).toBeNull()
-      expect(await catalog.restoreMedia(bucketId, ids, service, now)).toEqual([])
+      expect(await catalog.restoreItems(bucketId, ids, service, now)).toEqual([])
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 1_000 })
       expect(await catalog.trashState(bucketId)).toEqual({ days: 1, items: 0, bytes: 0 })
     })
@@ -98,18 +98,18 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { trashDays: 2 })
       const [item, permanent] = [newItem(), newItem()]
-      await catalog.addMedia(bucketId, [withBytes(item), withBytes(permanent)])
-      await catalog.removeMedia(bucketId, [item.id], service, now)
+      await catalog.addItems(bucketId, [withBytes(item), withBytes(permanent)])
+      await catalog.removeItems(bucketId, [item.id], service, now)
       await catalog.setBucket('b', { trashDays: 0 })
-      await catalog.removeMedia(bucketId, [permanent.id], service, now)
+      await catalog.removeItems(bucketId, [permanent.id], service, now)
       const end = now + 2 * day
       const listed = async (at: number) =>
         (await catalog.trash(bucketId, null, 9, at)).map(({ item }) => item.id)
       expect([await listed(end - 1), await listed(end)]).toEqual([[item.id], []])
       expect(await catalog.expiredTrash(end - 1, 9)).toEqual([])
       expect(await catalog.expiredTrash(end, 9)).toEqual([{ bucketId, id: item.id }])
-      expect(await catalog.restoreMedia(bucketId, [item.id], service, end)).toEqual([])
-      expect(await catalog.restoreMedia(bucketId, [item.id], service, end - 1)).toEqual([item.id])
+      expect(await catalog.restoreItems(bucketId, [item.id], service, end)).toEqual([])
+      expect(await catalog.restoreItems(bucketId, [item.id], service, end - 1)).toEqual([item.id])
       expect(await catalog.expiredTrash(end, 9)).toEqual([])
     })
 
@@ -119,16 +119,16 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.setBucket('b', { trashDays: 1, maxItems: 3, maxBytes: 4_000 })
       const items = newItems(3)
       const ids = items.map(({ id }) => id)
-      await catalog.addMedia(bucketId, items.map(withBytes))
-      await catalog.removeMedia(bucketId, ids.slice(0, 2), service, now)
-      await catalog.addMedia(bucketId, [withBytes(newItem())])
-      await expect(catalog.addMedia(bucketId, [withBytes(newItem())])).rejects.toMatchObject({
+      await catalog.addItems(bucketId, items.map(withBytes))
+      await catalog.removeItems(bucketId, ids.slice(0, 2), service, now)
+      await catalog.addItems(bucketId, [withBytes(newItem())])
+      await expect(catalog.addItems(bucketId, [withBytes(newItem())])).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
-      await expect(catalog.restoreMedia(bucketId, ids, service, now)).rejects.toMatchObject({
+      await expect(catalog.restoreItems(bucketId, ids, service, now)).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
-      expect(await catalog.restoreMedia(bucketId, ids.slice(0, 1), service, now)).toEqual(ids.slice(0, 1))
+      expect(await catalog.restoreItems(bucketId, ids.slice(0, 1), service, now)).toEqual(ids.slice(0, 1))
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 3, bytes: 4_000 })
     })
 
@@ -138,15 +138,15 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(40)
       const ids = items.map(({ id }) => id)
-      await catalog.addMedia(bucketId, items.map(withBytes))
-      await catalog.removeMedia(bucketId, ids, service, now)
+      await catalog.addItems(bucketId, items.map(withBytes))
+      await catalog.removeItems(bucketId, ids, service, now)
       const results = await Promise.all(
         ids.flatMap((id, index) => {
           const [one, two] = index % 2 === 0 ? [catalog, other] : [other, catalog]
           return [
-            one.restoreMedia(bucketId, [id], service, now),
-            two.restoreMedia(bucketId, [id], service, now),
-            two.purgeMedia(bucketId, [id]).then((purged) => purged.ids),
+            one.restoreItems(bucketId, [id], service, now),
+            two.restoreItems(bucketId, [id], service, now),
+            two.purgeItems(bucketId, [id]).then((purged) => purged.ids),
           ]
         }),
       )
@@ -162,8 +162,8 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(7)
-      await catalog.addMedia(bucketId, items.map(withBytes))
-      await catalog.removeMedia(
+      await catalog.addItems(bucketId, items.map(withBytes))
+      await catalog.removeItems(
         bucketId,
         items.slice(0, 5).map(({ id }) => id),
         service,

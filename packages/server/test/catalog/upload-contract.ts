@@ -41,7 +41,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const upload = newUpload(bucketId, { length: 100 })
-      const item = newItem({ id: upload.mediaId, size: 100 })
+      const item = newItem({ id: upload.itemId, size: 100 })
       await catalog.createUpload(upload)
       expect(await catalog.finishUpload(upload.id, { ...newItem({ size: 99 }), bytes: null }, 5)).toBe(false)
       expect(await allPages(catalog, bucketId)).toEqual([])
@@ -59,11 +59,11 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const item = newItem()
-      const upload = newUpload(bucketId, { length: item.size, mediaId: item.id })
+      const upload = newUpload(bucketId, { length: item.size, itemId: item.id })
       await catalog.createUpload(upload)
       expect(await catalog.finishUpload(newUploadId(), withBytes(item), 5)).toBe(false)
       expect(await catalog.finishUpload(upload.id, withBytes(item), 5)).toBe(true)
-      const contentId = (await catalog.media(item.id))?.contentId
+      const contentId = (await catalog.item(item.id))?.contentId
       expect(contentId && (await catalog.content(contentId))).toEqual(contentOf(item))
     })
 
@@ -72,7 +72,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const upload = newUpload(bucketId, { length: 1_000 })
       const taken = newItem()
-      await catalog.addMedia(bucketId, inBlobStore([taken]))
+      await catalog.addItems(bucketId, inBlobStore([taken]))
       await catalog.createUpload(upload)
       await expect(catalog.finishUpload(upload.id, { ...taken, bytes: null }, 5)).rejects.toThrow()
       expect(await catalog.upload(upload.id)).toMatchObject({ finished: false, offset: 0 })
@@ -90,7 +90,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       for (const upload of uploads) await catalog.createUpload(upload)
       const [first, second] = uploads
       if (!first || !second) throw new Error('no upload')
-      await catalog.finishUpload(first.id, { ...newItem({ id: first.mediaId }), bytes: null }, 15)
+      await catalog.finishUpload(first.id, { ...newItem({ id: first.itemId }), bytes: null }, 15)
       const expired = async (now: number) => (await catalog.expiredUploads(now)).map(({ id }) => id)
       expect(await expired(14)).toEqual([])
       expect(await expired(20)).toEqual([first.id, second.id])
@@ -117,7 +117,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect(Buffer.concat(await other.uploadPieces(upload.id))).toEqual(Buffer.from(piece(3, 7)))
       expect(await catalog.upload(upload.id)).toMatchObject({ offset: 37, expiresAt: 1_000 })
 
-      const item = newItem({ id: upload.mediaId, size: 100 })
+      const item = newItem({ id: upload.itemId, size: 100 })
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 1_000)).toBe(true)
       expect(await catalog.uploadParts(upload.id)).toBeNull()
       expect(await catalog.uploadPieces(upload.id)).toEqual([])

@@ -7,7 +7,7 @@ import { openServerVariants } from '../../src/blobs/disk/variant-database.ts'
 import { acquireBackupHold, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { acquireDataLock, acquireWorkerLock } from '../../src/catalog/sqlite/data-lock.ts'
 import { stateFiles, uploadStates } from '../../src/cli/client/upload-state.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { openBackupDirectory } from '../../src/upkeep/backup-directory.ts'
 import { beginRestore, markDirectory } from '../../src/upkeep/restore-stage.ts'
 import { tempDirectory } from '../catalog/temp-directory.ts'
@@ -44,7 +44,7 @@ async function storeState(directory: string): Promise<void> {
 function storeVariant(directory: string): void {
   const variants = openServerVariants(directory, () => undefined)
   const [outcome] = variants.apply([
-    { kind: 'store', name: `${newMediaId()}.thumb-1`, bytes: Buffer.from('thumbnail') },
+    { kind: 'store', name: `${newItemId()}.thumb-1`, bytes: Buffer.from('thumbnail') },
   ])
   variants.close()
   expect(outcome).toEqual({ output: null })

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { describeMedia } from '../../src/media/describe-media.ts'
+import { mediaObjectOf } from '../../src/media/describe-media.ts'
 import { newItem } from '../catalog/samples.ts'
-import { temporaryMedia } from './temporary-media.ts'
+import { temporaryData } from './temporary-media.ts'
 
 test('M1: a media object has these members, with a hex hash, a UTC time and an absolute URL', async () => {
-  await using media = await temporaryMedia()
+  await using data = await temporaryData()
   const item = {
-    ...(await media.store('')),
+    ...(await data.store('')),
     extension: 'txt',
     filename: 'ä.txt',
     createdAt: 1_700_000_000_123,
   }
-  expect(describeMedia({ baseUrl: 'https://media.example', extensions: true }, item)).toEqual({
+  expect(mediaObjectOf({ baseUrl: 'https://media.example', extensions: true }, item)).toEqual({
     id: item.id,
     url: `https://media.example/media/${item.id}.txt`,
     filename: 'ä.txt',
@@ -28,7 +28,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     caption: null,
     variants: null,
   })
-  const described = describeMedia({ baseUrl: 'https://media.example', extensions: false }, item)
+  const described = mediaObjectOf({ baseUrl: 'https://media.example', extensions: false }, item)
   expect(described.url).toBe(`https://media.example/media/${item.id}`)
 })
 
@@ -44,7 +44,7 @@ test.each([
     mediaBaseUrl: 'https://files.example',
     extensions: true,
   }
-  expect(describeMedia(settings, item).variants).toEqual(
+  expect(mediaObjectOf(settings, item).variants).toEqual(
     has ? { thumb: `${url(item.id)}?variant=thumb`, medium: `${url(item.id)}?variant=medium` } : null,
   )
 })

@@ -2,43 +2,43 @@ import { appendFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { openBytesOperation } from '../../src/media/open-bytes.ts'
-import { temporaryMedia } from './temporary-media.ts'
+import { temporaryData } from './temporary-media.ts'
 
 test('B1: the bytes of an item are opened', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('some text')
-  const blob = await openBytesOperation(media)(item)
+  await using data = await temporaryData()
+  const item = await data.store('some text')
+  const blob = await openBytesOperation(data)(item)
   expect((await buffer(blob.stream(0, blob.size - 1))).toString()).toBe('some text')
 })
 
 test('B9: bytes of the wrong size are not served, and their file is closed', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('some text')
-  for (const path of await media.disk.stored()) await appendFile(path, '!')
-  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
-  expect(media.disk.openFiles()).toEqual([])
+  await using data = await temporaryData()
+  const item = await data.store('some text')
+  for (const path of await data.disk.stored()) await appendFile(path, '!')
+  await expect(openBytesOperation(data)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
+  expect(data.disk.openFiles()).toEqual([])
 })
 
 test('B9: missing bytes of a listed item are a fault', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('some text')
-  await media.blobs.remove(item.id)
-  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
+  await using data = await temporaryData()
+  const item = await data.store('some text')
+  await data.blobs.remove(item.id)
+  await expect(openBytesOperation(data)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
 })
 
 test('M2: missing bytes of an item that was just deleted are media-unknown', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('some text')
-  await media.catalog.removeMedia(item.bucketId, [item.id])
-  await media.blobs.remove(item.id)
-  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
+  await using data = await temporaryData()
+  const item = await data.store('some text')
+  await data.catalog.removeItems(item.bucketId, [item.id])
+  await data.blobs.remove(item.id)
+  await expect(openBytesOperation(data)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })
 
 test('B1: bytes in the catalog are opened, in whole and in part', async () => {
-  await using media = await temporaryMedia(undefined, 100)
-  const item = await media.store('some text')
-  expect(await media.disk.stored()).toEqual([])
-  const blob = await openBytesOperation(media)(item)
+  await using data = await temporaryData(undefined, 100)
+  const item = await data.store('some text')
+  expect(await data.disk.stored()).toEqual([])
+  const blob = await openBytesOperation(data)(item)
   expect((await buffer(blob.stream(0, 8))).toString()).toBe('some text')
   const part = Buffer.alloc(4)
   await blob.read(part, 5)
@@ -48,20 +48,20 @@ test('B1: bytes in the catalog are opened, in whole and in part', async () => {
 })
 
 test('B9: bytes in the catalog that fsck marked as damaged are not served', async () => {
-  await using media = await temporaryMedia(undefined, 100)
-  const item = await media.store('some text')
-  await expect(openBytesOperation(media)({ ...item, isDamaged: true })).rejects.toMatchObject({
+  await using data = await temporaryData(undefined, 100)
+  const item = await data.store('some text')
+  await expect(openBytesOperation(data)({ ...item, isDamaged: true })).rejects.toMatchObject({
     code: 'bytes-missing',
   })
 })
 
 test('B9, M2: bytes that are missing in the catalog are a fault, unless their item was just deleted', async () => {
-  await using media = await temporaryMedia(undefined, 100)
-  const item = await media.store('some text')
-  const catalog = { ...media.catalog, content: async () => null }
-  await expect(openBytesOperation({ ...media, catalog })(item)).rejects.toMatchObject({
+  await using data = await temporaryData(undefined, 100)
+  const item = await data.store('some text')
+  const catalog = { ...data.catalog, content: async () => null }
+  await expect(openBytesOperation({ ...data, catalog })(item)).rejects.toMatchObject({
     code: 'bytes-missing',
   })
-  await media.catalog.removeMedia(item.bucketId, [item.id])
-  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
+  await data.catalog.removeItems(item.bucketId, [item.id])
+  await expect(openBytesOperation(data)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { bytesOf, createFileReceivers, receivedBytes } from '../../src/media/receive-files.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { temporaryStore } from '../blobs/temporary-store.ts'
@@ -24,7 +24,7 @@ test.each([
   await using opened = await receivers(1_000)
   const bytes = randomBytes(size)
   for (const atMost of [null, size]) {
-    const file = await opened.newReceiver().receive(newMediaId(), chunksOf(bytes, 300), noLimit, atMost)
+    const file = await opened.newReceiver().receive(newItemId(), chunksOf(bytes, 300), noLimit, atMost)
     expect(bytesOf(file) !== null).toBe(isHeld)
     if (isHeld) expect(bytes.equals(bytesOf(file) ?? Buffer.alloc(1))).toBe(true)
     expect(file.size).toBe(size)
@@ -36,7 +36,7 @@ test.each([
 
 test('0 receives every file into the blob store', async () => {
   await using opened = await receivers(0)
-  const file = await opened.newReceiver().receive(newMediaId(), chunksOf(randomBytes(0)), noLimit, null)
+  const file = await opened.newReceiver().receive(newItemId(), chunksOf(randomBytes(0)), noLimit, null)
   expect(bytesOf(file)).toBeNull()
   expect(await opened.disk.temporary()).toHaveLength(1)
 })
@@ -50,8 +50,8 @@ test('the buffer of a received file has no other bytes, also where the source re
     yield chunk
   }
   for (const file of [
-    await opened.newReceiver().receive(newMediaId(), source(), noLimit, null),
-    await opened.newReceiver().receive(newMediaId(), chunksOf(Buffer.from('pool')), noLimit, null),
+    await opened.newReceiver().receive(newItemId(), source(), noLimit, null),
+    await opened.newReceiver().receive(newItemId(), chunksOf(Buffer.from('pool')), noLimit, null),
   ])
     expect(bytesOf(file)?.buffer.byteLength).toBe(file.size)
   expect(chunk.toString()).toBe('xx')
@@ -76,9 +76,9 @@ test('files of a request that have arrived whole share few buffers, each with it
 test('U6: a file of exactly the limit is accepted, one byte more is refused', async () => {
   await using opened = await receivers(1_000)
   const receiver = opened.newReceiver()
-  expect((await receiver.receive(newMediaId(), chunksOf(randomBytes(500), 100), 500, null)).size).toBe(500)
+  expect((await receiver.receive(newItemId(), chunksOf(randomBytes(500), 100), 500, null)).size).toBe(500)
   await expect(
-    receiver.receive(newMediaId(), chunksOf(randomBytes(501), 100), 500, null),
+    receiver.receive(newItemId(), chunksOf(randomBytes(501), 100), 500, null),
   ).rejects.toMatchObject({
     code: 'file-too-large',
     message: expect.stringContaining('500'),
@@ -90,7 +90,7 @@ test('U10: a source that fails, before or after the limit, fails with the same e
   const failure = new Error('the client went away')
   for (const size of [900, 5_000])
     await expect(
-      opened.newReceiver().receive(newMediaId(), chunksOf(randomBytes(size), 100, failure), noLimit, null),
+      opened.newReceiver().receive(newItemId(), chunksOf(randomBytes(size), 100, failure), noLimit, null),
     ).rejects.toBe(failure)
   expect(await opened.disk.temporary()).toEqual([])
 })
@@ -99,10 +99,10 @@ test('16 MB are in memory at once; further files go to the blob store until a re
   await using opened = await receivers(1024 * 1024)
   const bytes = new Uint8Array(1024 * 1024)
   const receive = (receiver: ReturnType<typeof opened.newReceiver>) =>
-    receiver.receive(newMediaId(), chunksOf(bytes, 65_536), noLimit, null)
+    receiver.receive(newItemId(), chunksOf(bytes, 65_536), noLimit, null)
   const [first, second] = [opened.newReceiver(), opened.newReceiver()]
   const failure = new Error('gone')
-  await expect(first.receive(newMediaId(), chunksOf(bytes, 65_536, failure), noLimit, null)).rejects.toBe(
+  await expect(first.receive(newItemId(), chunksOf(bytes, 65_536, failure), noLimit, null)).rejects.toBe(
     failure,
   )
   for (let count = 0; count < 16; count++) expect(bytesOf(await receive(first))).not.toBeNull()
@@ -118,7 +118,7 @@ test('memory for small files is reserved until a request ends, and counts with t
   expect(first.reserve(1024 * 1024 + 1)).toBe(false)
   for (let count = 0; count < 16; count++) expect(first.reserve(1024 * 1024)).toBe(true)
   expect(second.reserve(1)).toBe(false)
-  expect(bytesOf(await second.receive(newMediaId(), chunksOf(randomBytes(9)), noLimit, null))).toBeNull()
+  expect(bytesOf(await second.receive(newItemId(), chunksOf(randomBytes(9)), noLimit, null))).toBeNull()
   first.release()
   expect(second.reserve(1)).toBe(true)
 })

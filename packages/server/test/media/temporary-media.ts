@@ -1,7 +1,7 @@
 import type { BlobStore, IntentLog } from '../../src/blobs/blobs.ts'
 import type { Files } from '../../src/blobs/disk/files.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { BucketId, Media } from '../../src/catalog/records.ts'
+import type { BucketId, Item } from '../../src/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { service } from '../../src/core/actor.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
@@ -10,11 +10,11 @@ import type { OnStored } from '../../src/media/new-item.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
 import type { RemoveMetadata } from '../../src/media/pictures/remove-metadata.ts'
 import { createFileReceivers, type FileReceiver } from '../../src/media/receive-files.ts'
-import { type IncomingFile, storeMediaOperation } from '../../src/media/store-media.ts'
+import { type IncomingFile, storeItemsOperation } from '../../src/media/store-media.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../blobs/temporary-store.ts'
 
-export interface TemporaryMedia extends AsyncDisposable {
+export interface TemporaryData extends AsyncDisposable {
   readonly disk: TemporaryStore
   readonly blobs: BlobStore
   readonly catalog: Catalog
@@ -28,13 +28,13 @@ export interface TemporaryMedia extends AsyncDisposable {
   /** Creates the bucket if it does not exist. */
   bucket(name: string): Promise<BucketId>
   /** Stores one text file in the bucket `default`. */
-  store(text: string): Promise<Media>
+  store(text: string): Promise<Item>
   /** Ids on the first page of the bucket. */
   listed(bucketId: BucketId): Promise<string[]>
 }
 
 /** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
-export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<TemporaryMedia> {
+export async function temporaryData(files?: Files, inlineSize = 0): Promise<TemporaryData> {
   const log = (): IntentLog => intentLog(catalog)
   const intents: IntentLog = { record: (ids) => log().record(ids), clear: (ids) => log().clear(ids) }
   const disk = await temporaryStore({ intents, ...(files && { files }) })
@@ -44,7 +44,7 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
   const removeMetadata: RemoveMetadata = async (file) => file
   const onStored = () => undefined
   const newReceiver = createFileReceivers({ blobs, inlineSize })
-  const storeMedia = storeMediaOperation({
+  const storeItems = storeItemsOperation({
     catalog,
     blobs,
     newReceiver,
@@ -85,14 +85,14 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
     isBackupRunning: () => false,
     bucket,
     async store(text) {
-      const { media: stored } = await storeMedia(
+      const { items: stored } = await storeItems(
         { bucketId: await bucket('default'), removesMetadata: false },
         incoming(file(Buffer.from(text))),
         { by: service },
       )
-      const media = stored[0] && (await catalog.media(stored[0].id))
-      if (!media) throw new Error('nothing was stored')
-      return media
+      const item = stored[0] && (await catalog.item(stored[0].id))
+      if (!item) throw new Error('nothing was stored')
+      return item
     },
     async listed(bucketId) {
       const { rows } = await catalog.page(bucketId, 1)

@@ -1,14 +1,14 @@
 import { FileTypeParser } from 'file-type'
 import { expect, test } from 'vitest'
 import { headLength } from '../../src/blobs/received-blob.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/media-id.ts'
 import { storedType } from '../../src/core/stored-type.ts'
 import { mayHaveRemovableMetadata } from '../../src/media/pictures/metadata/plan-removal.ts'
 import { SignatureParser } from '../../src/media/signatures.ts'
 import { sniffType } from '../../src/media/sniff-type.ts'
 
 const fileOf = (bytes: Uint8Array) => ({
-  ...{ id: newMediaId(), handle: 'test', sha256: new Uint8Array(32) },
+  ...{ id: newItemId(), handle: 'test', sha256: new Uint8Array(32) },
   ...{ size: bytes.byteLength, head: bytes.subarray(0, headLength) },
 })
 

@@ -8,7 +8,7 @@ import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { checkData } from '../../src/upkeep/check-data.ts'
 import { receiveBytes } from '../blobs/blob-contract.ts'
 import { inBlobStore, newItem } from '../catalog/samples.ts'
-import { type TemporaryMedia, temporaryMedia } from '../media/temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../media/temporary-media.ts'
 
 interface Steps {
   /** Whether a server holds the lock of the data. */
@@ -21,12 +21,12 @@ interface Steps {
 }
 
 /** Repairs, with hooks in the steps that race with a server. */
-async function repair(media: TemporaryMedia, steps: Steps = {}) {
-  const audit = await openSqliteAudit(media.disk.directory)
+async function repair(data: TemporaryData, steps: Steps = {}) {
+  const audit = await openSqliteAudit(data.disk.directory)
   onTestFinished(() => audit.close())
-  const blobAudit = await openDiskAudit(media.disk)
+  const blobAudit = await openDiskAudit(data.disk)
   const report = await checkData({
-    ...media,
+    ...data,
     isBackupRunning: () => steps.held ?? false,
     audit: { ...audit, ...steps.audit?.(audit) },
     blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
@@ -42,42 +42,41 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
 }
 
 /** Bytes stored under an id, as before the commit of an upload. */
-async function beforeCommit(media: TemporaryMedia) {
-  const received = await receiveBytes(media.blobs, Buffer.from('late'))
+async function beforeCommit(data: TemporaryData) {
+  const received = await receiveBytes(data.blobs, Buffer.from('late'))
   const item = newItem({ id: received.id, size: received.size, sha256: received.sha256 })
-  await media.blobs.commit([received])
-  const bucketId = await media.bucket('default')
-  return { item, commit: () => media.catalog.addMedia(bucketId, inBlobStore([item])) }
+  await data.blobs.commit([received])
+  const bucketId = await data.bucket('default')
+  return { item, commit: () => data.catalog.addItems(bucketId, inBlobStore([item])) }
 }
 
-const lostAndFound = (media: TemporaryMedia) =>
-  readdir(join(media.disk.directory, 'lost+found')).catch(() => [])
+const lostAndFound = (data: TemporaryData) => readdir(join(data.disk.directory, 'lost+found')).catch(() => [])
 
 test('F2 an upload that commits during the grace period is not an orphan', async () => {
-  await using media = await temporaryMedia()
-  const { item, commit } = await beforeCommit(media)
-  expect(await repair(media, { served: true, duringWait: commit })).toEqual([])
-  expect((await media.blobs.open(item.id))?.size).toBe(4)
-  expect(await lostAndFound(media)).toEqual([])
+  await using data = await temporaryData()
+  const { item, commit } = await beforeCommit(data)
+  expect(await repair(data, { served: true, duringWait: commit })).toEqual([])
+  expect((await data.blobs.open(item.id))?.size).toBe(4)
+  expect(await lostAndFound(data)).toEqual([])
 })
 
 test('F2 an upload that commits between the last check and the move keeps its bytes', async () => {
-  await using media = await temporaryMedia()
-  const { item, commit } = await beforeCommit(media)
+  await using data = await temporaryData()
+  const { item, commit } = await beforeCommit(data)
   const late = (audit: CatalogAudit) => ({
     async retire(ids: Parameters<CatalogAudit['retire']>[0]) {
       await commit()
       return audit.retire(ids)
     },
   })
-  expect(await repair(media, { served: true, audit: late })).toEqual([])
-  expect((await media.blobs.open(item.id))?.size).toBe(4)
+  expect(await repair(data, { served: true, audit: late })).toEqual([])
+  expect((await data.blobs.open(item.id))?.size).toBe(4)
 })
 
 test('F2 a commit after its id was retired fails: no item is listed whose bytes were moved', async () => {
-  await using media = await temporaryMedia()
-  const { item, commit } = await beforeCommit(media)
-  await media.catalog.clearIntents([item.id])
+  await using data = await temporaryData()
+  const { item, commit } = await beforeCommit(data)
+  await data.catalog.clearIntents([item.id])
   let committed: Promise<unknown> | undefined
   const late = (audit: BlobAudit) => ({
     async quarantine(found: Parameters<BlobAudit['quarantine']>[0]) {
@@ -86,35 +85,35 @@ test('F2 a commit after its id was retired fails: no item is listed whose bytes 
       return audit.quarantine(found)
     },
   })
-  expect(await repair(media, { served: true, blobAudit: late })).toEqual([['bytes-orphaned', 1, 1]])
+  expect(await repair(data, { served: true, blobAudit: late })).toEqual([['bytes-orphaned', 1, 1]])
   await expect(committed).rejects.toThrow()
-  expect(await media.catalog.media(item.id)).toBeNull()
-  expect(await lostAndFound(media)).toEqual([expect.stringContaining(item.id)])
+  expect(await data.catalog.item(item.id)).toBeNull()
+  expect(await lostAndFound(data)).toEqual([expect.stringContaining(item.id)])
 })
 
 test('F2 bytes of an upload in progress stay while a server runs, and are moved when none does', async () => {
-  await using media = await temporaryMedia()
-  const { item } = await beforeCommit(media)
-  expect(await repair(media, { served: true })).toEqual([])
-  expect((await media.blobs.open(item.id))?.size).toBe(4)
-  expect(await repair(media)).toEqual([['bytes-orphaned', 1, 1]])
+  await using data = await temporaryData()
+  const { item } = await beforeCommit(data)
+  expect(await repair(data, { served: true })).toEqual([])
+  expect((await data.blobs.open(item.id))?.size).toBe(4)
+  expect(await repair(data)).toEqual([['bytes-orphaned', 1, 1]])
 })
 
 test('F2 temporary files are left while a server runs, and moved when none does', async () => {
-  await using media = await temporaryMedia()
-  await receiveBytes(media.blobs, Buffer.from('half'))
-  expect(await repair(media, { served: true })).toEqual([])
-  expect(await media.disk.temporary()).toHaveLength(1)
-  expect(await repair(media)).toEqual([['temporary-stale', 1, 1]])
-  expect(await media.disk.temporary()).toEqual([])
+  await using data = await temporaryData()
+  await receiveBytes(data.blobs, Buffer.from('half'))
+  expect(await repair(data, { served: true })).toEqual([])
+  expect(await data.disk.temporary()).toHaveLength(1)
+  expect(await repair(data)).toEqual([['temporary-stale', 1, 1]])
+  expect(await data.disk.temporary()).toEqual([])
 })
 
 test('F6 bytes that a backup holds are not a fault and are not removed', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('text')
-  await media.catalog.removeMedia(item.bucketId, [item.id])
-  expect(await repair(media, { held: true })).toEqual([])
-  expect(await media.disk.stored()).toHaveLength(1)
-  expect(await repair(media)).toEqual([['tombstone-with-bytes', 1, 1]])
-  expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([[], []])
+  await using data = await temporaryData()
+  const item = await data.store('text')
+  await data.catalog.removeItems(item.bucketId, [item.id])
+  expect(await repair(data, { held: true })).toEqual([])
+  expect(await data.disk.stored()).toHaveLength(1)
+  expect(await repair(data)).toEqual([['tombstone-with-bytes', 1, 1]])
+  expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([[], []])
 })

@@ -1,22 +1,22 @@
 import { truncate } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
-import type { MediaId } from '../../src/core/media-id.ts'
+import type { ItemId } from '../../src/core/media-id.ts'
 import { checkItems } from '../../src/upkeep/check-items.ts'
 import { createFindings } from '../../src/upkeep/findings.ts'
-import { type TemporaryMedia, temporaryMedia } from '../media/temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../media/temporary-media.ts'
 
 /** Checks every byte. `afterOpen` runs between opening a blob and reading it. */
-async function findingsOf(media: TemporaryMedia, afterOpen: (id: MediaId) => Promise<void>) {
-  const audit = await openSqliteAudit(media.disk.directory)
+async function findingsOf(data: TemporaryData, afterOpen: (id: ItemId) => Promise<void>) {
+  const audit = await openSqliteAudit(data.disk.directory)
   onTestFinished(() => audit.close())
   const findings = createFindings()
   await checkItems({
-    catalog: media.catalog,
+    catalog: data.catalog,
     audit,
     blobs: {
       async open(id) {
-        const blob = await media.blobs.open(id)
+        const blob = await data.blobs.open(id)
         await afterOpen(id)
         return blob
       },
@@ -29,19 +29,19 @@ async function findingsOf(media: TemporaryMedia, afterOpen: (id: MediaId) => Pro
 }
 
 test('F3 bytes that end before their size are reported as unreadable, and the check continues', async () => {
-  await using media = await temporaryMedia()
-  const [intact, truncated] = [await media.store('intact'), await media.store('truncated')]
-  const path = (await media.disk.stored()).find((stored) => stored.endsWith(truncated.id)) ?? ''
-  const findings = await findingsOf(media, async (id) => {
+  await using data = await temporaryData()
+  const [intact, truncated] = [await data.store('intact'), await data.store('truncated')]
+  const path = (await data.disk.stored()).find((stored) => stored.endsWith(truncated.id)) ?? ''
+  const findings = await findingsOf(data, async (id) => {
     if (id === truncated.id) await truncate(path, 3)
   })
   expect(findings).toEqual([['bytes-unreadable', [truncated.id]]])
-  expect(await media.catalog.media(intact.id)).toMatchObject({ isDamaged: false })
+  expect(await data.catalog.item(intact.id)).toMatchObject({ isDamaged: false })
 })
 
 test('F3 an error that is not about the bytes of an item ends the check', async () => {
-  await using media = await temporaryMedia()
-  await media.store('text')
+  await using data = await temporaryData()
+  await data.store('text')
   const failure = new Error('the form ended before its last boundary')
-  await expect(findingsOf(media, () => Promise.reject(failure))).rejects.toBe(failure)
+  await expect(findingsOf(data, () => Promise.reject(failure))).rejects.toBe(failure)
 })

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { isMediaId } from '../../core/media-id.ts'
+import { isItemId } from '../../core/media-id.ts'
 import { isVariantKey } from '../../core/variant.ts'
 import type { BlobEntry } from '../audit.ts'
 import { createSyncedFile } from './create-synced-file.ts'
@@ -53,7 +53,7 @@ export function auditVariantRows(directory: string, files: Files): VariantRowsAu
           const found = withRows((rows) => rows.list(after, batchLength), [])
           for (const { name, size } of found) {
             const [id = '', key = '', ...more] = name.split('.')
-            if (!isMediaId(id) || !isVariantKey(key) || more.length > 0)
+            if (!isItemId(id) || !isVariantKey(key) || more.length > 0)
               return yield { kind: 'foreign', path: variantDatabase }
             yield { kind: 'variant', id, size, path: join(variantDatabase, name) }
           }

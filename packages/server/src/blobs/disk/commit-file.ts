@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import type { Files } from './files.ts'
 import type { Shards } from './shards.ts'
 
 /** Renames a synced file to its place under a new id; durable when it resolves. */
-export type CommitFile = (from: string, id: MediaId) => Promise<void>
+export type CommitFile = (from: string, id: ItemId) => Promise<void>
 
 export function createFileCommitter(parts: {
   readonly shards: Shards

@@ -4,7 +4,7 @@ import { readdir, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { base32Alphabet } from '../../core/base32.ts'
 import { errorCode } from '../../core/error-code.ts'
-import { isMediaId } from '../../core/media-id.ts'
+import { isItemId } from '../../core/media-id.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 import { isVariantKey } from '../../core/variant.ts'
 import type { BlobAudit, BlobEntry } from '../audit.ts'
@@ -64,7 +64,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
         const path = join(root, shard.name, entry.name)
         const [id = '', key, ...more] = entry.name.split('.')
         const isNamed = kind === 'stored' ? key === undefined : isVariantKey(key ?? '') && more.length === 0
-        if (!entry.isFile() || !isNamed || !isMediaId(id) || !id.startsWith(shard.name)) {
+        if (!entry.isFile() || !isNamed || !isItemId(id) || !id.startsWith(shard.name)) {
           yield { kind: 'foreign', path }
           continue
         }

@@ -3,7 +3,7 @@ import { openAsBlob, statSync } from 'node:fs'
 import { readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
-import { type MediaId, shardOf } from '../../core/media-id.ts'
+import { type ItemId, shardOf } from '../../core/media-id.ts'
 import { settleAll } from '../../core/settle-all.ts'
 import { createSlab } from '../../core/slab.ts'
 import { createDirectories } from '../../files/create-directories.ts'
@@ -101,7 +101,7 @@ export async function openDiskBlobs(options: {
       if (result.status === 'rejected') throw asStorageFault(result.reason)
   }
 
-  async function remove(id: MediaId): Promise<void> {
+  async function remove(id: ItemId): Promise<void> {
     const shard = shards.directory(id)
     if (await shards.exists(shard)) {
       await unlinkIfThere(files, join(shard, id))
@@ -149,7 +149,7 @@ export async function openDiskBlobs(options: {
       if (discarded.length > 0) await intents?.clear(discarded.map(({ id }) => id)).catch(() => undefined)
     },
 
-    async open(id: MediaId, wholeUpTo = 0) {
+    async open(id: ItemId, wholeUpTo = 0) {
       if (readers)
         return readers.open({
           ...{ root, shard: shardOf(id), name: id },

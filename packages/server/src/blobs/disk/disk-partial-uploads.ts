@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { isUploadId, requireUploadId, type UploadId } from '../../core/upload-id.ts'
 import type { BlobRecovery } from '../blobs.ts'
 import { createPartialUploadHashes } from '../partial-upload-hashes.ts'
@@ -90,11 +90,11 @@ export function createDiskPartialUploads(options: {
     return { size, failure }
   }
 
-  async function reclaim(id: UploadId, mediaId: MediaId): Promise<void> {
+  async function reclaim(id: UploadId, itemId: ItemId): Promise<void> {
     if (entryTypeAt(files, pathOf(id)) !== 'nothing') return
-    const shard = shards.directory(mediaId)
+    const shard = shards.directory(itemId)
     if (!(await shards.exists(shard))) return
-    const committed = join(shard, mediaId)
+    const committed = join(shard, itemId)
     if (entryTypeAt(files, committed) !== 'file') return
     await files.rename(committed, pathOf(id))
     await sync(directory)
@@ -123,14 +123,14 @@ export function createDiskPartialUploads(options: {
       }
     },
 
-    async complete(id, size, mediaId) {
+    async complete(id, size, itemId) {
       const { file, found } = await open(id, size)
       try {
         if (found > size) throw await discard(id, 'a partial upload is longer than its size')
         const head = Buffer.alloc(Math.min(size, headLength))
         await file.read(head, 0, head.length, 0)
         const sha256 = await hashes.digest(id, size, () => hashFile(file, size))
-        return { id: mediaId, handle: join('uploads', id), size, sha256, head }
+        return { id: itemId, handle: join('uploads', id), size, sha256, head }
       } finally {
         await file.close()
       }
@@ -158,7 +158,7 @@ export function createDiskPartialUploads(options: {
 
     async matchUploads(uploads) {
       const wanted = new Map(uploads.map((upload) => [upload.id, upload]))
-      for (const { id, mediaId } of uploads) await reclaim(id, mediaId)
+      for (const { id, itemId } of uploads) await reclaim(id, itemId)
       const missing = new Map(uploads.map(({ id, offset }) => [id, offset]))
       const short = new Map<UploadId, number>()
       for (const name of await readdir(directory)) {

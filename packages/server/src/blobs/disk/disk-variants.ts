@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
-import { type MediaId, requireMediaId, shardOf } from '../../core/media-id.ts'
+import { type ItemId, requireItemId, shardOf } from '../../core/media-id.ts'
 import type { VariantKey } from '../../core/variant.ts'
 import { isFull, isIoError, isShortage } from '../../sqlite/result-codes.ts'
 import type { VariantStore } from '../blobs.ts'
@@ -35,9 +35,9 @@ export function createDiskVariants(parts: {
   readonly inlineSize: number
 }): VariantStore {
   const { root, pictures, newTemporaryPath, files, database, readers, inlineSize } = parts
-  const nameOf = (id: MediaId, key: VariantKey) => `${requireMediaId(id)}.${key}`
-  const directoryOf = (id: MediaId) => join(root, shardOf(id))
-  const pathOf = (id: MediaId, key: VariantKey) => join(directoryOf(id), nameOf(id, key))
+  const nameOf = (id: ItemId, key: VariantKey) => `${requireItemId(id)}.${key}`
+  const directoryOf = (id: ItemId) => join(root, shardOf(id))
+  const pathOf = (id: ItemId, key: VariantKey) => join(directoryOf(id), nameOf(id, key))
 
   /** Throws ForeignEntry if the shard, or the root, is not a directory. */
   async function exists(shard: string): Promise<boolean> {
@@ -54,7 +54,7 @@ export function createDiskVariants(parts: {
     for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(ignoreExisting)
   }
 
-  async function storeFile(id: MediaId, key: VariantKey, bytes: Uint8Array): Promise<void> {
+  async function storeFile(id: ItemId, key: VariantKey, bytes: Uint8Array): Promise<void> {
     const path = newTemporaryPath()
     try {
       const file = await files.create(path)

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
-import { type MediaId, shardOf } from '../../core/media-id.ts'
+import { type ItemId, shardOf } from '../../core/media-id.ts'
 import { identityName } from './blobs-directory.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
@@ -10,7 +10,7 @@ import type { Files } from './files.ts'
 
 /** The directories of the blobs, named by the first two characters of the ids in them. */
 export interface Shards {
-  directory(id: MediaId): string
+  directory(id: ItemId): string
   /** Throws ForeignEntry if it, or the root, is not a directory (docs/interface.md B8). Throws if the root is missing. */
   exists(directory: string): Promise<boolean>
   /** Throws Fault `storage-unavailable` if the root does not belong to the catalog (docs/interface.md S9). */

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
 import { isStored, type RequiredFile } from './stored-file.ts'
 import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-rows.ts'
@@ -14,7 +14,7 @@ export type VariantRequest =
       readonly required: RequiredFile | null
     }
   | { readonly kind: 'store'; readonly name: string; readonly bytes: Uint8Array }
-  | { readonly kind: 'remove'; readonly id: MediaId }
+  | { readonly kind: 'remove'; readonly id: ItemId }
 
 type Reading = VariantRequest & { readonly kind: 'read' }
 

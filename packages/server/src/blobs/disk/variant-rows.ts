@@ -2,7 +2,7 @@ import { lstatSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { applyCreationSettings } from '../../sqlite/creation-settings.ts'
 import { hasMuchFreeSpace, releasePages } from '../../sqlite/free-pages.ts'
 import { isCorrupt, resultCode } from '../../sqlite/result-codes.ts'
@@ -22,10 +22,10 @@ export interface VariantRows {
   read(name: string): Uint8Array<ArrayBuffer> | null
   store(name: string, bytes: Uint8Array): void
   /** Removes all variants of the item. */
-  remove(id: MediaId): void
+  remove(id: ItemId): void
   removeOne(name: string): void
   /** Whether the item has variants. */
-  hasAny(id: MediaId): boolean
+  hasAny(id: ItemId): boolean
   /** Up to `limit` names after this one, with the sizes of the variants in bytes. */
   list(after: string, limit: number): { readonly name: string; readonly size: number }[]
   /** Runs the work in one transaction. `begin` is `BEGIN IMMEDIATE` if it writes. */

@@ -1,6 +1,6 @@
 import { createHash, webcrypto } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { headLength, type ReceivedBlob } from '../received-blob.ts'
 import type { HeldIntents } from './held-intents.ts'
 import { type ObjectCalls, type StoredPart, UncertainOutcome } from './object-calls.ts'
@@ -25,7 +25,7 @@ interface ReceiveParts {
  */
 export async function receiveObject(
   { calls, memory, intents }: ReceiveParts,
-  { id, key }: { readonly id: MediaId; readonly key: string },
+  { id, key }: { readonly id: ItemId; readonly key: string },
   source: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<ReceivedBlob> {

@@ -100,22 +100,22 @@ export function createS3PartialUploads(parts: {
       return { size, failure, isRecorded: true }
     },
 
-    async complete(id, size, mediaId) {
+    async complete(id, size, itemId) {
       const completion = await takeCompletion(id, size)
-      const key = keyOf({ mediaId })
+      const key = keyOf({ itemId })
       try {
         if (size === 0) {
-          await uploadParts.recordIntent(mediaId)
+          await uploadParts.recordIntent(itemId)
           await calls.put(key, new Uint8Array(0), createHash('sha256').digest())
         } else {
-          const isOwn = await completeParts({ uploadParts, calls }, { id, mediaId }, completion)
+          const isOwn = await completeParts({ uploadParts, calls }, { id, itemId }, completion)
           if (!isOwn) hashes.forget(id)
           await abortOthers(key).catch(() => undefined)
         }
         const sha256 = await hashes.digest(id, size, () => hashObject(key, size))
         const head = Buffer.alloc(Math.min(size, headLength))
         await readRange(calls, key, 0, head)
-        const blob = { id: mediaId, handle: key, size, sha256, head }
+        const blob = { id: itemId, handle: key, size, sha256, head }
         parts.onComplete(blob)
         return blob
       } catch (error) {

@@ -73,7 +73,7 @@ export const isOver = ({ until }: Pick<EventFilter, 'until'>): boolean =>
 
 // Downloads have the name if there is one. Reading all events of their item for each of them would take quadratic time.
 const fileName = `CASE WHEN event.action = ${auditActions.download} THEN event.name ELSE coalesce(event.name,
-    (SELECT filename FROM media WHERE media.id = event.target),
+    (SELECT filename FROM items WHERE items.id = event.target),
     (SELECT tokens.name FROM tokens WHERE tokens.id = event.target),
     (SELECT upload.name FROM audit_events AS upload WHERE upload.target = event.target AND upload.action = 1 LIMIT 1)) END`
 

@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
-import type { MediaId } from '../../core/media-id.ts'
-import type { AddedMedia, BucketId, NewMedia } from '../records.ts'
+import type { ItemId } from '../../core/media-id.ts'
+import type { AddedItem, BucketId, NewItem } from '../records.ts'
 
 /** What happened, and its number in the rows. Numbers are never reused. */
 export const auditActions = {
@@ -58,10 +58,10 @@ export interface Audited {
 }
 
 /** The events of items that are added to a bucket. */
-export const uploadEvents = (bucketId: BucketId, added: readonly AddedMedia[]): AuditEvent[] =>
+export const uploadEvents = (bucketId: BucketId, added: readonly AddedItem[]): AuditEvent[] =>
   added.flatMap((item) => (item.by ? [uploadEvent(bucketId, item, item.by)] : []))
 
-const uploadEvent = (bucketId: BucketId, { id, filename, size }: NewMedia, by: Actor): AuditEvent => ({
+const uploadEvent = (bucketId: BucketId, { id, filename, size }: NewItem, by: Actor): AuditEvent => ({
   action: 'upload',
   by,
   bucketId,
@@ -81,8 +81,8 @@ export const itemEvents = (
   action: AuditAction,
   by: Actor,
   bucketId: BucketId,
-  ids: readonly MediaId[],
-  files: ReadonlyMap<MediaId, RemovedFile>,
+  ids: readonly ItemId[],
+  files: ReadonlyMap<ItemId, RemovedFile>,
 ): AuditEvent[] => ids.map((id) => ({ action, by, bucketId, target: id, ...files.get(id) }))
 
 /** The data of this catalog are a copy, of a backup or of other engines. */

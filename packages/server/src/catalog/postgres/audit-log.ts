@@ -1,4 +1,4 @@
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import type { Audited } from '../audit-log/events.ts'
 import {
   type AuditAction,
@@ -38,18 +38,18 @@ export async function insertEvents(
 export async function recordItems<T>(
   session: Session,
   action: AuditAction,
-  { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly MediaId[] },
+  { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly ItemId[] },
   change: () => Promise<T>,
-  changed: (result: T) => readonly MediaId[],
+  changed: (result: T) => readonly ItemId[],
 ): Promise<T> {
   if (by === undefined) return change()
   // Both statements are sent without waiting for results. The names are read before the change.
   const [rows, result] = await Promise.all([
-    session.run('SELECT id, filename, size FROM media WHERE id = ANY ($1::text[])', ids),
+    session.run('SELECT id, filename, size FROM items WHERE id = ANY ($1::text[])', ids),
     change(),
   ])
   const files = new Map(
-    rows.map((row) => [text(row, 0) as MediaId, { name: textOrNull(row, 1), size: integer(row, 2) }]),
+    rows.map((row) => [text(row, 0) as ItemId, { name: textOrNull(row, 1), size: integer(row, 2) }]),
   )
   await recordEvents(session, itemEvents(action, by, bucketId, changed(result), files))
   return result

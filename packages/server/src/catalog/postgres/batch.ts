@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
-import { addsMedia, type Change, groupAddedMedia, type Output } from '../changes.ts'
+import { addsItems, type Change, groupAddedItems, type Output } from '../changes.ts'
 import { applyChange } from './changes.ts'
 import type { Connections } from './connections.ts'
 import { bucketKeysOf, groupByBucket, lockBuckets } from './locked-buckets.ts'
@@ -31,7 +31,7 @@ export async function commitBatch(
   changes: readonly Change[],
   timeout = lockTimeout,
 ): Promise<readonly Outcome[]> {
-  let groups = groupAddedMedia(changes)
+  let groups = groupAddedItems(changes)
   for (let attempt = 1; ; attempt++) {
     const id = randomUUID()
     /** Set when the commit was sent. */
@@ -107,7 +107,7 @@ async function runBatch(
   ])
   const transaction = { session, buckets }
   const [first = []] = groups
-  if (groups.length === 1 && first.every(addsMedia)) {
+  if (groups.length === 1 && first.every(addsItems)) {
     // The outcomes of successful uploads are known in advance, so the commit is sent together with the uploads. After an error, the
     // server rolls back instead.
     const outcomes = first.map(() => ({ output: undefined }))
@@ -165,7 +165,7 @@ async function applyInSavepoint(
 
 /** Applies uploads to one bucket as one change, or a single change of another kind. */
 async function applyGroup(transaction: Transaction, group: readonly Change[]): Promise<readonly Outcome[]> {
-  const uploads = group.filter(addsMedia)
+  const uploads = group.filter(addsItems)
   const [first, ...others] = uploads
   if (first && others.length > 0) {
     const items = uploads.flatMap(({ input }) => input.items)

@@ -53,7 +53,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const run = (statement: string, ...values: unknown[]) =>
     reading((session) => session.run(statement, ...values))
 
-  const { grants, pages, media, buckets, contents, keys } = createHotReads(run)
+  const { grants, pages, items, buckets, contents, keys } = createHotReads(run)
   const { apply } = writer
   const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
 
@@ -72,7 +72,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       if (name === null) return readItems(run, selection, after, limit)
       return queue(bucketId, () => reading((session) => searchItems(session, selection, name, after, limit)))
     },
-    media: media.read,
+    item: items.read,
     servability: (ids) => readServability(run, ids),
     content: contents.read,
     bucket: buckets.read,

@@ -1,13 +1,13 @@
 import { requireWithinQuota } from '../../core/quota.ts'
 import { beginDeletion, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../changes.ts'
-import type { AddedMedia, BucketId } from '../records.ts'
+import type { AddedItem, BucketId } from '../records.ts'
 import type { EngineChanges, Work } from '../statements.ts'
 import { joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
-import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
+import { appendItems, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import { runWork } from './statements.ts'
-import { expiredItems, purgeMedia, refreshExpiry, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
+import { expiredItems, purgeItems, refreshExpiry, removeOrTrash, restoreItems, trashDaysOf } from './trash.ts'
 
 type ChangeFunctions = {
   readonly [K in ChangeKind]: (
@@ -42,19 +42,19 @@ const engineOf = (transaction: Transaction): EngineChanges => {
       )
       buckets.add(bucketId, { reservedItems: items, reservedBytes: bytes })
     },
-    append: (bucketId, items) => appendMedia(transaction, bucketId, items),
+    append: (bucketId, items) => appendItems(transaction, bucketId, items),
   }
 }
 
 const functions: ChangeFunctions = {
   ...sharedChanges,
 
-  async 'add-media'({ bucketId, items }, transaction) {
-    await addMedia(transaction, bucketId, items)
+  async 'add-items'({ bucketId, items }, transaction) {
+    await addItems(transaction, bucketId, items)
     return undefined
   },
 
-  'remove-media': (input, transaction) =>
+  'remove-items': (input, transaction) =>
     recordItems(
       transaction.session,
       trashDaysOf(transaction, input.bucketId) > 0 ? 'trash' : 'delete',
@@ -63,12 +63,12 @@ const functions: ChangeFunctions = {
       ({ ids }) => ids,
     ),
 
-  'restore-media': (input, transaction) =>
+  'restore-items': (input, transaction) =>
     recordItems(
       transaction.session,
       'restore',
       input,
-      () => restoreMedia(transaction, input.bucketId, input.ids, input.now),
+      () => restoreItems(transaction, input.bucketId, input.ids, input.now),
       (ids) => ids,
     ),
 
@@ -83,7 +83,7 @@ const functions: ChangeFunctions = {
       async () =>
         joinRemoved(
           await removeByIds(transaction, bucketId, listed),
-          await purgeMedia(transaction, bucketId, trashed),
+          await purgeItems(transaction, bucketId, trashed),
         ),
       (result) => result.ids,
     )
@@ -91,12 +91,12 @@ const functions: ChangeFunctions = {
     return removed
   },
 
-  'purge-media': (input, transaction) =>
+  'purge-items': (input, transaction) =>
     recordItems(
       transaction.session,
       'purge',
       input,
-      () => purgeMedia(transaction, input.bucketId, input.ids),
+      () => purgeItems(transaction, input.bucketId, input.ids),
       ({ ids }) => ids,
     ),
 
@@ -118,12 +118,12 @@ const functions: ChangeFunctions = {
   },
 }
 
-async function addMedia(
+async function addItems(
   transaction: Transaction,
   bucketId: BucketId,
-  items: readonly AddedMedia[],
+  items: readonly AddedItem[],
 ): Promise<void> {
   const bytes = items.reduce((sum, { size }) => sum + size, 0)
   transaction.buckets.requireRoom(bucketId, { items: items.length, bytes })
-  await appendMedia(transaction, bucketId, items)
+  await appendItems(transaction, bucketId, items)
 }

@@ -72,7 +72,7 @@ CREATE FUNCTION new_content_id() RETURNS int8
 LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
 
 -- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item.
-CREATE FUNCTION append_media(
+CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
   _folded text[]
@@ -98,7 +98,7 @@ BEGIN
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
   )
-  INSERT INTO media
+  INSERT INTO items
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
       folded_name)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
@@ -114,7 +114,7 @@ BEGIN
 END $$;
 
 -- Completes the removal of items whose rows the transaction has deleted.
-CREATE FUNCTION forget_media(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
+CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
 RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -129,7 +129,7 @@ BEGIN
 END $$;
 
 -- Moves items of a bucket whose row the transaction has locked to its trash. The ids are in the order of their numbers.
-CREATE FUNCTION trash_media(_bucket int8, _ids text[], _now int8, _expiry int8) RETURNS SETOF text
+CREATE FUNCTION trash_items(_bucket int8, _ids text[], _now int8, _expiry int8) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 DECLARE
   _found text[];
@@ -140,7 +140,7 @@ DECLARE
   _trash_next int8;
 BEGIN
   SELECT array_agg(id ORDER BY seq), array_agg(seq ORDER BY seq), sum(size)::int8 INTO _found, _seqs, _bytes
-  FROM media WHERE bucket_id = _bucket AND id = ANY (_ids);
+  FROM items WHERE bucket_id = _bucket AND id = ANY (_ids);
   IF _found IS NULL THEN
     RETURN;
   END IF;
@@ -149,9 +149,9 @@ BEGIN
   UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs), bytes = bytes + _bytes,
     next_seq = next_seq + cardinality(_seqs)
   WHERE id = -_bucket RETURNING total - cardinality(_seqs), next_seq INTO STRICT _trash_total, _trash_next;
-  UPDATE media SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
+  UPDATE items SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
     deleted_at = _now, expires_at = least(_expiry, item_expires_at)
-  FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE media.id = found_id;
+  FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE items.id = found_id;
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
@@ -160,7 +160,7 @@ BEGIN
 END $$;
 
 -- The reverse, for these items of the trash.
-CREATE FUNCTION restore_media(_bucket int8, _ids text[]) RETURNS void
+CREATE FUNCTION restore_items(_bucket int8, _ids text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _seqs int8[];
@@ -169,8 +169,8 @@ DECLARE
   _next int8;
 BEGIN
   SELECT array_agg(seq ORDER BY seq), array_agg(home_seq ORDER BY home_seq), sum(size)::int8 INTO _seqs, _homes, _bytes
-  FROM media WHERE bucket_id = -_bucket AND id = ANY (_ids);
-  UPDATE media SET bucket_id = _bucket, seq = home_seq, home_seq = NULL, deleted_at = NULL, expires_at = NULL
+  FROM items WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE items SET bucket_id = _bucket, seq = home_seq, home_seq = NULL, deleted_at = NULL, expires_at = NULL
   WHERE bucket_id = -_bucket AND id = ANY (_ids);
   UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
@@ -184,9 +184,9 @@ END $$;
 CREATE FUNCTION unreferenced_ids(_ids text[]) RETURNS SETOF text
 LANGUAGE sql STABLE AS $$
   SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number)
-  WHERE NOT EXISTS (SELECT 1 FROM media WHERE media.id = wanted.id)
+  WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.id = wanted.id)
     AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.id = wanted.id)
-    AND NOT EXISTS (SELECT 1 FROM uploads WHERE media_id = wanted.id AND finished = 0)
+    AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = wanted.id AND finished = 0)
   ORDER BY number
 $$;
 
@@ -197,7 +197,7 @@ LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
 DECLARE
   _retired text[];
 BEGIN
-  LOCK TABLE media IN SHARE MODE;
+  LOCK TABLE items IN SHARE MODE;
   _retired := ARRAY(SELECT unreferenced_ids(_ids));
   INSERT INTO retired (id) SELECT unnest(_retired) ON CONFLICT DO NOTHING;
   RETURN QUERY SELECT unnest(_retired);
@@ -257,7 +257,7 @@ BEGIN
     END LOOP;
     SELECT string_agg(CASE WHEN m.extension IS NULL THEN m.id ELSE m.id || '.' || m.extension END, ' ' ORDER BY m.seq)
     INTO items FROM (
-      SELECT id, extension, seq FROM media WHERE bucket_id = _bucket AND seq >= _slot * 64
+      SELECT id, extension, seq FROM items WHERE bucket_id = _bucket AND seq >= _slot * 64
       ORDER BY seq LIMIT 10 OFFSET _skip
     ) AS m;
   END IF;

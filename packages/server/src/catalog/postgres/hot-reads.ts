@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/fault.ts'
 import { maxExpired } from '../../core/item-expiry.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import {
@@ -9,11 +9,11 @@ import {
   isLive,
   isPrivateColumn,
   itemColumns,
-  readMedia,
+  readItem,
   unlessExpired,
 } from '../item-columns.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
-import type { Bucket, BucketId, ContentId, Grant, Media, PageRows, Servability } from '../records.ts'
+import type { Bucket, BucketId, ContentId, Grant, Item, PageRows, Servability } from '../records.ts'
 import { bytes, integer, type Row, text, textOrNull } from '../rows.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { type BatchedReads, createBatchedReads } from './batched-reads.ts'
@@ -24,7 +24,7 @@ import { bytesArray } from './values.ts'
 interface HotReads {
   readonly grants: BatchedReads<Uint8Array, Grant | null>
   readonly pages: BatchedReads<{ bucketId: BucketId; page: number }, PageRows | 'no bucket'>
-  readonly media: BatchedReads<MediaId, Media | null>
+  readonly items: BatchedReads<ItemId, Item | null>
   readonly buckets: BatchedReads<BucketId, Bucket | null>
   /** All keys. */
   readonly keys: BatchedReads<'all', readonly SigningKey[]>
@@ -49,17 +49,17 @@ const pageRows = `SELECT page.revision, page.total, page.items,
  * the rank of the page.
  */
 const livePageRows = `WITH start AS MATERIALIZED (
-    SELECT seq FROM media WHERE id = split_part(split_part((SELECT items FROM read_page($1, $2)), ' ', 1), '.', 1)
+    SELECT seq FROM items WHERE id = split_part(split_part((SELECT items FROM read_page($1, $2)), ' ', 1), '.', 1)
   )
   SELECT revision, total, (SELECT string_agg(CASE WHEN extension IS NULL THEN id ELSE id || '.' || extension END, ' ' ORDER BY seq)
-    FROM (SELECT id, extension, seq FROM media WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$3')}
-      ORDER BY seq LIMIT ${pageSize} OFFSET (SELECT count(*) FROM media
+    FROM (SELECT id, extension, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$3')}
+      ORDER BY seq LIMIT ${pageSize} OFFSET (SELECT count(*) FROM items
         WHERE bucket_id = $1 AND item_expires_at <= $3 AND seq < (SELECT seq FROM start))) AS page),
     ${expiredColumn('$3')} FROM buckets WHERE id = $1`
 
-const mediaRows = `SELECT media.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id,
+const itemRows = `SELECT items.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)::int4, content_id,
     ${isPrivateColumn}, wanted.number
-  FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN media ON media.id = wanted.id`
+  FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN items ON items.id = wanted.id`
 
 const bucketRows = `SELECT ${bucketColumns}, ${expiredOfBucket('$2')}, wanted.number
   FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
@@ -110,12 +110,11 @@ export function createHotReads(run: Run): HotReads {
         )
       },
     }),
-    media: createBatchedReads({
+    items: createBatchedReads({
       concurrency: 2,
       limit: 64,
       identify: (id) => id,
-      readAll: (ids) =>
-        readEach(ids.length, null, (row) => unlessExpired(readMedia(row)), run(mediaRows, ids)),
+      readAll: (ids) => readEach(ids.length, null, (row) => unlessExpired(readItem(row)), run(itemRows, ids)),
     }),
     buckets: createBatchedReads({
       concurrency: 1,
@@ -139,11 +138,11 @@ export function createHotReads(run: Run): HotReads {
 }
 
 /** As ItemCatalog.servability. */
-export async function readServability(run: Run, ids: readonly MediaId[]): Promise<readonly Servability[]> {
+export async function readServability(run: Run, ids: readonly ItemId[]): Promise<readonly Servability[]> {
   if (ids.length === 0) return []
   const rows = await run(
-    `SELECT media.id, renamed, ${isPrivateColumn} FROM media WHERE id = ANY ($1::text[]) AND bucket_id > 0
-    AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
+    `SELECT items.id, renamed, ${isPrivateColumn} FROM items WHERE id = ANY ($1::text[]) AND bucket_id > 0
+    AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)`,
     ...[ids, Date.now()],
   )
   const stateOf = (row: Row) => (integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed')
@@ -170,7 +169,7 @@ function itemsOf(items: string | null): PageRows['rows'] {
   return items.split(' ').map((item) => {
     const dot = item.indexOf('.')
     return dot < 0
-      ? { id: item as MediaId, extension: null }
-      : { id: item.slice(0, dot) as MediaId, extension: item.slice(dot + 1) }
+      ? { id: item as ItemId, extension: null }
+      : { id: item.slice(0, dot) as ItemId, extension: item.slice(dot + 1) }
   })
 }

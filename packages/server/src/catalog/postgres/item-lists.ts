@@ -1,5 +1,5 @@
 import { bucketDeleted } from '../../core/fault.ts'
-import { expiredColumn, itemColumnCount, readItem } from '../item-columns.ts'
+import { expiredColumn, itemColumnCount, readItemDetails } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer } from '../rows.ts'
@@ -27,7 +27,9 @@ export async function readItems(
     revision: integer(first, itemColumnCount + 1),
     expired: integer(first, itemColumnCount + 2),
     rows: rows.flatMap((row) =>
-      row[itemColumnCount] === null ? [] : [{ item: readItem(row), seq: integer(row, itemColumnCount) }],
+      row[itemColumnCount] === null
+        ? []
+        : [{ item: readItemDetails(row), seq: integer(row, itemColumnCount) }],
     ),
     examined: null,
   }

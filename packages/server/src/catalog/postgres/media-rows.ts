@@ -1,8 +1,8 @@
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { foldName } from '../../core/name-search.ts'
 import { isPictured } from '../../core/variant.ts'
 import { uploadEvents } from '../audit-log/events.ts'
-import type { AddedMedia, BucketId, NewMedia, RemovedMedia } from '../records.ts'
+import type { AddedItem, BucketId, NewItem, RemovedItems } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
 import { recordEvents } from './audit-log.ts'
@@ -20,18 +20,18 @@ export interface Transaction {
  * Appends items, with their contents, and updates the bucket's counters, its revision and the ranks. Records those with an actor in the
  * audit log.
  */
-export async function appendMedia(
+export async function appendItems(
   { session, buckets }: Transaction,
   bucketId: BucketId,
-  added: readonly AddedMedia[],
+  added: readonly AddedItem[],
 ): Promise<void> {
   if (added.length === 0) return
   // Throws if the bucket was deleted.
   buckets.get(bucketId)
-  const column = <T>(value: (item: NewMedia) => T): T[] => added.map(value)
+  const column = <T>(value: (item: NewItem) => T): T[] => added.map(value)
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -57,10 +57,10 @@ const removedColumns = 'seq, size, content_id, id, content_type'
 export async function removeByIds(
   transaction: Transaction,
   bucketId: BucketId,
-  ids: readonly MediaId[],
-): Promise<RemovedMedia> {
+  ids: readonly ItemId[],
+): Promise<RemovedItems> {
   const rows = await transaction.session.run(
-    `DELETE FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[]) RETURNING ${removedColumns}`,
+    `DELETE FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) RETURNING ${removedColumns}`,
     bucketId,
     ids,
   )
@@ -74,8 +74,8 @@ export async function removeByIds(
 /** Removes up to `limit` items of the bucket, oldest first. Returns their number and their tombstones. */
 export async function removeOldest(transaction: Transaction, bucketId: BucketId, limit: number) {
   const rows = await transaction.session.run(
-    `DELETE FROM media WHERE bucket_id = $1 AND seq = ANY (ARRAY(
-      SELECT seq FROM media WHERE bucket_id = $1 ORDER BY seq LIMIT $2))
+    `DELETE FROM items WHERE bucket_id = $1 AND seq = ANY (ARRAY(
+      SELECT seq FROM items WHERE bucket_id = $1 ORDER BY seq LIMIT $2))
     RETURNING ${removedColumns}`,
     bucketId,
     limit,
@@ -91,16 +91,16 @@ async function forget(
   { session, buckets }: Transaction,
   bucketId: BucketId,
   rows: readonly Row[],
-): Promise<MediaId[]> {
+): Promise<ItemId[]> {
   if (rows.length === 0) return []
   const removed = rows.toSorted((one, other) => integer(one, 0) - integer(other, 0))
   const size = removed.reduce((sum, row) => sum + integer(row, 1), 0)
   const contents = removed.flatMap((row) => integerOrNull(row, 2) ?? [])
   const tombstones = removed
     .filter((row) => row[2] === null || isPictured(text(row, 4)))
-    .map((row) => text(row, 3) as MediaId)
+    .map((row) => text(row, 3) as ItemId)
   const seqs = removed.map((row) => integer(row, 0))
-  await session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
+  await session.run('SELECT forget_items($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
   // The counters of a trash are only in its row.
   if (!isTrash(bucketId)) buckets.add(bucketId, { items: -removed.length, bytes: -size })
   return tombstones

@@ -8,7 +8,9 @@ import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
 
 /** The version of the schema of the first release. Development versions have lower ones. */
-const firstVersion = 13
+const firstVersion = 14
+/** The last development version, whose tables have earlier names. Commit 661e7aee writes it. */
+const lastDevelopment = 13
 
 interface Migration {
   /** The existing tables that it changes or refers to. */
@@ -17,7 +19,7 @@ interface Migration {
 }
 
 /**
- * The migration at index n leads from version 13 + n, which is stored in the table `meta`, to the next one. It is not edited once released.
+ * The migration at index n leads from version 14 + n, which is stored in the table `meta`, to the next one. It is not edited once released.
  * schema.ts has the result of all of them.
  */
 const released: readonly Migration[] = []
@@ -160,6 +162,9 @@ async function readVersion(session: Session, label: string, newest: number): Pro
       `The database ${label} has version ${present}, and this mediabucket supports versions up to ${newest}. ` +
         'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
     )
-  if (present < firstVersion) throw new CatalogVersionError(developmentText(`The database ${label}`))
+  if (present < firstVersion)
+    throw new CatalogVersionError(
+      developmentText(`The database ${label}`, present === lastDevelopment ? '661e7aee' : '7ac0c5b8'),
+    )
   return present
 }

@@ -75,7 +75,7 @@ CREATE TABLE signing_keys (
 -- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the filename as searches compare it
 -- (core/name-search.ts). They read all names of a bucket from the index of the primary key alone, as far as VACUUM has marked pages of the
 -- table as visible to all, so it runs early.
-CREATE TABLE media (
+CREATE TABLE items (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
   id text COLLATE "C" NOT NULL UNIQUE,
@@ -102,12 +102,12 @@ CREATE TABLE media (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 20000);
 
 -- For lists of items with filters (catalog/item-statements.ts).
-CREATE INDEX media_by_kind ON media (bucket_id, ${kindExpression}, created_at, seq);
-CREATE INDEX media_renamed ON media (id) WHERE renamed IS NOT NULL;
-CREATE INDEX media_expiry ON media (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX media_item_expiry ON media (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
+CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
 
--- Apart from the rows of media, so that a listing does not read them. Not compressed: most media are compressed already.
+-- Apart from the rows of items, so that a listing does not read them. Not compressed: most items are compressed already.
 CREATE TABLE contents (
   id int8 PRIMARY KEY,
   bucket_id int8 NOT NULL,
@@ -134,7 +134,7 @@ CREATE TABLE uploads (
   metadata text,
   filename text,
   declared_type text,
-  media_id text COLLATE "C" NOT NULL UNIQUE,
+  item_id text COLLATE "C" NOT NULL UNIQUE,
   finished int4 NOT NULL DEFAULT 0,
   expires_at int8 NOT NULL,
   multipart text
@@ -171,7 +171,7 @@ CREATE TABLE intents (
 );
 
 CREATE TABLE damaged (
-  id text COLLATE "C" PRIMARY KEY REFERENCES media (id) ON DELETE CASCADE
+  id text COLLATE "C" PRIMARY KEY REFERENCES items (id) ON DELETE CASCADE
 );
 
 -- Ids that no item can have.

@@ -1,5 +1,5 @@
 import { foldName } from '../../core/name-search.ts'
-import type { Item } from '../records.ts'
+import type { ItemDetails } from '../records.ts'
 import {
   type CatalogRows,
   type CatalogSource,
@@ -75,7 +75,7 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
 }
 
 async function insertItems(session: Session, items: readonly TransferredItem[]): Promise<void> {
-  const column = <T>(value: (item: Item) => T): T[] => items.map(({ item }) => value(item))
+  const column = <T>(value: (item: ItemDetails) => T): T[] => items.map(({ item }) => value(item))
   await session.run(
     `WITH item AS MATERIALIZED (
       SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
@@ -86,7 +86,7 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     ), stored AS (
       INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
     )
-    INSERT INTO media
+    INSERT INTO items
       (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
         duration, item_expires_at, folded_name)
     SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash,
@@ -113,9 +113,9 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     trashed === null ? [] : [{ id: item.id, ...trashed }],
   )
   await session.run(
-    `UPDATE media SET home_seq = trashed.home_seq, deleted_at = trashed.deleted_at, expires_at = trashed.expires_at
+    `UPDATE items SET home_seq = trashed.home_seq, deleted_at = trashed.deleted_at, expires_at = trashed.expires_at
     FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[]) AS trashed (id, home_seq, deleted_at, expires_at)
-    WHERE media.id = trashed.id`,
+    WHERE items.id = trashed.id`,
     trashed.map(({ id }) => id),
     trashed.map(({ homeSeq }) => homeSeq),
     trashed.map(({ deletedAt }) => deletedAt),
@@ -125,8 +125,8 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     .map(({ item }) => item)
     .filter((item) => item.altText !== null || item.caption !== null)
   await session.run(
-    `UPDATE media SET alt_text = described.alt_text, caption = described.caption
-    FROM unnest($1::text[], $2::text[], $3::text[]) AS described (id, alt_text, caption) WHERE media.id = described.id`,
+    `UPDATE items SET alt_text = described.alt_text, caption = described.caption
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS described (id, alt_text, caption) WHERE items.id = described.id`,
     described.map(({ id }) => id),
     described.map(({ altText }) => altText),
     described.map(({ caption }) => caption),

@@ -1,5 +1,5 @@
-import type { MediaId } from '../../core/media-id.ts'
-import type { BucketId, RemovedMedia } from '../records.ts'
+import type { ItemId } from '../../core/media-id.ts'
+import type { BucketId, RemovedItems } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import { expiryOf, expiryRefresh, trashOf } from '../trash.ts'
 import { removeByIds, type Transaction } from './media-rows.ts'
@@ -13,14 +13,14 @@ export const trashDaysOf = ({ buckets }: Transaction, id: BucketId): number =>
 export async function removeOrTrash(
   transaction: Transaction,
   bucketId: BucketId,
-  ids: readonly MediaId[],
+  ids: readonly ItemId[],
   now: number,
-): Promise<RemovedMedia> {
+): Promise<RemovedItems> {
   const { session, buckets } = transaction
   const days = trashDaysOf(transaction, bucketId)
   if (days === 0) return removeByIds(transaction, bucketId, ids)
   const rows = await session.run(
-    'SELECT trash_media($1, $2::text[], $3, $4)',
+    'SELECT trash_items($1, $2::text[], $3, $4)',
     bucketId,
     ids,
     now,
@@ -32,14 +32,14 @@ export async function removeOrTrash(
 }
 
 /** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
-export async function restoreMedia(
+export async function restoreItems(
   { session, buckets }: Transaction,
   bucketId: BucketId,
-  ids: readonly MediaId[],
+  ids: readonly ItemId[],
   now: number,
-): Promise<MediaId[]> {
+): Promise<ItemId[]> {
   const rows = await session.run(
-    'SELECT id FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3',
+    'SELECT id FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3',
     trashOf(bucketId),
     ids,
     now,
@@ -48,22 +48,22 @@ export async function restoreMedia(
   if (found.size === 0) return []
   // Their bytes are counted already.
   buckets.requireRoom(bucketId, { items: found.size, bytes: 0 })
-  await session.run('SELECT restore_media($1, $2::text[])', bucketId, [...found])
+  await session.run('SELECT restore_items($1, $2::text[])', bucketId, [...found])
   await refreshExpiry(session, bucketId)
   buckets.add(bucketId, { items: found.size })
   return ids.filter((id) => found.has(id))
 }
 
 /** Removes items of the trash permanently. */
-export async function purgeMedia(
+export async function purgeItems(
   transaction: Transaction,
   bucketId: BucketId,
-  ids: readonly MediaId[],
-): Promise<RemovedMedia> {
+  ids: readonly ItemId[],
+): Promise<RemovedItems> {
   if (ids.length === 0) return { ids: [], tombstones: [] }
   const { session, buckets } = transaction
   const [row = []] = await session.run(
-    'SELECT coalesce(sum(size), 0)::int8 FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[])',
+    'SELECT coalesce(sum(size), 0)::int8 FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[])',
     trashOf(bucketId),
     ids,
   )
@@ -87,10 +87,10 @@ export async function expiredItems(
   bucketId: BucketId,
   now: number,
   limit: number,
-): Promise<MediaId[]> {
+): Promise<ItemId[]> {
   const rows = await session.run(
-    'SELECT id FROM media WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3',
+    'SELECT id FROM items WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3',
     ...[bucketId, now, limit],
   )
-  return rows.map((row) => text(row, 0) as MediaId)
+  return rows.map((row) => text(row, 0) as ItemId)
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import type { Change, ChangeKind, Output } from '../changes.ts'
-import type { AddedMedia } from '../records.ts'
+import type { AddedItem } from '../records.ts'
 import { commitBatch, type Outcome } from './batch.ts'
 import type { Connections } from './connections.ts'
 import { sweepBatches } from './resolve-commit.ts'
@@ -130,6 +130,6 @@ const isAlone = ({ kind }: Change): boolean => kind === 'retire-intents' || kind
 function sizeOf({ input }: Change): number {
   if (input === null) return 0
   if ('stored' in input) return input.stored.piece.byteLength
-  const added: readonly AddedMedia[] = 'items' in input ? input.items : 'added' in input ? [input.added] : []
+  const added: readonly AddedItem[] = 'items' in input ? input.items : 'added' in input ? [input.added] : []
   return added.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0)
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { endsTransaction, isCorrupt, isFull, isIoError } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
-import { addsMedia, type Change, groupAddedMedia, type Output } from '../changes.ts'
+import { addsItems, type Change, groupAddedItems, type Output } from '../changes.ts'
 import type { ApplyChange } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -17,7 +17,7 @@ export function commitBatch(
   applyChange: ApplyChange,
   changes: readonly Change[],
 ): Outcome<Output>[] {
-  const groups = groupAddedMedia(changes)
+  const groups = groupAddedItems(changes)
   let isCommitting = false
   const apply = () => {
     begin(db)
@@ -81,8 +81,8 @@ function applyGroup(db: DatabaseSync, applyChange: ApplyChange, group: readonly 
 function asOne(group: readonly Change[]): Change {
   const [first, ...others] = group
   if (first === undefined) throw new RangeError('a group has no change')
-  if (others.length === 0 || !addsMedia(first)) return first
-  const items = group.filter(addsMedia).flatMap(({ input }) => input.items)
+  if (others.length === 0 || !addsItems(first)) return first
+  const items = group.filter(addsItems).flatMap(({ input }) => input.items)
   return { ...first, input: { ...first.input, items } }
 }
 

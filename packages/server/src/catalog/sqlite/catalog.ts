@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Actor } from '../../core/actor.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { listKeys } from '../keys.ts'
 import type { BucketId } from '../records.ts'
@@ -72,7 +72,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       return grant.nextExpiry <= now ? reads.findGrant(tokenHash, now) : grant
     }),
   )
-  const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
+  const items = createBatchedReads(db, (id: ItemId) => reading(() => reads.item(id)))
   const pages = createBatchedReads(db, (key: PageKey, isFirst) => reading(() => reads.page(key, isFirst)))
   const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
@@ -89,7 +89,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       if (name === null) return reading(() => reads.items(selection, after, limit))
       return names.search({ selection, terms: name, after, limit })
     },
-    media: media.read,
+    item: items.read,
     servability: async (ids) => reading(() => servability(ids)),
     content: contents.read,
     bucket: buckets.read,
@@ -98,7 +98,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     settle: async () => undefined,
     async close() {
       grants.flush()
-      media.flush()
+      items.flush()
       pages.flush()
       buckets.flush()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.

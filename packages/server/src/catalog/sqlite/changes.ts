@@ -1,14 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { type AuditAction, type Audited, itemEvents } from '../audit-log/events.ts'
 import { beginDeletion, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../changes.ts'
-import type { AddedMedia, BucketId } from '../records.ts'
+import type { AddedItem, BucketId } from '../records.ts'
 import { integer, text, textOrNull } from '../rows.ts'
 import type { Work } from '../statements.ts'
 import { joinRemoved, trashOf } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
-import { type MediaRows, prepareMediaRows, prepareRefreshExpiry } from './media-rows.ts'
+import { type ItemTable, prepareItemTable, prepareRefreshExpiry } from './media-rows.ts'
 import { prepareQuotas } from './quotas.ts'
 import { prepareRanks } from './ranks.ts'
 import { all } from './rows.ts'
@@ -24,19 +24,19 @@ type ChangeFunctions = {
 
 export function prepareChanges(db: DatabaseSync): ApplyChange {
   const ranks = prepareRanks(db)
-  const media = prepareMediaRows(db, ranks)
+  const itemTable = prepareItemTable(db, ranks)
   const quotas = prepareQuotas(db)
-  const trash = prepareTrash(db, media, ranks, quotas)
-  const oldest = db.prepare('SELECT seq FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
+  const trash = prepareTrash(db, itemTable, ranks, quotas)
+  const oldest = db.prepare('SELECT seq FROM items WHERE bucket_id = ? ORDER BY seq LIMIT ?')
 
   const record = prepareRecordEvents(db)
 
-  const addMedia = (bucketId: BucketId, items: readonly AddedMedia[]): void => {
+  const addItems = (bucketId: BucketId, items: readonly AddedItem[]): void => {
     quotas.requireRoom(bucketId, {
       items: items.length,
       bytes: items.reduce((sum, { size }) => sum + size, 0),
     })
-    media.append(bucketId, items)
+    itemTable.append(bucketId, items)
   }
 
   const run = createRun(db, {
@@ -44,24 +44,24 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
     requireRoom: quotas.requireRoom,
     reserve: quotas.reserve,
     requireReserved: quotas.requireReserved,
-    append: media.append,
+    append: itemTable.append,
   })
 
   const functions: ChangeFunctions = {
     ...sharedChanges,
 
-    'add-media'({ bucketId, items }) {
-      addMedia(bucketId, items)
+    'add-items'({ bucketId, items }) {
+      addItems(bucketId, items)
     },
 
-    ...prepareItemChanges(db, media, trash),
+    ...prepareItemChanges(db, itemTable, trash),
 
     'delete-bucket-chunk'(input) {
       const { id, limit } = input
       if (!run(beginDeletion(input))) return { items: 0, tombstones: [], isDeleted: true }
       const removeSome = (bucketId: BucketId) => {
         const seqs = all(oldest, bucketId, limit).map((row) => integer(row, 0))
-        return { items: seqs.length, tombstones: media.remove(bucketId, seqs) }
+        return { items: seqs.length, tombstones: itemTable.remove(bucketId, seqs) }
       }
       const listed = removeSome(id)
       const trashed = removeSome(trashOf(id))
@@ -80,24 +80,24 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
 }
 
 type ItemChanges = {
-  readonly [K in 'remove-media' | 'restore-media' | 'purge-media' | 'expire-items']: (
+  readonly [K in 'remove-items' | 'restore-items' | 'purge-items' | 'expire-items']: (
     input: Changes[K]['input'],
   ) => Output<K>
 }
 
 /** The changes that remove and restore items, recorded in the audit log if they have an actor. */
-function prepareItemChanges(db: DatabaseSync, media: MediaRows, trash: TrashRows): ItemChanges {
-  const file = db.prepare('SELECT filename, size FROM media WHERE id = ?')
+function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: TrashRows): ItemChanges {
+  const file = db.prepare('SELECT filename, size FROM items WHERE id = ?')
   const record = prepareRecordEvents(db)
-  const expired = db.prepare(`SELECT id FROM media INDEXED BY media_item_expiry
+  const expired = db.prepare(`SELECT id FROM items INDEXED BY items_item_expiry
     WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? ORDER BY item_expires_at LIMIT ?`)
   const refreshExpiry = prepareRefreshExpiry(db)
 
   function recorded<T>(
     action: AuditAction,
-    { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly MediaId[] },
+    { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly ItemId[] },
     change: () => T,
-    changed: (result: T) => readonly MediaId[],
+    changed: (result: T) => readonly ItemId[],
   ): T {
     if (by === undefined) return change()
     const files = new Map(
@@ -111,14 +111,14 @@ function prepareItemChanges(db: DatabaseSync, media: MediaRows, trash: TrashRows
   }
 
   return {
-    'remove-media': (input) =>
+    'remove-items': (input) =>
       recorded(
         trash.hasTrash(input.bucketId) ? 'trash' : 'delete',
         input,
         () => trash.remove(input.bucketId, input.ids, input.now),
         ({ ids }) => ids,
       ),
-    'restore-media': (input) =>
+    'restore-items': (input) =>
       recorded(
         'restore',
         input,
@@ -127,19 +127,19 @@ function prepareItemChanges(db: DatabaseSync, media: MediaRows, trash: TrashRows
       ),
     'expire-items'({ bucketId, now, limit, ...input }) {
       const expiredOf = (id: BucketId, max: number) =>
-        all(expired, id, now, max).map((row) => text(row, 0) as MediaId)
+        all(expired, id, now, max).map((row) => text(row, 0) as ItemId)
       const listed = expiredOf(bucketId, limit)
       const trashed = expiredOf(trashOf(bucketId), limit - listed.length)
       const removed = recorded(
         'expire',
         { ...input, bucketId, ids: [...listed, ...trashed] },
-        () => joinRemoved(media.removeByIds(bucketId, listed), trash.purge(bucketId, trashed)),
+        () => joinRemoved(itemTable.removeByIds(bucketId, listed), trash.purge(bucketId, trashed)),
         (result) => result.ids,
       )
       refreshExpiry(bucketId)
       return removed
     },
-    'purge-media': (input) =>
+    'purge-items': (input) =>
       recorded(
         'purge',
         input,

@@ -3,7 +3,7 @@ import type { ContentId } from '../records.ts'
 import { bytes } from '../rows.ts'
 import { one } from './rows.ts'
 
-/** The bytes of items that are stored in the catalog; to be called within the transaction that changes their media rows. */
+/** The bytes of items that are stored in the catalog; to be called within the transaction that changes their rows. */
 export interface ContentRows {
   add(bytes: Uint8Array): ContentId
   remove(id: ContentId): void

@@ -8,21 +8,24 @@ import { integer, text } from '../rows.ts'
 import { migrate } from './migrate.ts'
 import { all, one } from './rows.ts'
 
-/** The version of the catalogs of commit 7ac0c5b8, the last development version. */
-const developmentVersion = 18
+/** The versions of the catalogs of commits 7ac0c5b8 and 661e7aee, the last development versions. */
+const developmentVersions = [18, 19]
+
+/** The names of a table and of a column in these versions. */
+const earlierNames: Readonly<Record<string, string>> = { items: 'media', item_id: 'media_id' }
 
 /**
- * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development version gets the
+ * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development versions gets the
  * schema of this one. Throws CatalogVersionError if an earlier one made the backup.
  */
 export function copyBackup(backup: string, directory: string): void {
   const target = join(directory, 'catalog.db')
   const version = versionOf(backup)
-  if (version > 0 && version < developmentVersion)
+  if (version > 0 && version < Math.min(...developmentVersions))
     throw new CatalogVersionError(
       `${backup} was written by an early development version: restore it with mediabucket of commit 7ac0c5b8, make a backup with that, and restore this backup with this version (docs/operations/upgrade.md).`,
     )
-  if (version !== developmentVersion) {
+  if (!developmentVersions.includes(version)) {
     copyFileSync(backup, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
     return
   }
@@ -37,9 +40,9 @@ export function copyBackup(backup: string, directory: string): void {
       "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     ))
       copyTable(db, table)
-    // The development version did not store them.
+    // Version 18 did not store them.
     db.function('fold_name', { deterministic: true }, (name) => foldName(String(name)))
-    db.exec('UPDATE media SET folded_name = fold_name(filename) WHERE filename IS NOT NULL')
+    db.exec('UPDATE items SET folded_name = fold_name(filename) WHERE filename IS NOT NULL')
     db.exec('COMMIT')
   } finally {
     db.close()
@@ -48,14 +51,19 @@ export function copyBackup(backup: string, directory: string): void {
 
 /** Copies the columns that both tables have. Items of `mediabucket seed` had no bytes and no hash: the restore reports them. */
 function copyTable(db: DatabaseSync, table: string): void {
-  const columns = namesOf(
-    db,
-    `SELECT name FROM pragma_table_info('${table}', 'main')
-    INTERSECT SELECT name FROM pragma_table_info('${table}', 'backup')`,
-  ).join(', ')
-  const values = columns.replace('sha256', 'coalesce(sha256, zeroblob(32))')
+  const source = earlierNames[table] ?? table
+  const present = new Set(namesOf(db, `SELECT name FROM pragma_table_info('${source}', 'backup')`))
+  const sourceOf = (column: string) => (present.has(column) ? column : earlierNames[column])
+  const columns = namesOf(db, `SELECT name FROM pragma_table_info('${table}', 'main')`).filter((column) =>
+    present.has(sourceOf(column) ?? ''),
+  )
+  const values = columns.map((column) =>
+    column === 'sha256' ? 'coalesce(sha256, zeroblob(32))' : sourceOf(column),
+  )
   // A new catalog has an epoch already.
-  db.exec(`INSERT OR REPLACE INTO main.${table} (${columns}) SELECT ${values} FROM backup.${table}`)
+  db.exec(
+    `INSERT OR REPLACE INTO main.${table} (${columns.join()}) SELECT ${values.join()} FROM backup.${source}`,
+  )
 }
 
 const namesOf = (db: DatabaseSync, sql: string): string[] => all(db.prepare(sql)).map((row) => text(row, 0))

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ExplainedError } from '../../core/explained-error.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import type { MissingRows } from '../audit.ts'
 import { bucketIds, correctBucket } from '../recount.ts'
@@ -12,7 +12,7 @@ import { isUnreadable, itemIds, unlessUnreadable } from './damage.ts'
 import { all, one } from './rows.ts'
 import { createRun } from './statements.ts'
 
-/** Rows of `media` that one transaction reads. Each transaction takes some milliseconds. */
+/** Rows of `items` that one transaction reads. Each transaction takes some milliseconds. */
 const chunk = 2_000
 /** Rows of `contents` that one transaction reads. */
 const contentsChunk = 50
@@ -34,7 +34,7 @@ const pause = 2
  *
  * While a transaction reads the catalog, SQLite cannot reset the write-ahead log, and the log grows with each upload. So
  * most rows are copied in short transactions:
- * 1. The rows of `media` and `contents` are copied in chunks. A transaction reads a chunk into memory.
+ * 1. The rows of `items` and `contents` are copied in chunks. A transaction reads a chunk into memory.
  *    It ends before the chunk is written to the target, because the write may wait for the disk.
  * 2. The last transaction copies the items that were added or edited since, removes those that were deleted since, and copies
  *    all other tables. Its snapshot is the moment of the copy.
@@ -93,7 +93,7 @@ export async function copySnapshot(
       db.exec('COMMIT')
       return lost
     }
-    let lost: readonly MediaId[] | null = null
+    let lost: readonly ItemId[] | null = null
     while (lost === null) {
       try {
         lost = copyRest()
@@ -115,7 +115,7 @@ export async function copySnapshot(
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
     return { items: missing, hasLostEvents: events.hasLost() }
   } catch (error) {
-    throw isUnreadable(error) ? new UnreadableTable('media or contents', error) : error
+    throw isUnreadable(error) ? new UnreadableTable('items or contents', error) : error
   } finally {
     db.close()
   }
@@ -152,22 +152,18 @@ function recountAll(db: DatabaseSync): void {
 }
 
 /** Takes the lost items, and bytes that could not be read, from an earlier copy of the same version. Returns what it does not have. */
-function completeFrom(
-  db: DatabaseSync,
-  earlier: string | null,
-  lost: readonly MediaId[],
-): readonly MediaId[] {
-  const missing = `SELECT content_id FROM main.media WHERE content_id IS NOT NULL
+function completeFrom(db: DatabaseSync, earlier: string | null, lost: readonly ItemId[]): readonly ItemId[] {
+  const missing = `SELECT content_id FROM main.items WHERE content_id IS NOT NULL
     AND content_id NOT IN (SELECT id FROM main.contents)`
   if (earlier === null || (lost.length === 0 && !one(db.prepare(`${missing} LIMIT 1`)))) return lost
   db.prepare('ATTACH ? AS earlier').run(earlier)
   const versionOf = (schema: string) => integer(one(db.prepare(`PRAGMA ${schema}.user_version`)) ?? [], 0)
   if (versionOf('earlier') !== versionOf('source')) return lost
-  const copyItem = db.prepare('INSERT OR IGNORE INTO main.media SELECT * FROM earlier.media WHERE id = ?')
+  const copyItem = db.prepare('INSERT OR IGNORE INTO main.items SELECT * FROM earlier.items WHERE id = ?')
   const rest = lost.filter((id) => Number(copyItem.run(id).changes) === 0)
   db.exec(`INSERT INTO main.contents SELECT contents.* FROM earlier.contents
-    JOIN earlier.media AS was ON was.content_id = contents.id
-    JOIN main.media AS now ON now.id = was.id AND now.sha256 = was.sha256 AND now.content_id = was.content_id
+    JOIN earlier.items AS was ON was.content_id = contents.id
+    JOIN main.items AS now ON now.id = was.id AND now.sha256 = was.sha256 AND now.content_id = was.content_id
     WHERE contents.id IN (${missing})`)
   return rest
 }
@@ -197,29 +193,29 @@ function prepareCopy(db: DatabaseSync, table: string): (condition: string) => Co
 
 function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const buckets = db.prepare('SELECT id FROM source.buckets ORDER BY id')
-  const last = db.prepare('SELECT coalesce(max(seq), -1) FROM main.media WHERE bucket_id = ?')
-  const prepare = prepareCopy(db, 'media')
+  const last = db.prepare('SELECT coalesce(max(seq), -1) FROM main.items WHERE bucket_id = ?')
+  const prepare = prepareCopy(db, 'items')
   // New rows have higher sequence numbers than all earlier rows, because numbers are never reused.
   const copy = prepare('bucket_id = ? AND seq > ? ORDER BY seq LIMIT ?')
   const copyOne = prepare('bucket_id = ? AND seq = ?')
   const copyById = prepare('id = ?')
   // From an index, which has other pages than the rows.
-  const seqs = db.prepare(`SELECT seq FROM source.media INDEXED BY media_by_kind
+  const seqs = db.prepare(`SELECT seq FROM source.items INDEXED BY items_by_kind
     WHERE bucket_id = ? AND seq > ? ORDER BY seq LIMIT ?`)
-  const lostIds = db.prepare(`${itemIds('source')} WHERE id NOT IN (SELECT id FROM main.media)`)
+  const lostIds = db.prepare(`${itemIds('source')} WHERE id NOT IN (SELECT id FROM main.items)`)
   const total = db.prepare('SELECT total FROM source.buckets WHERE id = ?')
-  const removeDeleted = db.prepare(`DELETE FROM main.media WHERE bucket_id = ?
-    AND NOT EXISTS (SELECT 1 FROM source.media AS now WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
+  const removeDeleted = db.prepare(`DELETE FROM main.items WHERE bucket_id = ?
+    AND NOT EXISTS (SELECT 1 FROM source.items AS now WHERE now.bucket_id = items.bucket_id AND now.seq = items.seq)`)
   const revisions = new Map(
     all(db.prepare('SELECT id, revision FROM source.buckets')).map((row) => [
       integer(row, 0),
       integer(row, 1),
     ]),
   )
-  const edited = 'FROM source.media AS now WHERE now.bucket_id = ? AND now.edited > ?'
+  const edited = 'FROM source.items AS now WHERE now.bucket_id = ? AND now.edited > ?'
   const countUncopied = db.prepare(`SELECT count(*) ${edited} AND NOT EXISTS
-    (SELECT 1 FROM main.media AS copy WHERE copy.bucket_id = now.bucket_id AND copy.seq = now.seq)`)
-  const copyEdited = db.prepare(`INSERT OR REPLACE INTO main.media SELECT now.* ${edited}`)
+    (SELECT 1 FROM main.items AS copy WHERE copy.bucket_id = now.bucket_id AND copy.seq = now.seq)`)
+  const copyEdited = db.prepare(`INSERT OR REPLACE INTO main.items SELECT now.* ${edited}`)
   /** How many items of each bucket were copied. */
   const counts = new Map<number, number>()
   /** The last number of each bucket that was reached, also by a row that cannot be read. */
@@ -255,7 +251,7 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const bucketIds = () => all(buckets).map((row) => integer(row, 0))
   return {
     /** A row in an inner page of the table is found by its id only. Returns the ids of rows that cannot be read. */
-    copyById: (ids: readonly MediaId[]): readonly MediaId[] =>
+    copyById: (ids: readonly ItemId[]): readonly ItemId[] =>
       ids.filter((id) =>
         unlessUnreadable(
           () => copyById(id) < 0,
@@ -263,7 +259,7 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
         ),
       ),
     /** Items whose rows were not found by their numbers. To be called in the last transaction. */
-    lost: (): readonly MediaId[] => (hasLost ? all(lostIds).map((row) => text(row, 0) as MediaId) : []),
+    lost: (): readonly ItemId[] => (hasLost ? all(lostIds).map((row) => text(row, 0) as ItemId) : []),
     /** Copies the items that were added since the last call, and returns how many. */
     async copyInChunks(): Promise<number> {
       let total = 0
@@ -371,17 +367,17 @@ function prepareEvents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   }
 }
 
-/** The same for the table `contents` as `prepareItems` for the table `media`. */
+/** The same for the table `contents` as `prepareItems` for the table `items`. */
 function prepareContents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.contents')
   const prepare = prepareCopy(db, 'contents')
   const copy = prepare('id > ? ORDER BY id LIMIT ?')
   const copyOne = prepare('id = ?')
   const wanted = db.prepare(
-    `SELECT content_id FROM main.media WHERE content_id > ? ORDER BY content_id LIMIT ${contentsChunk}`,
+    `SELECT content_id FROM main.items WHERE content_id > ? ORDER BY content_id LIMIT ${contentsChunk}`,
   )
   const removeDeleted = db.prepare(`DELETE FROM main.contents
-    WHERE id NOT IN (SELECT content_id FROM main.media WHERE content_id IS NOT NULL)`)
+    WHERE id NOT IN (SELECT content_id FROM main.items WHERE content_id IS NOT NULL)`)
   /** The last id that was reached, also by bytes that cannot be read. */
   let reached = 0
 
@@ -439,7 +435,7 @@ function prepareLogLimit(db: DatabaseSync, source: string): () => void {
   }
 }
 
-const copiedInChunks: ReadonlySet<string> = new Set(['media', 'contents', 'audit_events'])
+const copiedInChunks: ReadonlySet<string> = new Set(['items', 'contents', 'audit_events'])
 
 type Kind = 'table' | 'index'
 

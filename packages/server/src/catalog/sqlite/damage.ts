@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { isCorrupt, isIoError } from '../../sqlite/result-codes.ts'
 import type { CatalogDamage } from '../audit.ts'
 import { text } from '../rows.ts'
@@ -10,7 +10,7 @@ export const isUnreadable = (error: unknown): boolean => isCorrupt(error) || isI
 
 /** The ids of all items, from their index: it has other pages than the rows. */
 export const itemIds = (schema: 'main' | 'source'): string =>
-  `SELECT id FROM ${schema}.media INDEXED BY sqlite_autoindex_media_1`
+  `SELECT id FROM ${schema}.items INDEXED BY sqlite_autoindex_items_1`
 
 /** The result of the read; if a page cannot be read, what `instead` returns. */
 export function unlessUnreadable<T>(read: () => T, instead: (error: unknown) => T): T {
@@ -30,7 +30,7 @@ export function findDamage(db: DatabaseSync): CatalogDamage {
   ).filter((row) => row !== 'ok')
   if (details.length === 0) return { details, rows: [], bytes: [] }
   const ids = unlessUnreadable(
-    () => all(db.prepare(itemIds('main'))).map((row) => text(row, 0) as MediaId),
+    () => all(db.prepare(itemIds('main'))).map((row) => text(row, 0) as ItemId),
     (error) => {
       details.push(`the index of ids cannot be read: ${String(error)}`)
       return []
@@ -46,9 +46,9 @@ export function findDamage(db: DatabaseSync): CatalogDamage {
         () => true,
       ),
     )
-  const rows = new Set(unreadable(db.prepare('SELECT * FROM media WHERE id = ?')))
+  const rows = new Set(unreadable(db.prepare('SELECT * FROM items WHERE id = ?')))
   const bytes = unreadable(
-    db.prepare('SELECT bytes FROM contents WHERE id = (SELECT content_id FROM media WHERE id = ?)'),
+    db.prepare('SELECT bytes FROM contents WHERE id = (SELECT content_id FROM items WHERE id = ?)'),
   )
   return { details, rows: [...rows], bytes: bytes.filter((id) => !rows.has(id)) }
 }

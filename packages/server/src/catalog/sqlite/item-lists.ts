@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import { expiredColumn, itemColumnCount, readItem } from '../item-columns.ts'
+import { expiredColumn, itemColumnCount, readItemDetails } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer } from '../rows.ts'
@@ -29,7 +29,7 @@ export function prepareReadItems(
     return {
       revision: integer(row, 0),
       expired: integer(row, 1),
-      rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, itemColumnCount) })),
+      rows: rows.map((row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) })),
       examined: null,
     }
   }

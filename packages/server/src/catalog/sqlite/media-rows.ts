@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { foldName } from '../../core/name-search.ts'
 import { isPictured } from '../../core/variant.ts'
 import { uploadEvents } from '../audit-log/events.ts'
 import { newItemColumns, newItemValues } from '../item-columns.ts'
-import type { AddedMedia, BucketId, ContentId, Preview, RemovedMedia } from '../records.ts'
+import type { AddedItem, BucketId, ContentId, Preview, RemovedItems } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
 import { sqliteText } from '../statements.ts'
 import { expiryRefresh } from '../trash.ts'
@@ -15,25 +15,25 @@ import type { Ranks } from './ranks.ts'
 import { one } from './rows.ts'
 
 /**
- * The only code that writes media rows. Also updates their contents, the bucket's counters, its revision and the ranks, and records
+ * The only code that writes rows of `items`. Also updates their contents, the bucket's counters, its revision and the ranks, and records
  * additions in the audit log.
  */
-export interface MediaRows {
-  append(bucketId: BucketId, items: readonly AddedMedia[]): void
+export interface ItemTable {
+  append(bucketId: BucketId, items: readonly AddedItem[]): void
   /**
    * Removes the items with these sequence numbers, ascending; each must exist. Adds tombstones, and returns their ids: of
    * items whose bytes are in the blob store, and of pictures, which may have variants there.
    */
-  remove(bucketId: BucketId, seqs: readonly number[]): MediaId[]
+  remove(bucketId: BucketId, seqs: readonly number[]): ItemId[]
   /** As remove, by ids; ignores ids of other buckets. */
-  removeByIds(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
+  removeByIds(bucketId: BucketId, ids: readonly ItemId[]): RemovedItems
 }
 
 /** Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside; those in the catalog it cannot. */
 export function prepareInsertItem(
   db: DatabaseSync,
-): (bucketId: BucketId, seq: number, added: AddedMedia & Partial<Preview>) => void {
-  const insert = db.prepare(`INSERT INTO media
+): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
+  const insert = db.prepare(`INSERT INTO items
     (bucket_id, seq, content_id, thumbhash, duration, folded_name, ${newItemColumns})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
@@ -48,11 +48,11 @@ export function prepareInsertItem(
   }
 }
 
-export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
+export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
   const bucket = db.prepare('SELECT total, next_seq FROM buckets WHERE id = ?')
   const insert = prepareInsertItem(db)
-  const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
-  const removeRow = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
+  const findSeq = db.prepare('SELECT seq FROM items WHERE id = ? AND bucket_id = ?')
+  const removeRow = db.prepare(`DELETE FROM items WHERE bucket_id = ? AND seq = ?
     RETURNING size, content_id, id, content_type`)
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
@@ -68,10 +68,10 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
     return { total: integer(row, 0), nextSeq: integer(row, 1) }
   }
 
-  const remove: MediaRows['remove'] = (bucketId, seqs) => {
+  const remove: ItemTable['remove'] = (bucketId, seqs) => {
     if (seqs.length === 0) return []
     const { nextSeq } = bucketState(bucketId)
-    const tombstones: MediaId[] = []
+    const tombstones: ItemId[] = []
     let size = 0
     for (const seq of seqs) {
       const row = one(removeRow, bucketId, seq)
@@ -79,7 +79,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       size += integer(row, 0)
       const contentId = integerOrNull(row, 1)
       if (contentId !== null) contents.remove(contentId as ContentId)
-      if (contentId === null || isPictured(text(row, 3))) tombstones.push(text(row, 2) as MediaId)
+      if (contentId === null || isPictured(text(row, 3))) tombstones.push(text(row, 2) as ItemId)
     }
     for (const id of tombstones) addTombstone.run(id)
     ranks.remove(bucketId, nextSeq, seqs)

@@ -7,10 +7,12 @@ import { prepareSnapshots } from './snapshot.ts'
 import { runTransaction } from './transaction.ts'
 
 /** The version of the schema of the first release. Development versions have lower ones. */
-const firstVersion = 19
+const firstVersion = 20
+/** The last development version, whose tables have earlier names. Commit 661e7aee writes it. */
+const lastDevelopment = 19
 
 /**
- * The migration at index n leads from version 19 + n, which is stored in PRAGMA user_version, to the next one. It is not edited once
+ * The migration at index n leads from version 20 + n, which is stored in PRAGMA user_version, to the next one. It is not edited once
  * released. schema.ts has the result of all of them.
  */
 const released: readonly string[] = []
@@ -50,6 +52,8 @@ function readVersion(db: DatabaseSync, newest: number): number {
     )
   }
   if (present > 0 && present < firstVersion)
-    throw new CatalogVersionError(developmentText(String(db.location())))
+    throw new CatalogVersionError(
+      developmentText(String(db.location()), present === lastDevelopment ? '661e7aee' : '7ac0c5b8'),
+    )
   return present
 }

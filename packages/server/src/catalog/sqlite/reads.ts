@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import {
@@ -9,20 +9,20 @@ import {
   isLive,
   isPrivateColumn,
   itemColumns,
-  readMedia,
+  readItem,
   unlessExpired,
 } from '../item-columns.ts'
 import type {
   Bucket,
   BucketId,
   Grant,
+  Item,
   ItemPlace,
   ItemRows,
   ItemSelection,
-  Media,
   PageRows,
 } from '../records.ts'
-import { integer, mediaIdOf, type Row, textOrNull } from '../rows.ts'
+import { integer, itemIdOf, type Row, textOrNull } from '../rows.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { prepareReadItems } from './item-lists.ts'
 import type { LocateItem } from './item-locations.ts'
@@ -42,7 +42,7 @@ export interface Reads {
   /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
   page(key: PageKey, isFirst: boolean): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
-  media(id: MediaId): Media | null
+  item(id: ItemId): Item | null
   bucket(id: BucketId): Bucket | null
 }
 
@@ -53,19 +53,19 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const bucketState = db.prepare(
     `SELECT revision, total, next_seq, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`,
   )
-  const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
+  const pageRows = db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const seqAt = db.prepare(
-    'SELECT seq FROM media WHERE bucket_id = ? AND seq >= ? ORDER BY seq LIMIT 1 OFFSET ?',
+    'SELECT seq FROM items WHERE bucket_id = ? AND seq >= ? ORDER BY seq LIMIT 1 OFFSET ?',
   )
-  const expiredBefore = db.prepare(`SELECT count(*) FROM media INDEXED BY media_item_expiry
+  const expiredBefore = db.prepare(`SELECT count(*) FROM items INDEXED BY items_item_expiry
     WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? AND seq < ?`)
   const livePageRows =
-    db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
+    db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
     ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
-  const media =
-    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id, ${isPrivateColumn}
-    FROM media WHERE id = ?`)
+  const item =
+    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id), content_id, ${isPrivateColumn}
+    FROM items WHERE id = ?`)
   const bucket = db.prepare(`SELECT ${bucketColumns}, ${expiredOfBucket('?2')} FROM buckets WHERE id = ?1`)
   const readItems = prepareReadItems(db)
   const inSnapshot = prepareSnapshots(db).run
@@ -94,7 +94,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     if (first >= total) return { revision, expired, total, rows: [] }
     const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
     const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip)
-    const rows = found.map((row) => ({ id: mediaIdOf(row, 0), extension: textOrNull(row, 1) }))
+    const rows = found.map((row) => ({ id: itemIdOf(row, 0), extension: textOrNull(row, 1) }))
     return { revision, expired, total, rows }
   }
 
@@ -122,9 +122,9 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     items: (selection, after, limit) => inSnapshot(() => readItems(selection, after, limit)),
 
-    media(id) {
-      const row = one(media, id)
-      return row && unlessExpired(readMedia(row))
+    item(id) {
+      const row = one(item, id)
+      return row && unlessExpired(readItem(row))
     },
 
     bucket(id) {

@@ -73,7 +73,7 @@ CREATE TABLE signing_keys (
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
 -- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the
 -- filename as searches compare it (core/name-search.ts).
-CREATE TABLE media (
+CREATE TABLE items (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
   id TEXT NOT NULL UNIQUE,
@@ -101,17 +101,17 @@ CREATE TABLE media (
 ) STRICT, WITHOUT ROWID;
 
 -- A search reads all names of a bucket from this index (catalog/name-search.ts).
-CREATE INDEX media_names ON media (bucket_id, seq, folded_name);
+CREATE INDEX items_names ON items (bucket_id, seq, folded_name);
 -- For lists of items with filters (catalog/item-statements.ts).
-CREATE INDEX media_by_kind ON media (bucket_id, ${kindExpression}, created_at, seq);
-CREATE INDEX media_edited ON media (bucket_id, edited) WHERE edited IS NOT NULL;
-CREATE INDEX media_renamed ON media (id) WHERE renamed IS NOT NULL;
-CREATE INDEX media_expiry ON media (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX media_item_expiry ON media (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
-CREATE INDEX media_expiring ON media (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
+CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
+CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX items_expiring ON items (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
 
--- The bytes of small items. Rows are apart from those of media, so that a listing does not read them. AUTOINCREMENT: an id is never reused,
--- so a read by id never returns the bytes of another item. There is no foreign key, because it would need an index on media.content_id.
+-- The bytes of small items. Rows are apart from those of items, so that a listing does not read them. AUTOINCREMENT: an id is never reused,
+-- so a read by id never returns the bytes of another item. There is no foreign key, because it would need an index on items.content_id.
 CREATE TABLE contents (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   bytes BLOB NOT NULL
@@ -133,7 +133,7 @@ CREATE TABLE uploads (
   metadata TEXT,
   filename TEXT,
   declared_type TEXT,
-  media_id TEXT NOT NULL UNIQUE,
+  item_id TEXT NOT NULL UNIQUE,
   finished INTEGER NOT NULL DEFAULT 0,
   expires_at INTEGER NOT NULL,
   multipart TEXT
@@ -170,7 +170,7 @@ CREATE TABLE intents (
 
 -- Items whose bytes a check found changed.
 CREATE TABLE damaged (
-  id TEXT PRIMARY KEY NOT NULL REFERENCES media (id) ON DELETE CASCADE
+  id TEXT PRIMARY KEY NOT NULL REFERENCES items (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
 -- Ids that a check took from bytes without an item: such an id never becomes an item's, so that an upload which commits too late fails

@@ -1,7 +1,7 @@
 import type { Actor } from '../../core/actor.ts'
 import type { Change } from '../changes.ts'
 import { newItemColumnCount, newItemValues, readNewItem } from '../item-columns.ts'
-import type { AddedMedia } from '../records.ts'
+import type { AddedItem } from '../records.ts'
 import { integer, type Row } from '../rows.ts'
 
 /** A change as the writer thread receives it. */
@@ -57,7 +57,7 @@ function buffersOf(input: Change['input']): ArrayBuffer[] {
   return 'added' in input && input.added.bytes !== null ? [input.added.bytes.buffer] : []
 }
 
-function toRows(items: readonly AddedMedia[]): SentItems {
+function toRows(items: readonly AddedItem[]): SentItems {
   const contents = listBuffers<ArrayBuffer>()
   const hashes = listBuffers<ArrayBufferLike>()
   const rows = items.map((item) => [
@@ -69,7 +69,7 @@ function toRows(items: readonly AddedMedia[]): SentItems {
   return { rows, actors, contents: contents.buffers, hashes: hashes.buffers }
 }
 
-function fromRow(row: Row, by: Actor | null, { contents, hashes }: SentItems): AddedMedia {
+function fromRow(row: Row, by: Actor | null, { contents, hashes }: SentItems): AddedItem {
   const sha256 = bytesAt(hashes, row, newItemColumnCount)
   if (sha256 === null) throw new TypeError('an item was sent without its hash')
   const added = { ...readNewItem(row, sha256), bytes: bytesAt(contents, row, newItemColumnCount + 3) }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { isPrivateColumn } from '../item-columns.ts'
 import type { Servability } from '../records.ts'
 import { integer, integerOrNull } from '../rows.ts'
@@ -16,15 +16,15 @@ interface State {
 }
 
 /** Returns a function that reads whether items can be served now. What it reads is used again until the database changes. */
-export function prepareServability(db: DatabaseSync): (ids: readonly MediaId[]) => Servability[] {
-  // Reads no row of `media`, only its indexes: reading the row costs three times as much.
-  const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) THEN 0
+export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) => Servability[] {
+  // Reads no row of `items`, only its indexes: reading the row costs three times as much.
+  const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 0
     WHEN ${isPrivateColumn} = 1 THEN 3
-    WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
-    (SELECT item_expires_at FROM media INDEXED BY media_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
-    FROM media WHERE id = ?1 AND bucket_id > 0`)
+    WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
+    (SELECT item_expires_at FROM items INDEXED BY items_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
+    FROM items WHERE id = ?1 AND bucket_id > 0`)
   const inSnapshot = prepareSnapshots(db).run
-  const rows = createUnchangedRows<MediaId, State>(db, {
+  const rows = createUnchangedRows<ItemId, State>(db, {
     keyOf: (id) => id,
     read(id) {
       const row = one(state, id)
@@ -32,7 +32,7 @@ export function prepareServability(db: DatabaseSync): (ids: readonly MediaId[]) 
     },
   })
 
-  function servability(id: MediaId, now: number): Servability {
+  function servability(id: ItemId, now: number): Servability {
     const row = rows.read(id)
     if (row === null || (row.expiresAt !== null && row.expiresAt <= now)) return 'not'
     return row.servability

@@ -23,8 +23,8 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
 
 export async function openSqliteTarget(directory: string): Promise<CatalogTarget> {
   const db = openForTransfer(directory)
-  const describe = db.prepare('UPDATE media SET alt_text = ?, caption = ? WHERE id = ?')
-  const markTrashed = db.prepare('UPDATE media SET home_seq = ?, deleted_at = ?, expires_at = ? WHERE id = ?')
+  const describe = db.prepare('UPDATE items SET alt_text = ?, caption = ? WHERE id = ?')
+  const markTrashed = db.prepare('UPDATE items SET home_seq = ?, deleted_at = ?, expires_at = ? WHERE id = ?')
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
   const insertItem = prepareInsertItem(db)
   const insertEvents = prepareInsertEvents(db)

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
-import type { BucketId, RemovedMedia } from '../records.ts'
+import type { ItemId } from '../../core/media-id.ts'
+import type { BucketId, RemovedItems } from '../records.ts'
 import { integer } from '../rows.ts'
 import { expiryOf, trashName, trashOf } from '../trash.ts'
-import { type MediaRows, prepareRefreshExpiry } from './media-rows.ts'
+import { type ItemTable, prepareRefreshExpiry } from './media-rows.ts'
 import type { Quotas } from './quotas.ts'
 import type { Ranks } from './ranks.ts'
 import { all, one } from './rows.ts'
@@ -13,25 +13,30 @@ export interface TrashRows {
   /** Whether deleted items of the bucket are moved to its trash. */
   hasTrash(bucketId: BucketId): boolean
   /** Removes items, or moves them to the trash of a bucket that has one. */
-  remove(bucketId: BucketId, ids: readonly MediaId[], now: number): RemovedMedia
+  remove(bucketId: BucketId, ids: readonly ItemId[], now: number): RemovedItems
   /** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
-  restore(bucketId: BucketId, ids: readonly MediaId[], now: number): MediaId[]
+  restore(bucketId: BucketId, ids: readonly ItemId[], now: number): ItemId[]
   /** Removes items of the trash permanently. */
-  purge(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
+  purge(bucketId: BucketId, ids: readonly ItemId[]): RemovedItems
 }
 
-export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, quotas: Quotas): TrashRows {
+export function prepareTrash(
+  db: DatabaseSync,
+  itemTable: ItemTable,
+  ranks: Ranks,
+  quotas: Quotas,
+): TrashRows {
   const days = db.prepare('SELECT trash_days FROM buckets WHERE id = ?')
   const counters = db.prepare('SELECT total, next_seq, bytes FROM buckets WHERE id = ?')
   const create = db.prepare(`INSERT INTO buckets (id, name, created_at) VALUES (?, ?, ?)
     ON CONFLICT (id) DO NOTHING`)
-  const find = db.prepare('SELECT seq, size FROM media WHERE id = ? AND bucket_id = ?')
-  const findTrashed = db.prepare(`SELECT seq, size, home_seq FROM media
+  const find = db.prepare('SELECT seq, size FROM items WHERE id = ? AND bucket_id = ?')
+  const findTrashed = db.prepare(`SELECT seq, size, home_seq FROM items
     WHERE id = ? AND bucket_id = ? AND expires_at > ?`)
-  const moveOut = db.prepare(`UPDATE media SET bucket_id = ?1, seq = ?2, home_seq = seq, deleted_at = ?3,
+  const moveOut = db.prepare(`UPDATE items SET bucket_id = ?1, seq = ?2, home_seq = seq, deleted_at = ?3,
     expires_at = min(?4, coalesce(item_expires_at, ?4)) WHERE bucket_id = ?5 AND seq = ?6`)
   const moveBack =
-    db.prepare(`UPDATE media SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
+    db.prepare(`UPDATE items SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
   const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
     next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
@@ -52,7 +57,7 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
 
     remove(bucketId, ids, now) {
       const trashDays = daysOf(bucketId)
-      if (trashDays === 0) return media.removeByIds(bucketId, ids)
+      if (trashDays === 0) return itemTable.removeByIds(bucketId, ids)
       const found = ids.flatMap((id) =>
         all(find, id, bucketId).map((row) => ({ id, seq: integer(row, 0), size: integer(row, 1) })),
       )
@@ -99,7 +104,7 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
     purge(bucketId, ids) {
       const trash = trashOf(bucketId)
       const before = countersOf(trash)
-      const removed = media.removeByIds(trash, ids)
+      const removed = itemTable.removeByIds(trash, ids)
       if (before && removed.ids.length > 0)
         release.run(before.bytes - (countersOf(trash)?.bytes ?? 0), bucketId)
       return removed

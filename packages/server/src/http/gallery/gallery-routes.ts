@@ -19,14 +19,14 @@ export interface GallerySignIn extends SignInSettings {
  * Allows code from `assets` only, data from this origin and from those of the bytes, and nothing inline. The page itself
  * narrows `'self'` to its assets (packages/gallery/src/restrict-scripts.ts), since only the page knows its path.
  */
-const contentSecurityPolicy = (assets: string, media: string, issuer: string): string =>
+const contentSecurityPolicy = (assets: string, bytesHosts: string, issuer: string): string =>
   [
     "default-src 'none'",
     `script-src ${assets}`,
     `style-src ${assets}`,
-    `img-src 'self'${media}`,
-    `media-src 'self'${media}`,
-    `connect-src 'self'${media}${issuer}`,
+    `img-src 'self'${bytesHosts}`,
+    `media-src 'self'${bytesHosts}`,
+    `connect-src 'self'${bytesHosts}${issuer}`,
     "worker-src 'none'",
     "manifest-src 'none'",
     "object-src 'none'",
@@ -47,13 +47,13 @@ function createPolicy({
   storeOrigin,
 }: BoundConfig): (host: string, issuer: string) => string {
   const hosts = [mediaBaseUrl !== baseUrl && new URL(mediaBaseUrl).origin, storeOrigin]
-  const media = hosts.map((origin) => (origin ? ` ${origin}` : '')).join('')
-  const elsewhere = (issuer: string) => contentSecurityPolicy("'self'", media, issuer)
+  const bytesHosts = hosts.map((origin) => (origin ? ` ${origin}` : '')).join('')
+  const elsewhere = (issuer: string) => contentSecurityPolicy("'self'", bytesHosts, issuer)
   if (!hasOwnAddress) return (_host, issuer) => elsewhere(issuer)
   const base = new URL(baseUrl)
   const assets = escapeSource(`${baseUrl}/assets/`)
   return (host, issuer) =>
-    isSameHost(host, base) ? contentSecurityPolicy(assets, media, issuer) : elsewhere(issuer)
+    isSameHost(host, base) ? contentSecurityPolicy(assets, bytesHosts, issuer) : elsewhere(issuer)
 }
 
 const commonHeaders = {

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { BucketId, Grant, Item } from '../../catalog/records.ts'
+import type { BucketId, Grant, ItemDetails } from '../../catalog/records.ts'
 import { listState } from '../../core/item-expiry.ts'
 import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import { type ListedUrls, readListedUrls, signsUrls } from '../../core/listed-urls.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { LinkSigner } from '../../core/signed-url.ts'
-import { describeMedia } from '../../media/describe-media.ts'
+import { mediaObjectOf } from '../../media/describe-media.ts'
 import type { HttpContext } from '../context.ts'
 import { weightOf } from '../headers/accept.ts'
 import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
 import { ItemListQuery } from '../openapi/request-schemas.ts'
-import { otherMedia, sampleMedia } from '../openapi/samples.ts'
+import { otherItem, sampleItem } from '../openapi/samples.ts'
 import { ItemList, MediaObject } from '../openapi/schemas.ts'
 import type { Operations } from '../operations.ts'
 import { type Exchange, type Reply, type Route, route, serializersOf } from '../routing/route.ts'
@@ -59,8 +59,8 @@ export function itemListRoutes(http: HttpContext, operations: Operations): reado
     'cache-control': 'private, no-cache',
     vary: http.vary('Authorization', 'Accept', 'Accept-Encoding'),
   }
-  const describe = (items: readonly Item[], signer: LinkSigner | null) =>
-    items.map((item) => describeMedia(urls, item, signer))
+  const describe = (items: readonly ItemDetails[], signer: LinkSigner | null) =>
+    items.map((item) => mediaObjectOf(urls, item, signer))
   const signerOf = async (grant: Grant, listed: ListedUrls | null) =>
     signsUrls(grant, listed) ? await signLinks(null) : null
   const notModified = (etag: string): Reply => ({ status: 304, headers: { etag, ...caching } })
@@ -80,7 +80,7 @@ export function itemListRoutes(http: HttpContext, operations: Operations): reado
         // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
         const grant = await authorize(exchange, 'media:read', { isCounted: true })
         return describe(items, await signerOf(grant, listed))
-          .map((media) => `${JSON.stringify(media)}\n`)
+          .map((object) => `${JSON.stringify(object)}\n`)
           .join('')
       },
     })
@@ -162,7 +162,7 @@ With \`Accept: application/x-ndjson\` one response contains all remaining items,
           schema: ItemList,
           examples: {
             'first of several': {
-              data: [sampleMedia, otherMedia],
+              data: [sampleItem, otherItem],
               next_cursor: 'kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw',
             },
             'empty bucket': { data: [], next_cursor: null },

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { BucketId, Item, TokenId } from '../../catalog/records.ts'
+import type { BucketId, ItemDetails, TokenId } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { ItemsQuery } from '../../core/items-query.ts'
 import type { Turns } from '../../core/turns.ts'
@@ -19,7 +19,7 @@ export interface ItemStream {
   readonly bucketId: BucketId
   readonly query: ItemsQuery
   /** Returns the lines of a batch. Throws Fault if the token is no longer valid. */
-  readonly format: (items: readonly Item[]) => Promise<string>
+  readonly format: (items: readonly ItemDetails[]) => Promise<string>
 }
 
 /**
@@ -89,7 +89,7 @@ export async function readBatch(
   listItems: ListItems,
   { bucketId, query }: Pick<ItemStream, 'bucketId' | 'query'>,
   after: string | null,
-): Promise<{ readonly items: readonly Item[]; readonly next: string | null }> {
+): Promise<{ readonly items: readonly ItemDetails[]; readonly next: string | null }> {
   const { items, next } = await listItems(bucketId, { ...query, limit: batchSize, after })
   // Items may have expired since the stream began (E2).
   const now = Date.now()

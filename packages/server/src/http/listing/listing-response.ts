@@ -44,7 +44,7 @@ export type ListingResponder = (
 export function createListingResponder(
   { urls, vary, settings: { envelope }, catalog: { epoch } }: ListingContext,
   /** `signLinks` is for buckets whose pages list signed URLs. */
-  { listMedia, signLinks }: Pick<Operations, 'listMedia' | 'signLinks'>,
+  { listPage, signLinks }: Pick<Operations, 'listPage' | 'signLinks'>,
 ): ListingResponder {
   const { baseUrl, mediaBaseUrl, extensions, links: linkStyle } = urls
   const varyHeader = vary('Authorization', 'Accept-Encoding')
@@ -95,7 +95,7 @@ export function createListingResponder(
       if (etag !== undefined) return notModified(etag)
     }
 
-    const listing = await listMedia({ bucketId, state: current }, page, gzip, signer)
+    const listing = await listPage({ bucketId, state: current }, page, gzip, signer)
     const cached = listing.isCached ? responses.get(listing) : undefined
     if (cached !== undefined && ifNoneMatch === undefined) return cached
     const etag = entityTag(bucketId, listing.state, page, links, listing.coding)

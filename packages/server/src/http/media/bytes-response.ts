@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { signatureInvalid } from '../../access/verify-link.ts'
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { essenceOf } from '../../core/media-type.ts'
 import type { SendFile } from '../../core/send-file.ts'
@@ -66,7 +66,7 @@ interface BytesResponse {
 
 /** An item that the client may read. */
 interface Target {
-  readonly media: Media
+  readonly item: Item
   readonly variant: Variant | null
   readonly wait: VariantWait
   readonly access: PrivateAccess | null
@@ -99,7 +99,7 @@ export function createBytesResponder(
 
   async function fullResponse(
     blob: OpenVariant,
-    { id, bucketId, size, extension, filename }: Media,
+    { id, bucketId, size, extension, filename }: Item,
     { id: requestId, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
     describeIt: () => Representation,
     isPublic: boolean,
@@ -123,19 +123,19 @@ export function createBytesResponder(
   async function respond(request: BytesRequest, target: Target): Promise<BytesResponse> {
     const { id, isHead, isDownload, link } = request
     const { headers } = request.request
-    const { media, variant, wait, access } = target
-    const open = () => (variant === null ? openBytes(media) : openVariant(media, variant, wait))
+    const { item, variant, wait, access } = target
+    const open = () => (variant === null ? openBytes(item) : openVariant(item, variant, wait))
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
       const blob = await open()
-      const describeIt = () => describe(media, variant, false, access)
+      const describeIt = () => describe(item, variant, false, access)
       const handedOver = canHandOver && (await handOver(sendFile, blob, describeIt))
       return handedOver
         ? { ...handedOver, write: null }
-        : fullResponse(blob, media, { id, isHead }, describeIt, access === null && link === null)
+        : fullResponse(blob, item, { id, isHead }, describeIt, access === null && link === null)
     }
 
-    const representation = describe(media, variant, isDownload, access)
+    const representation = describe(item, variant, isDownload, access)
     const { validators, common, content } = representation
     // Conditions are not evaluated for a missing variant (RFC 9110, section 13.2.1). If the client sends the tag of the variant, the
     // variant exists, because the client has received it before.
@@ -147,7 +147,7 @@ export function createBytesResponder(
       throw new Fault('precondition-failed', 'The current bytes do not meet the precondition.')
 
     // The size of the bytes is in the row, so a range past their end needs no file.
-    const size = opened?.size ?? media.size
+    const size = opened?.size ?? item.size
     // RFC 9110, section 14.2: Range is defined for GET only.
     const hasRange = !isHead && rangeApplies(headers['if-range']?.toString(), validators)
     const range = parseByteRange(hasRange ? headers.range : undefined, size)
@@ -175,11 +175,11 @@ export function createBytesResponder(
     if (link === 'malformed') throw signatureInvalid()
     const variant = variants.parse(sent.variant, formatFor(request.headers.accept))
     const wait = parseVariantWait(sent.wait)
-    const { media, access } = await checkAccess(() => findByName(name), { id, request, link })
+    const { item, access } = await checkAccess(() => findByName(name), { id, request, link })
     try {
-      const response = await respond(sent, { media, variant, wait, access })
+      const response = await respond(sent, { item, variant, wait, access })
       if (recordDownload !== null && !isHead && response.status !== 304)
-        recordDownload(sent, media, { ...response, variant, access })
+        recordDownload(sent, item, { ...response, variant, access })
       return response
     } catch (error) {
       if (!(error instanceof VariantPending)) throw error

@@ -6,7 +6,7 @@ import { corsHead } from '../headers/cors.ts'
 import type { ResponseHeader } from '../openapi/headers.ts'
 import { exampleBase, type OperationDescription, readIfPrivate } from '../openapi/operation-description.ts'
 import { BytesParams, BytesQuery } from '../openapi/request-schemas.ts'
-import { sampleMedia } from '../openapi/samples.ts'
+import { sampleItem } from '../openapi/samples.ts'
 import type { Operations } from '../operations.ts'
 import { type Exchange, type Route, route } from '../routing/route.ts'
 import { type BytesRequest, createBytesResponder, hasConditions } from './bytes-response.ts'
@@ -225,5 +225,5 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
   ],
   problemHeaders: embeddingHeaders,
   head: true,
-  curl: `curl -OJ ${exampleBase}/media/${sampleMedia.id}.jpg`,
+  curl: `curl -OJ ${exampleBase}/media/${sampleItem.id}.jpg`,
 }

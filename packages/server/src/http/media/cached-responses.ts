@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import { isMediaId, type MediaId } from '../../core/media-id.ts'
+import { type ItemId, isItemId } from '../../core/media-id.ts'
 import type { Variant, VariantFormat, VariantList } from '../../core/variant.ts'
 import type { CachedBytes } from '../../media/caching/cached-bytes.ts'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
@@ -17,7 +17,7 @@ interface PreparedHead {
 
 /** A response that may be sent if its item is servable. */
 export interface CachedResponse {
-  readonly id: MediaId
+  readonly id: ItemId
   readonly item: DownloadedItem
   readonly variant: Variant | null
   readonly head: string[]
@@ -64,7 +64,7 @@ export function createCachedResponses(parts: {
           : variantName === undefined
             ? null
             : undefined
-      if (variant === undefined || !isMediaId(id)) return null
+      if (variant === undefined || !isItemId(id)) return null
       const blob = cachedBytes.open(id, variant)
       if (blob === null) return null
       const bytes = blob.content.type === 'bytes' ? blob.content.bytes : null

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { AuditDetail } from '../../catalog/audit-log/events.ts'
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
 import type { Variant } from '../../core/variant.ts'
 import type { DownloadLog } from '../../media/download-log.ts'
@@ -8,7 +8,7 @@ import type { Exchange } from '../routing/route.ts'
 import type { PrivateAccess } from './private-access.ts'
 
 /** What an event has of the item. */
-export type DownloadedItem = Pick<Media, 'id' | 'bucketId' | 'filename' | 'size'>
+export type DownloadedItem = Pick<Item, 'id' | 'bucketId' | 'filename' | 'size'>
 
 /** Who sends the bytes of a response: this service, the reverse proxy in front of it, or the S3 store. */
 export type Sender = 'service' | 'proxy' | 'store'

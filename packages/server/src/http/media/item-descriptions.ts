@@ -1,16 +1,16 @@
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
-import { MediaParams, MediaQuery } from '../openapi/request-schemas.ts'
-import { otherMedia, sampleMedia } from '../openapi/samples.ts'
+import { ItemParams, ItemQuery } from '../openapi/request-schemas.ts'
+import { otherItem, sampleItem } from '../openapi/samples.ts'
 import { BucketObject, DeletedItems, IdList, ItemEdit, MediaObject } from '../openapi/schemas.ts'
 
 /** The media types of edits. */
 export const patchTypes = ['application/merge-patch+json', 'application/json']
 
-const ids = [sampleMedia.id, otherMedia.id]
+const ids = [sampleItem.id, otherItem.id]
 const sampleEdit = { alt_text: 'Three boats in a harbour', caption: null }
 
-export const findMedia: OperationDescription = {
+export const findItem: OperationDescription = {
   operationId: 'findMedia',
   tag: 'Items',
   summary: 'Get one item',
@@ -18,22 +18,22 @@ export const findMedia: OperationDescription = {
     'Returns the media object. Ids that are unknown, deleted or in another bucket return the same 404.',
   rules: 'M1, M3, M6 and H10',
   needs: 'media:read',
-  path: MediaParams,
-  query: MediaQuery,
+  path: ItemParams,
+  query: ItemQuery,
   responses: {
     200: {
       description: 'The item.',
       headers: ['ETag', 'Cache-Control'],
-      content: { 'application/json': { schema: MediaObject, examples: { picture: sampleMedia } } },
+      content: { 'application/json': { schema: MediaObject, examples: { picture: sampleItem } } },
     },
     304: { description: 'The item still has this `ETag`.', headers: ['ETag', 'Cache-Control'] },
   },
   headers: ['If-Match', 'If-None-Match'],
   problems: ['parameter-malformed', 'media-unknown', 'precondition-failed'],
-  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleMedia.id}`,
+  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleItem.id}`,
 }
 
-export const removeManyMedia: OperationDescription = {
+export const removeItems: OperationDescription = {
   operationId: 'removeManyMedia',
   tag: 'Items',
   summary: 'Delete many items',
@@ -59,10 +59,10 @@ because an earlier request deleted them. So the request can be repeated.`,
   },
   problems: [...jsonBodyProblems, 'storage-full'],
   curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"ids": ["${sampleMedia.id}", "${otherMedia.id}"]}' ${exampleBase}/api/media`,
+  -d '{"ids": ["${sampleItem.id}", "${otherItem.id}"]}' ${exampleBase}/api/media`,
 }
 
-export const editMedia: OperationDescription = {
+export const editItem: OperationDescription = {
   operationId: 'editMedia',
   tag: 'Items',
   summary: 'Edit one item',
@@ -72,7 +72,7 @@ stay as they are, null removes a text. The URL, the stored type and the bytes st
 With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,
   rules: 'M5 and M6',
   needs: 'media:write',
-  path: MediaParams,
+  path: ItemParams,
   headers: ['If-Match'],
   body: {
     description: 'The changes.',
@@ -87,17 +87,17 @@ With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,
       content: {
         'application/json': {
           schema: MediaObject,
-          examples: { picture: { ...sampleMedia, alt_text: sampleEdit.alt_text } },
+          examples: { picture: { ...sampleItem, alt_text: sampleEdit.alt_text } },
         },
       },
     },
   },
   problems: [...jsonBodyProblems, 'media-unknown', 'precondition-failed', 'storage-full'],
   curl: `curl -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/merge-patch+json' \\
-  -d '{"alt_text": "Three boats in a harbour"}' ${exampleBase}/api/media/${sampleMedia.id}`,
+  -d '{"alt_text": "Three boats in a harbour"}' ${exampleBase}/api/media/${sampleItem.id}`,
 }
 
-export const removeMedia: OperationDescription = {
+export const removeItem: OperationDescription = {
   operationId: 'removeMedia',
   tag: 'Items',
   summary: 'Delete one item',
@@ -105,10 +105,10 @@ export const removeMedia: OperationDescription = {
 A second delete returns 404.`,
   rules: 'M2 and M3',
   needs: 'media:delete',
-  path: MediaParams,
+  path: ItemParams,
   responses: { 204: { description: 'Deleted.' } },
   problems: ['media-unknown', 'body-too-large', 'storage-full'],
-  curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleMedia.id}`,
+  curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleItem.id}`,
 }
 
 export const describeBucket: OperationDescription = {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { Item } from '../../catalog/records.ts'
+import type { ItemDetails } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { requireFewExpired } from '../../core/item-expiry.ts'
 import { readListedUrls, signsUrls } from '../../core/listed-urls.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { LinkSigner } from '../../core/signed-url.ts'
 import { describeBucket } from '../../media/describe-bucket.ts'
-import { describeMedia } from '../../media/describe-media.ts'
-import { findMedia } from '../../media/find-media.ts'
+import { mediaObjectOf } from '../../media/describe-media.ts'
+import { findItem } from '../../media/find-media.ts'
 import type { HttpContext } from '../context.ts'
 import { matchesStrongly, matchesWeakly } from '../headers/entity-tag.ts'
 import type { Operations } from '../operations.ts'
@@ -23,14 +23,14 @@ export function itemRoutes(http: HttpContext, operations: Operations): readonly 
 
   async function find(exchange: Exchange<'id'>): Promise<Reply> {
     const grant = await authorize(exchange, 'media:read')
-    const item = await findMedia(catalog, grant.bucketId, exchange.params.id)
+    const item = await findItem(catalog, grant.bucketId, exchange.params.id)
     const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
-    const { media, etag, stateTag, headers } = describeItem(urls, item, signer)
+    const { mediaObject, etag, stateTag, headers } = describeItem(urls, item, signer)
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = exchange.request.headers
     if (ifMatch !== undefined && !matchesState(ifMatch, stateTag))
       throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers }
-    return { status: 200, headers, json: media }
+    return { status: 200, headers, json: mediaObject }
   }
 
   async function edit(exchange: Exchange<'id'>): Promise<Reply> {
@@ -43,27 +43,27 @@ export function itemRoutes(http: HttpContext, operations: Operations): readonly 
     // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
     const changes = readEdit(body)
     const ifMatch = exchange.request.headers['if-match']
-    const item = await operations.editMedia(
+    const item = await operations.editItem(
       caller.bucketId,
       exchange.params.id,
       changes,
       ifMatch === undefined ? null : (item) => matchesState(ifMatch, describeItem(urls, item).stateTag),
       caller.actor,
     )
-    const { media, headers } = describeItem(urls, item)
-    return { status: 200, headers, json: media }
+    const { mediaObject, headers } = describeItem(urls, item)
+    return { status: 200, headers, json: mediaObject }
   }
 
   async function remove(exchange: Exchange<'id'>): Promise<Reply> {
     const grant = await authorize(exchange, 'media:delete')
-    await operations.removeMedia(grant.bucketId, exchange.params.id, grant.actor)
+    await operations.removeItem(grant.bucketId, exchange.params.id, grant.actor)
     metrics.deletedItems.inc()
     return { status: 204 }
   }
 
   async function removeMany(exchange: Exchange): Promise<Reply> {
     const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids'])
-    const removed = await operations.removeManyMedia(caller.bucketId, readIds(body['ids']), caller.actor)
+    const removed = await operations.removeItems(caller.bucketId, readIds(body['ids']), caller.actor)
     metrics.deletedItems.inc(removed.deleted.length)
     return { status: 200, headers: noStore, json: removed }
   }
@@ -77,10 +77,10 @@ export function itemRoutes(http: HttpContext, operations: Operations): readonly 
 
   const readsBody = true
   return [
-    route('GET', '/api/media/:id', descriptions.findMedia, find),
-    route('DELETE', '/api/media', descriptions.removeManyMedia, removeMany, { readsBody }),
-    route('PATCH', '/api/media/:id', descriptions.editMedia, edit, { readsBody }),
-    route('DELETE', '/api/media/:id', descriptions.removeMedia, remove),
+    route('GET', '/api/media/:id', descriptions.findItem, find),
+    route('DELETE', '/api/media', descriptions.removeItems, removeMany, { readsBody }),
+    route('PATCH', '/api/media/:id', descriptions.editItem, edit, { readsBody }),
+    route('DELETE', '/api/media/:id', descriptions.removeItem, remove),
     route('GET', '/api/bucket', descriptions.describeBucket, bucket),
   ]
 }
@@ -89,13 +89,13 @@ export function itemRoutes(http: HttpContext, operations: Operations): readonly 
  * The media object of an item and the headers of its response, with the entity tag of the object (docs/interface.md M6).
  * `stateTag` is the tag of the same object with plain URLs.
  */
-function describeItem(urls: UrlSettings, item: Item, signer: LinkSigner | null = null) {
-  const plain = describeMedia(urls, item)
+function describeItem(urls: UrlSettings, item: ItemDetails, signer: LinkSigner | null = null) {
+  const plain = mediaObjectOf(urls, item)
   const digest = createHash('sha256').update(JSON.stringify(plain)).digest('base64url')
-  const media = signer === null ? plain : describeMedia(urls, item, signer)
+  const mediaObject = signer === null ? plain : mediaObjectOf(urls, item, signer)
   const stateTag = `"${digest}"`
   const etag = signer === null ? stateTag : `"${digest}.${signer.tag}"`
-  return { media, etag, stateTag, headers: { 'cache-control': 'private, no-cache', etag } }
+  return { mediaObject, etag, stateTag, headers: { 'cache-control': 'private, no-cache', etag } }
 }
 
 /** Whether If-Match names the state of an item. Whether its URLs are signed, and until when, is not a part of the state. */

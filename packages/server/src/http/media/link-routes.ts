@@ -1,12 +1,12 @@
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import type { ParameterFault } from '../../core/fault.ts'
-import { isMediaId } from '../../core/media-id.ts'
-import { findMedia } from '../../media/find-media.ts'
+import { isItemId } from '../../core/media-id.ts'
+import { findItem } from '../../media/find-media.ts'
 import { type JsonObject, jsonBodyProblems, malformed } from '../bodies/read-json.ts'
 import type { HttpContext } from '../context.ts'
 import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
-import { LinkBody, LinksBody, MediaParams } from '../openapi/request-schemas.ts'
-import { otherMedia, sampleLink, sampleMedia } from '../openapi/samples.ts'
+import { ItemParams, LinkBody, LinksBody } from '../openapi/request-schemas.ts'
+import { otherItem, sampleItem, sampleLink } from '../openapi/samples.ts'
 import { SignedLink, SignedLinks } from '../openapi/schemas.ts'
 import type { Operations } from '../operations.ts'
 import { type Exchange, type Reply, type Route, route } from '../routing/route.ts'
@@ -26,10 +26,10 @@ export function linkRoutes(http: HttpContext, operations: Operations): readonly 
     const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
     const { bucketId, actor } = caller
     const { lifetime, ...options } = readLinkRequest(body, limits)
-    const media = await findMedia(catalog, bucketId, exchange.params.id)
+    const item = await findItem(catalog, bucketId, exchange.params.id)
     const { sign, expires } = await operations.signLinks(lifetime)
-    if (lifetime !== null) await operations.recordLinks?.(actor, [media], { ...options, expires })
-    const link = { url: sign(media, options), expires_at: new Date(expires * 1000).toISOString() }
+    if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
+    const link = { url: sign(item, options), expires_at: new Date(expires * 1000).toISOString() }
     return { status: 201, headers, json: link }
   }
 
@@ -39,13 +39,13 @@ export function linkRoutes(http: HttpContext, operations: Operations): readonly 
     const { lifetime, ...options } = readLinkRequest(body, limits)
     const ids = [...new Set(readIds(body['ids']))]
     await turns.next(tokenId)
-    const found = await Promise.all(ids.map((id) => (isMediaId(id) ? catalog.media(id) : null)))
-    const isOwn = (media: Media | null | undefined): media is Media => media?.bucketId === bucketId
+    const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
+    const isOwn = (item: Item | null | undefined): item is Item => item?.bucketId === bucketId
     const items = found.filter(isOwn)
     const { sign, expires } = await operations.signLinks(lifetime)
     if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
     const json = {
-      links: items.map((media) => ({ id: media.id, url: sign(media, options) })),
+      links: items.map((item) => ({ id: item.id, url: sign(item, options) })),
       missing: ids.filter((_, index) => !isOwn(found[index])),
       expires_at: new Date(expires * 1000).toISOString(),
     }
@@ -110,7 +110,7 @@ used unchanged: the signature covers the path, \`variant\`, \`download\` and the
 In a public bucket the plain URL works too.`,
   rules: 'H5 to H8 and M3',
   needs: 'media:read',
-  path: MediaParams,
+  path: ItemParams,
   body: {
     description: 'The lifetime, and what the link returns.',
     content: {
@@ -132,10 +132,10 @@ In a public bucket the plain URL works too.`,
   },
   problems: [...jsonBodyProblems, 'media-unknown', 'storage-full'],
   curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"expires_in": 86400}' ${exampleBase}/api/media/${sampleMedia.id}/links`,
+  -d '{"expires_in": 86400}' ${exampleBase}/api/media/${sampleItem.id}/links`,
 }
 
-const ids = [sampleMedia.id, otherMedia.id]
+const ids = [sampleItem.id, otherItem.id]
 
 const linksDescription: OperationDescription = {
   operationId: 'createLinks',
@@ -159,7 +159,7 @@ const linksDescription: OperationDescription = {
           schema: SignedLinks,
           examples: {
             'one item is missing': {
-              links: [{ id: sampleMedia.id, url: sampleLink.url }],
+              links: [{ id: sampleItem.id, url: sampleLink.url }],
               missing: ids.slice(1),
               expires_at: sampleLink.expires_at,
             },

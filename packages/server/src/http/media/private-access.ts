@@ -1,8 +1,8 @@
 import type { VerifyLink } from '../../access/verify-link.ts'
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { hasSignature, parseSignedUrl, type SignedUrl } from '../../core/signed-url.ts'
-import { mediaUnknown } from '../../media/find-media.ts'
+import { itemUnknown } from '../../media/find-media.ts'
 import type { Authorizer } from '../routing/authorizer.ts'
 import type { Exchange } from '../routing/route.ts'
 
@@ -27,9 +27,9 @@ export function linkOf(url: string, name: string): SentLink {
  * may not read is the same as for no item.
  */
 export type AccessCheck = (
-  find: () => Promise<Media | null>,
+  find: () => Promise<Item | null>,
   exchange: Pick<Exchange, 'id' | 'request'> & { readonly link: SignedUrl | null },
-) => Promise<{ readonly media: Media; readonly access: PrivateAccess | null }>
+) => Promise<{ readonly item: Item; readonly access: PrivateAccess | null }>
 
 export const createAccessCheck =
   ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
@@ -37,15 +37,15 @@ export const createAccessCheck =
     if (link !== null) {
       // Before the item is looked up: without a valid signature, neither the response nor its time depends on it.
       await verifyLink(link)
-      const media = await find()
-      if (media === null) throw mediaUnknown()
-      return { media, access: { by: 'link', expires: link.expires, keyId: link.keyId } }
+      const item = await find()
+      if (item === null) throw itemUnknown()
+      return { item, access: { by: 'link', expires: link.expires, keyId: link.keyId } }
     }
-    const media = await find()
-    if (media !== null && !media.isPrivate) return { media, access: null }
+    const item = await find()
+    if (item !== null && !item.isPrivate) return { item, access: null }
     if (request.headers.authorization !== undefined) {
       const { bucketId, actor } = await authorize({ id, request }, 'media:read')
-      if (media !== null && media.bucketId === bucketId) return { media, access: { by: 'token', actor } }
+      if (item !== null && item.bucketId === bucketId) return { item, access: { by: 'token', actor } }
     }
-    throw mediaUnknown()
+    throw itemUnknown()
   }

@@ -1,5 +1,5 @@
 import { create } from 'content-disposition'
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import type { Variant } from '../../core/variant.ts'
 import type { Validators } from '../headers/preconditions.ts'
 import { deliveryOf } from './delivery.ts'
@@ -37,7 +37,7 @@ export interface Representation {
 
 /** `access` is null for public items. */
 export type Describe = (
-  media: Media,
+  item: Item,
   variant: Variant | null,
   isDownload: boolean,
   access: PrivateAccess | null,
@@ -57,7 +57,7 @@ export function describeRepresentation(parts: {
   const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
 
   /** How long a response may be used after its request (docs/interface.md H4). */
-  function cachingOf({ expiresAt }: Media, access: PrivateAccess | null) {
+  function cachingOf({ expiresAt }: Item, access: PrivateAccess | null) {
     const left = expiresAt == null ? null : Math.max(0, expiresAt - Date.now())
     if (access === null)
       return left === null
@@ -90,27 +90,27 @@ export function describeRepresentation(parts: {
     return ['vary', (hasToken && vary.inline !== '' ? [vary.inline, ...values] : values).join(', ')]
   }
 
-  return (media, variant, isDownload, access) => {
-    const { sha256, filename: name } = media
+  return (item, variant, isDownload, access) => {
+    const { sha256, filename: name } = item
     const key = Buffer.from(sha256).toString('base64url')
     const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
     const filename =
       variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
     const { contentType, disposition, isSandboxed } = deliveryOf(
-      variant === null ? media.contentType : `image/${variant.format}`,
+      variant === null ? item.contentType : `image/${variant.format}`,
     )
     const type = isDownload ? 'attachment' : disposition
     const contentDisposition = create(filename ?? undefined, { type })
     const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
-    const caching = cachingOf(media, access)
+    const caching = cachingOf(item, access)
     return {
       ...{ contentType, contentDisposition, ...caching, security },
-      validators: { etag, lastModified: media.createdAt },
+      validators: { etag, lastModified: item.createdAt },
       common: [
         ...security,
         ...varyOf(variant, type, access?.by === 'token'),
         ...['etag', etag],
-        ...['last-modified', new Date(media.createdAt).toUTCString()],
+        ...['last-modified', new Date(item.createdAt).toUTCString()],
         ...['cache-control', caching.cacheControl],
       ],
       content: ['content-type', contentType, 'content-disposition', contentDisposition],

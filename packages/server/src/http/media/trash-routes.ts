@@ -1,12 +1,12 @@
 import type { TrashedItem } from '../../catalog/records.ts'
 import type { FaultCode } from '../../core/fault.ts'
 import { parseTrashQuery } from '../../core/trash-query.ts'
-import { describeMedia } from '../../media/describe-media.ts'
+import { mediaObjectOf } from '../../media/describe-media.ts'
 import { jsonBodyProblems, malformed } from '../bodies/read-json.ts'
 import type { HttpContext } from '../context.ts'
 import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
 import { TrashQuery } from '../openapi/request-schemas.ts'
-import { otherMedia, sampleMedia } from '../openapi/samples.ts'
+import { otherItem, sampleItem } from '../openapi/samples.ts'
 import { DeletedItems, IdList, PurgeRequest, RestoredItems, TrashList } from '../openapi/schemas.ts'
 import type { Operations } from '../operations.ts'
 import { type Exchange, type Reply, type Route, route } from '../routing/route.ts'
@@ -19,7 +19,7 @@ export function trashRoutes(http: HttpContext, operations: Operations): readonly
   const { authorize, readAuthorizedJson, turns, urls } = http
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
-    ...describeMedia(urls, item),
+    ...mediaObjectOf(urls, item),
     deleted_at: new Date(deletedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
   })
@@ -34,7 +34,7 @@ export function trashRoutes(http: HttpContext, operations: Operations): readonly
 
   async function restore(exchange: Exchange): Promise<Reply> {
     const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids'])
-    const restored = await operations.restoreMedia(caller.bucketId, readIds(body['ids']), caller.actor)
+    const restored = await operations.restoreItems(caller.bucketId, readIds(body['ids']), caller.actor)
     return { status: 200, headers, json: restored }
   }
 
@@ -42,7 +42,7 @@ export function trashRoutes(http: HttpContext, operations: Operations): readonly
     const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids', 'all'])
     const { ids, all } = body
     if (all === undefined) {
-      const purged = await operations.purgeMedia(caller.bucketId, readIds(ids), caller.actor)
+      const purged = await operations.purgeItems(caller.bucketId, readIds(ids), caller.actor)
       return { status: 200, headers, json: purged }
     }
     if (all !== true || ids !== undefined)
@@ -59,7 +59,7 @@ export function trashRoutes(http: HttpContext, operations: Operations): readonly
   ]
 }
 
-const ids = [sampleMedia.id, otherMedia.id]
+const ids = [sampleItem.id, otherItem.id]
 const problems: readonly FaultCode[] = [...jsonBodyProblems, 'storage-full']
 const json = `-H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json'`
 
@@ -82,7 +82,7 @@ const listDescription: OperationDescription = {
             'one item': {
               data: [
                 {
-                  ...sampleMedia,
+                  ...sampleItem,
                   deleted_at: '2026-11-20T08:00:00.000Z',
                   expires_at: '2026-12-20T08:00:00.000Z',
                 },
@@ -124,7 +124,7 @@ const restoreDescription: OperationDescription = {
   },
   problems: [...problems, 'quota-exceeded'],
   curl: `curl -X POST ${json} \\
-  -d '{"ids": ["${sampleMedia.id}"]}' ${exampleBase}/api/trash/restore`,
+  -d '{"ids": ["${sampleItem.id}"]}' ${exampleBase}/api/trash/restore`,
 }
 
 const purgeDescription: OperationDescription = {

@@ -4,14 +4,14 @@ import type { Grant } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { createTimestampFormat } from '../../core/timestamp.ts'
 import type { RequestKey, Stored } from '../../media/commit-files.ts'
-import { describeMedia } from '../../media/describe-media.ts'
+import { mediaObjectOf } from '../../media/describe-media.ts'
 import type { HttpContext } from '../context.ts'
 import { isMultipartForm, maxFormLength, minFileBytes, readFormFiles } from '../forms/form-files.ts'
 import { itemExpiryOf, parseIdempotencyKey, rawFileHeaders, readRawFile } from '../forms/upload-request.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import { listingPaths } from '../listing/listing-routes.ts'
 import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
-import { otherMedia, sampleMedia } from '../openapi/samples.ts'
+import { otherItem, sampleItem } from '../openapi/samples.ts'
 import { MediaList, MediaObject as MediaSchema } from '../openapi/schemas.ts'
 import type { Operations } from '../operations.ts'
 import type { Caller } from '../routing/authorizer.ts'
@@ -27,7 +27,7 @@ export function uploadRoutes(http: HttpContext, operations: Operations): readonl
   async function storeForm(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFormLength(maxFileSize)) throw fileTooLarge(maxFileSize)
     const key = requestKey(request, caller)
-    return await operations.storeMedia(caller, readFormFiles(request, readBody), {
+    return await operations.storeItems(caller, readFormFiles(request, readBody), {
       by: caller.actor,
       key,
       expiresAt: itemExpiryOf(request, caller, key !== null),
@@ -40,7 +40,7 @@ export function uploadRoutes(http: HttpContext, operations: Operations): readonl
     if (length > maxFileSize) throw fileTooLarge(maxFileSize)
     const key = requestKey(request, caller)
     const expiresAt = itemExpiryOf(request, caller, key !== null)
-    // With `Expect` the client sends the body only if the quota allows it, which storeMedia checks first (U11).
+    // With `Expect` the client sends the body only if the quota allows it, which storeItems checks first (U11).
     if (length > 0 && length <= smallFileSize && request.headers.expect === undefined) {
       const file = rawFileHeaders(request)
       // Streams and async generators take twice as much CPU time as storing a small file.
@@ -49,7 +49,7 @@ export function uploadRoutes(http: HttpContext, operations: Operations): readonl
       if (bytes !== null)
         return await operations.storeSmallFile(caller, { ...file, bytes, expiresAt }, key, caller.actor)
     }
-    return await operations.storeMedia(caller, readRawFile(request, readBody), {
+    return await operations.storeItems(caller, readRawFile(request, readBody), {
       by: caller.actor,
       key,
       expiresAt,
@@ -69,16 +69,16 @@ export function uploadRoutes(http: HttpContext, operations: Operations): readonl
     if (countHeader(request, 'content-type') > 1)
       throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
     const length = Number(headers['content-length'] ?? 0)
-    const { media, repeated } = await (isMultipartForm(headers['content-type'] ?? '')
+    const { items, repeated } = await (isMultipartForm(headers['content-type'] ?? '')
       ? storeForm(request, caller, length)
       : storeRawBody(request, caller, length))
     if (!repeated) {
-      metrics.uploadedItems.inc(media.length)
-      metrics.uploadedBytes.inc(media.reduce((sum, { size }) => sum + size, 0))
+      metrics.uploadedItems.inc(items.length)
+      metrics.uploadedBytes.inc(items.reduce((sum, { size }) => sum + size, 0))
     }
 
     const formatTime = createTimestampFormat()
-    const described = media.map((item) => describeMedia(urls, item, null, formatTime))
+    const described = items.map((item) => mediaObjectOf(urls, item, null, formatTime))
     const [first, ...others] = described
     const caching = { 'cache-control': 'private, no-cache' }
     if (!first || others.length > 0) return { status: 201, headers: caching, json: { data: described } }
@@ -113,7 +113,7 @@ const Form = Type.Object(
 )
 
 const description: OperationDescription = {
-  operationId: 'storeMedia',
+  operationId: 'storeItems',
   tag: 'Upload',
   summary: 'Upload files',
   description: `The body is a form, whose file parts are all stored or none, or any other body, which is stored as one file: its type
@@ -139,7 +139,7 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
       content: {
         'application/json': {
           schema: Type.Union([MediaSchema, MediaList]),
-          examples: { 'one file': sampleMedia, 'several files': { data: [sampleMedia, otherMedia] } },
+          examples: { 'one file': sampleItem, 'several files': { data: [sampleItem, otherItem] } },
         },
       },
     },

@@ -99,7 +99,7 @@ const urls = Type.Optional(
   }),
 )
 
-export const MediaQuery = Type.Object({ urls })
+export const ItemQuery = Type.Object({ urls })
 
 export const ItemListQuery = Type.Object({
   urls,
@@ -151,10 +151,10 @@ export const ItemListQuery = Type.Object({
   ),
 })
 
-export const MediaParams = Type.Object({
+export const ItemParams = Type.Object({
   id: Type.String({ description: 'The id of an item.', examples: ['k92v8d0q3h5wkc9r1n6x7zjy4tam'] }),
 })
-export type MediaParams = Static<typeof MediaParams>
+export type ItemParams = Static<typeof ItemParams>
 
 export const UploadParams = Type.Object({
   id: Type.String({ description: 'The id of an upload.', examples: ['7m2k9x4c1v8q0h3r5wnp6tzjya'] }),

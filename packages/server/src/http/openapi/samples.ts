@@ -4,7 +4,7 @@ import { exampleBase } from './operation-description.ts'
 
 // The values in the examples of the OpenAPI document.
 
-export const sampleMedia: MediaObject = {
+export const sampleItem: MediaObject = {
   id: 'k92v8d0q3h5wkc9r1n6x7zjy4tam',
   url: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg`,
   filename: 'harbour.jpg',
@@ -25,8 +25,8 @@ export const sampleMedia: MediaObject = {
   },
 }
 
-export const otherMedia: MediaObject = {
-  ...sampleMedia,
+export const otherItem: MediaObject = {
+  ...sampleItem,
   variants: null,
   id: '4h9b1e7g0mzq4rx2k8c5n6vwyh3d',
   url: `${exampleBase}/media/4h9b1e7g0mzq4rx2k8c5n6vwyh3d.pdf`,
@@ -37,13 +37,13 @@ export const otherMedia: MediaObject = {
 }
 
 export const sampleLink = {
-  url: `${exampleBase}/media/${sampleMedia.id}.jpg?expires=1793611800&key=4h9b1e7g0mzq&signature=hZ0Qy3m1b0nq7VtHc1m8H7c6X0S1rJq2kN9vUe4aTtY`,
+  url: `${exampleBase}/media/${sampleItem.id}.jpg?expires=1793611800&key=4h9b1e7g0mzq&signature=hZ0Qy3m1b0nq7VtHc1m8H7c6X0S1rJq2kN9vUe4aTtY`,
   expires_at: '2026-11-02T09:30:00.000Z',
 }
 
 export const samplePage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 2, 12, [
-  { id: sampleMedia.id, extension: 'jpg' },
-  { id: otherMedia.id, extension: 'pdf' },
+  { id: sampleItem.id, extension: 'jpg' },
+  { id: otherItem.id, extension: 'pdf' },
 ])
 
 export const emptyPage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 1, 0, [])

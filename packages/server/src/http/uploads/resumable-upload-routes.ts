@@ -260,13 +260,13 @@ function requireVersion({ headers }: IncomingMessage): void {
 
 /** The headers that describe the state of an upload. */
 function stateHeaders(
-  { finished, mediaId, expiresAt }: Pick<Upload, 'finished' | 'mediaId' | 'expiresAt'>,
+  { finished, itemId, expiresAt }: Pick<Upload, 'finished' | 'itemId' | 'expiresAt'>,
   baseUrl: string,
 ): Readonly<Record<string, string>> {
   // tus 1.0.0, HEAD: "The Server MUST prevent the client and/or proxies from caching the response by adding the
   // Cache-Control: no-store header".
   const caching = { 'cache-control': 'no-store' }
-  if (finished) return { ...caching, 'content-location': `${baseUrl}/api/media/${mediaId}` }
+  if (finished) return { ...caching, 'content-location': `${baseUrl}/api/media/${itemId}` }
   // tus 1.0.0, Expiration: "This header MUST be included in every PATCH response if the upload is going to expire. If the
   // expiration is known at the creation, the Upload-Expires header MUST be included in the response to the initial POST
   // request. […] The value of the Upload-Expires header MUST be in RFC 9110 datetime format."

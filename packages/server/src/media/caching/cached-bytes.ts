@@ -1,5 +1,5 @@
-import type { Media } from '../../catalog/records.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { Item } from '../../catalog/records.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import type { Variant, VariantKey, VariantWait } from '../../core/variant.ts'
 import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
@@ -26,39 +26,38 @@ export function cachedBytesOperations(parts: {
   return {
     cachedBytes: {
       /** Null if they are not cached. They may be sent only if the catalog's `servability` of the id is `servable` after this request. */
-      open: (id: MediaId, variant: Variant | null): OpenVariant | null =>
-        cache.openCached(keyOf(id, variant)),
+      open: (id: ItemId, variant: Variant | null): OpenVariant | null => cache.openCached(keyOf(id, variant)),
       /** Counts a request to which opened bytes are sent. */
-      countRequest: (id: MediaId, variant: Variant | null): void => cache.countRequest(keyOf(id, variant)),
+      countRequest: (id: ItemId, variant: Variant | null): void => cache.countRequest(keyOf(id, variant)),
       /** Removes the bytes of an item that is not servable, and their variants. */
-      remove(id: MediaId): void {
+      remove(id: ItemId): void {
         cache.remove(keyOf(id, null))
         for (const key of variantKeys) cache.remove(`${id}.${key}`)
       },
     },
-    openBytes: async (media: Media): Promise<OpenVariant> =>
+    openBytes: async (item: Item): Promise<OpenVariant> =>
       // The operation below refuses damaged bytes.
-      media.isDamaged || (leavesFiles && media.contentId === null)
-        ? openBytes(media)
-        : cache.open(keyOf(media.id, null), { ...media, isOwn: true }, (wholeUpTo) =>
-            openBytes(media, wholeUpTo),
+      item.isDamaged || (leavesFiles && item.contentId === null)
+        ? openBytes(item)
+        : cache.open(keyOf(item.id, null), { ...item, isOwn: true }, (wholeUpTo) =>
+            openBytes(item, wholeUpTo),
           ),
     /** Throws as Variants.open. */
-    openVariant: async (media: Media, variant: Variant, wait: VariantWait): Promise<OpenVariant> =>
-      media.isDamaged
-        ? openVariant(media, variant)
+    openVariant: async (item: Item, variant: Variant, wait: VariantWait): Promise<OpenVariant> =>
+      item.isDamaged
+        ? openVariant(item, variant)
         : cache.open(
-            keyOf(media.id, variant),
+            keyOf(item.id, variant),
             // Requests that wait for different times do not share a read.
             {
               size: null,
               sha256: null,
-              ...(wait !== null && { readKey: `${keyOf(media.id, variant)}.${wait}` }),
+              ...(wait !== null && { readKey: `${keyOf(item.id, variant)}.${wait}` }),
             },
-            (wholeUpTo) => openVariant(media, variant, { wholeUpTo, wait }),
+            (wholeUpTo) => openVariant(item, variant, { wholeUpTo, wait }),
           ),
   }
 }
 
-const keyOf = (id: MediaId, variant: Variant | null): string =>
+const keyOf = (id: ItemId, variant: Variant | null): string =>
   variant === null ? id : `${id}.${variant.key}`

@@ -1,29 +1,29 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { expiryLimit } from '../../catalog/changes.ts'
-import type { BucketId, RemovedMedia } from '../../catalog/records.ts'
+import type { BucketId, RemovedItems } from '../../catalog/records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { tooManyExpired } from '../../core/item-expiry.ts'
-import { isMediaId, type MediaId } from '../../core/media-id.ts'
+import { type ItemId, isItemId } from '../../core/media-id.ts'
 import { resolvesWithin } from '../../core/resolves-within.ts'
-import { mediaUnknown } from '../find-media.ts'
+import { itemUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
 /** Ids in the order in which they were requested, each once. */
-interface DeletedMedia {
+interface DeletedItems {
   readonly deleted: readonly string[]
   /** The bucket has no such items. */
   readonly missing: readonly string[]
 }
 
-export type MediaRemover = ReturnType<typeof createMediaRemover>
+export type ItemRemover = ReturnType<typeof createItemRemover>
 
 /** Milliseconds after a failed removal of expired items until the next one. */
 const expiryRetryInterval = 1_000
 
 /** Deletes the row, with bytes in the catalog, before it returns, or moves it to the trash (Z1); deletes a file, then its tombstone, in the background. */
-export function createMediaRemover(
+export function createItemRemover(
   parts: BlobDeletionParts & {
-    readonly catalog: Pick<Catalog, 'removeMedia' | 'purgeMedia' | 'expireItems'>
+    readonly catalog: Pick<Catalog, 'removeItems' | 'purgeItems' | 'expireItems'>
     /** Milliseconds that a request waits for removals at the most. */
     readonly longestExpiry?: number
   },
@@ -32,7 +32,7 @@ export function createMediaRemover(
   const expiring = new Map<BucketId, Promise<void>>()
   /** No removal of expired items begins before this time of performance.now(). */
   let expireFrom = 0
-  const waiting: MediaId[] = []
+  const waiting: ItemId[] = []
   let deleting: Promise<void> | null = null
 
   async function deleteWaiting(): Promise<void> {
@@ -40,7 +40,7 @@ export function createMediaRemover(
     deleting = null
   }
 
-  function deleteLater({ tombstones }: RemovedMedia): void {
+  function deleteLater({ tombstones }: RemovedItems): void {
     if (tombstones.length === 0) return
     waiting.push(...tombstones)
     deleting ??= deleteWaiting()
@@ -65,11 +65,11 @@ export function createMediaRemover(
   }
 
   async function removeWith(
-    remove: (ids: readonly MediaId[]) => Promise<RemovedMedia>,
+    remove: (ids: readonly ItemId[]) => Promise<RemovedItems>,
     ids: readonly string[],
-  ): Promise<DeletedMedia> {
+  ): Promise<DeletedItems> {
     const wanted = [...new Set(ids)]
-    const known = wanted.filter(isMediaId)
+    const known = wanted.filter(isItemId)
     if (known.length === 0) return { deleted: [], missing: wanted }
     const removed = await remove(known)
     deleteLater(removed)
@@ -78,20 +78,20 @@ export function createMediaRemover(
   }
 
   /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
-  function removeMany(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia> {
-    return removeWith((known) => parts.catalog.removeMedia(bucketId, known, by), ids)
+  function removeMany(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedItems> {
+    return removeWith((known) => parts.catalog.removeItems(bucketId, known, by), ids)
   }
 
   return {
     /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
     async remove(bucketId: BucketId, id: string, by: Actor): Promise<void> {
       const { missing } = await removeMany(bucketId, [id], by)
-      if (missing.length > 0) throw mediaUnknown()
+      if (missing.length > 0) throw itemUnknown()
     },
     removeMany,
     /** As removeMany, permanently, items of the bucket's trash (Z4). */
-    purge(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia> {
-      return removeWith((known) => parts.catalog.purgeMedia(bucketId, known, by), ids)
+    purge(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedItems> {
+      return removeWith((known) => parts.catalog.purgeItems(bucketId, known, by), ids)
     },
     /**
      * Deletes the items of the bucket that have expired (docs/interface.md E2), in the background. Concurrent calls share the work. The

@@ -1,6 +1,6 @@
 import type { BlobStore, IntentLog } from '../../blobs/blobs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { settleAll } from '../../core/settle-all.ts'
 
 /** Milliseconds from the record of an intent to its deadline. A store extends the deadline while it receives bytes. */
@@ -34,10 +34,10 @@ export function createIntentSweep(parts: {
   readonly catalog: Pick<Catalog, 'expiredIntents' | 'retireIntents' | 'clearIntents'>
   readonly blobs: Pick<BlobStore, 'removeInterrupted'>
   /** Receives each id whose blob stays until a later sweep, and the error. */
-  readonly onDeletionFailure: (id: MediaId, error: unknown) => void
+  readonly onDeletionFailure: (id: ItemId, error: unknown) => void
 }): () => Promise<number> {
   const { catalog, blobs, onDeletionFailure } = parts
-  let found = new Set<MediaId>()
+  let found = new Set<ItemId>()
 
   return async () => {
     const expired = await catalog.expiredIntents()

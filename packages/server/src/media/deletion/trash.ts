@@ -2,9 +2,9 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../../catalog/records.ts'
 import { type Actor, service } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
-import { isMediaId } from '../../core/media-id.ts'
+import { isItemId } from '../../core/media-id.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
-import type { MediaRemover } from './remove-media.ts'
+import type { ItemRemover } from './remove-media.ts'
 
 interface TrashList {
   readonly items: readonly TrashedItem[]
@@ -13,7 +13,7 @@ interface TrashList {
 }
 
 /** Ids in the order in which they were requested, each once. */
-interface RestoredMedia {
+interface RestoredItems {
   readonly restored: readonly string[]
   /** The trash has no such items. */
   readonly missing: readonly string[]
@@ -30,8 +30,8 @@ export function trashOperations({
   catalog,
   purge,
 }: {
-  readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreMedia'>
-  readonly purge: MediaRemover['purge']
+  readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreItems'>
+  readonly purge: ItemRemover['purge']
 }) {
   // Numbers of a trash are not reused, except by a restore of the data.
   const prefix = (bucketId: BucketId) => `${catalog.epoch.slice(0, 8)}${bucketId.toString(36)}`
@@ -55,11 +55,11 @@ export function trashOperations({
     },
 
     /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
-    async restoreMedia(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoredMedia> {
+    async restoreItems(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoredItems> {
       const wanted = [...new Set(ids)]
-      const known = wanted.filter(isMediaId)
+      const known = wanted.filter(isItemId)
       const restored: ReadonlySet<string> = new Set(
-        known.length === 0 ? [] : await catalog.restoreMedia(bucketId, known, by),
+        known.length === 0 ? [] : await catalog.restoreItems(bucketId, known, by),
       )
       return { restored: [...restored], missing: wanted.filter((id) => !restored.has(id)) }
     },
@@ -85,7 +85,7 @@ export function trashOperations({
 
 /** Permanently deletes the items whose time in the trash has passed (docs/interface.md Z5). Several servers may do it at the same time. */
 export async function purgeExpiredTrash(parts: {
-  readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeMedia'>
+  readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeItems'>
   readonly blobDeletion: BlobDeletionParts
   readonly now: () => number
 }): Promise<void> {
@@ -94,7 +94,7 @@ export async function purgeExpiredTrash(parts: {
     const expired = await catalog.expiredTrash(now(), batchLength)
     if (expired.length === 0) return
     for (const [bucketId, items] of Map.groupBy(expired, (item) => item.bucketId)) {
-      const removed = await catalog.purgeMedia(
+      const removed = await catalog.purgeItems(
         bucketId,
         items.map(({ id }) => id),
         service,

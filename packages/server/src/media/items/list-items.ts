@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BucketId, Item } from '../../catalog/records.ts'
+import type { BucketId, ItemDetails } from '../../catalog/records.ts'
 import { listState } from '../../core/item-expiry.ts'
 import type { ItemsQuery } from '../../core/items-query.ts'
 import { createCursors } from './cursors.ts'
@@ -7,7 +7,7 @@ import { createCursors } from './cursors.ts'
 /** Items of a bucket, and the state that they were read from (listState). */
 interface ItemList {
   readonly state: string
-  readonly items: readonly Item[]
+  readonly items: readonly ItemDetails[]
   /** The cursor of the last item; null if no items follow. */
   readonly next: string | null
 }
@@ -36,7 +36,7 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
   }
 }
 
-const placeOf = ({ seq, item }: { readonly seq: number; readonly item: Item }) => ({
+const placeOf = ({ seq, item }: { readonly seq: number; readonly item: ItemDetails }) => ({
   seq,
   createdAt: item.createdAt,
 })

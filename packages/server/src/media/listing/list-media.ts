@@ -18,7 +18,7 @@ export interface Listing {
   readonly isCached: boolean
 }
 
-export type ListMedia = ReturnType<typeof listMediaOperation>
+export type ListPage = ReturnType<typeof listPageOperation>
 
 /** Shorter pages are not compressed, because they fit into one packet. Bytes. */
 const minimumGzipLength = 1024
@@ -34,7 +34,7 @@ const pageMemory = 4_096
  * bucket, read for this request: a page that was cached for it is current. `cacheSize` is in bytes; 0 disables the cache.
  * A page is cached at its third request.
  */
-export function listMediaOperation(parts: {
+export function listPageOperation(parts: {
   readonly catalog: Pick<Catalog, 'page'>
   readonly urls: PageSettings
   readonly envelope: 'bare' | 'wrapped'
@@ -74,7 +74,7 @@ export function listMediaOperation(parts: {
   const cacheKey = (bucketId: BucketId, state: string, page: number, gzip: boolean, links: string) =>
     `${bucketId}.${state}.${page}${gzip ? '.gzip' : ''}${links}`
 
-  return async function listMedia(
+  return async function listPage(
     { bucketId, state }: { readonly bucketId: BucketId; readonly state: string },
     page: number,
     gzip: boolean,

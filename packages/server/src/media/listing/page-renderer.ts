@@ -29,7 +29,7 @@ export function createPageRenderer(settings: {
   /** The URL of a page without its number and the closing quote. */
   const url = JSON.stringify(pageUrl(urls, 0)).slice(0, -2)
   /** The URL of an item without its id and the closing quote. */
-  const mediaStart = JSON.stringify(mediaUrl(urls, '', null)).slice(0, -1)
+  const urlStart = JSON.stringify(mediaUrl(urls, '', null)).slice(0, -1)
 
   const linkStart = `{"url":${url}`
   const activeEnd = '","active":true},'
@@ -54,7 +54,7 @@ export function createPageRenderer(settings: {
     const names = items.map(({ id, extension }) =>
       urls.extensions && extension !== null ? `${id}.${extension}` : id,
     )
-    return `[${mediaStart}${names.join(`",${mediaStart}`)}"]`
+    return `[${urlStart}${names.join(`",${urlStart}`)}"]`
   }
 
   return (page, total, items, signer = null) => {

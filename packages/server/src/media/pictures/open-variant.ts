@@ -1,13 +1,13 @@
 import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
 import { openMemoryBlob } from '../../blobs/memory-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import { storageCauseOf } from '../../core/storage-error.ts'
 import { isDecoded, type Variant, type VariantWait } from '../../core/variant.ts'
-import { mediaUnknown } from '../find-media.ts'
+import { itemUnknown } from '../find-media.ts'
 import { PictureTaskPreempted, VariantPending } from './picture-errors.ts'
 import {
   createVariantRenderer,
@@ -33,9 +33,9 @@ export interface Variants {
    * Fault `variant-unavailable`, `variants-busy`, and the faults of opening the bytes (docs/interface.md, Variants).
    * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory. Throws VariantPending if it is not rendered after `wait` seconds.
    */
-  open(media: Media, variant: Variant, options?: OpenOptions): Promise<OpenVariant>
+  open(item: Item, variant: Variant, options?: OpenOptions): Promise<OpenVariant>
   /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`, and PictureTaskPreempted. */
-  renderAhead(media: Media, variant: Variant): Promise<void>
+  renderAhead(item: Item, variant: Variant): Promise<void>
   /** Resolves when every variant whose worker has replied is stored. */
   settled(): Promise<void>
 }
@@ -51,14 +51,14 @@ interface Render {
 
 export function createVariants(
   parts: RenderParts & {
-    readonly catalog: Pick<Catalog, 'media' | 'setPreview'>
+    readonly catalog: Pick<Catalog, 'item' | 'setPreview'>
     readonly blobs: Pick<BlobStore, 'variants'>
     /** Fails for an item whose bytes are missing or damaged. */
-    readonly openBytes: (media: Media) => Promise<OpenBlob>
+    readonly openBytes: (item: Item) => Promise<OpenBlob>
     /** False if the disk is too full to store variants. They are rendered and served without being stored. */
     readonly hasRoom: () => boolean
     /** A variant was rendered and served, but it, or what the render has found, could not be stored; or a stored one could not be read. */
-    readonly onStoreFailure: (id: MediaId, error: unknown) => void
+    readonly onStoreFailure: (id: ItemId, error: unknown) => void
   },
 ): Variants {
   const { catalog, blobs, openBytes, tools, hasRoom } = parts
@@ -66,34 +66,32 @@ export function createVariants(
   const renders = new Map<string, Render>()
 
   /** A delete removes variants after the row. A variant that is stored later is removed here. */
-  async function store(media: Media, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
+  async function store(item: Item, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
     try {
       if (!hasRoom()) return
       // The variant first: without it, each request would render again while the catalog cannot be written.
-      await blobs.variants.store(media.id, variant.key, bytes)
-      if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
-      else if (preview !== null) await catalog.setPreview(media.bucketId, media.id, preview)
+      await blobs.variants.store(item.id, variant.key, bytes)
+      if ((await catalog.item(item.id)) === null) await blobs.variants.remove(item.id)
+      else if (preview !== null) await catalog.setPreview(item.bucketId, item.id, preview)
     } catch (error) {
-      parts.onStoreFailure(media.id, error)
+      parts.onStoreFailure(item.id, error)
     }
   }
 
-  function start(media: Media, variant: Variant, opened: OpenBlob, isAhead: boolean): Render {
-    const key = keyOf(media, variant)
+  function start(item: Item, variant: Variant, opened: OpenBlob, isAhead: boolean): Render {
+    const key = keyOf(item, variant)
     const onResult = () => {
       render.hasResult = true
     }
-    const rendered = renderer
-      .render(media, variant, opened, { isAhead, onResult })
-      .catch((error: unknown) => {
-        // Before the requests that share it receive the error: they start another render.
-        renders.delete(key)
-        throw error
-      })
+    const rendered = renderer.render(item, variant, opened, { isAhead, onResult }).catch((error: unknown) => {
+      // Before the requests that share it receive the error: they start another render.
+      renders.delete(key)
+      throw error
+    })
     // Until the variant is stored, requests share the rendered bytes.
     const stored = rendered.then(
       async (result) => {
-        await store(media, variant, result)
+        await store(item, variant, result)
         renders.delete(key)
       },
       () => undefined,
@@ -103,14 +101,14 @@ export function createVariants(
     return render
   }
 
-  async function renderOnce(media: Media, variant: Variant, opened: OpenBlob): Promise<Rendered> {
-    const running = renders.get(keyOf(media, variant))
-    if (running === undefined) return start(media, variant, opened, false).rendered
+  async function renderOnce(item: Item, variant: Variant, opened: OpenBlob): Promise<Rendered> {
+    const running = renders.get(keyOf(item, variant))
+    if (running === undefined) return start(item, variant, opened, false).rendered
     try {
       return await running.rendered
     } catch (error) {
       if (!(error instanceof PictureTaskPreempted)) throw error
-      return renderOnce(media, variant, opened)
+      return renderOnce(item, variant, opened)
     }
   }
 
@@ -118,25 +116,25 @@ export function createVariants(
    * A variant is served only while the bytes of its picture are (docs/interface.md V7). If they are in a file, the read of the variant checks
    * that too.
    */
-  async function openStored(media: Media, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
-    const isFile = !media.isDamaged && media.contentId === null
-    if (!isFile) await openAndClose(media)
+  async function openStored(item: Item, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
+    const isFile = !item.isDamaged && item.contentId === null
+    if (!isFile) await openAndClose(item)
     try {
       return await blobs.variants.open(
-        media.id,
+        item.id,
         variant.key,
-        isFile ? { wholeUpTo, pictureSize: media.size } : { wholeUpTo },
+        isFile ? { wholeUpTo, pictureSize: item.size } : { wholeUpTo },
       )
     } catch (error) {
       // On a read-only disk the database of variants cannot be opened: they are rendered again.
       if (error instanceof Fault || storageCauseOf(error) === null) throw error
-      parts.onStoreFailure(media.id, error)
+      parts.onStoreFailure(item.id, error)
       return null
     }
   }
 
-  async function openAndClose(media: Media): Promise<OpenBlob> {
-    const opened = await openBytes(media)
+  async function openAndClose(item: Item): Promise<OpenBlob> {
+    const opened = await openBytes(item)
     await opened.close()
     return opened
   }
@@ -152,26 +150,26 @@ export function createVariants(
   }
 
   return {
-    async open(media, variant, { wholeUpTo = 0, wait = null } = {}) {
-      requireTypeWithVariants(media.contentType)
-      const stored = await openStored(media, variant, wholeUpTo)
+    async open(item, variant, { wholeUpTo = 0, wait = null } = {}) {
+      requireTypeWithVariants(item.contentType)
+      const stored = await openStored(item, variant, wholeUpTo)
       if (stored !== null) return stored
-      const picture = await openAndClose(media)
-      await renderer.requireRenderable(media)
-      const { bytes } = await within(wait, renderOnce(media, variant, picture))
-      if ((await catalog.media(media.id)) === null) throw mediaUnknown()
+      const picture = await openAndClose(item)
+      await renderer.requireRenderable(item)
+      const { bytes } = await within(wait, renderOnce(item, variant, picture))
+      if ((await catalog.item(item.id)) === null) throw itemUnknown()
       return openMemoryBlob(bytes)
     },
 
-    async renderAhead(media, variant) {
-      requireTypeWithVariants(media.contentType)
+    async renderAhead(item, variant) {
+      requireTypeWithVariants(item.contentType)
       if (!hasRoom()) return
-      const stored = await openStored(media, variant, 0)
+      const stored = await openStored(item, variant, 0)
       if (stored !== null) return stored.close()
-      const picture = await openAndClose(media)
-      await renderer.requireRenderable(media)
-      if (renders.has(keyOf(media, variant))) return
-      const render = start(media, variant, picture, true)
+      const picture = await openAndClose(item)
+      await renderer.requireRenderable(item)
+      if (renders.has(keyOf(item, variant))) return
+      const render = start(item, variant, picture, true)
       await render.rendered
       await render.stored
     },

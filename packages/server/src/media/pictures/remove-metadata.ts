@@ -2,7 +2,7 @@ import type { BlobStore, LocalBytes, OpenBlob } from '../../blobs/blobs.ts'
 import { shared } from '../../blobs/memory-blob.ts'
 import type { BucketId } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
-import { createMediaIds } from '../../core/media-id.ts'
+import { createItemIds } from '../../core/media-id.ts'
 import { type ReceivedFile, received } from '../receive-files.ts'
 import type { InstalledTools } from './find-tools.ts'
 import { lengthOf, type Piece, requireBounded } from './metadata/pieces.ts'
@@ -57,7 +57,7 @@ export function removeMetadataOperation(parts: {
   readonly now: () => number
 }): RemoveMetadata {
   const { blobs, workers, comparisonWorkers, tools } = parts
-  const newId = createMediaIds(parts.now)
+  const newId = createItemIds(parts.now)
   const takePlace = createPlaces(remotePlaces)
 
   async function plan(

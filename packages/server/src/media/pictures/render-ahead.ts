@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BucketId, Media, NewMedia } from '../../catalog/records.ts'
+import type { BucketId, Item, NewItem } from '../../catalog/records.ts'
 import { isTrash } from '../../catalog/trash.ts'
 import { Fault, type FaultCode } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import { hasVariants } from '../../core/variant.ts'
 import { type InstalledTools, toolNames } from './find-tools.ts'
@@ -14,18 +14,18 @@ import type { PictureWorkers } from './picture-workers.ts'
 /** Renders a variant of new items before the first request for it (docs/interface.md V16). */
 export interface RenderAhead {
   /** Queues a new item, if it may have variants. Returns at once. */
-  add(bucketId: BucketId, item: NewItem): void
+  add(bucketId: BucketId, item: AheadItem): void
   /** The number of items that wait. */
   readonly length: number
   /** Drops all items. */
   stop(): void
 }
 
-type NewItem = Pick<NewMedia, 'id' | 'contentType' | 'width' | 'height'>
+type AheadItem = Pick<NewItem, 'id' | 'contentType' | 'width' | 'height'>
 
 interface QueuedItem {
   readonly bucket: string
-  readonly id: MediaId
+  readonly id: ItemId
   /** Attempts so far. */
   attempts: number
 }
@@ -72,15 +72,15 @@ const systemClock: Clock = {
 
 export function createRenderAhead(
   parts: {
-    readonly catalog: Pick<Catalog, 'media'>
+    readonly catalog: Pick<Catalog, 'item'>
     /** Throws PictureTaskPreempted if the render has given way to requests. */
-    readonly render: (media: Media) => Promise<void>
+    readonly render: (item: Item) => Promise<void>
     readonly workers: Pick<PictureWorkers, 'whenIdle'>
     readonly toolWorkers: Pick<PictureWorkers, 'whenIdle'>
     readonly tools: InstalledTools
     readonly maxPixels: number
     /** Not called for failures that requests report too. */
-    readonly onFailure: (id: MediaId, error: unknown) => void
+    readonly onFailure: (id: ItemId, error: unknown) => void
   },
   { now, rest }: Clock = systemClock,
 ): RenderAhead {
@@ -90,10 +90,10 @@ export function createRenderAhead(
   let lastUploadAt = Number.NEGATIVE_INFINITY
 
   /** Returns why the item needs another attempt, or null. */
-  async function attempt(id: MediaId): Promise<'preempted' | 'fault' | null> {
+  async function attempt(id: ItemId): Promise<'preempted' | 'fault' | null> {
     try {
-      const media = await catalog.media(id)
-      if (media !== null && !isTrash(media.bucketId)) await render(media)
+      const item = await catalog.item(id)
+      if (item !== null && !isTrash(item.bucketId)) await render(item)
       return null
     } catch (error) {
       if (error instanceof PictureTaskPreempted) return 'preempted'

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { VariantStore } from '../../blobs/blobs.ts'
-import type { Media } from '../../catalog/records.ts'
+import type { Item } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { type PictureTool, toolFor } from '../../core/picture-tools.ts'
 import { failureKeyOf, type VariantKey } from '../../core/variant.ts'
 
@@ -27,15 +27,15 @@ export interface FailureParts {
   readonly rendererOf: (tool: PictureTool | null) => Promise<string>
   readonly hasRoom: () => boolean
   /** A failed render could not be stored or read. Its item may be tried again too early. */
-  readonly onLostFailure: (id: MediaId, error: unknown) => void
+  readonly onLostFailure: (id: ItemId, error: unknown) => void
 }
 
 /** The failed renders of items. They are stored beside their variants, so that a restart does not try them again. */
 export interface RenderFailures {
   /** Why the item must not be tried now; null if it may be. */
-  reasonOf(media: Media): Promise<string | null>
+  reasonOf(item: Item): Promise<string | null>
   /** Returns the reason. */
-  add(media: Media, kind: FailureKind): Promise<string>
+  add(item: Item, kind: FailureKind): Promise<string>
 }
 
 /** Failures in memory. */
@@ -45,10 +45,10 @@ const maxLength = 64
 
 export function createRenderFailures(parts: FailureParts): RenderFailures {
   const { variants } = parts.blobs
-  const cache = new LRUCache<MediaId, Failure>({ max: cacheSize })
+  const cache = new LRUCache<ItemId, Failure>({ max: cacheSize })
   const keys = new Map<PictureTool | null, Promise<VariantKey>>()
 
-  function keyFor({ contentType }: Media): Promise<VariantKey> {
+  function keyFor({ contentType }: Item): Promise<VariantKey> {
     const tool = toolFor(contentType)
     const known = keys.get(tool)
     if (known !== undefined) return known
@@ -59,8 +59,8 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
     return key
   }
 
-  async function load(media: Media): Promise<Failure | null> {
-    const opened = await variants.open(media.id, await keyFor(media), { wholeUpTo: maxLength })
+  async function load(item: Item): Promise<Failure | null> {
+    const opened = await variants.open(item.id, await keyFor(item), { wholeUpTo: maxLength })
     if (opened === null) return null
     try {
       const bytes = Buffer.alloc(Math.min(opened.size, maxLength))
@@ -71,36 +71,36 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
     }
   }
 
-  async function find(media: Media): Promise<Failure | null> {
+  async function find(item: Item): Promise<Failure | null> {
     try {
-      const failure = cache.get(media.id) ?? (await load(media))
-      if (failure) cache.set(media.id, failure)
+      const failure = cache.get(item.id) ?? (await load(item))
+      if (failure) cache.set(item.id, failure)
       return failure
     } catch (error) {
       if (isStopping(error)) throw error
       // The render is tried.
-      parts.onLostFailure(media.id, error)
+      parts.onLostFailure(item.id, error)
       return null
     }
   }
 
   return {
-    async reasonOf(media) {
-      const failure = await find(media)
+    async reasonOf(item) {
+      const failure = await find(item)
       return failure && !isOver(failure) ? details[failure.kind] : null
     },
 
-    async add(media, kind) {
-      const known = await find(media)
+    async add(item, kind) {
+      const known = await find(item)
       // Several variants can fail at the same time.
       if (known && !isOver(known)) return details[known.kind]
       const failure = { kind, retryAt: known ? null : Date.now() + retryDelays[kind] }
-      cache.set(media.id, failure)
+      cache.set(item.id, failure)
       try {
         const text = `${failure.kind} ${failure.retryAt ?? 'never'}`
-        if (parts.hasRoom()) await variants.store(media.id, await keyFor(media), Buffer.from(text))
+        if (parts.hasRoom()) await variants.store(item.id, await keyFor(item), Buffer.from(text))
       } catch (error) {
-        if (!isStopping(error)) parts.onLostFailure(media.id, error)
+        if (!isStopping(error)) parts.onLostFailure(item.id, error)
       }
       return details[kind]
     },

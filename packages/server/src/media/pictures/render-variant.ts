@@ -1,11 +1,11 @@
 import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { Media, NewPreview } from '../../catalog/records.ts'
+import type { Item, NewPreview } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import type { ItemId } from '../../core/media-id.ts'
 import { toolFor } from '../../core/picture-tools.ts'
 import type { Variant } from '../../core/variant.ts'
-import { mediaUnknown } from '../find-media.ts'
+import { itemUnknown } from '../find-media.ts'
 import { extractionFor, type InstalledTools } from './find-tools.ts'
 import { PictureOverLimits, PictureTaskPreempted, PictureWorkersBusy } from './picture-errors.ts'
 import {
@@ -32,7 +32,7 @@ export interface Rendered {
 }
 
 export interface RenderParts extends FailureParts {
-  readonly catalog: Pick<Catalog, 'media'>
+  readonly catalog: Pick<Catalog, 'item'>
   readonly blobs: Pick<BlobStore, 'variants'>
   readonly workers: Pick<PictureWorkers, 'run' | 'runAhead'>
   /** Those that start programs, and the programs. */
@@ -41,7 +41,7 @@ export interface RenderParts extends FailureParts {
   readonly maxPixels: number
   readonly onRendered: (report: RenderReport) => void
   /** A worker ended, or was ended, while it decoded this item's picture. */
-  readonly onOverLimits: (id: MediaId, error: PictureOverLimits) => void
+  readonly onOverLimits: (id: ItemId, error: PictureOverLimits) => void
   /** Called once if this machine cannot render pictures. */
   readonly onUnsupported: (reason: string) => void
 }
@@ -64,9 +64,9 @@ export interface VariantRenderer {
    * Renders a variant in a worker, and remembers failures. Throws Fault `variant-unavailable`, `variants-busy` and `media-unknown`. With
    * `isAhead`, the render gives way to requests: then it throws PictureTaskPreempted.
    */
-  render(media: Media, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered>
+  render(item: Item, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered>
   /** Throws Fault `variant-unavailable` if a render of the item has failed, and is not tried again, or not for a while. */
-  requireRenderable(media: Media): Promise<void>
+  requireRenderable(item: Item): Promise<void>
 }
 
 export function createVariantRenderer(parts: RenderParts): VariantRenderer {
@@ -75,7 +75,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
   let supported = true
 
   async function run(
-    media: Media,
+    item: Item,
     variant: Variant,
     { picture, file, extraction }: Source,
     { isAhead, onResult }: RenderOptions,
@@ -88,7 +88,7 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
     try {
       const workers = extraction === null ? parts.workers : parts.toolWorkers
       // Earlier versions turned HEIC pictures twice, and recorded what they saw.
-      const recorded = media.thumbhash === null || extraction?.tool === 'heif-convert' ? media : null
+      const recorded = item.thumbhash === null || extraction?.tool === 'heif-convert' ? item : null
       const task = {
         type: 'resize',
         form: variant,
@@ -99,15 +99,15 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       const runTask = (path: PictureSource) =>
         isAhead
           ? workers.runAhead({ ...task, picture: path })
-          : workers.run({ ...task, picture: path }, `${media.bucketId}`)
+          : workers.run({ ...task, picture: path }, `${item.bucketId}`)
       result = await runTask(picture)
       if (result.outcome === 'several' && file) result = await runTask(await file.copyWith(result.hiding))
     } catch (error) {
       if (error instanceof PictureOverLimits) {
         report('too-hard')
-        parts.onOverLimits(media.id, error)
+        parts.onOverLimits(item.id, error)
       } else if (!isAhead) report('refused')
-      throw await faultFor(media, error)
+      throw await faultFor(item, error)
     }
     onResult()
     if (result.outcome === 'resized') {
@@ -121,33 +121,33 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       throw unsupported()
     }
     report('unreadable')
-    throw await rememberFailure(media, 'damaged')
+    throw await rememberFailure(item, 'damaged')
   }
 
-  async function faultFor(media: Media, error: unknown): Promise<unknown> {
+  async function faultFor(item: Item, error: unknown): Promise<unknown> {
     if (error instanceof PictureTaskPreempted) return error
     if (error instanceof PictureWorkersBusy)
       return new Fault('variants-busy', 'Too many variants are being rendered.')
     if (!(error instanceof PictureOverLimits)) return error
-    return rememberFailure(media, 'too-hard')
+    return rememberFailure(item, 'too-hard')
   }
 
   /** Records the failure, unless the item was deleted in the meantime. */
-  async function rememberFailure(media: Media, kind: 'damaged' | 'too-hard'): Promise<Fault> {
-    const reason = await failures.add(media, kind)
-    if ((await catalog.media(media.id)) !== null) return unavailable(reason)
-    await parts.blobs.variants.remove(media.id)
-    return mediaUnknown()
+  async function rememberFailure(item: Item, kind: 'damaged' | 'too-hard'): Promise<Fault> {
+    const reason = await failures.add(item, kind)
+    if ((await catalog.item(item.id)) !== null) return unavailable(reason)
+    await parts.blobs.variants.remove(item.id)
+    return itemUnknown()
   }
 
   return {
-    async render(media, variant, opened, options) {
+    async render(item, variant, opened, options) {
       const picture = await opened.share()
-      const file = toolFor(media.contentType) === null ? null : await sourceFileOf(picture)
+      const file = toolFor(item.contentType) === null ? null : await sourceFileOf(picture)
       try {
-        const extraction = file && extractionFor(media.contentType, tools, file)
+        const extraction = file && extractionFor(item.contentType, tools, file)
         return await run(
-          media,
+          item,
           variant,
           { picture: file?.path ?? sourceOf(picture), file, extraction },
           options,
@@ -157,18 +157,18 @@ export function createVariantRenderer(parts: RenderParts): VariantRenderer {
       }
     },
 
-    async requireRenderable(media) {
-      const reason = await failures.reasonOf(media)
+    async requireRenderable(item) {
+      const reason = await failures.reasonOf(item)
       if (reason !== null) throw unavailable(reason)
     },
   }
 }
 
-const recordedOf = (media: RecordedPreview | null): RecordedPreview | null =>
-  media && { thumbhash: media.thumbhash, width: media.width, height: media.height }
+const recordedOf = (item: RecordedPreview | null): RecordedPreview | null =>
+  item && { thumbhash: item.thumbhash, width: item.width, height: item.height }
 
 /** Identifies a variant of an item. */
-export const keyOf = ({ id }: Media, variant: Variant): string => `${id}.${variant.key}`
+export const keyOf = ({ id }: Item, variant: Variant): string => `${id}.${variant.key}`
 
 export const unavailable = (detail: string) => new Fault('variant-unavailable', detail)
 const unsupported = () => unavailable('This service cannot make pictures on its platform.')

@@ -2,7 +2,7 @@ import type { BlobStore } from '../../blobs/blobs.ts'
 import { PartialUploadLost } from '../../blobs/partial-uploads.ts'
 import type { ReceivedBlob } from '../../blobs/received-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { AddedMedia, NewMedia } from '../../catalog/records.ts'
+import type { AddedItem, NewItem } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/uploads.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
@@ -36,7 +36,7 @@ interface End {
 interface AppendedUpload {
   readonly upload: Upload
   /** The new item, if this chunk completed the upload. */
-  readonly item: NewMedia | null
+  readonly item: NewItem | null
 }
 
 export type AppendUpload = ReturnType<typeof appendUploadOperation>
@@ -74,9 +74,9 @@ export function appendUploadOperation(
   const { catalog, blobs, locks, maxFileSize, expiry, now } = parts
 
   async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
-    const { id, length, mediaId } = upload
+    const { id, length, itemId } = upload
     // An earlier attempt may have renamed the file to its item's name and then failed to commit.
-    await blobs.partialUploads.reclaim(id, mediaId)
+    await blobs.partialUploads.reclaim(id, itemId)
     const receiver = parts.newReceiver()
     const since = now()
     try {
@@ -101,7 +101,7 @@ export function appendUploadOperation(
     /** The time at which the reading of the chunk began. */
     since: number,
   ): Promise<AppendedUpload> {
-    const { id, length, mediaId } = upload
+    const { id, length, itemId } = upload
     const { isAtomic } = chunk
     const end = length ?? maxFileSize
     let current = upload
@@ -113,7 +113,7 @@ export function appendUploadOperation(
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && isAtomic) throw reason
-      if (size === length) return finish(current, chunk, await receiver.complete(id, size, mediaId))
+      if (size === length) return finish(current, chunk, await receiver.complete(id, size, itemId))
       if (isRecorded) current = { ...current, offset: size, expiresAt }
       else if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
@@ -133,7 +133,7 @@ export function appendUploadOperation(
     file: ReceivedFile,
   ): Promise<AppendedUpload> {
     const bucket = { bucketId: upload.bucketId, removesMetadata }
-    const given = { ...upload, id: upload.mediaId, createdAt: now(), expiresAt: itemExpiry }
+    const given = { ...upload, id: upload.itemId, createdAt: now(), expiresAt: itemExpiry }
     const { item, stored } = await newItem(parts, file, bucket, given)
     const expiresAt = now() + expiry
     const end = { expiresAt, by, length: file.size }
@@ -143,20 +143,20 @@ export function appendUploadOperation(
     if (!isFinished) throw await refusal(upload)
     parts.onStored(upload.bucketId, item)
     if (stored !== file) await discardReceived(upload, file)
-    return { upload: { ...upload, mediaId: item.id, offset: file.size, finished: true, expiresAt }, item }
+    return { upload: { ...upload, itemId: item.id, offset: file.size, finished: true, expiresAt }, item }
   }
 
   /** The bytes as they were sent, of which a copy without metadata is stored. If this fails, a sweep or the next start removes them. */
-  async function discardReceived({ id, mediaId }: Upload, file: ReceivedFile): Promise<void> {
+  async function discardReceived({ id, itemId }: Upload, file: ReceivedFile): Promise<void> {
     if ('bytes' in file) return
     await blobs.partialUploads.remove(id).catch(() => undefined)
-    await blobs.remove(mediaId).catch(() => undefined)
+    await blobs.remove(itemId).catch(() => undefined)
   }
 
   /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
   async function storeBytes(
     { id }: Upload,
-    item: AddedMedia,
+    item: AddedItem,
     { expiresAt, by, length }: End,
   ): Promise<boolean> {
     const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
@@ -166,7 +166,7 @@ export function appendUploadOperation(
 
   async function storeBlob(
     { id }: Upload,
-    item: AddedMedia,
+    item: AddedItem,
     blob: ReceivedBlob,
     { expiresAt, by, length }: End,
   ): Promise<boolean> {
@@ -177,10 +177,10 @@ export function appendUploadOperation(
   }
 
   /** A file that cannot be stored in this bucket: its bytes are not kept. */
-  async function removeRefused({ id, mediaId }: Upload): Promise<void> {
+  async function removeRefused({ id, itemId }: Upload): Promise<void> {
     if (!(await catalog.removeUpload(id, true))) return
     await blobs.partialUploads.remove(id).catch(() => undefined)
-    await blobs.remove(mediaId).catch(() => undefined)
+    await blobs.remove(itemId).catch(() => undefined)
   }
 
   /** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */

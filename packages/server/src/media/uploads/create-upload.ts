@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
 import type { NewUpload, Upload } from '../../catalog/uploads.ts'
-import { newMediaId } from '../../core/media-id.ts'
+import { newItemId } from '../../core/media-id.ts'
 import { newUploadId } from '../../core/upload-id.ts'
 import { checkFileSize } from './check-chunk.ts'
 
@@ -26,7 +26,7 @@ export function createUploadOperation(parts: {
       ...request,
       id: newUploadId(),
       bucketId,
-      mediaId: newMediaId(),
+      itemId: newItemId(),
       expiresAt: now() + expiry,
     }
     await catalog.createUpload(upload)

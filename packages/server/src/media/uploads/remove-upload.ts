@@ -4,7 +4,7 @@ import type { BucketId } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/uploads.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
-import { isMediaId } from '../../core/media-id.ts'
+import { isItemId } from '../../core/media-id.ts'
 import { isUploadId, type UploadId } from '../../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'
 import type { UploadLocks } from './upload-locks.ts'
@@ -16,7 +16,7 @@ export interface RemoveUploadParts {
 }
 
 interface ItemRemoval {
-  readonly removeMedia: (bucketId: BucketId, id: string, by: Actor) => Promise<void>
+  readonly removeItem: (bucketId: BucketId, id: string, by: Actor) => Promise<void>
 }
 
 export type RemoveUpload = ReturnType<typeof removeUploadOperation>
@@ -36,7 +36,7 @@ export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval) {
       const upload = await parts.catalog.upload(id)
       if (upload === null) throw uploadUnknown()
       if (upload.finished) permitItemRemoval()
-      const item = upload.finished && (await removeItem(parts, upload, by))
+      const item = upload.finished && (await removeItemOf(parts, upload, by))
       await dropUpload(parts, upload)
       return { item }
     })
@@ -49,21 +49,21 @@ export async function dropUpload(
   upload: Upload,
 ): Promise<void> {
   // A row that the service did not write has no bytes.
-  const hasBytes = isUploadId(upload.id) && isMediaId(upload.mediaId)
+  const hasBytes = isUploadId(upload.id) && isItemId(upload.itemId)
   // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes.
-  if (hasBytes && !upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.mediaId)
+  if (hasBytes && !upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.itemId)
   await catalog.removeUpload(upload.id)
   if (hasBytes) await blobs.partialUploads.remove(upload.id)
 }
 
 /** Returns false if the item was deleted before. */
-async function removeItem(
-  { removeMedia }: ItemRemoval,
-  { bucketId, mediaId }: Upload,
+async function removeItemOf(
+  { removeItem }: ItemRemoval,
+  { bucketId, itemId }: Upload,
   by: Actor,
 ): Promise<boolean> {
   try {
-    await removeMedia(bucketId, mediaId, by)
+    await removeItem(bucketId, itemId, by)
     return true
   } catch (error) {
     if (error instanceof Fault && error.code === 'media-unknown') return false

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
-import type { BucketId, Item, TokenId } from '../../../src/catalog/records.ts'
+import type { BucketId, ItemDetails, TokenId } from '../../../src/catalog/records.ts'
 import { createTurns } from '../../../src/core/turns.ts'
 import { createItemStreams, readBatch } from '../../../src/http/items/stream-items.ts'
 import { newItem } from '../../catalog/samples.ts'
 import { serve } from '../bodies/exchange.ts'
 
-const item = (expiresAt: number | null): Item => ({
+const item = (expiresAt: number | null): ItemDetails => ({
   ...newItem({ expiresAt }),
   ...{ thumbhash: null, duration: null, altText: null, caption: null },
 })

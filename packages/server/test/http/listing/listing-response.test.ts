@@ -3,7 +3,7 @@ import type { SignLinks } from '../../../src/access/sign-links.ts'
 import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
 import type { PageSettings } from '../../../src/core/page.ts'
 import { createListingResponder } from '../../../src/http/listing/listing-response.ts'
-import type { ListMedia } from '../../../src/media/listing/list-media.ts'
+import type { ListPage } from '../../../src/media/listing/list-media.ts'
 
 const listed = { bucketId: 1 as BucketId, revision: 5, expired: 0 }
 const grant: Grant = {
@@ -37,7 +37,7 @@ const context = ({ urls, envelope, epoch }: typeof defaults) => ({
   catalog: { epoch },
 })
 const signLinks: SignLinks = async () => ({ tag: 'key.900', expires: 900, sign: ({ id }) => id })
-const listMedia: ListMedia = async ({ state }, _page, gzip) => ({
+const listPage: ListPage = async ({ state }, _page, gzip) => ({
   state,
   coding: gzip ? 'gzip' : 'identity',
   body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
@@ -47,7 +47,7 @@ const listMedia: ListMedia = async ({ state }, _page, gzip) => ({
 async function tagWith(change: Partial<typeof defaults>): Promise<string | undefined> {
   const parts = { ...defaults, ...change }
   const { page, acceptEncoding, granted } = parts
-  const respond = createListingResponder(context(parts), { listMedia, signLinks })
+  const respond = createListingResponder(context(parts), { listPage, signLinks })
   const { head } = await respond(granted, { page, acceptEncoding, ifNoneMatch: undefined })
   return head[head.indexOf('etag') + 1]
 }
@@ -81,7 +81,7 @@ const cachedListing = {
 
 test('L16 the headers of a cached listing are built once, and a matching tag is still a 304', async () => {
   const respond = createListingResponder(context(defaults), {
-    listMedia: async () => cachedListing,
+    listPage: async () => cachedListing,
     signLinks,
   })
   const request = (ifNoneMatch?: string) =>

@@ -5,8 +5,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeAll, expect, test } from 'vitest'
 import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
-import type { Media } from '../../../src/catalog/records.ts'
-import { newMediaId } from '../../../src/core/media-id.ts'
+import type { Item } from '../../../src/catalog/records.ts'
+import { newItemId } from '../../../src/core/media-id.ts'
 import { createWholeWriter } from '../../../src/http/bodies/write-head.ts'
 import { createBytesResponder } from '../../../src/http/media/bytes-response.ts'
 import { createCachedResponses, headersMemory } from '../../../src/http/media/cached-responses.ts'
@@ -29,7 +29,7 @@ async function memoryInUse(): Promise<number> {
 /** Fills a cache with files of one size as their downloads do. Returns its statistics, and the growth of the process. */
 async function fill(capacity: number, size: number) {
   const cache = createBytesCache(capacity, headersMemory)
-  let media: Media | null = null
+  let found: Item | null = null
   const operations = cachedBytesOperations({
     // Without a hash, bytes are in the cache at once. Another thread computes hashes.
     cache: { ...cache, open: (key, known, read) => cache.open(key, { ...known, sha256: null }, read) },
@@ -50,7 +50,7 @@ async function fill(capacity: number, size: number) {
       authorize: () => expect.unreachable(),
       settings: { mediaMaxAge: 1_000, sendfile: null },
     },
-    { ...operations, findByName: async () => media, verifyLink: () => expect.unreachable() },
+    { ...operations, findByName: async () => found, verifyLink: () => expect.unreachable() },
     {
       ...responses,
       variants: variantList,
@@ -64,8 +64,8 @@ async function fill(capacity: number, size: number) {
   let previous = -1
   while (cache.statistics().size > previous) {
     previous = cache.statistics().size
-    const id = newMediaId()
-    media = item(id, size)
+    const id = newItemId()
+    found = item(id, size)
     const { head } = await respond({
       id,
       isHead: false,
@@ -87,13 +87,13 @@ async function fill(capacity: number, size: number) {
     response.assignSocket(request.socket)
     if (cached) writeWhole(request, response, head, cached.bytes)
   }
-  media = null
+  found = null
   const growth = (await memoryInUse()) - before
   // Used after the measurement, so that nothing of it has been freed before.
   return { growth, counted: cache.statistics().size, kept: [responses, writeWhole, respond] }
 }
 
-const item = (id: Media['id'], size: number): Media => ({
+const item = (id: Item['id'], size: number): Item => ({
   id,
   filename: `a picture of the harbour ${id.slice(20)}.txt`,
   contentType: 'text/plain',

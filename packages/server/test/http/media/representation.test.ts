@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { BucketId, Media } from '../../../src/catalog/records.ts'
+import type { BucketId, Item } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
 import { describeRepresentation } from '../../../src/http/media/representation.ts'
 import { newItem } from '../../catalog/samples.ts'
@@ -10,7 +10,7 @@ const describeIt = describeRepresentation({
   vary: { inline: '', attachment: 'Sec-Fetch-Dest', variant: 'Accept' },
 })
 
-const media = (expiresAt: number | null): Media => ({
+const itemUntil = (expiresAt: number | null): Item => ({
   ...newItem({ expiresAt }),
   ...{ bucketId: 1 as BucketId, isDamaged: false, contentId: null, isPrivate: false },
   ...{ thumbhash: null, duration: null, altText: null, caption: null },
@@ -33,7 +33,7 @@ test.each([
   (_, left, access, cacheControl, validFor) => {
     vi.useFakeTimers({ toFake: ['Date'], now })
     onTestFinished(() => void vi.useRealTimers())
-    const item = media(left === null ? null : now + left)
+    const item = itemUntil(left === null ? null : now + left)
     expect(describeIt(item, null, false, access)).toMatchObject({ cacheControl, validFor })
   },
 )

@@ -9,7 +9,7 @@ import { ListingQuery } from '../../../src/http/openapi/request-schemas.ts'
 import type * as tokens from '../../../src/http/openapi/schemas.ts'
 import * as schemas from '../../../src/http/openapi/schemas.ts'
 import type { Problem } from '../../../src/http/problems/problem-response.ts'
-import type * as media from '../../../src/media/describe-media.ts'
+import type * as item from '../../../src/media/describe-media.ts'
 
 /** Static types of schemas are not readonly. */
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T
@@ -17,7 +17,7 @@ type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : 
 // Checked by the compiler.
 test('the schemas of responses have the types of the returned objects', () => {
   expectTypeOf<Frozen<Static<typeof schemas.Page>>>().toEqualTypeOf<Frozen<core.Page>>()
-  expectTypeOf<Frozen<Static<typeof schemas.MediaObject>>>().toEqualTypeOf<Frozen<media.MediaObject>>()
+  expectTypeOf<Frozen<Static<typeof schemas.MediaObject>>>().toEqualTypeOf<Frozen<item.MediaObject>>()
   expectTypeOf<Frozen<Static<typeof tokens.TokenObject>>>().toEqualTypeOf<Frozen<TokenObject>>()
   expectTypeOf<Frozen<Static<typeof schemas.Problem>>>().toEqualTypeOf<Frozen<Problem>>()
 })

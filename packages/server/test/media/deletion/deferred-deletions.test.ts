@@ -1,62 +1,62 @@
 import { expect, test } from 'vitest'
 import { service } from '../../../src/core/actor.ts'
 import { createDeferredDeletions } from '../../../src/media/deletion/deferred-deletions.ts'
-import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
+import { createItemRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'
-import { temporaryMedia } from '../temporary-media.ts'
+import { temporaryData } from '../temporary-media.ts'
 
 test('F6 the bytes of items deleted during a backup are removed after it', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('text')
+  await using data = await temporaryData()
+  const item = await data.store('text')
   let isBackupRunning = true
   const parts = {
-    ...media,
+    ...data,
     isBackupRunning: () => isBackupRunning,
     onDeletionFailure: () => undefined,
     onHoldFailure: () => undefined,
   }
   const held = createDeferredDeletions(parts)
-  const { remove, settled } = createMediaRemover({ ...parts, isBackupRunning: held.isBackupRunning })
+  const { remove, settled } = createItemRemover({ ...parts, isBackupRunning: held.isBackupRunning })
   await remove(item.bucketId, item.id, service)
   await settled()
   await held.retry()
-  expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([
+  expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([
     [expect.any(String)],
     [item.id],
   ])
   isBackupRunning = false
   await held.retry()
-  expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([[], []])
+  expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([[], []])
 })
 
 test('F6 a start during a backup keeps deleted bytes until the backup ends', async () => {
-  await using media = await temporaryMedia()
-  const item = await media.store('text')
-  await media.catalog.removeMedia(item.bucketId, [item.id])
+  await using data = await temporaryData()
+  const item = await data.store('text')
+  await data.catalog.removeItems(item.bucketId, [item.id])
   let isBackupRunning = true
   const held = createDeferredDeletions({
-    ...media,
+    ...data,
     isBackupRunning: () => isBackupRunning,
     onDeletionFailure: () => undefined,
     onHoldFailure: () => undefined,
   })
-  expect(await recover({ ...media, isBackupRunning: held.isBackupRunning })).toMatchObject({
+  expect(await recover({ ...data, isBackupRunning: held.isBackupRunning })).toMatchObject({
     tombstones: 0,
     leftovers: [],
   })
-  expect(await media.disk.stored()).toHaveLength(1)
+  expect(await data.disk.stored()).toHaveLength(1)
   isBackupRunning = false
   await held.retry()
-  expect(await media.disk.stored()).toEqual([])
+  expect(await data.disk.stored()).toEqual([])
 })
 
 test('S3 a failed check for a backup counts as a running backup, and is reported once a minute', async () => {
-  await using media = await temporaryMedia()
+  await using data = await temporaryData()
   const failures: unknown[] = []
   const planted = new Error('planted')
   let time = 0
   const held = createDeferredDeletions({
-    ...media,
+    ...data,
     isBackupRunning: () => {
       throw planted
     },

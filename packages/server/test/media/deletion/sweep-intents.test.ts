@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { openDiskBlobs } from '../../../src/blobs/disk/disk-blobs.ts'
 import { Fault } from '../../../src/core/fault.ts'
-import type { MediaId } from '../../../src/core/media-id.ts'
+import type { ItemId } from '../../../src/core/media-id.ts'
 import { createIntentSweep, intentLog } from '../../../src/media/deletion/sweep-intents.ts'
 import { readBytes, receiveBytes } from '../../blobs/blob-contract.ts'
 import { inBlobStore, newItem } from '../../catalog/samples.ts'
-import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../temporary-media.ts'
 
 /** A store that records its intents in the catalog, with this lifetime, and a sweep of it. */
-async function sweptStore(media: TemporaryMedia, lifetime: number) {
-  const { catalog, disk } = media
+async function sweptStore(data: TemporaryData, lifetime: number) {
+  const { catalog, disk } = data
   const blobs = await openDiskBlobs({
     directory: disk.directory,
     intents: intentLog(catalog, lifetime),
   })
-  const failures: MediaId[] = []
+  const failures: ItemId[] = []
   const removal = { remove: blobs.remove }
   const sweep = createIntentSweep({
     catalog,
@@ -26,58 +26,58 @@ async function sweptStore(media: TemporaryMedia, lifetime: number) {
     await blobs.commit([received])
     return received
   }
-  const isStored = async (id: MediaId) => (await readBytes(blobs, id)) !== null
+  const isStored = async (id: ItemId) => (await readBytes(blobs, id)) !== null
   return { blobs, sweep, removal, failures, orphan, isStored }
 }
 
 test('S8 the second sweep after the deadline removes bytes without an item, and no item can have their id later', async () => {
-  await using media = await temporaryMedia()
-  const { sweep, orphan, isStored } = await sweptStore(media, 0)
+  await using data = await temporaryData()
+  const { sweep, orphan, isStored } = await sweptStore(data, 0)
   const { id } = await orphan()
   expect([await sweep(), await isStored(id)]).toEqual([0, true])
   expect([await sweep(), await isStored(id)]).toEqual([1, false])
-  expect(await media.catalog.intents()).toEqual([])
-  const bucketId = await media.bucket('default')
-  await expect(media.catalog.addMedia(bucketId, inBlobStore([newItem({ id })]))).rejects.toThrow()
+  expect(await data.catalog.intents()).toEqual([])
+  const bucketId = await data.bucket('default')
+  await expect(data.catalog.addItems(bucketId, inBlobStore([newItem({ id })]))).rejects.toThrow()
 })
 
 test('S8 bytes of uploads in progress and of items stay, also when the clock is set forward', async () => {
-  await using media = await temporaryMedia()
-  const { catalog } = media
-  const { blobs, sweep, orphan, isStored } = await sweptStore(media, 60_000)
+  await using data = await temporaryData()
+  const { catalog } = data
+  const { blobs, sweep, orphan, isStored } = await sweptStore(data, 60_000)
   const uploading = await orphan()
   expect([await sweep(), await sweep(), await isStored(uploading.id)]).toEqual([0, 0, true])
 
   // The deadline passes at once, and the upload extends it between two sweeps.
-  const { sweep: sweepOther, orphan: other } = await sweptStore(media, 0)
+  const { sweep: sweepOther, orphan: other } = await sweptStore(data, 0)
   const extended = await other()
   expect(await sweepOther()).toBe(0)
   await intentLog(catalog, 60_000).record([extended.id])
   expect([await sweepOther(), await sweepOther(), await isStored(extended.id)]).toEqual([0, 0, true])
 
-  const bucketId = await media.bucket('default')
-  await catalog.addMedia(bucketId, inBlobStore([newItem({ id: uploading.id })]))
+  const bucketId = await data.bucket('default')
+  await catalog.addItems(bucketId, inBlobStore([newItem({ id: uploading.id })]))
   await catalog.addIntents([uploading.id], 0)
   expect([await sweep(), await sweep(), await isStored(uploading.id)]).toEqual([0, 0, true])
   await blobs.close()
 })
 
 test('S8 bytes that cannot be removed keep their intent, and a later sweep removes them', async () => {
-  await using media = await temporaryMedia()
-  const { blobs, sweep, removal, failures, orphan, isStored } = await sweptStore(media, 0)
+  await using data = await temporaryData()
+  const { blobs, sweep, removal, failures, orphan, isStored } = await sweptStore(data, 0)
   const { id } = await orphan()
   await sweep()
   removal.remove = () => Promise.reject(new Fault('storage-full', 'no'))
-  expect([await sweep(), failures, await media.catalog.intents()]).toEqual([0, [id], [id]])
+  expect([await sweep(), failures, await data.catalog.intents()]).toEqual([0, [id], [id]])
   removal.remove = blobs.remove
-  expect([await sweep(), await isStored(id), await media.catalog.intents()]).toEqual([1, false, []])
+  expect([await sweep(), await isStored(id), await data.catalog.intents()]).toEqual([1, false, []])
 })
 
 test('S8 discarded bytes leave no intent', async () => {
-  await using media = await temporaryMedia()
-  const { blobs, orphan, isStored } = await sweptStore(media, 60_000)
+  await using data = await temporaryData()
+  const { blobs, orphan, isStored } = await sweptStore(data, 60_000)
   const received = await orphan()
-  expect(await media.catalog.intents()).toEqual([received.id])
+  expect(await data.catalog.intents()).toEqual([received.id])
   await blobs.discard([received])
-  expect([await isStored(received.id), await media.catalog.intents()]).toEqual([false, []])
+  expect([await isStored(received.id), await data.catalog.intents()]).toEqual([false, []])
 })

@@ -2,15 +2,15 @@ import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { BucketId, PageRows } from '../../../src/catalog/records.ts'
-import { newMediaId } from '../../../src/core/media-id.ts'
+import { newItemId } from '../../../src/core/media-id.ts'
 import { pageObject } from '../../../src/core/page.ts'
 import type { PageSettings } from '../../../src/core/page-links.ts'
-import { listMediaOperation } from '../../../src/media/listing/list-media.ts'
+import { listPageOperation } from '../../../src/media/listing/list-media.ts'
 import { compressedChunkPages, createPageLinkCache } from '../../../src/media/listing/page-link-cache.ts'
 
 const bucketId = 1 as BucketId
 const items = Array.from({ length: 10 }, (_, index) => ({
-  id: newMediaId(),
+  id: newItemId(),
   extension: index % 3 === 0 ? null : 'jpg',
 }))
 
@@ -68,7 +68,7 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
       async (urls, envelope, total, page, memory) => {
         const catalog = bucketOf(total)
         const pageLinkCache = createPageLinkCache(urls.baseUrl, memory)
-        const list = listMediaOperation({ catalog, urls, envelope, pageLinkCache, cacheSize: memory })
+        const list = listPageOperation({ catalog, urls, envelope, pageLinkCache, cacheSize: memory })
         const expected = plainly(urls, envelope, page, total, (await catalog.page(bucketId, page)).rows)
         // The last one of each coding is in the cache.
         for (const gzip of [false, true, true, false, false, true, true, false]) {
@@ -88,7 +88,7 @@ test('L4 a page cached for one state is not returned for another', async () => {
   const catalog = bucketOf(30)
   const urls = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(urls.baseUrl, 1000)
-  const list = listMediaOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
+  const list = listPageOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
   for (let requests = 0; requests < 5; requests += 1) await list({ bucketId, state: '7' }, 2, false)
   expect(catalog.pages).toEqual([2, 2, 2])
   await list({ bucketId, state: '8' }, 2, false)
@@ -100,7 +100,7 @@ function listingOfLargeBucket() {
   const catalog = bucketOf(200_000)
   const urls = { baseUrl: 'http://h', extensions: true, links: 'window' } as const
   const pageLinkCache = createPageLinkCache(urls.baseUrl, 1000)
-  const list = listMediaOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 5_000_000 })
+  const list = listPageOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 5_000_000 })
   const request = (page: number) => list({ bucketId, state: '7' }, page, false)
   const requestAll = async (count: number) => {
     for (let page = 1; page <= count; page += 1) await request(page)
@@ -128,7 +128,7 @@ test('pages that are requested in turn are all cached, if the cache can hold the
 test('a page of a large bucket compresses to a tenth, and the page-link cache does not grow for later pages', async () => {
   const urls = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(urls.baseUrl, 64_000_000)
-  const list = listMediaOperation({
+  const list = listPageOperation({
     catalog: bucketOf(1_000_000),
     urls,
     envelope: 'bare',
@@ -146,7 +146,7 @@ test('a page of a large bucket compresses to a tenth, and the page-link cache do
 test('bytes of a cached page that are not in the page-link cache count as its own', async () => {
   const urls = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(urls.baseUrl, 0)
-  const list = listMediaOperation({
+  const list = listPageOperation({
     catalog: bucketOf(100_000),
     urls,
     envelope: 'bare',

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { shared } from '../../../src/blobs/memory-blob.ts'
 import type { BucketId } from '../../../src/catalog/records.ts'
-import { newMediaId } from '../../../src/core/media-id.ts'
+import { newItemId } from '../../../src/core/media-id.ts'
 import { measurePictureOperation } from '../../../src/media/pictures/measure-picture.ts'
 import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-errors.ts'
 import type { PictureResult, PictureTask } from '../../../src/media/pictures/picture-task.ts'
 
 const blob = {
-  id: newMediaId(),
+  id: newItemId(),
   handle: 'tmp/x',
   size: 1,
   sha256: new Uint8Array(32),

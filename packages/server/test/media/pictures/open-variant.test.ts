@@ -2,10 +2,10 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { until } from '../../../../../test/harness/until.ts'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
-import type { Media } from '../../../src/catalog/records.ts'
+import type { Item } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
 import { failureKeyOf } from '../../../src/core/variant.ts'
-import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
+import { createItemRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import type { PictureResult } from '../../../src/media/pictures/picture-task.ts'
 import { readVariant } from '../../blobs/variant-contract.ts'
 import { medium, thumb } from '../../variant-samples.ts'
-import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../temporary-media.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -27,7 +27,7 @@ const preview = { thumbhash: new Uint8Array([1, 2, 3]), duration: null, width: 4
 
 /** Variants whose renders wait until the test ends them. */
 function slowVariants(
-  media: TemporaryMedia,
+  data: TemporaryData,
   change: Partial<BlobStore['variants']> = {},
   catalogChange: Partial<Pick<Catalog, 'setPreview'>> = {},
   renderer: string | (() => Promise<string>) = 'version 1',
@@ -37,12 +37,12 @@ function slowVariants(
   const storeFailures: unknown[] = []
   const lostFailures: unknown[] = []
   const opening = { closed: 0, shared: 0, released: 0, share: Promise.resolve(), release: Promise.resolve() }
-  const catalog = { ...media.catalog, ...catalogChange }
+  const catalog = { ...data.catalog, ...catalogChange }
   const run = () =>
     new Promise<PictureResult>((resolve, reject) => {
       renders.push({ resolve, reject })
     })
-  const blobs = { ...media.blobs, variants: { ...media.blobs.variants, ...change } }
+  const blobs = { ...data.blobs, variants: { ...data.blobs.variants, ...change } }
   const openBytes = openBytesOperation({ catalog, blobs })
   const variants = createVariants({
     catalog,
@@ -92,14 +92,14 @@ function slowVariants(
 }
 
 /** An item whose stored type is a picture. */
-const asPicture = async (media: TemporaryMedia): Promise<Media> => ({
-  ...(await media.store('bytes')),
+const asPicture = async (data: TemporaryData): Promise<Item> => ({
+  ...(await data.store('bytes')),
   contentType: 'image/png',
 })
 
-async function remove(media: TemporaryMedia, { bucketId, id }: Media): Promise<void> {
-  const removal = createMediaRemover({
-    ...media,
+async function remove(data: TemporaryData, { bucketId, id }: Item): Promise<void> {
+  const removal = createItemRemover({
+    ...data,
     onDeletionFailure: (_id, error) => expect(error).toBeNull(),
   })
   await removal.remove(bucketId, id, service)
@@ -109,40 +109,40 @@ async function remove(media: TemporaryMedia, { bucketId, id }: Media): Promise<v
 const removed = { code: 'media-unknown', message: 'There is no such item.' }
 
 test('V7 an item deleted during the render is media-unknown, and no variant is stored', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const opening = variants.open(item, thumb)
   const refused = expect(opening).rejects.toMatchObject(removed)
   await expect.poll(() => variants.renders.length).toBe(1)
-  await remove(media, item)
+  await remove(data, item)
   await variants.finish()
   await refused
   await variants.settled()
-  expect(await readVariant(media.blobs, item.id, thumb.key)).toBeNull()
+  expect(await readVariant(data.blobs, item.id, thumb.key)).toBeNull()
 })
 
 test('V7 the variant of an item deleted while the variant is stored is removed', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media, {
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data, {
     async store(...args) {
-      await remove(media, item)
-      await media.blobs.variants.store(...args)
+      await remove(data, item)
+      await data.blobs.variants.store(...args)
     },
   })
   const opening = variants.open(item, thumb)
   await variants.finish()
   await opening.catch((error) => expect(error).toMatchObject(removed))
   await variants.settled()
-  expect(await readVariant(media.blobs, item.id, thumb.key)).toBeNull()
+  expect(await readVariant(data.blobs, item.id, thumb.key)).toBeNull()
 })
 
 test('V5 concurrent requests share one render, and succeed even if the variant cannot be stored', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
   const failure = new Error('no room')
-  const variants = slowVariants(media, { store: () => Promise.reject(failure) })
+  const variants = slowVariants(data, { store: () => Promise.reject(failure) })
   const opening = Array.from({ length: 5 }, () => variants.open(item, thumb))
   await variants.finish()
   for (const opened of await Promise.all(opening)) {
@@ -155,9 +155,9 @@ test('V5 concurrent requests share one render, and succeed even if the variant c
 })
 
 test('V17 requests for one variant that wait for different times share its render', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const waiting = [variants.open(item, thumb), variants.open(item, thumb, { wait: 60 })]
   for (let times = 0; times < 2; times += 1)
     await expect(variants.open(item, thumb, { wait: 0 })).rejects.toBeInstanceOf(VariantPending)
@@ -169,9 +169,9 @@ test('V17 requests for one variant that wait for different times share its rende
 })
 
 test('V6 no variant of a picture that exceeded the limits is rendered before the retry delay, and none after a second failure', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const opening = expect(variants.open(item, thumb)).rejects.toMatchObject({ code: 'variant-unavailable' })
   await variants.fail()
   await opening
@@ -181,43 +181,43 @@ test('V6 no variant of a picture that exceeded the limits is rendered before the
 })
 
 test('V6 failures outlive the process, until the item is tried again after a delay, or rendered by another version', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
   const unavailable = { code: 'variant-unavailable' }
   const failing = async (variants: ReturnType<typeof slowVariants>) => {
     const opening = expect(variants.open(item, thumb)).rejects.toMatchObject(unavailable)
     await variants.fail()
     await opening
   }
-  const refusing = async (restarted = slowVariants(media)) => {
+  const refusing = async (restarted = slowVariants(data)) => {
     await expect(restarted.open(item, medium)).rejects.toMatchObject(unavailable)
     expect(restarted.renders).toEqual([])
   }
   vi.useFakeTimers({ toFake: ['Date'] })
-  await failing(slowVariants(media))
+  await failing(slowVariants(data))
   await refusing()
   vi.setSystemTime(Date.now() + 60_000)
-  await failing(slowVariants(media))
+  await failing(slowVariants(data))
   vi.setSystemTime(Date.now() + 365 * 86_400_000)
   await refusing()
 
-  const upgraded = slowVariants(media, {}, {}, 'version 2')
+  const upgraded = slowVariants(data, {}, {}, 'version 2')
   const opening = upgraded.open(item, thumb)
   await upgraded.finish()
   await opening
   await upgraded.settled()
 
-  await remove(media, item)
+  await remove(data, item)
   for (const renderer of ['version 1', 'version 2'])
-    expect(await readVariant(media.blobs, item.id, failureKeyOf(renderer))).toBeNull()
+    expect(await readVariant(data.blobs, item.id, failureKeyOf(renderer))).toBeNull()
 })
 
 test('V6 a failure is stored as soon as the version of the renderer can be read', async () => {
-  await using media = await temporaryMedia()
-  const [first, second] = [await asPicture(media), await asPicture(media)]
+  await using data = await temporaryData()
+  const [first, second] = [await asPicture(data), await asPicture(data)]
   const error = new Error('no process can be started')
   let reads = 0
-  const variants = slowVariants(media, {}, {}, async () => {
+  const variants = slowVariants(data, {}, {}, async () => {
     reads += 1
     if (reads <= 3) throw error
     return 'version 1'
@@ -230,18 +230,18 @@ test('V6 a failure is stored as soon as the version of the renderer can be read'
   }
   // The search before the first render, and the search and the storage after it.
   expect(variants.lostFailures).toEqual([error, error, error])
-  const restarted = slowVariants(media)
+  const restarted = slowVariants(data)
   await expect(restarted.open(second, medium)).rejects.toMatchObject(unavailable)
   expect(restarted.renders).toEqual([])
 })
 
 test('V6 a failure that was stored while the clock was ahead does not delay the next render until then', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
   vi.useFakeTimers({ toFake: ['Date'] })
   const now = Date.now()
   vi.setSystemTime(now + 365 * 86_400_000)
-  const variants = slowVariants(media)
+  const variants = slowVariants(data)
   const opening = expect(variants.open(item, thumb)).rejects.toMatchObject({ code: 'variant-unavailable' })
   await variants.fail()
   await opening
@@ -252,10 +252,10 @@ test('V6 a failure that was stored while the clock was ahead does not delay the 
 })
 
 test('V13 what the first render has found is recorded once, and needs no further render', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
-  const revision = async () => (await media.catalog.page(item.bucketId, 1)).revision
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
+  const revision = async () => (await data.catalog.page(item.bucketId, 1)).revision
   const before = await revision()
   for (const variant of [thumb, medium]) {
     const opened = variants.open(item, variant)
@@ -263,20 +263,20 @@ test('V13 what the first render has found is recorded once, and needs no further
     await opened
     await variants.settled()
   }
-  expect(await media.catalog.media(item.id)).toMatchObject(preview)
+  expect(await data.catalog.item(item.id)).toMatchObject(preview)
   expect(await revision()).toBe(before + 1)
 })
 
 test('V5, V13 a variant is rendered once even if what its render has found cannot be recorded', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
   const failure = new Error('the catalog cannot be written')
-  const variants = slowVariants(media, {}, { setPreview: () => Promise.reject(failure) })
+  const variants = slowVariants(data, {}, { setPreview: () => Promise.reject(failure) })
   const opening = variants.open(item, thumb)
   await variants.finish()
   await opening
   await variants.settled()
-  expect(await readVariant(media.blobs, item.id, thumb.key)).toEqual(rendered)
+  expect(await readVariant(data.blobs, item.id, thumb.key)).toEqual(rendered)
   const stored = await variants.open(item, thumb)
   await stored.close()
   expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
@@ -285,12 +285,12 @@ test('V5, V13 a variant is rendered once even if what its render has found canno
 test.each(['open', 'renderAhead'] as const)(
   'O5 the variant of a render whose result has arrived is stored before `settled` resolves (%s)',
   async (render) => {
-    await using media = await temporaryMedia()
-    const item = await asPicture(media)
+    await using data = await temporaryData()
+    const item = await asPicture(data)
     const events: string[] = []
-    const variants = slowVariants(media, {
+    const variants = slowVariants(data, {
       async store(...args) {
-        await media.blobs.variants.store(...args)
+        await data.blobs.variants.store(...args)
         events.push('stored')
       },
     })
@@ -307,9 +307,9 @@ test.each(['open', 'renderAhead'] as const)(
 )
 
 test('O5 `settled` does not wait for a render whose picture is still being downloaded', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const downloaded = Promise.withResolvers<void>()
   variants.opening.share = downloaded.promise
   const opening = variants.open(item, thumb)
@@ -322,9 +322,9 @@ test('O5 `settled` does not wait for a render whose picture is still being downl
 })
 
 test('V16 requests that share a render ahead render again if it has given way to other requests', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const ahead = expect(variants.renderAhead(item, thumb)).rejects.toMatchObject({
     name: 'PictureTaskPreempted',
   })
@@ -342,24 +342,24 @@ test('V16 requests that share a render ahead render again if it has given way to
 })
 
 test('V16 a request shares a render ahead, and a later render ahead finds the stored variant', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const ahead = variants.renderAhead(item, thumb)
   await expect.poll(() => variants.renders.length).toBe(1)
   const opening = variants.open(item, thumb)
   await variants.finish()
   expect((await opening).size).toBe(rendered.length)
   await ahead
-  expect((await media.catalog.media(item.id))?.thumbhash).toEqual(preview.thumbhash)
+  expect((await data.catalog.item(item.id))?.thumbhash).toEqual(preview.thumbhash)
   await variants.renderAhead(item, thumb)
   expect([variants.renders, variants.outcomes]).toEqual([[], ['made']])
 })
 
 test('V16, V6 a render ahead that exceeded the limits is remembered as that of a request', async () => {
-  await using media = await temporaryMedia()
-  const item = await asPicture(media)
-  const variants = slowVariants(media)
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const variants = slowVariants(data)
   const ahead = expect(variants.renderAhead(item, thumb)).rejects.toMatchObject({
     code: 'variant-unavailable',
   })

@@ -9,7 +9,7 @@ import { animation, noise } from '../../../../../test/harness/pictures.ts'
 import type { BucketId } from '../../../src/catalog/records.ts'
 import { service } from '../../../src/core/actor.ts'
 import { Fault } from '../../../src/core/fault.ts'
-import { createMediaIds } from '../../../src/core/media-id.ts'
+import { createItemIds } from '../../../src/core/media-id.ts'
 import { compareFiles } from '../../../src/media/pictures/compare-files.ts'
 import { findTools } from '../../../src/media/pictures/find-tools.ts'
 import type { Piece } from '../../../src/media/pictures/metadata/pieces.ts'
@@ -165,8 +165,8 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
     const { upload, appended } = await send(sent)
     const { item } = appended
     if (item === null) throw new Error('the upload is not finished')
-    expect(item.id).not.toBe(upload.mediaId)
-    expect(await catalog.upload(upload.id)).toMatchObject({ mediaId: item.id, offset: sent.length })
+    expect(item.id).not.toBe(upload.itemId)
+    expect(await catalog.upload(upload.id)).toMatchObject({ itemId: item.id, offset: sent.length })
     const stored = await readBytes(blobs, item.id)
     expect([stored?.length, stored?.includes('SecretMake')]).toEqual([item.size, false])
     expect(await opened.count()).toBe(1)
@@ -199,7 +199,7 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
       // All others wait for their downloads.
       comparisonWorkers: { run: (...args) => allCopied.then(() => comparisonWorkers.run(...args)) },
     })
-    const newId = createMediaIds(Date.now)
+    const newId = createItemIds(Date.now)
     const file = await blobs.receive(newId(), chunksOf(sent, 65_536), sent.length)
     const removing = Array.from({ length: count }, () => remove(file, 'image/jpeg', 1 as BucketId))
     for (const { size } of await Promise.all(removing)) expect(size).toBe(sent.length)

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import type { BucketId, Media, NewMedia } from '../../../src/catalog/records.ts'
+import type { BucketId, Item, NewItem } from '../../../src/catalog/records.ts'
 import { Fault } from '../../../src/core/fault.ts'
-import { newMediaId } from '../../../src/core/media-id.ts'
+import { newItemId } from '../../../src/core/media-id.ts'
 import { PictureTaskPreempted } from '../../../src/media/pictures/picture-errors.ts'
 import { createRenderAhead } from '../../../src/media/pictures/render-ahead.ts'
-import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../temporary-media.ts'
 
 /** A queue whose items wait until `begin` is called, the ids that it has rendered, and its rests. Only rests and the test take time. */
 function heldQueue(
-  media: TemporaryMedia,
-  render: (item: Media) => Promise<void> = async () => undefined,
+  data: TemporaryData,
+  render: (item: Item) => Promise<void> = async () => undefined,
   onRest: () => void = () => undefined,
 ) {
   const idle = Promise.withResolvers<void>()
@@ -20,7 +20,7 @@ function heldQueue(
   const workers = { whenIdle: () => idle.promise }
   const queue = createRenderAhead(
     {
-      catalog: media.catalog,
+      catalog: data.catalog,
       async render(item) {
         rendered.push(item.id)
         await render(item)
@@ -48,11 +48,11 @@ const picture = { contentType: 'image/png', width: 10, height: 10 }
 const bucketOne = 1 as BucketId
 
 /** Stores pictures in the bucket `default`. */
-async function storePictures(media: TemporaryMedia, ...changes: Partial<NewMedia>[]): Promise<NewMedia[]> {
-  const bucketId = await media.bucket('default')
+async function storePictures(data: TemporaryData, ...changes: Partial<NewItem>[]): Promise<NewItem[]> {
+  const bucketId = await data.bucket('default')
   const items = changes.map((change) => ({
     ...{
-      id: newMediaId(),
+      id: newItemId(),
       filename: null,
       extension: 'png',
       size: 1,
@@ -62,7 +62,7 @@ async function storePictures(media: TemporaryMedia, ...changes: Partial<NewMedia
     ...picture,
     ...change,
   }))
-  await media.catalog.addMedia(
+  await data.catalog.addItems(
     bucketId,
     items.map((item) => ({ ...item, bytes: null })),
   )
@@ -70,18 +70,18 @@ async function storePictures(media: TemporaryMedia, ...changes: Partial<NewMedia
 }
 
 test('V16 items that were deleted or trashed, or have expired, are not rendered; of the others the newest is first', async () => {
-  await using media = await temporaryMedia()
-  const bucketId = await media.bucket('default')
-  const { add, queue, rendered, begin } = heldQueue(media)
-  const items = await storePictures(media, {}, {}, {}, {}, { expiresAt: 1 })
+  await using data = await temporaryData()
+  const bucketId = await data.bucket('default')
+  const { add, queue, rendered, begin } = heldQueue(data)
+  const items = await storePictures(data, {}, {}, {}, {}, { expiresAt: 1 })
   const [first, second, deleted, trashed] = items.map(({ id }) => id)
   for (const item of items) add(bucketId, item)
-  await media.catalog.removeMedia(
+  await data.catalog.removeItems(
     bucketId,
     [deleted].flatMap((id) => id ?? []),
   )
-  await media.catalog.setBucket('default', { trashDays: 1 })
-  await media.catalog.removeMedia(
+  await data.catalog.setBucket('default', { trashDays: 1 })
+  await data.catalog.removeItems(
     bucketId,
     [trashed].flatMap((id) => id ?? []),
   )
@@ -92,10 +92,10 @@ test('V16 items that were deleted or trashed, or have expired, are not rendered;
 })
 
 test('V16 only items that may have variants, within the limit of pixels, are queued, and none after a stop', async () => {
-  await using media = await temporaryMedia()
-  const { add, stop, queue } = heldQueue(media)
-  const lengthWith = (item: Partial<NewMedia>) => {
-    add(bucketOne, { ...picture, id: newMediaId(), ...item })
+  await using data = await temporaryData()
+  const { add, stop, queue } = heldQueue(data)
+  const lengthWith = (item: Partial<NewItem>) => {
+    add(bucketOne, { ...picture, id: newItemId(), ...item })
     return queue.length
   }
   expect(lengthWith({ contentType: 'text/plain' })).toBe(0)
@@ -111,13 +111,13 @@ test('V16 only items that may have variants, within the limit of pixels, are que
 })
 
 test('V16 the queue is bounded: the earliest items of the bucket with the most are dropped', async () => {
-  await using media = await temporaryMedia()
-  const bucketId = await media.bucket('default')
-  const { add, queue, rendered, begin } = heldQueue(media)
-  const [early, late] = await storePictures(media, {}, {})
-  const other = await media.bucket('other')
+  await using data = await temporaryData()
+  const bucketId = await data.bucket('default')
+  const { add, queue, rendered, begin } = heldQueue(data)
+  const [early, late] = await storePictures(data, {}, {})
+  const other = await data.bucket('other')
   if (early) add(bucketId, early)
-  for (let times = 1; times < 10_000; times += 1) add(bucketId, { ...picture, id: newMediaId() })
+  for (let times = 1; times < 10_000; times += 1) add(bucketId, { ...picture, id: newItemId() })
   expect(queue.length).toBe(10_000)
   if (late) add(other, late)
   expect(queue.length).toBe(10_000)
@@ -127,11 +127,11 @@ test('V16 the queue is bounded: the earliest items of the bucket with the most a
 })
 
 test('V16 a render that has given way to requests is tried again, a few times; one that has failed is not', async () => {
-  await using media = await temporaryMedia()
-  const bucketId = await media.bucket('default')
-  const [last, unexpected, failing, hindered] = await storePictures(media, {}, {}, {}, {})
+  await using data = await temporaryData()
+  const bucketId = await data.bucket('default')
+  const [last, unexpected, failing, hindered] = await storePictures(data, {}, {}, {}, {})
   const error = new Error('the disk is gone')
-  const { add, rendered, failures, begin } = heldQueue(media, async ({ id }) => {
+  const { add, rendered, failures, begin } = heldQueue(data, async ({ id }) => {
     if (id === hindered?.id) throw new PictureTaskPreempted('requests need the workers')
     if (id === failing?.id) throw new Fault('variant-unavailable', 'The picture is damaged.')
     if (id === unexpected?.id) throw error
@@ -144,12 +144,12 @@ test('V16 a render that has given way to requests is tried again, a few times; o
 })
 
 test('V16 while uploads arrive, the queue rests nine times as long as a render took', async () => {
-  await using media = await temporaryMedia()
-  const bucketId = await media.bucket('default')
-  const [last, second, first] = await storePictures(media, {}, {}, {})
-  const text = { ...picture, id: newMediaId(), contentType: 'text/plain' }
+  await using data = await temporaryData()
+  const bucketId = await data.bucket('default')
+  const [last, second, first] = await storePictures(data, {}, {}, {})
+  const text = { ...picture, id: newItemId(), contentType: 'text/plain' }
   const { add, rendered, rests, clock, begin } = heldQueue(
-    media,
+    data,
     async () => {
       clock.time += 30
     },
@@ -165,14 +165,14 @@ test('V16 while uploads arrive, the queue rests nine times as long as a render t
 })
 
 test('V16 after a fault of the storage, which is reported, the queue rests and tries the item again', async () => {
-  await using media = await temporaryMedia()
-  const bucketId = await media.bucket('default')
-  const [second, first] = await storePictures(media, {}, {})
+  await using data = await temporaryData()
+  const bucketId = await data.bucket('default')
+  const [second, first] = await storePictures(data, {}, {})
   const faults = (['storage-unavailable', 'overloaded', 'variants-busy'] as const).map(
     (code) => new Fault(code, 'The storage cannot be reached.'),
   )
   const left = [...faults]
-  const { add, rendered, failures, rests, begin } = heldQueue(media, async () => {
+  const { add, rendered, failures, rests, begin } = heldQueue(data, async () => {
     const fault = left.shift()
     if (fault) throw fault
   })

@@ -9,24 +9,24 @@ import { removeExpired } from '../../../src/media/uploads/remove-expired.ts'
 import { removeUploadOperation } from '../../../src/media/uploads/remove-upload.ts'
 import { createUploadLocks } from '../../../src/media/uploads/upload-locks.ts'
 import { chunksOf } from '../../blobs/blob-contract.ts'
-import type { TemporaryMedia } from '../temporary-media.ts'
+import type { TemporaryData } from '../temporary-media.ts'
 
 export const expiry = 1_000
 
 /** The operations on uploads, with replaced parts of the catalog and the blobs. */
 export function uploadsOf(
-  media: TemporaryMedia,
+  data: TemporaryData,
   change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
 ) {
   const time = { now: 5_000 }
   const locks = createUploadLocks()
   const parts = {
-    catalog: { ...media.catalog, ...change.catalog },
-    blobs: { ...media.blobs, ...change.blobs },
-    newReceiver: media.newReceiver,
-    measurePicture: media.measurePicture,
-    removeMetadata: media.removeMetadata,
-    onStored: media.onStored,
+    catalog: { ...data.catalog, ...change.catalog },
+    blobs: { ...data.blobs, ...change.blobs },
+    newReceiver: data.newReceiver,
+    measurePicture: data.measurePicture,
+    removeMetadata: data.removeMetadata,
+    onStored: data.onStored,
     locks,
     maxFileSize: 1e9,
     expiry,
@@ -52,18 +52,18 @@ export function uploadsOf(
         ...{ offset: 0, source: nothing(), isAtomic: false, length },
         ...{ by: service, removesMetadata: false },
       }),
-    remove: removeUploadOperation({ ...parts, removeMedia: async () => undefined }),
+    remove: removeUploadOperation({ ...parts, removeItem: async () => undefined }),
     removeExpired: () => removeExpired(parts),
   }
 }
 
 export async function openUpload(
-  media: TemporaryMedia,
+  data: TemporaryData,
   length: number | null,
   change?: Parameters<typeof uploadsOf>[1],
 ) {
-  const uploads = uploadsOf(media, change)
-  const bucketId = await media.bucket('default')
+  const uploads = uploadsOf(data, change)
+  const bucketId = await data.bucket('default')
   return { ...uploads, bucketId, id: await uploads.create(bucketId, length) }
 }
 

@@ -51,7 +51,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
   const opened = await temporaryS3Store()
   const first = serverOn(opened, opened.store, beforeCommit)
   const second = serverOn(opened, await opened.openOther())
-  const { id, mediaId } = await opened.newUpload(length)
+  const { id, itemId } = await opened.newUpload(length)
   const rest = { isAtomic: false, by: service, removesMetadata: false }
   await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), ...rest })
   return {
@@ -62,7 +62,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
     second: (source: AsyncIterable<Uint8Array>) => second(id, { offset: half, source, ...rest }),
     async requireFinished() {
       expect(await opened.catalog.upload(id)).toMatchObject({ finished: true, offset: length })
-      expect((await readBytes(opened.store, mediaId))?.equals(bytes)).toBe(true)
+      expect((await readBytes(opened.store, itemId))?.equals(bytes)).toBe(true)
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   }

@@ -10,7 +10,7 @@ export async function completeParts(
     uploadParts,
     calls,
   }: { readonly uploadParts: UploadParts; readonly calls: Pick<ObjectCalls, 'complete' | 'head'> },
-  upload: Pick<PartialUpload, 'id' | 'mediaId'>,
+  upload: Pick<PartialUpload, 'id' | 'itemId'>,
   { size, parts: sent, tail }: PendingCompletion,
 ): Promise<boolean> {
   if (tail === null) return false

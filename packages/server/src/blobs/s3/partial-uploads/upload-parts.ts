@@ -1,5 +1,5 @@
 import { webcrypto } from 'node:crypto'
-import type { MediaId } from '../../../core/media-id.ts'
+import type { ItemId } from '../../../core/media-id.ts'
 import type { UploadId } from '../../../core/upload-id.ts'
 import type { PartialUpload, PartLog, RecordedParts } from '../../partial-uploads.ts'
 import type { HeldIntents } from '../held-intents.ts'
@@ -10,13 +10,13 @@ import { conflict } from './errors.ts'
 
 export type SentPart = RecordedParts['parts'][number]
 
-type UploadIds = Pick<PartialUpload, 'id' | 'mediaId'>
+type UploadIds = Pick<PartialUpload, 'id' | 'itemId'>
 
 /** The multipart uploads of partial uploads, and their parts. The methods throw Fault `upload-offset-conflict`. */
 export interface UploadParts {
-  keyOf(upload: Pick<PartialUpload, 'mediaId'>): string
+  keyOf(upload: Pick<PartialUpload, 'itemId'>): string
   recorded(id: UploadId): Promise<RecordedParts>
-  recordIntent(mediaId: MediaId): Promise<void>
+  recordIntent(itemId: ItemId): Promise<void>
   /** The id of the multipart upload, which is created if none is recorded. */
   begin(upload: UploadIds): Promise<string>
   /** Sends the part with this number: `pieceBytes` bytes of recorded pieces, then its own bytes. Frees the part. */
@@ -34,7 +34,7 @@ export function createUploadParts({
   readonly log: PartLog
   readonly prefix: string
 }): UploadParts {
-  const keyOf: UploadParts['keyOf'] = ({ mediaId }) => blobKey(prefix, mediaId)
+  const keyOf: UploadParts['keyOf'] = ({ itemId }) => blobKey(prefix, itemId)
 
   async function recorded(id: UploadId): Promise<RecordedParts> {
     const found = await log.read(id)
@@ -44,17 +44,17 @@ export function createUploadParts({
   }
 
   /** While the upload is not finished, the sweep does not take the intent, so its deadline needs no extension. */
-  async function recordIntent(mediaId: MediaId): Promise<void> {
-    await intents.hold(mediaId)
-    intents.release([mediaId])
+  async function recordIntent(itemId: ItemId): Promise<void> {
+    await intents.hold(itemId)
+    intents.release([itemId])
   }
 
   /** The intent is recorded before the multipart upload is created, and a sweep aborts one that no upload names. */
-  async function begin({ id, mediaId }: UploadIds): Promise<string> {
+  async function begin({ id, itemId }: UploadIds): Promise<string> {
     const known = (await recorded(id)).multipart
     if (known !== null) return known
-    await recordIntent(mediaId)
-    const key = keyOf({ mediaId })
+    await recordIntent(itemId)
+    const key = keyOf({ itemId })
     const created = await calls.createMultipart(key)
     const used = await log.begin(id, created)
     if (used !== created) await calls.abort(key, created)

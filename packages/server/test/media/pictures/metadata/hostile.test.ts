@@ -231,18 +231,18 @@ describe('X2 hidden metadata of videos', () => {
 
   test('in unknown boxes, free space, between the samples and after the last box is removed', async () => {
     const plain = await film('-movflags', '+faststart')
-    const media = plain.indexOf('mdat') - 4
-    const data = plain.subarray(media + 8)
+    const item = plain.indexOf('mdat') - 4
+    const data = plain.subarray(item + 8)
     // The samples stay at their positions, and more bytes follow them.
     const sent = Buffer.concat([
-      plain.subarray(0, media),
+      plain.subarray(0, item),
       box('mdat', data, `freeGPS ${secret}`),
       ...['uuid', 'free', 'skip', 'udta', 'meta', 'sefd'].map((type) => box(type, secret)),
       Buffer.from(`${secret}, a trailer that is no box`),
     ])
     const stored = await withoutMetadata(sent, 'video/mp4')
     expect(stored.includes(secret)).toBe(false)
-    expect(stored.length).toBe(media + 8 + data.length + `freeGPS ${secret}`.length)
+    expect(stored.length).toBe(item + 8 + data.length + `freeGPS ${secret}`.length)
     expect(await packetsOf('a.mp4', stored)).toBe(await packetsOf('a.mp4', plain))
   })
 

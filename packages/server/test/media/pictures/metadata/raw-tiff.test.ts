@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { noise } from '../../../../../../test/harness/pictures.ts'
 import type { BucketId } from '../../../../src/catalog/records.ts'
-import { createMediaIds } from '../../../../src/core/media-id.ts'
+import { createItemIds } from '../../../../src/core/media-id.ts'
 import { newItem } from '../../../../src/media/new-item.ts'
 import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { isRawExtension } from '../../../../src/media/pictures/metadata/raw-tiff.ts'
@@ -79,7 +79,7 @@ describe('X3 a file with the structure of TIFF is stored as it is sent', () => {
     const removedFrom = async (filename: string) => {
       let isRemoved = false
       const file = received(Uint8Array.from(bytes))
-      const id = createMediaIds(Date.now)()
+      const id = createItemIds(Date.now)()
       const given = { id, filename, declaredType: null, createdAt: 0 }
       const parts = {
         blobs: { peek: () => Promise.reject(new Error('the bytes are in memory')) },

@@ -86,8 +86,8 @@ describe('X2 metadata in tracks', () => {
 
   test('after frames of one size is removed', async () => {
     const plain = await film('a.mov', '-c:v', 'rawvideo', '-pix_fmt', 'uyvy422', '-movflags', '+faststart')
-    const media = plain.indexOf('mdat') - 4
-    const sent = Buffer.concat([plain.subarray(0, media), box('mdat', plain.subarray(media + 8), secret)])
+    const item = plain.indexOf('mdat') - 4
+    const sent = Buffer.concat([plain.subarray(0, item), box('mdat', plain.subarray(item + 8), secret)])
     const stored = await withoutMetadata(sent, 'video/quicktime')
     expect(stored.includes(secret)).toBe(false)
     expect(await packetsOf('a.mov', stored)).toBe(await packetsOf('a.mov', plain))
