@@ -113,7 +113,7 @@ const Form = Type.Object(
 )
 
 const description: OperationDescription = {
-  operationId: 'storeItems',
+  operationId: 'storeMedia',
   tag: 'Upload',
   summary: 'Upload files',
   description: `The body is a form, whose file parts are all stored or none, or any other body, which is stored as one file: its type
