@@ -5,7 +5,7 @@ COPY package.json package-lock.json .npmrc tsconfig.json ./
 COPY packages packages
 RUN npm install --ignore-scripts --no-audit
 RUN mkdir /packed /app \
- && for name in client gallery server; do npm pack --workspace "packages/$name" --pack-destination /packed; done
+ && for name in client strip-metadata gallery server; do npm pack --workspace "packages/$name" --pack-destination /packed; done
 RUN npm install --prefix /app --omit=dev --no-audit /packed/*.tgz
 
 FROM node:26-bookworm-slim

@@ -1,8 +1,8 @@
-import { issueToken } from '../packages/server/src/access/issue-token.ts'
-import type { Catalog } from '../packages/server/src/catalog/catalog.ts'
-import type { ItemDetails, ItemSelection } from '../packages/server/src/catalog/records.ts'
-import { defaultScopes } from '../packages/server/src/core/scopes.ts'
-import { createCursors } from '../packages/server/src/media/items/cursors.ts'
+import { issueToken } from '../packages/server/src/access/tokens.ts'
+import { defaultScopes } from '../packages/server/src/core/tokens.ts'
+import { createCursors } from '../packages/server/src/items/item-lists.ts'
+import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
+import type { ItemDetails, ItemSelection } from '../packages/server/src/storage/catalog/records.ts'
 
 /** A bucket with seeded items and a trash. */
 export interface ItemBucket {

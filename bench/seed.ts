@@ -1,21 +1,21 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { issueToken } from '../packages/server/src/access/issue-token.ts'
-import type { Catalog } from '../packages/server/src/catalog/catalog.ts'
-import type { AddedItem } from '../packages/server/src/catalog/records.ts'
-import { createItemProgress } from '../packages/server/src/cli/client/progress-bars.ts'
-import { type Config, readConfig } from '../packages/server/src/config/config.ts'
-import { bucketNameRule, isBucketName } from '../packages/server/src/core/bucket-name.ts'
-import { newItemId } from '../packages/server/src/core/media-id.ts'
-import { defaultScopes } from '../packages/server/src/core/scopes.ts'
-import { openCatalog } from '../packages/server/src/engines.ts'
-import { createSharedMemory } from '../packages/server/src/media/shared-memory.ts'
+import { issueToken } from '../packages/server/src/access/tokens.ts'
+import { createItemProgress } from '../packages/server/src/cli/terminal.ts'
+import { newItemId } from '../packages/server/src/core/ids.ts'
+import { bucketNameRule, isBucketName } from '../packages/server/src/core/names.ts'
+import { defaultScopes } from '../packages/server/src/core/tokens.ts'
+import { type Config, readConfig } from '../packages/server/src/service/config.ts'
+import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
+import type { AddedItem } from '../packages/server/src/storage/catalog/records.ts'
+import { openCatalog } from '../packages/server/src/storage/engines.ts'
+import { createSharedMemory } from '../packages/server/src/uploads/received-files.ts'
 import { createFiles, type SeededFile } from './seed-files.ts'
 
 /** Items of one transaction. It takes about 20 ms, during which a running server's writes wait. */
 const chunk = 1_000
-/** Milliseconds between two transactions, in which a waiting server can write (catalog/sqlite/transaction.ts). */
+/** Milliseconds between two transactions, in which a waiting server can write (storage/catalog/sqlite/database.ts). */
 const gap = 3
 
 type Allocate = ReturnType<typeof createSharedMemory>

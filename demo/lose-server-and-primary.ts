@@ -1,4 +1,4 @@
-import { withoutPassword } from '../packages/server/src/core/database-urls.ts'
+import { withoutPassword } from '../packages/server/src/core/storage-urls.ts'
 import { workOn } from '../test/faults/cluster-work.ts'
 import { createLedger } from '../test/faults/ledger.ts'
 import type { Instance } from '../test/faults/server-instances.ts'

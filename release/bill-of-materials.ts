@@ -22,6 +22,7 @@ export async function listMaterials(directory: string, tarballs: Omit<Tarballs, 
     ...Object.fromEntries(bundled),
     '@mediabucket/client': `file:${tarballs.client}`,
     '@mediabucket/gallery': `file:${tarballs.gallery}`,
+    '@mediabucket/strip-metadata': `file:${tarballs.stripMetadata}`,
   }
   const manifest = { name, version, description, license, dependencies }
   await writeFile(join(project, 'package.json'), JSON.stringify(manifest))

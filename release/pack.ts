@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 export interface Tarballs {
   readonly server: string
   readonly client: string
+  readonly stripMetadata: string
   readonly gallery: string
 }
 
@@ -44,9 +45,10 @@ export async function packAll(directory: string): Promise<Tarballs> {
     // The last line is the name, after the output of the build.
     return join(directory, stdout.trim().split('\n').at(-1) ?? '')
   }
-  // One after the other, since the server's build builds the client too.
+  // One after the other, since the server's build builds the two before it too.
   const client = await pack('client')
+  const stripMetadata = await pack('strip-metadata')
   const server = await pack('server')
   const gallery = await pack('gallery')
-  return { server, client, gallery }
+  return { server, client, stripMetadata, gallery }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { settings } from '../../packages/server/src/config/settings.ts'
-import { problemKinds } from '../../packages/server/src/http/problems/problems.ts'
+import { problemKinds } from '../../packages/server/src/http/problem-kinds.ts'
+import { settings } from '../../packages/server/src/service/settings.ts'
 import { filesBelow, read } from './sources.ts'
 
 const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]\d+)\*\* /gm)].map(

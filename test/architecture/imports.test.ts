@@ -3,61 +3,40 @@ import { circlesAmong, filesBelow, importsOf, loadedAtStart, read, sourcesBelow 
 
 const src = 'packages/server/src/'
 
-/** Which top-level folders each may import from; a folder may always import from itself. `engines.ts` counts as a folder. */
+/** Which folders each may import from; a folder may always import from itself. The features are in the order in which they may use each other. */
 const folderImports: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  files: ['core'],
-  threads: ['core'],
-  sqlite: ['core'],
-  catalog: ['sqlite', 'files', 'threads', 'core'],
-  blobs: ['sqlite', 'files', 'threads', 'core'],
-  access: ['catalog', 'core'],
-  media: ['catalog', 'blobs', 'core'],
-  upkeep: ['media', 'catalog', 'blobs', 'files', 'core'],
-  http: ['media', 'access', 'catalog', 'blobs', 'core', 'config'],
-  config: ['core'],
-  'engines.ts': ['catalog', 'blobs', 'config', 'core'],
-  server: ['http', 'upkeep', 'media', 'access', 'catalog', 'blobs', 'core', 'config', 'engines.ts'],
-  cli: ['server', 'engines.ts', 'config', 'upkeep', 'access', 'catalog', 'core'],
-}
-
-/** Which siblings each folder inside `http/` and `media/` may import from. Files beside the folders may import from all of them. */
-const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  http: {
-    headers: [],
-    metrics: [],
-    bodies: ['node-internals.ts'],
-    limits: ['headers', 'metrics'],
-    problems: ['headers', 'limits', 'metrics'],
-    connections: ['node-internals.ts', 'bodies', 'limits', 'metrics', 'problems'],
-    openapi: ['headers', 'problems'],
-    forms: ['bodies', 'headers'],
-    routing: ['bodies', 'connections', 'headers', 'limits', 'metrics', 'openapi', 'problems'],
-    tokens: ['context.ts', 'bodies', 'openapi', 'routing'],
-    listing: ['context.ts', 'operations.ts', 'bodies', 'headers', 'limits', 'openapi', 'routing'],
-    items: ['context.ts', 'operations.ts', 'headers', 'openapi', 'routing'],
-    uploads: ['context.ts', 'operations.ts', 'bodies', 'headers', 'openapi', 'routing'],
-    media: ['context.ts', 'operations.ts', 'bodies', 'forms', 'headers', 'listing', 'openapi', 'routing'],
-    gallery: ['context.ts', 'headers', 'routing'],
-  },
-  media: {
-    caching: ['open-bytes.ts', 'pictures'],
-    deletion: ['find-media.ts'],
-    items: [],
-    listing: [],
-    pictures: ['find-media.ts', 'receive-files.ts'],
-    space: [],
-    uploads: ['new-item.ts', 'pictures', 'receive-files.ts'],
-  },
+  storage: ['core'],
+  http: ['storage', 'core'],
+  access: ['http', 'storage', 'core'],
+  items: ['access', 'http', 'storage', 'core'],
+  pictures: ['items', 'http', 'storage', 'core'],
+  uploads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
+  listing: ['access', 'http', 'storage', 'core'],
+  downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
+  upkeep: ['uploads', 'items', 'storage', 'core'],
+  service: [
+    'upkeep',
+    'downloads',
+    'listing',
+    'uploads',
+    'pictures',
+    'items',
+    'access',
+    'http',
+    'storage',
+    'core',
+  ],
+  cli: ['service', 'upkeep', 'access', 'storage', 'core'],
 }
 
 const files = sourcesBelow(src)
 const folderOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
 
 test('tests beside their sources import sources only, and need no set-up', () => {
-  const folders = [src, 'packages/client/src/']
+  const folders = [src, 'packages/client/src/', 'packages/strip-metadata/src/']
   const tests = folders.flatMap(filesBelow).filter((path) => path.endsWith('.test.ts'))
-  expect(tests.length).toBeGreaterThan(40)
+  expect(tests.length).toBeGreaterThan(30)
   const other = tests.flatMap((path) =>
     importsOf(path)
       .own.filter((target) => !folders.some((folder) => target.startsWith(folder)))
@@ -82,57 +61,49 @@ test('imports point one way, from the command line down to the core', () => {
   expect(uphill).toEqual([])
 })
 
-test('imports between the folders inside http/ and media/ point one way', () => {
-  const partsOf = (path: string) => path.slice(src.length).split('/')
-  const uphill = files.flatMap((path) => {
-    const [top = '', folder = '', ...rest] = partsOf(path)
-    const allowed = innerFolderImports[top]
-    if (allowed === undefined || rest.length === 0) return []
-    return importsOf(path)
-      .own.filter((target) => {
-        const [targetTop, sibling = ''] = partsOf(target)
-        return targetTop === top && sibling !== folder && !allowed[folder]?.includes(sibling)
-      })
-      .map((target) => `${path} → ${target}`)
-  })
-  expect(uphill).toEqual([])
-  const folders = files
-    .map(partsOf)
-    .filter(([top = '', , file]) => top in innerFolderImports && file !== undefined)
-  expect(folders.filter(([top = '', folder = '']) => !innerFolderImports[top]?.[folder])).toEqual([])
+test('no operation imports a route', () => {
+  const isRoute = (path: string) => /-routes\.ts$|\/items\/(links|trash)\.ts$/.test(path)
+  const features = /^packages\/server\/src\/(access|items|uploads|listing|downloads|pictures|upkeep)\//
+  const back = files
+    .filter((path) => features.test(path) && !isRoute(path))
+    .flatMap((path) =>
+      importsOf(path)
+        .own.filter(isRoute)
+        .map((target) => `${path} → ${target}`),
+    )
+  expect(back).toEqual([])
 })
 
 test('only engines.ts imports engines', () => {
-  const engine = /^packages\/server\/src\/(catalog\/(sqlite|postgres)|blobs\/(disk|s3))\//
+  const engine = /^packages\/server\/src\/storage\/(catalog\/(sqlite|postgres)|blobs\/(disk|s3))\//
   const named = files
-    .filter((path) => !engine.test(path) && folderOf(path) !== 'engines.ts')
+    .filter((path) => !engine.test(path) && path !== `${src}storage/engines.ts`)
     .flatMap((path) => importsOf(path).own.filter((target) => engine.test(target)))
   expect(named).toEqual([])
 })
 
-test('the environment is read in config/config.ts, and in one file for the commands that talk to a service; --env-file adds to it', () => {
+test('the environment is read in service/config.ts, and in one file for the commands that talk to a service; --env-file adds to it', () => {
   const reads = files.filter((path) => /\bprocess\.env\b/.test(read(path)))
   expect(reads).toEqual([
     'packages/server/src/cli/client/client-settings.ts',
-    'packages/server/src/config/config.ts',
-    'packages/server/src/config/env-file.ts',
+    'packages/server/src/service/config.ts',
+    'packages/server/src/service/environment.ts',
   ])
 })
 
 test('texts of a service or of a row are written to standard output where control characters are replaced', () => {
   const writers = /\bconsole\.|\bprocess\.std(?:out|err)\.write\b|\bprocess\.stdout(?!\.isTTY| })/
   expect(files.filter((path) => /\/cli\//.test(path) && writers.test(read(path)))).toEqual([
-    'packages/server/src/cli/client/output.ts',
     'packages/server/src/cli/main.ts',
     // The banner, which has colours.
     'packages/server/src/cli/serve.ts',
+    'packages/server/src/cli/terminal.ts',
   ])
 })
 
 test('commands that call a service import the client and nothing of the server; no other file imports the client', () => {
   const clientCommand = /^packages\/server\/src\/cli\/client\//
-  const allowedImport =
-    /^packages\/server\/src\/cli\/(client\/|arguments\.ts|command\.ts|processes\.ts|table\.ts)/
+  const allowedImport = /^packages\/server\/src\/cli\/(client\/|command\.ts|processes\.ts|terminal\.ts)/
   const forbidden = files
     .filter((path) => clientCommand.test(path))
     .flatMap((path) => importsOf(path).own.filter((target) => !allowedImport.test(target)))
@@ -152,7 +123,7 @@ test('the command line and the threads do not load the schema library when they 
   expect(starts.length).toBeGreaterThanOrEqual(6)
   const found = starts.filter((path) => [...loadedAtStart(path)].some((name) => /^typebox\b/.test(name)))
   expect(found).toEqual([])
-  expect(loadedAtStart(`${src}server/start-server.ts`)).toContain('typebox')
+  expect(loadedAtStart(`${src}service/start.ts`)).toContain('typebox')
 })
 
 // The reason is in core/node-http.ts.

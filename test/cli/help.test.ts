@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { main } from '../../packages/server/src/cli/main.ts'
-import { settings } from '../../packages/server/src/config/settings.ts'
-import { version } from '../../packages/server/src/core/version.ts'
+import { version } from '../../packages/server/src/core/processes.ts'
+import { settings } from '../../packages/server/src/service/settings.ts'
 import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { newItemId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/ids.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { until } from '../harness/until.ts'
 import { fsck, listAll } from '../harness/upkeep.ts'

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { auditActions } from '../../packages/server/src/catalog/audit-log/events.ts'
+import { auditActions } from '../../packages/server/src/storage/catalog/audit-events.ts'
 import { fsck } from '../harness/upkeep.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
-import { errorCode } from '../../packages/server/src/core/error-code.ts'
+import { errorCode } from '../../packages/server/src/core/faults.ts'
 import { interceptWrites, isServer } from './intercept-writes.ts'
 import { type CommitCall, type FileCall, reachedFile, readFailpoints, steps } from './steps.ts'
 

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isMainThread, workerData } from 'node:worker_threads'
-import { type Files, nodeFiles } from '../../packages/server/src/blobs/disk/files.ts'
+import { type Files, nodeFiles } from '../../packages/server/src/storage/blobs/disk/files.ts'
 import type { Change, CommitCall, FileCall } from './steps.ts'
 
 /** Wraps every call: runs `work` or skips it, may wait before or after it, and fails the call by throwing. */

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorCode } from '../../packages/server/src/core/error-code.ts'
+import { errorCode } from '../../packages/server/src/core/faults.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { isRunning } from '../harness/processes.ts'
 import { makeToken } from '../harness/token.ts'

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
-import { Fault } from '../../packages/server/src/core/fault.ts'
-import { readFilesBetween } from '../../packages/server/src/http/forms/form-files.ts'
+import { Fault } from '../../packages/server/src/core/faults.ts'
+import { readFilesBetween } from '../../packages/server/src/uploads/upload-routes.ts'
 import { type ReferenceFile, referenceFiles } from './reference-form.ts'
 
 /** Figures of a run. */

@@ -12,7 +12,7 @@ const preloads = ['failpoints', 'failing-statements', 'broken-orders'].map((name
 /** The sources of a bundle. */
 const patterns = [
   `${server}/{bin,src}/**/!(*.test).{js,ts}`,
-  'packages/client/src/**/!(*.test).ts',
+  'packages/{client,strip-metadata}/src/**/!(*.test).ts',
   'test/faults/{failpoints,failing-statements,broken-orders,orders,steps,intercept-writes}.ts',
   'package-lock.json',
 ]
@@ -28,12 +28,12 @@ const day = 24 * 3_600_000
 const groups = [
   {
     name: 'every-command',
-    test: /\/src\/core\/(error-code|explained-error|nearest-name|version)\.ts/,
+    test: /\/src\/(core\/(faults|names|processes)|cli\/(command|commands|terminal|explain-failure))\.ts/,
     priority: 1,
   },
   {
     name: 'data',
-    test: /\/packages\/server\/src\/(?!catalog\/postgres|core\/(stored-type|ip-address)|.*-thread\.ts)(core|catalog|sqlite|threads|files)\//,
+    test: /\/packages\/server\/src\/(?!storage\/(engines|blobs|catalog\/postgres)|core\/(stored-type|ip-address)|.*-thread\.ts)(core|storage)\//,
   },
 ]
 

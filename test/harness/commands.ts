@@ -1,7 +1,6 @@
-import { bucketSet } from '../../packages/server/src/cli/bucket-set.ts'
-import { tokenCreate } from '../../packages/server/src/cli/token-create.ts'
-import { tokenRevoke } from '../../packages/server/src/cli/token-revoke.ts'
-import { readConfig } from '../../packages/server/src/config/config.ts'
+import { bucketSet } from '../../packages/server/src/cli/admin/buckets.ts'
+import { tokenCreate, tokenRevoke } from '../../packages/server/src/cli/admin/tokens.ts'
+import { readConfig } from '../../packages/server/src/service/config.ts'
 import { databaseSettings } from './database.ts'
 
 const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet }

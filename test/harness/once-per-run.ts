@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorCode } from '../../packages/server/src/core/error-code.ts'
+import { errorCode } from '../../packages/server/src/core/faults.ts'
 import { until } from './until.ts'
 
 /**

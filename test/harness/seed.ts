@@ -1,5 +1,5 @@
 import { runSeed } from '../../bench/seed.ts'
-import { readConfig } from '../../packages/server/src/config/config.ts'
+import { readConfig } from '../../packages/server/src/service/config.ts'
 import { databaseSettings } from './database.ts'
 import type { SharedServer } from './server.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newItemId } from '../../packages/server/src/core/media-id.ts'
+import { newItemId } from '../../packages/server/src/core/ids.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { quarters } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { problemKinds } from '../../packages/server/src/http/problems/problems.ts'
+import { problemKinds } from '../../packages/server/src/http/problem-kinds.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 
 const baseUrl = 'https://media.example.net/some/where'

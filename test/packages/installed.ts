@@ -16,12 +16,22 @@ export interface Installed extends AsyncDisposable {
 export async function installPackages(): Promise<Installed> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'mediabucket-packages-')))
   const tarballs = await packAll(directory)
-  const { client, gallery, server } = tarballs
+  const { client, gallery, server, stripMetadata } = tarballs
   const project = join(directory, 'project')
   await cp(join(import.meta.dirname, 'project'), project, { recursive: true })
   await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
   const run = runIn(project)
-  await run('npm', 'install', client, gallery, server, '--prefer-offline', '--no-audit', '--no-fund')
+  await run(
+    'npm',
+    'install',
+    client,
+    stripMetadata,
+    gallery,
+    server,
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+  )
   return {
     project,
     tarballs,

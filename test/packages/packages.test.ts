@@ -29,7 +29,7 @@ afterAll(async () => {
 const tool = (name: string) => join(root, 'node_modules/.bin', name)
 const programOf = ({ project }: Installed) => join(project, 'node_modules/mediabucket/bin/mediabucket.js')
 
-test.each(['server', 'client', 'gallery'] as const)(
+test.each(['server', 'client', 'stripMetadata', 'gallery'] as const)(
   'publint and attw find nothing in the package of the %s',
   async (name) => {
     const tarball = installed.tarballs[name]
@@ -59,7 +59,7 @@ test('the bill of materials names each installed package with its version and ha
   expect(JSON.stringify(bill)).not.toContain(installed.project)
 })
 
-test('the packages contain built code, licence and README; the server depends on the client', async () => {
+test('the packages contain built code, licence and README; the server depends on the client and on the removal of metadata', async () => {
   const listing = async (tarball: string) =>
     (await installed.run('tar', 'tzf', tarball)).stdout.trim().split('\n').sort()
   const server = await listing(installed.tarballs.server)
@@ -68,7 +68,7 @@ test('the packages contain built code, licence and README; the server depends on
     'README.md',
     'bin/mediabucket.js',
     'dist/cli/main.js',
-    'dist/catalog/sqlite/writer-thread.js',
+    'dist/storage/catalog/sqlite/writer-thread.js',
   ])
     expect(server).toContain(`package/${name}`)
   expect(
@@ -76,20 +76,23 @@ test('the packages contain built code, licence and README; the server depends on
       (name) => !/^package\/(bin\/|dist\/.*\.js$|LICENSE$|README\.md$|package\.json$)/.test(name),
     ),
   ).toEqual([])
-  expect(await listing(installed.tarballs.client)).toEqual(
-    expect.arrayContaining([
-      'package/LICENSE',
-      'package/README.md',
-      'package/dist/index.d.ts',
-      'package/dist/index.js',
-    ]),
-  )
+  for (const tarball of [installed.tarballs.client, installed.tarballs.stripMetadata])
+    expect(await listing(tarball)).toEqual(
+      expect.arrayContaining([
+        'package/LICENSE',
+        'package/README.md',
+        'package/dist/index.d.ts',
+        'package/dist/index.js',
+      ]),
+    )
   const manifest = async (path: string) => JSON.parse(await readFile(path, 'utf8'))
   const client = await manifest(join(root, 'packages/client/package.json'))
+  const stripMetadata = await manifest(join(root, 'packages/strip-metadata/package.json'))
   const { dependencies, engines } = await manifest(
     join(installed.project, 'node_modules/mediabucket/package.json'),
   )
   expect([dependencies['@mediabucket/client'], engines.node]).toEqual([`^${client.version}`, '>=24'])
+  expect(dependencies['@mediabucket/strip-metadata']).toBe(`^${stripMetadata.version}`)
 })
 
 test('the installed server serves, and its commands upload, list and fetch', async () => {

@@ -1,4 +1,4 @@
-import { builtInSizes, createVariantList, type Variant } from '../src/core/variant.ts'
+import { builtInSizes, createVariantList, type Variant } from '../src/core/variants.ts'
 
 export const variantList = createVariantList(builtInSizes)
 

@@ -16,70 +16,70 @@ const service: Commands = {
   },
   fsck: {
     summary: 'Check that rows and bytes are consistent, and repair them.',
-    load: async () => (await import('./fsck.ts')).fsck,
+    load: async () => (await import('./admin/fsck.ts')).fsck,
   },
   backup: {
     summary: 'Copy all data to a directory; works while the service is running.',
-    load: async () => (await import('./backup.ts')).backup,
+    load: async () => (await import('./admin/backup.ts')).backup,
   },
   restore: {
     summary: 'Restore a backup into an empty data directory.',
-    load: async () => (await import('./restore.ts')).restore,
+    load: async () => (await import('./admin/backup.ts')).restore,
   },
   migrate: {
     summary: 'Copy all data to other engines, such as PostgreSQL and S3.',
-    load: async () => (await import('./migrate.ts')).migrate,
+    load: async () => (await import('./admin/migrate.ts')).migrate,
   },
   vacuum: {
     summary: 'Return the free space of the catalog to the file system.',
-    load: async () => (await import('./vacuum.ts')).vacuum,
+    load: async () => (await import('./admin/vacuum.ts')).vacuum,
   },
   audit: {
     summary: 'Print the audit log: who changed or downloaded what.',
-    load: async () => (await import('./audit.ts')).audit,
+    load: async () => (await import('./admin/audit.ts')).audit,
   },
 }
 
 const access: Commands = {
   'bucket create': {
     summary: 'Create an empty bucket.',
-    load: async () => (await import('./bucket-create.ts')).bucketCreate,
+    load: async () => (await import('./admin/buckets.ts')).bucketCreate,
   },
   'bucket list': {
     summary: 'List the buckets with their numbers of items, sizes and quotas.',
-    load: async () => (await import('./bucket-list.ts')).bucketList,
+    load: async () => (await import('./admin/buckets.ts')).bucketList,
   },
   'bucket set': {
     summary: 'Change the settings of a bucket.',
-    load: async () => (await import('./bucket-set.ts')).bucketSet,
+    load: async () => (await import('./admin/buckets.ts')).bucketSet,
   },
   'bucket delete': {
     summary: 'Delete a bucket with all its items, bytes and tokens.',
-    load: async () => (await import('./bucket-delete.ts')).bucketDelete,
+    load: async () => (await import('./admin/bucket-delete.ts')).bucketDelete,
   },
   'token create': {
     summary: 'Create a token for a bucket, and the bucket if it does not exist.',
-    load: async () => (await import('./token-create.ts')).tokenCreate,
+    load: async () => (await import('./admin/tokens.ts')).tokenCreate,
   },
   'token list': {
     summary: 'List the tokens, without their secrets.',
-    load: async () => (await import('./token-list.ts')).tokenList,
+    load: async () => (await import('./admin/tokens.ts')).tokenList,
   },
   'token revoke': {
     summary: 'Revoke a token; it is invalid from the next request on.',
-    load: async () => (await import('./token-revoke.ts')).tokenRevoke,
+    load: async () => (await import('./admin/tokens.ts')).tokenRevoke,
   },
   'keys list': {
     summary: 'List the keys that sign URLs, without their secrets.',
-    load: async () => (await import('./keys-list.ts')).keysList,
+    load: async () => (await import('./admin/keys.ts')).keysList,
   },
   'keys rotate': {
     summary: 'Create a key that signs URLs from now on.',
-    load: async () => (await import('./keys-rotate.ts')).keysRotate,
+    load: async () => (await import('./admin/keys.ts')).keysRotate,
   },
   'keys remove': {
     summary: 'Remove a key that signs URLs; its links are invalid from the next request on.',
-    load: async () => (await import('./keys-remove.ts')).keysRemove,
+    load: async () => (await import('./admin/keys.ts')).keysRemove,
   },
 }
 
@@ -106,31 +106,31 @@ const files: Commands = {
   },
   link: {
     summary: 'Create links of items that expire.',
-    loadClient: async () => (await import('./client/link.ts')).link,
+    loadClient: async () => (await import('./client/items.ts')).link,
   },
   edit: {
     summary: 'Edit an item: its name, alternative text and caption.',
-    loadClient: async () => (await import('./client/edit.ts')).edit,
+    loadClient: async () => (await import('./client/items.ts')).edit,
   },
   rm: {
     summary: 'Delete items from the bucket of a service.',
-    loadClient: async () => (await import('./client/rm.ts')).rm,
+    loadClient: async () => (await import('./client/items.ts')).rm,
   },
   'trash list': {
     summary: 'List the deleted items that can be restored.',
-    loadClient: async () => (await import('./client/trash.ts')).trashList,
+    loadClient: async () => (await import('./client/items.ts')).trashList,
   },
   'trash restore': {
     summary: 'Restore deleted items.',
-    loadClient: async () => (await import('./client/trash.ts')).trashRestore,
+    loadClient: async () => (await import('./client/items.ts')).trashRestore,
   },
   'trash empty': {
     summary: 'Delete all items in the trash permanently.',
-    loadClient: async () => (await import('./client/trash.ts')).trashEmpty,
+    loadClient: async () => (await import('./client/items.ts')).trashEmpty,
   },
   whoami: {
     summary: 'Show the token: its bucket, scopes and expiry.',
-    loadClient: async () => (await import('./client/whoami.ts')).whoami,
+    loadClient: async () => (await import('./client/login.ts')).whoami,
   },
 }
 

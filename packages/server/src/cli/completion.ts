@@ -1,5 +1,4 @@
-import { parse } from './arguments.ts'
-import { type CommandDescription, type MetaCommand, UsageError } from './command.ts'
+import { type CommandDescription, type MetaCommand, parse, UsageError } from './command.ts'
 
 export const completion: MetaCommand = {
   help: `Usage: mediabucket completion bash|zsh|fish

@@ -1,6 +1,5 @@
-import { ConfigError } from '../config/config-error.ts'
-import { errorCode } from '../core/error-code.ts'
-import { ExplainedError } from '../core/explained-error.ts'
+import { ExplainedError, errorCode } from '../core/faults.ts'
+import { ConfigError } from '../service/environment.ts'
 import { CommandError, UsageError } from './command.ts'
 
 /** One message with the reason and what to do; null for an unexpected error, which is printed with its stack. */

@@ -1,5 +1,5 @@
-import { settings } from '../config/settings.ts'
-import { nearestName } from '../core/nearest-name.ts'
+import { nearestName } from '../core/names.ts'
+import { settings } from '../service/settings.ts'
 import { clientSettings } from './client/client-settings.ts'
 import { exitCodes, UsageError } from './command.ts'
 import { commandGroups, commands } from './commands.ts'

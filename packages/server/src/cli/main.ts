@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
-import { nearestName } from '../core/nearest-name.ts'
-import { version } from '../core/version.ts'
-import { printableLines, printableText } from './client/terminal-text.ts'
+import { nearestName } from '../core/names.ts'
+import { version } from '../core/processes.ts'
 import { type CommandDescription, UsageError } from './command.ts'
 import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
+import { printableLines, printableText } from './terminal.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
@@ -22,7 +22,7 @@ async function withoutEnvFile(args: readonly string[]): Promise<readonly string[
   if (args[0] !== '--env-file' && joined === undefined) return args
   const path = joined ?? args[1]
   if (!path) throw new UsageError('--env-file needs a FILE')
-  const { loadEnvFile } = await import('../config/env-file.ts')
+  const { loadEnvFile } = await import('../service/environment.ts')
   loadEnvFile(path)
   return args.slice(joined === undefined ? 2 : 1)
 }
@@ -69,7 +69,7 @@ async function run(listed: ListedCommand, args: readonly string[]): Promise<void
     const command = await listed.loadClient()
     return await command.run(args, output)
   }
-  const [command, { readConfig }] = await Promise.all([listed.load(), import('../config/config.ts')])
+  const [command, { readConfig }] = await Promise.all([listed.load(), import('../service/config.ts')])
   // Read on first use: invalid arguments are reported before invalid settings.
   let config: ReturnType<typeof readConfig> | undefined
   const loadConfig = () => {

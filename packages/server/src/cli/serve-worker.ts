@@ -1,12 +1,10 @@
 import closeWithGrace from 'close-with-grace'
-import { readConfig } from '../config/config.ts'
-import type { FromWorker, ToWorker } from '../server/workers/messages.ts'
-import { openParentChannel } from '../server/workers/parent-channel.ts'
-import { startWorker, type Worker } from '../server/workers/start-worker.ts'
+import { readConfig } from '../service/config.ts'
+import { openParentChannel, startWorker, type Worker } from '../service/worker.ts'
+import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
-import { skippedSignals } from './handle-signals.ts'
+import { lowerWorkerPriority, skippedSignals } from './serve-process.ts'
 import { openServiceLog } from './service-log.ts'
-import { lowerWorkerPriority } from './thread-priorities.ts'
 
 // A worker of the service (MEDIABUCKET_WORKERS). The command `serve` starts it, and it ends when that process ends.
 

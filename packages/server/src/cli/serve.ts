@@ -1,9 +1,11 @@
-import { extname } from 'node:path'
-import { banner, placesOf } from './banner.ts'
+import { extname, join, resolve } from 'node:path'
+import { styleText } from 'node:util'
+import { locationText, withoutPassword } from '../core/storage-urls.ts'
+import type { Config } from '../service/config.ts'
+import type { Server } from '../service/start.ts'
 import { type Command, UsageError } from './command.ts'
-import { handleSignals, skippedSignals } from './handle-signals.ts'
 import { watchNpm } from './processes.ts'
-import { lowerWorkerPriority } from './thread-priorities.ts'
+import { handleSignals, lowerWorkerPriority, skippedSignals } from './serve-process.ts'
 
 /** The reason why the service stops, for the log. */
 type Cause = Readonly<{ signal?: string; cause?: string }>
@@ -87,13 +89,54 @@ The log is written to standard error: as JSON, one object per line, or as readab
   },
 }
 
-type Start = typeof import('../server/start-server.ts').startServer
+type Start = typeof import('../service/start.ts').startServer
 
-const startOne = async (): Promise<Start> => (await import('../server/start-server.ts')).startServer
+const startOne = async (): Promise<Start> => (await import('../service/start.ts')).startServer
 
 async function startSeveral(): Promise<Start> {
-  const { startWorkers } = await import('../server/workers/start-workers.ts')
+  const { startWorkers } = await import('../service/workers.ts')
   // The extension is .ts in the sources and .js in the published build.
   const program = new URL(`./serve-worker${extname(import.meta.url)}`, import.meta.url)
   return (config, log, _writeLine, onFailure) => startWorkers(config, log, { program, onFailure })
+}
+
+type Places = Pick<Config, 'data' | 'databaseUrl' | 'blobsUrl'>
+
+/** Where the rows and the files are, without passwords. */
+export const placesOf = ({ data, databaseUrl, blobsUrl }: Places) => ({
+  catalog: databaseUrl === null ? join(resolve(data), 'catalog.db') : withoutPassword(databaseUrl),
+  files: blobsUrl === null ? resolve(data) : locationText(blobsUrl),
+})
+
+/** The text that a start prints on standard output: the URL, the token of the first start, and the next steps. */
+export function banner(server: Server, config: Places): string {
+  const { catalog, files } = placesOf(config)
+  const { baseUrl, hasGallery, firstToken } = server
+  const paint = (format: Parameters<typeof styleText>[0], text: string) =>
+    styleText(format, text, { stream: process.stdout })
+  const heading = (text: string) => paint('bold', text)
+  const command = (text: string) => `  ${paint('cyan', text)}`
+  const authorization = `-H 'Authorization: Bearer ${firstToken}'`
+
+  const opening = [
+    `${heading('Mediabucket is ready at')} ${paint(['bold', 'green', 'underline'], baseUrl)}`,
+    ...(hasGallery ? ['Open it in a browser to view, upload and delete files with a token.'] : []),
+    paint('dim', `The catalog is ${catalog}.`),
+    paint('dim', `Files are stored in ${files}. Ctrl-C stops the service.`),
+  ]
+  const first = [
+    heading('Created the bucket "default". Its token is shown only now:'),
+    '',
+    `  ${paint(['bold', 'yellow'], firstToken ?? '')}`,
+    '',
+    'Upload a file:',
+    '',
+    command(`curl ${authorization} -F file=@README.md ${baseUrl}/api/media`),
+    '',
+    'List the files:',
+    '',
+    command(`curl ${authorization} ${baseUrl}/api/media`),
+  ]
+  const later = [`To create another token: ${paint('cyan', 'npx mediabucket token create --bucket default')}`]
+  return ['', ...opening, '', ...(firstToken === null ? later : first), ''].join('\n')
 }

@@ -6,8 +6,7 @@ import mime from 'mime'
 import otherTypes from 'mime/types/other.js'
 import standardTypes from 'mime/types/standard.js'
 import { expect, test } from 'vitest'
-import { isInlineType } from './media-type.ts'
-import { storedType } from './stored-type.ts'
+import { isInlineType, storedType } from './stored-type.ts'
 
 /** A ZIP archive of stored files, as an office program would begin its document. */
 function zip(files: Readonly<Record<string, string>>): Buffer {

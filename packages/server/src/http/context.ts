@@ -1,22 +1,9 @@
 import type { BaseLogger } from 'pino'
-import type { VerifiedGrant } from '../access/expired-items.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import type { BoundConfig } from '../config/config.ts'
 import type { PageSettings } from '../core/page.ts'
-import type { PictureTool } from '../core/picture-tools.ts'
-import { createTurns, type Turns } from '../core/turns.ts'
-import type { DownloadLog } from '../media/download-log.ts'
-import { createBackpressure } from './bodies/backpressure.ts'
-import {
-  type BodyReader,
-  createBodyReader,
-  createWholeBodyReader,
-  type WholeBodyReader,
-} from './bodies/body-reader.ts'
-import { type CorsPolicy, createCorsPolicy, createRefusalHint, varyHeader } from './headers/cors.ts'
-import type { ClientAddresses } from './limits/client-address.ts'
-import type { RequestLimits } from './limits/request-limits.ts'
-import type { Metrics } from './metrics/metrics.ts'
+import type { SendFile } from '../core/storage-urls.ts'
+import { createTurns, type Turns } from '../core/tasks.ts'
+import type { PictureTool, VariantSize } from '../core/variants.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
 import {
   type AuthorizationVerifier,
   type AuthorizedJsonReader,
@@ -24,10 +11,37 @@ import {
   createAuthorizationVerifier,
   createAuthorizedJsonReader,
   createAuthorizer,
-} from './routing/authorizer.ts'
+  type VerifiedGrant,
+} from './authorizer.ts'
+import {
+  type BodyReader,
+  createBackpressure,
+  createBodyReader,
+  createWholeBodyReader,
+  type WholeBodyReader,
+} from './bodies.ts'
+import { type CorsPolicy, createCorsPolicy, createRefusalHint, varyHeader } from './cors.ts'
+import type { ClientAddresses, RequestLimits } from './limits.ts'
+import type { Metrics } from './metrics.ts'
 
-/** The settings of the HTTP service. */
-export interface HttpSettings extends BoundConfig {
+/** The settings that routes read (docs/settings.md). Durations are in milliseconds, sizes in bytes. */
+export interface HttpSettings extends PageSettings {
+  readonly baseUrl: string
+  readonly mediaBaseUrl: string
+  /** Whether the base URL is configured; otherwise it is made of host and port. */
+  readonly hasOwnAddress: boolean
+  /** The origin to which requests for bytes are redirected; null if they are not. */
+  readonly storeOrigin: string | null
+  readonly corsOrigins: readonly string[]
+  readonly envelope: 'bare' | 'wrapped'
+  readonly idleTimeout: number
+  readonly maxFileSize: number
+  readonly inlineSize: number
+  readonly maxLinkLifetime: number
+  readonly mediaMaxAge: number
+  /** Null if the service sends the bytes of all files itself. */
+  readonly sendfile: SendFile | null
+  readonly variants: readonly VariantSize[]
   readonly tools: ReadonlySet<PictureTool>
 }
 
@@ -40,8 +54,6 @@ export interface HttpParts {
   readonly limits: RequestLimits
   readonly addresses: ClientAddresses
   readonly isStopping: () => boolean
-  /** Null where downloads are not recorded. */
-  readonly downloadLog: DownloadLog | null
 }
 
 /** What every route may use besides the operations. */

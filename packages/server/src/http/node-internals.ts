@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { UnsupportedNodeError } from '../core/version.ts'
+import { UnsupportedNodeError } from '../core/processes.ts'
 
 // All private fields of Node that the service uses, with the measurement or the reason that needs them.
 

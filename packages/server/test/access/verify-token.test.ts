@@ -2,12 +2,11 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { issueToken } from '../../src/access/issue-token.ts'
-import { verifyTokenOperation } from '../../src/access/verify-token.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { defaultScopes } from '../../src/core/scopes.ts'
-import { newToken } from '../../src/core/token-format.ts'
+import { verifyTokenOperation } from '../../src/access/token-verification.ts'
+import { issueToken } from '../../src/access/tokens.ts'
+import { defaultScopes, newToken } from '../../src/core/tokens.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12)
 

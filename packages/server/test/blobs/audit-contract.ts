@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BlobAudit, BlobEntry } from '../../src/blobs/audit.ts'
+import type { BlobAudit, BlobEntry } from '../../src/storage/blobs/blobs.ts'
 import { thumb } from '../variant-samples.ts'
 import { chunksOf, type OpenedStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { plainChunk } from './partial-upload-contract.ts'

@@ -2,12 +2,16 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import type { BlobStore, LocalBytes } from '../../src/blobs/blobs.ts'
-import type { PartialUpload } from '../../src/blobs/partial-uploads.ts'
-import { headLength, type ReceivedBlob } from '../../src/blobs/received-blob.ts'
-import { Fault } from '../../src/core/fault.ts'
-import { type ItemId, MalformedId, newItemId } from '../../src/core/media-id.ts'
-import type { VariantKey } from '../../src/core/variant.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { type ItemId, MalformedId, newItemId } from '../../src/core/ids.ts'
+import type { VariantKey } from '../../src/core/variants.ts'
+import {
+  type BlobStore,
+  headLength,
+  type LocalBytes,
+  type PartialUpload,
+} from '../../src/storage/blobs/blobs.ts'
+import type { ReceivedBlob } from '../../src/storage/blobs/received-file.ts'
 
 export interface OpenedStore extends AsyncDisposable {
   readonly store: BlobStore

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createDirectorySync } from '../../src/blobs/disk/directory-sync.ts'
+import { createDirectorySync } from '../../src/storage/blobs/disk/files.ts'
 import { systemError, watchedFiles } from './watched-files.ts'
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'mediabucket-sync-'))

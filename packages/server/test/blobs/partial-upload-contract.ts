@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type PartialChunk, PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
-import { headLength } from '../../src/blobs/received-blob.ts'
-import { Fault } from '../../src/core/fault.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { headLength, type PartialChunk, PartialUploadLost } from '../../src/storage/blobs/blobs.ts'
 import { chunksOf, type OpenedStore, readBytes } from './blob-contract.ts'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest()

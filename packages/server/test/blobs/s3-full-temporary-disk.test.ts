@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { canMount, smallDisk } from '../../../../test/harness/small-disk.ts'
-import { createPartMemory } from '../../src/blobs/s3/part-memory.ts'
+import { createPartMemory } from '../../src/storage/blobs/s3/object-uploads.ts'
 import { receiveBytes } from './blob-contract.ts'
 import { temporaryS3Store } from './temporary-s3-store.ts'
 

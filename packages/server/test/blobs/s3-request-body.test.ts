@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { requestBody } from '../../src/blobs/s3/request-body.ts'
+import { requestBody } from '../../src/storage/blobs/s3/object-reads.ts'
 
 /** A store that sends these texts, one after the other, after it has received a request. */
 async function storeOf(...texts: readonly string[]) {

@@ -4,7 +4,7 @@ import { mkdir, mkdtempDisposable, readdir, rename, rm, utimes, writeFile } from
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createTemporaryDirectory, removeLeftDirectories } from '../../src/blobs/temporary-directories.ts'
+import { createTemporaryDirectory, removeLeftDirectories } from '../../src/storage/temporary-directories.ts'
 
 let directory: Awaited<ReturnType<typeof mkdtempDisposable>>
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const left = () => readdir(directory.path)
 
 /** Another process with a temporary directory with a file, and its name. */
 async function startOther() {
-  const module = new URL('../../src/blobs/temporary-directories.ts', import.meta.url)
+  const module = new URL('../../src/storage/temporary-directories.ts', import.meta.url)
   const code = `const { createTemporaryDirectory } = await import(${JSON.stringify(module.href)})
     console.log(await createTemporaryDirectory())
     setInterval(() => undefined, 1e6)`

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { type Gateway, testBucket } from '../../../../test/harness/ceph.ts'
-import type { BlobStore } from '../../src/blobs/blobs.ts'
-import { createObjectCalls, type ObjectCalls, type Timeouts } from '../../src/blobs/s3/object-calls.ts'
-import { openS3Blobs } from '../../src/blobs/s3/s3-blobs.ts'
-import { createS3Clients } from '../../src/blobs/s3/s3-client.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { newItemId } from '../../src/core/media-id.ts'
-import type { S3Location } from '../../src/core/s3-location.ts'
-import { newUploadId } from '../../src/core/upload-id.ts'
-import { intentLog } from '../../src/media/deletion/sweep-intents.ts'
-import { partLog } from '../../src/media/uploads/part-log.ts'
+import { newItemId, newUploadId } from '../../src/core/ids.ts'
+import type { S3Location } from '../../src/core/storage-urls.ts'
+import { intentLog } from '../../src/items/blob-deletion.ts'
+import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
+import { openS3Blobs } from '../../src/storage/blobs/s3/blobs.ts'
+import {
+  createObjectCalls,
+  createS3Clients,
+  type ObjectCalls,
+  type Timeouts,
+} from '../../src/storage/blobs/s3/object-calls.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { partLog } from '../../src/uploads/resumable-uploads.ts'
 import { newBucket } from '../catalog/samples.ts'
 import { tempDirectory } from '../catalog/temp-directory.ts'
 import type { OpenedStore } from './blob-contract.ts'

@@ -2,10 +2,9 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
-import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
-import { newItemId } from '../../src/core/media-id.ts'
-import { newUploadId } from '../../src/core/upload-id.ts'
+import { newItemId, newUploadId } from '../../src/core/ids.ts'
+import { openDiskBlobs } from '../../src/storage/blobs/disk/blobs.ts'
+import { openDiskBlobsDirectory } from '../../src/storage/blobs/disk/blobs-directory.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
 export interface TemporaryStore extends OpenedStore {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BlobStore } from '../../src/blobs/blobs.ts'
-import { type ItemId, newItemId } from '../../src/core/media-id.ts'
-import { createVariantList, type VariantKey } from '../../src/core/variant.ts'
+import { type ItemId, newItemId } from '../../src/core/ids.ts'
+import { createVariantList, type VariantKey } from '../../src/core/variants.ts'
+import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import { medium, thumb } from '../variant-samples.ts'
 import { type OpenedStore, readBytes, storeBytes } from './blob-contract.ts'
 

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { type Files, nodeFiles } from '../../src/blobs/disk/files.ts'
+import { type Files, nodeFiles } from '../../src/storage/blobs/disk/files.ts'
 
 /** A call to the disk: `write <name>`, `sync <name>`, `close <name>`, `rename <new name>`, `mkdir <name>` and so on. */
 export type DiskCall = string

@@ -1,10 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { integer } from '../../src/catalog/rows.ts'
-import { adaptCheckpoints } from '../../src/catalog/sqlite/adapt-checkpoints.ts'
-import { openConnection } from '../../src/catalog/sqlite/connection.ts'
-import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
-import { all } from '../../src/catalog/sqlite/rows.ts'
-import { startWriterThread } from '../../src/catalog/sqlite/writers.ts'
+import { openDataDirectory } from '../../src/storage/catalog/sqlite/data-directory.ts'
+import { all, openConnection } from '../../src/storage/catalog/sqlite/database.ts'
+import { adaptCheckpoints, startWriterThread } from '../../src/storage/catalog/sqlite/writer.ts'
+import { integer } from '../../src/storage/catalog/statements.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 test('the slower the fastest of recent commits is, the rarer are checkpoints, within limits', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { CatalogAudit, CopyableAudit } from '../../src/catalog/audit.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import { newItemId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/ids.ts'
+import type { CatalogAudit, CopyableAudit } from '../../src/storage/catalog/audit.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import {
   allPages,
   contentOf,

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { AuditLog, EventFilter, RecordedEvent } from '../../src/catalog/audit-log/audit-log.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { TokenId } from '../../src/catalog/records.ts'
-import { type Actor, operator } from '../../src/core/actor.ts'
+import { type Actor, operator } from '../../src/core/tokens.ts'
+import type { AuditLog, EventFilter, RecordedEvent } from '../../src/storage/catalog/audit-log.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { TokenId } from '../../src/storage/catalog/records.ts'
 import {
   hashOf,
   inBlobStore,

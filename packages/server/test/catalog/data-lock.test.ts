@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { acquireDataLock, DataLockedError } from '../../src/catalog/sqlite/data-lock.ts'
+import { acquireDataLock, DataLockedError } from '../../src/storage/catalog/sqlite/locks.ts'
 import { firstOutput, killHard, outputOf, startProcess } from './child-process.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 /** Prints `held`, drops its reference to the lock, and runs the garbage collector. */
 const startLockHolder = (directory: string) =>
   startProcess(
-    'data-lock.ts',
+    'locks.ts',
     `const { setFlagsFromString } = await import('node:v8')
     const { runInNewContext } = await import('node:vm')
     module.acquireDataLock(${JSON.stringify(directory)})
@@ -22,7 +22,7 @@ const startLockHolder = (directory: string) =>
 /** Prints `held` or the name of the error. Keeps the lock if requested. */
 const tryOnce = (directory: string, hold: boolean) =>
   startProcess(
-    'data-lock.ts',
+    'locks.ts',
     `try {
       module.acquireDataLock(${JSON.stringify(directory)})
       console.log('held')

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { BucketId, ItemSelection } from '../../src/catalog/records.ts'
-import { service } from '../../src/core/actor.ts'
-import { listState, maxExpired } from '../../src/core/item-expiry.ts'
-import type { ItemId } from '../../src/core/media-id.ts'
+import type { ItemId } from '../../src/core/ids.ts'
+import { listState, maxExpired } from '../../src/core/times.ts'
+import { service } from '../../src/core/tokens.ts'
+import type { BucketId, ItemSelection } from '../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import {
   allPages,

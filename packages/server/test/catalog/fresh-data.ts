@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import type { Catalog } from '../../src/catalog/catalog.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 
 /** New, empty data. Each call of `open` opens it as another process does. Deleted when the test ends. */
 interface FreshData {

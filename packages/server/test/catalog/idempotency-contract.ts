@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { IdempotentRequest, TokenId } from '../../src/catalog/records.ts'
+import type { IdempotentRequest, TokenId } from '../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import {
   allPages,

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { BucketId, ItemPlace, ItemRows, ItemSelection, NewItem } from '../../src/catalog/records.ts'
-import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../src/core/items-query.ts'
+import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../src/core/queries.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type {
+  BucketId,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  NewItem,
+} from '../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 

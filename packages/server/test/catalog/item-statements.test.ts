@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { createItemStatements } from '../../src/catalog/item-statements.ts'
-import type { BucketId } from '../../src/catalog/records.ts'
-import { text } from '../../src/catalog/rows.ts'
-import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
-import { all } from '../../src/catalog/sqlite/rows.ts'
-import { itemKinds, itemOrders } from '../../src/core/items-query.ts'
+import { itemKinds, itemOrders } from '../../src/core/queries.ts'
+import { createItemStatements } from '../../src/storage/catalog/item-lists.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
+import { openDataDirectory } from '../../src/storage/catalog/sqlite/data-directory.ts'
+import { all } from '../../src/storage/catalog/sqlite/database.ts'
+import { text } from '../../src/storage/catalog/statements.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 test('K9 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newSigningKey } from '../../src/access/new-signing-key.ts'
+import { newSigningKey } from '../../src/access/signed-links.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 
 /** The keys that sign URLs, of every catalog engine. */

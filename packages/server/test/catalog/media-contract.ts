@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BucketId, ContentId, NewItem, TokenId } from '../../src/catalog/records.ts'
-import { newItemId } from '../../src/core/media-id.ts'
+import { newItemId } from '../../src/core/ids.ts'
+import type { BucketId, ContentId, NewItem, TokenId } from '../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import {
   allPages,

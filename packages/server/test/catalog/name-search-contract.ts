@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
+import { foldName, parseNameSearch } from '../../src/core/names.ts'
+import { itemOrders } from '../../src/core/queries.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type {
   BucketId,
   ItemDetails,
@@ -9,9 +11,7 @@ import type {
   ItemRows,
   ItemSelection,
   NewItem,
-} from '../../src/catalog/records.ts'
-import { itemOrders } from '../../src/core/items-query.ts'
-import { foldName, parseNameSearch } from '../../src/core/name-search.ts'
+} from '../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
 

@@ -4,15 +4,18 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startCommitProxy } from '../../../../test/harness/commit-proxy.ts'
 import { startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
 import { databasePassword, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
-import { CatalogVersionError, DatabaseError } from '../../src/catalog/catalog-errors.ts'
-import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
-import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
-import { type Connections, openConnections } from '../../src/catalog/postgres/connections.ts'
-import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
-import { asFault, ConnectionLost, isDead, sqlState } from '../../src/catalog/postgres/postgres-errors.ts'
-import { runTransaction } from '../../src/catalog/postgres/transaction.ts'
-import { readPostgresSnapshot } from '../../src/catalog/postgres/transfer.ts'
-import { Fault } from '../../src/core/fault.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { CatalogVersionError, DatabaseError } from '../../src/storage/catalog/catalog.ts'
+import { openPostgresCatalog } from '../../src/storage/catalog/postgres/catalog.ts'
+import {
+  type Connections,
+  openConnections,
+  parseDatabaseUrl,
+  runTransaction,
+} from '../../src/storage/catalog/postgres/connections.ts'
+import { openPostgresAudit } from '../../src/storage/catalog/postgres/database.ts'
+import { asFault, ConnectionLost, isDead, sqlState } from '../../src/storage/catalog/postgres/session.ts'
+import { readPostgresSnapshot } from '../../src/storage/catalog/postgres/transfer.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import {
   allPages,

@@ -2,16 +2,16 @@ import { Client, DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { onServer, rowsOf } from '../../../../test/harness/postgres.ts'
 import { until } from '../../../../test/harness/until.ts'
-import type { Change } from '../../src/catalog/changes.ts'
-import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
-import { commitBatch } from '../../src/catalog/postgres/batch.ts'
-import { openConnections } from '../../src/catalog/postgres/connections.ts'
-import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
-import { migrate } from '../../src/catalog/postgres/migrate.ts'
-import { explainOpenError } from '../../src/catalog/postgres/open-database.ts'
-import { runTransaction } from '../../src/catalog/postgres/transaction.ts'
-import type { BucketId } from '../../src/catalog/records.ts'
-import { ExplainedError } from '../../src/core/explained-error.ts'
+import { ExplainedError } from '../../src/core/faults.ts'
+import type { Change } from '../../src/storage/catalog/catalog.ts'
+import {
+  openConnections,
+  parseDatabaseUrl,
+  runTransaction,
+} from '../../src/storage/catalog/postgres/connections.ts'
+import { explainOpenError, migrate, openPostgresAudit } from '../../src/storage/catalog/postgres/database.ts'
+import { commitBatch } from '../../src/storage/catalog/postgres/writer.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { freshDatabase, openCatalog } from './postgres-database.ts'
 import { allPages, inBlobStore, newBucket, newItem, newUpload } from './samples.ts'
 

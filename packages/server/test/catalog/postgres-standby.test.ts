@@ -12,9 +12,9 @@ import {
 } from '../../../../test/harness/postgres.ts'
 import { startSwitchingProxy } from '../../../../test/harness/switching-proxy.ts'
 import { until } from '../../../../test/harness/until.ts'
-import { DatabaseError } from '../../src/catalog/catalog-errors.ts'
-import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
-import type { Fault } from '../../src/core/fault.ts'
+import type { Fault } from '../../src/core/faults.ts'
+import { DatabaseError } from '../../src/storage/catalog/catalog.ts'
+import { openPostgresCatalog } from '../../src/storage/catalog/postgres/catalog.ts'
 import { openCatalog } from './postgres-database.ts'
 import { allPages, hashOf, newBucket, newItem, withBytes } from './samples.ts'
 

@@ -1,17 +1,20 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createBucket, findBucket } from '../../src/catalog/buckets.ts'
-import { defaultShape, type RankShape, topLevel } from '../../src/catalog/rank-shape.ts'
-import type { BucketId } from '../../src/catalog/records.ts'
-import { bytes, integer } from '../../src/catalog/rows.ts'
-import { prepareLocateItem } from '../../src/catalog/sqlite/item-locations.ts'
-import { prepareItemTable } from '../../src/catalog/sqlite/media-rows.ts'
-import { migrate } from '../../src/catalog/sqlite/migrate.ts'
-import { prepareRanks } from '../../src/catalog/sqlite/ranks.ts'
-import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
-import { all } from '../../src/catalog/sqlite/rows.ts'
-import { createRun } from '../../src/catalog/sqlite/statements.ts'
+import {
+  createBucket,
+  defaultShape,
+  findBucket,
+  type RankShape,
+  topLevel,
+} from '../../src/storage/catalog/buckets.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
+import { prepareReads } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { prepareItemTable } from '../../src/storage/catalog/sqlite/changes.ts'
+import { all, createRun } from '../../src/storage/catalog/sqlite/database.ts'
+import { prepareLocateItem, prepareRanks } from '../../src/storage/catalog/sqlite/ranks.ts'
+import { migrate } from '../../src/storage/catalog/sqlite/schema.ts'
+import { bytes, integer } from '../../src/storage/catalog/statements.ts'
 import { inBlobStore, newItems } from './samples.ts'
 
 function newBucketId(db: DatabaseSync, name: string): BucketId {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { AddedItem, BucketId, NewItem, TokenId } from '../../src/catalog/records.ts'
-import type { NewToken } from '../../src/catalog/tokens.ts'
-import type { NewUpload } from '../../src/catalog/uploads.ts'
-import { newItemId } from '../../src/core/media-id.ts'
-import { newUploadId } from '../../src/core/upload-id.ts'
+import { newItemId, newUploadId } from '../../src/core/ids.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { AddedItem, BucketId, NewItem, TokenId } from '../../src/storage/catalog/records.ts'
+import type { NewToken } from '../../src/storage/catalog/tokens.ts'
+import type { NewUpload } from '../../src/storage/catalog/uploads.ts'
 
 export const hashOf = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text).digest())
 

@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
-import type { Change } from '../../src/catalog/changes.ts'
-import type { AddedItem, BucketId, IdempotentRequest, NewItem, TokenId } from '../../src/catalog/records.ts'
-import { fromSent, type SentChange, toSent } from '../../src/catalog/sqlite/sent-changes.ts'
-import { service } from '../../src/core/actor.ts'
-import { newItemId } from '../../src/core/media-id.ts'
-import { newUploadId } from '../../src/core/upload-id.ts'
+import { newItemId, newUploadId } from '../../src/core/ids.ts'
+import { service } from '../../src/core/tokens.ts'
+import type { Change } from '../../src/storage/catalog/catalog.ts'
+import type {
+  AddedItem,
+  BucketId,
+  IdempotentRequest,
+  NewItem,
+  TokenId,
+} from '../../src/storage/catalog/records.ts'
+import { fromSent, type SentChange, toSent } from '../../src/storage/catalog/sqlite/writer.ts'
 import { newItem, withBytes } from './samples.ts'
 
 const bucketId = 1 as BucketId

@@ -3,11 +3,15 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { seedBucket } from '../../../../bench/seed.ts'
-import type { BucketId } from '../../src/catalog/records.ts'
-import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
-import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
-import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import type { ItemId } from '../../src/core/media-id.ts'
+import type { ItemId } from '../../src/core/ids.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
+import { openSqliteAudit } from '../../src/storage/catalog/sqlite/audit.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import {
+  acquireBackupHold,
+  BackupHoldError,
+  watchBackupHold,
+} from '../../src/storage/catalog/sqlite/locks.ts'
 import { describeAudit, describeCopies } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
@@ -100,7 +104,7 @@ describe('F6 the hold of a backup on deletions', () => {
     onTestFinished(() => watch.close())
     expect(watch.isHeld()).toBe(false)
     const holder = startProcess(
-      'backup-hold.ts',
+      'locks.ts',
       `module.acquireBackupHold(${JSON.stringify(directory)})
       console.log('held')
       setInterval(() => {}, 1000)`,

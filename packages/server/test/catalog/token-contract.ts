@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { TokenId } from '../../src/catalog/records.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { TokenId } from '../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, newToken } from './samples.ts'
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { newSigningKey } from '../../src/access/new-signing-key.ts'
-import type { AuditLog } from '../../src/catalog/audit-log/audit-log.ts'
-import type { Catalog } from '../../src/catalog/catalog.ts'
-import type { BucketId, NewItem, TokenId } from '../../src/catalog/records.ts'
-import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/catalog/transfer.ts'
-import { type Actor, operator, service } from '../../src/core/actor.ts'
-import { transferRows } from '../../src/upkeep/transfer-rows.ts'
+import { newSigningKey } from '../../src/access/signed-links.ts'
+import { type Actor, operator, service } from '../../src/core/tokens.ts'
+import type { AuditLog } from '../../src/storage/catalog/audit-log.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { BucketId, NewItem, TokenId } from '../../src/storage/catalog/records.ts'
+import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/storage/catalog/transfer.ts'
+import { transferRows } from '../../src/upkeep/migration.ts'
 import {
   allPages,
   contentOf,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newUploadId } from '../../src/core/upload-id.ts'
+import { newUploadId } from '../../src/core/ids.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newUpload, withBytes } from './samples.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import * as readers from '../../src/config/readers.ts'
+import * as readers from '../../src/service/setting-readers.ts'
 
 test.each([
   ['host name', readers.hostName, [['::1', '::1']], ['a b', 'x/y']],

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { CreateDirectoryError, createDirectories } from '../../src/files/create-directories.ts'
+import { CreateDirectoryError, createDirectories } from '../../src/storage/durable-files.ts'
 
 /** A new directory, and spies on the calls that createDirectories makes. The spies call the real functions. */
 function watchDisk() {

@@ -2,14 +2,18 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
-import { openServerVariants } from '../../src/blobs/disk/variant-database.ts'
-import { acquireBackupHold, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
-import { acquireDataLock, acquireWorkerLock } from '../../src/catalog/sqlite/data-lock.ts'
 import { stateFiles, uploadStates } from '../../src/cli/client/upload-state.ts'
-import { newItemId } from '../../src/core/media-id.ts'
-import { openBackupDirectory } from '../../src/upkeep/backup-directory.ts'
-import { beginRestore, markDirectory } from '../../src/upkeep/restore-stage.ts'
+import { newItemId } from '../../src/core/ids.ts'
+import { openDiskBlobsDirectory } from '../../src/storage/blobs/disk/blobs-directory.ts'
+import { openServerVariants } from '../../src/storage/blobs/disk/variant-database.ts'
+import {
+  acquireBackupHold,
+  acquireDataLock,
+  acquireWorkerLock,
+  watchBackupHold,
+} from '../../src/storage/catalog/sqlite/locks.ts'
+import { openBackupDirectory } from '../../src/upkeep/backup.ts'
+import { beginRestore, markDirectory } from '../../src/upkeep/restore.ts'
 import { tempDirectory } from '../catalog/temp-directory.ts'
 
 /** The fixed names that the service writes, and what writes them. */

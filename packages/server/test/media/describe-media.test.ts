@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mediaObjectOf } from '../../src/media/describe-media.ts'
+import { mediaObjectOf } from '../../src/items/items.ts'
 import { newItem } from '../catalog/samples.ts'
 import { temporaryData } from './temporary-media.ts'
 

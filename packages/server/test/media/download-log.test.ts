@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { AuditEvent } from '../../src/catalog/audit-log/events.ts'
-import { service } from '../../src/core/actor.ts'
-import { createDownloadLog } from '../../src/media/download-log.ts'
+import { service } from '../../src/core/tokens.ts'
+import { createDownloadLog } from '../../src/downloads/download-log.ts'
+import type { AuditEvent } from '../../src/storage/catalog/audit-events.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { service } from '../../src/core/actor.ts'
-import { newItemId } from '../../src/core/media-id.ts'
-import { findByNameOperation, findItem } from '../../src/media/find-media.ts'
-import { storeItemsOperation } from '../../src/media/store-media.ts'
+import { newItemId } from '../../src/core/ids.ts'
+import { service } from '../../src/core/tokens.ts'
+import { findByNameOperation, findItem } from '../../src/items/items.ts'
+import { storeItemsOperation } from '../../src/uploads/commit.ts'
 import { file, incoming, temporaryData } from './temporary-media.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { type BlobsDirectory, BlobsMismatchError } from '../../src/blobs/blobs.ts'
-import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { matchBlobsDirectory } from '../../src/media/match-blobs-directory.ts'
+import { type BlobsDirectory, BlobsMismatchError } from '../../src/storage/blobs/blobs.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { matchBlobsDirectory } from '../../src/upkeep/blobs-identity.ts'
 import { tempDirectory } from '../catalog/temp-directory.ts'
 
 const advice = { place: 'the place', catalog: '', missing: '', cure: '', identify: () => '' }

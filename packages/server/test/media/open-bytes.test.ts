@@ -1,7 +1,7 @@
 import { appendFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { openBytesOperation } from '../../src/media/open-bytes.ts'
+import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
 import { temporaryData } from './temporary-media.ts'
 
 test('B1: the bytes of an item are opened', async () => {

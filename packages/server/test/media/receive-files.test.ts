@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { newItemId } from '../../src/core/media-id.ts'
-import { bytesOf, createFileReceivers, receivedBytes } from '../../src/media/receive-files.ts'
+import { newItemId } from '../../src/core/ids.ts'
+import { bytesOf } from '../../src/storage/blobs/received-file.ts'
+import { createFileReceivers, receivedBytes } from '../../src/uploads/received-files.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { temporaryStore } from '../blobs/temporary-store.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { AuditEvent } from '../../src/catalog/audit-log/events.ts'
-import type { BucketId } from '../../src/catalog/records.ts'
-import { service } from '../../src/core/actor.ts'
-import { recordLinksOperation } from '../../src/media/record-links.ts'
+import { service } from '../../src/core/tokens.ts'
+import { recordLinksOperation } from '../../src/items/links.ts'
+import type { AuditEvent } from '../../src/storage/catalog/audit-events.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { newItem } from '../catalog/samples.ts'
 
 const items = Array.from({ length: 500 }, () => ({

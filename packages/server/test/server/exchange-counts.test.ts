@@ -3,7 +3,7 @@ import {
   type CountChanges,
   createCountExchange,
   createPeerCounts,
-} from '../../src/server/workers/exchange-counts.ts'
+} from '../../src/service/worker-messages.ts'
 
 /** The parent and three workers; `sent` has what each worker received. */
 function exchange() {

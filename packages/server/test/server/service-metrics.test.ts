@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { createServiceMetrics } from '../../src/server/workers/service-metrics.ts'
+import { createServiceMetrics } from '../../src/service/workers.ts'
 
 function newProcess() {
   const registry = new Registry()

@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
-import { Fault } from '../../src/core/fault.ts'
-import { type Outcome, serveBatches } from '../../src/threads/serve-batches.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { type Outcome, serveBatches } from '../../src/storage/batch-threads.ts'
 
 /** A worker for start-batch-thread.test.ts: each request names an action. */
 

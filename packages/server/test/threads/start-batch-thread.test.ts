@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Fault } from '../../src/core/fault.ts'
-import { startBatchThread } from '../../src/threads/start-batch-thread.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { startBatchThread } from '../../src/storage/batch-threads.ts'
 
 interface Report {
   readonly batch: number

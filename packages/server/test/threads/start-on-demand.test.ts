@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { startBatchThread } from '../../src/threads/start-batch-thread.ts'
-import { startOnDemand } from '../../src/threads/start-on-demand.ts'
+import { startBatchThread, startOnDemand } from '../../src/storage/batch-threads.ts'
 
 function create(failures: Error[] = []) {
   let starts = 0

@@ -1,9 +1,9 @@
 import { truncate } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
-import type { ItemId } from '../../src/core/media-id.ts'
-import { checkItems } from '../../src/upkeep/check-items.ts'
+import type { ItemId } from '../../src/core/ids.ts'
+import { openSqliteAudit } from '../../src/storage/catalog/sqlite/audit.ts'
 import { createFindings } from '../../src/upkeep/findings.ts'
+import { checkItems } from '../../src/upkeep/fsck.ts'
 import { type TemporaryData, temporaryData } from '../media/temporary-media.ts'
 
 /** Checks every byte. `afterOpen` runs between opening a blob and reading it. */

@@ -1,18 +1,35 @@
 import { basename, join } from 'node:path'
 import type { Media } from '@mediabucket/client'
-import { parse } from '../arguments.ts'
-import { CommandError, exitCodes, UsageError } from '../command.ts'
-import { formatCount } from '../table.ts'
-import { type ClientContext, clientCommand } from './client-command.ts'
+import { CommandError, exitCodes, parse, UsageError } from '../command.ts'
+import {
+  createProgressBars,
+  formatCount,
+  formatOptions,
+  formatSize,
+  type LineFormat,
+  printItem,
+  readFormat,
+} from '../terminal.ts'
+import {
+  affectsAllFiles,
+  bytesReference,
+  type ClientContext,
+  clientCommand,
+  isRefusal,
+  itemReference,
+  ownUrl,
+} from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
-import { downloadFile, openTransfer, type Transfer } from './download-file.ts'
-import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './download-items.ts'
-import { affectsAllFiles, isRefusal } from './explain-client-error.ts'
-import { bytesReference, itemReference, ownUrl } from './item-reference.ts'
+import {
+  type DownloadOutcome,
+  downloadFile,
+  downloadItems,
+  type LocalItem,
+  openTransfer,
+  removeParts,
+  type Transfer,
+} from './downloads.ts'
 import { readExclusions } from './local-files.ts'
-import { formatOptions, type LineFormat, printItem, readFormat } from './output.ts'
-import { createProgressBars } from './progress-bars.ts'
-import { formatSize } from './terminal-text.ts'
 import { lockPaths, stateFiles } from './upload-state.ts'
 
 /** Where the bytes of one item go. */

@@ -1,10 +1,7 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
-import { parse } from '../arguments.ts'
-import { UsageError } from '../command.ts'
-import { type Column, formatCount, table } from '../table.ts'
-import { clientCommand } from './client-command.ts'
-import { faultIn } from './explain-client-error.ts'
-import { formatSize } from './terminal-text.ts'
+import { parse, UsageError } from '../command.ts'
+import { type Column, formatCount, formatSize, table } from '../terminal.ts'
+import { clientCommand, faultIn } from './client-command.ts'
 
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]

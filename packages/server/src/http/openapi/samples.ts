@@ -1,10 +1,11 @@
+import type { Static } from 'typebox'
 import { pageObject } from '../../core/page.ts'
-import type { MediaObject } from '../../media/describe-media.ts'
-import { exampleBase } from './operation-description.ts'
+import { exampleBase } from './description.ts'
+import type { MediaObject } from './schemas.ts'
 
 // The values in the examples of the OpenAPI document.
 
-export const sampleItem: MediaObject = {
+export const sampleItem: Static<typeof MediaObject> = {
   id: 'k92v8d0q3h5wkc9r1n6x7zjy4tam',
   url: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg`,
   filename: 'harbour.jpg',
@@ -25,7 +26,7 @@ export const sampleItem: MediaObject = {
   },
 }
 
-export const otherItem: MediaObject = {
+export const otherItem: Static<typeof MediaObject> = {
   ...sampleItem,
   variants: null,
   id: '4h9b1e7g0mzq4rx2k8c5n6vwyh3d',

@@ -1,12 +1,10 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import type { FaultCode } from '../../core/fault.ts'
-import { maxAltText, maxCaption } from '../../core/item-texts.ts'
-import { maxIds } from '../../core/media-id.ts'
+import type { FaultCode } from '../../core/faults.ts'
+import { maxIds } from '../../core/ids.ts'
+import { maxAltText, maxCaption, maxTokenName, tokenNameRule } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
-import { type Scope, scopes } from '../../core/scopes.ts'
-import { maxTokenName, tokenNameRule } from '../../core/token-name.ts'
-import { defaultOverlap, maxOverlap } from '../../core/token-rotation.ts'
-import { limit } from './request-schemas.ts'
+import { defaultOverlap, maxOverlap, type Scope, scopes } from '../../core/tokens.ts'
+import { limit } from './parameters.ts'
 
 // The shapes that several schemas have.
 
@@ -110,7 +108,7 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   }),
 })
 
-export const ItemEdit = closedObject('ItemEdit', 'Changes of an item: a JSON merge patch (RFC 7396).', {
+export const ItemEditBody = closedObject('ItemEdit', 'Changes of an item: a JSON merge patch (RFC 7396).', {
   filename: Type.Optional(
     nullable(Type.String({ description: 'A name, which is sanitized as that of an upload (U8).' })),
   ),

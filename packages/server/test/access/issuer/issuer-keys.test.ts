@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startIssuer, type TestIssuer } from '../../../../../test/harness/issuer.ts'
-import { createIssuerKeys } from '../../../src/access/issuer/issuer-keys.ts'
-import { verifyJwtOperation } from '../../../src/access/issuer/verify-jwt.ts'
-import { parseBucketPattern } from '../../../src/core/bucket-pattern.ts'
+import { createIssuerKeys } from '../../../src/access/issuer-keys.ts'
+import { verifyJwtOperation } from '../../../src/access/issuer-users.ts'
+import { parseBucketPattern } from '../../../src/core/buckets.ts'
 
 let issuer: TestIssuer
 beforeAll(async () => {

@@ -3,10 +3,9 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBackpressure } from '../../../src/http/bodies/backpressure.ts'
-import { createBodyReader, createWholeBodyReader } from '../../../src/http/bodies/body-reader.ts'
-import { closeOnIdleTimeout } from '../../../src/http/connections/idle-connections.ts'
-import { refusePipelining } from '../../../src/http/connections/pipelining.ts'
+import { createBackpressure, createBodyReader, createWholeBodyReader } from '../../../src/http/bodies.ts'
+import { refusePipelining } from '../../../src/http/pipelining.ts'
+import { closeOnIdleTimeout } from '../../../src/http/server.ts'
 
 const room = 50_000
 /** The bytes of one read, and so the least that a body can add before its connection is paused. */

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { readJsonObject } from '../../../src/http/bodies/read-json.ts'
+import { readJsonObject } from '../../../src/http/bodies.ts'
 
 test('O4 a JSON body that does not arrive within 30 seconds is refused', async () => {
   vi.useFakeTimers()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, type RequestListener, request as startRequest } from 'node:http'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { discardUnreadBody } from '../../../src/http/bodies/unread-bodies.ts'
+import { discardUnreadBody } from '../../../src/http/bodies.ts'
 import { collectAll, collectYoung, countInMemory } from '../../minor-collection.ts'
 import { serve } from './exchange.ts'
 

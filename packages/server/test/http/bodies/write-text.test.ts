@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { withHeadRoom } from '../../../src/core/head-room.ts'
-import { createTextWriter, createWholeWriter } from '../../../src/http/bodies/write-head.ts'
+import { withHeadRoom } from '../../../src/core/bytes.ts'
+import { createTextWriter, createWholeWriter } from '../../../src/http/response-writers.ts'
 import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
 test.each(['abc', '', 'x'.repeat(1_000_000)])(

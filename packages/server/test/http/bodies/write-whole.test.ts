@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { headRoom, withHeadRoom } from '../../../src/core/head-room.ts'
-import { createWholeWriter } from '../../../src/http/bodies/write-head.ts'
+import { headRoom, withHeadRoom } from '../../../src/core/bytes.ts'
+import { createWholeWriter } from '../../../src/http/response-writers.ts'
 import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
 /** Bytes as they are cached. */

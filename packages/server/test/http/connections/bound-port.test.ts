@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, createServer as createListener } from 'node:net'
 import { expect, test } from 'vitest'
-import { bindPort } from '../../../src/http/connections/bound-port.ts'
+import { bindPort } from '../../../src/http/server.ts'
 
 test('a free port is bound at once: no other process gets it, and early connections are served', async () => {
   const bound = await bindPort('127.0.0.1', 0)

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
-import type { BucketId, ItemDetails, TokenId } from '../../../src/catalog/records.ts'
-import { createTurns } from '../../../src/core/turns.ts'
-import { createItemStreams, readBatch } from '../../../src/http/items/stream-items.ts'
+import { createTurns } from '../../../src/core/tasks.ts'
+import { createItemStreams, readBatch } from '../../../src/items/item-list-routes.ts'
+import type { BucketId, ItemDetails, TokenId } from '../../../src/storage/catalog/records.ts'
 import { newItem } from '../../catalog/samples.ts'
 import { serve } from '../bodies/exchange.ts'
 

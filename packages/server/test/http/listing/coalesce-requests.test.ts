@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
-import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
-import { Fault } from '../../../src/core/fault.ts'
-import { type CallersRequest, coalesceRequests } from '../../../src/http/listing/coalesce-requests.ts'
-import type { ListingResponder } from '../../../src/http/listing/listing-response.ts'
+import { Fault } from '../../../src/core/faults.ts'
+import {
+  type CallersRequest,
+  coalesceRequests,
+  type ListingResponder,
+} from '../../../src/listing/listing-routes.ts'
+import type { BucketId, Grant, TokenId } from '../../../src/storage/catalog/records.ts'
 
 const grant: Grant = {
   tokenId: 'tok' as TokenId,

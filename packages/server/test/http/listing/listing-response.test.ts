@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { SignLinks } from '../../../src/access/sign-links.ts'
-import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
+import type { SignLinks } from '../../../src/access/signed-links.ts'
 import type { PageSettings } from '../../../src/core/page.ts'
-import { createListingResponder } from '../../../src/http/listing/listing-response.ts'
-import type { ListPage } from '../../../src/media/listing/list-media.ts'
+import { createListingResponder } from '../../../src/listing/listing-routes.ts'
+import type { ListPage } from '../../../src/listing/pages.ts'
+import type { BucketId, Grant, TokenId } from '../../../src/storage/catalog/records.ts'
 
 const listed = { bucketId: 1 as BucketId, revision: 5, expired: 0 }
 const grant: Grant = {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { writeBody } from '../../../src/http/listing/listing-routes.ts'
+import { writeBody } from '../../../src/listing/listing-routes.ts'
 
 /** 64 MB, far more than sockets hold. */
 const count = 256

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deliveryOf } from '../../../src/http/media/delivery.ts'
+import { deliveryOf } from '../../../src/downloads/representation.ts'
 
 test.each([
   'image/jpeg',

@@ -1,8 +1,8 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { signatureInvalid } from '../../../src/access/verify-link.ts'
-import { createAccessCheck } from '../../../src/http/media/private-access.ts'
+import { signatureInvalid } from '../../../src/access/signed-links.ts'
+import { createAccessCheck } from '../../../src/downloads/representation.ts'
 
 test('H2 an item is not looked up for a URL whose signature is not valid', async () => {
   const checkAccess = createAccessCheck({

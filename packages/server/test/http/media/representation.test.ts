@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { BucketId, Item } from '../../../src/catalog/records.ts'
-import { service } from '../../../src/core/actor.ts'
-import { describeRepresentation } from '../../../src/http/media/representation.ts'
+import { service } from '../../../src/core/tokens.ts'
+import { describeRepresentation } from '../../../src/downloads/representation.ts'
+import type { BucketId, Item } from '../../../src/storage/catalog/records.ts'
 import { newItem } from '../../catalog/samples.ts'
 
 const now = 1_900_000_000_000

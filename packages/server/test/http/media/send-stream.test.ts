@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { until } from '../../../../../test/harness/until.ts'
-import { sendStream } from '../../../src/http/media/send-stream.ts'
+import { sendStream } from '../../../src/downloads/bytes-body.ts'
 
 /** A server that responds with `stream`, which is announced with `length` bytes. */
 async function serve(stream: Readable, length: number) {

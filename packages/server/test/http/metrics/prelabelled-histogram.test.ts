@@ -1,6 +1,6 @@
 import { Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { PrelabelledHistogram } from '../../../src/http/metrics/prelabelled-histogram.ts'
+import { PrelabelledHistogram } from '../../../src/http/metrics.ts'
 
 const about = {
   name: 'taken_seconds',

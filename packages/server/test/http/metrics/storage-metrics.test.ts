@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import type { CatalogStatistics } from '../../../src/catalog/records.ts'
-import { createStorageMetrics } from '../../../src/http/metrics/storage-metrics.ts'
+import { createStorageMetrics } from '../../../src/http/metrics.ts'
+import type { CatalogStatistics } from '../../../src/storage/catalog/records.ts'
 
 const statistics: CatalogStatistics = {
   items: 3,

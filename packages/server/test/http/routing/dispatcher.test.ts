@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Fault } from '../../../src/core/fault.ts'
-import { createDispatcher } from '../../../src/http/routing/dispatcher.ts'
-import { route } from '../../../src/http/routing/route.ts'
+import { Fault } from '../../../src/core/faults.ts'
+import { createDispatcher } from '../../../src/http/dispatcher.ts'
+import { route } from '../../../src/http/route.ts'
 import { exchange } from '../bodies/exchange.ts'
 
 test('P1 a source that ends early before the response has begun is reported, although the code is that of a client that left', async () => {

@@ -8,7 +8,7 @@ import {
   parseMetadata,
   parseUploadHeaders,
   verifyChecksum,
-} from '../../../src/http/uploads/upload-headers.ts'
+} from '../../../src/uploads/resumable-headers.ts'
 
 const malformed = expect.objectContaining({ code: 'upload-malformed' })
 

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
-import { headRoom } from '../../../src/core/head-room.ts'
-import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
-import type { OpenVariant } from '../../../src/media/pictures/open-variant.ts'
+import { headRoom } from '../../../src/core/bytes.ts'
+import { createBytesCache } from '../../../src/downloads/bytes-cache.ts'
+import type { OpenVariant } from '../../../src/pictures/variants.ts'
+import { openMemoryBlob } from '../../../src/storage/blobs/memory-blob.ts'
 
 const kilobyte = 1_000
 const entryOverhead = headRoom + 600

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { service } from '../../../src/core/actor.ts'
-import { createDeferredDeletions } from '../../../src/media/deletion/deferred-deletions.ts'
-import { createItemRemover } from '../../../src/media/deletion/remove-media.ts'
-import { recover } from '../../../src/media/recover.ts'
+import { service } from '../../../src/core/tokens.ts'
+import { createDeferredDeletions } from '../../../src/items/blob-deletion.ts'
+import { createItemRemover } from '../../../src/items/deletion.ts'
+import { recover } from '../../../src/upkeep/recovery.ts'
 import { temporaryData } from '../temporary-media.ts'
 
 test('F6 the bytes of items deleted during a backup are removed after it', async () => {

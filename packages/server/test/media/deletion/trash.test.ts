@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { service } from '../../../src/core/actor.ts'
-import { purgeExpiredTrash } from '../../../src/media/deletion/trash.ts'
-import { findByNameOperation } from '../../../src/media/find-media.ts'
+import { service } from '../../../src/core/tokens.ts'
+import { findByNameOperation } from '../../../src/items/items.ts'
+import { purgeExpiredTrash } from '../../../src/items/trash.ts'
 import { temporaryData } from '../temporary-media.ts'
 
 test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expired', async () => {

@@ -1,12 +1,11 @@
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { BucketId, PageRows } from '../../../src/catalog/records.ts'
-import { newItemId } from '../../../src/core/media-id.ts'
-import { pageObject } from '../../../src/core/page.ts'
-import type { PageSettings } from '../../../src/core/page-links.ts'
-import { listPageOperation } from '../../../src/media/listing/list-media.ts'
-import { compressedChunkPages, createPageLinkCache } from '../../../src/media/listing/page-link-cache.ts'
+import { newItemId } from '../../../src/core/ids.ts'
+import { type PageSettings, pageObject } from '../../../src/core/page.ts'
+import { compressedChunkPages, createPageLinkCache } from '../../../src/listing/page-link-cache.ts'
+import { listPageOperation } from '../../../src/listing/pages.ts'
+import type { BucketId, PageRows } from '../../../src/storage/catalog/records.ts'
 
 const bucketId = 1 as BucketId
 const items = Array.from({ length: 10 }, (_, index) => ({

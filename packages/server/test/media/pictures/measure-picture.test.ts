@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { shared } from '../../../src/blobs/memory-blob.ts'
-import type { BucketId } from '../../../src/catalog/records.ts'
-import { newItemId } from '../../../src/core/media-id.ts'
-import { measurePictureOperation } from '../../../src/media/pictures/measure-picture.ts'
-import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-errors.ts'
-import type { PictureResult, PictureTask } from '../../../src/media/pictures/picture-task.ts'
+import { newItemId } from '../../../src/core/ids.ts'
+import { PictureOverLimits, PictureWorkersBusy } from '../../../src/pictures/picture-queue.ts'
+import type { PictureResult, PictureTask } from '../../../src/pictures/picture-task.ts'
+import { measurePictureOperation } from '../../../src/pictures/received-pictures.ts'
+import { shareContent } from '../../../src/storage/blobs/memory-blob.ts'
+import type { BucketId } from '../../../src/storage/catalog/records.ts'
 
 const blob = {
   id: newItemId(),
@@ -19,7 +19,7 @@ function measuring(run: () => Promise<PictureResult>) {
   const tasks: PictureTask[] = []
   const buckets: string[] = []
   const measure = measurePictureOperation({
-    blobs: { share: async ({ handle }) => shared({ type: 'file', path: `/data/${handle}` }) },
+    blobs: { share: async ({ handle }) => shareContent({ type: 'file', path: `/data/${handle}` }) },
     workers: {
       run(task, bucket = '') {
         tasks.push(task)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
-import { createPictureQueue, createPlaces } from '../../../src/media/pictures/picture-queue.ts'
+import { createPictureQueue, createPlaces } from '../../../src/pictures/picture-queue.ts'
 
 interface Job {
   readonly bucket: string

@@ -16,7 +16,7 @@ console.log(JSON.stringify({ code, enforced: findPictureSandbox().enforced }))`
 test.skipIf(process.platform !== 'linux')(
   'V11 a probe of the sandbox that fails for lack of file descriptors does not disable the sandbox',
   async () => {
-    const module = new URL('../../../src/media/pictures/picture-sandbox.ts', import.meta.url).href
+    const module = new URL('../../../src/pictures/picture-workers.ts', import.meta.url).href
     const command = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath]
     const { stdout } = await promisify(execFile)('/bin/sh', [
       ...command,

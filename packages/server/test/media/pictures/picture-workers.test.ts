@@ -7,8 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { crowdedTiff } from '../../../../../test/harness/pictures.ts'
-import { findPictureSandbox } from '../../../src/media/pictures/picture-sandbox.ts'
-import { createPictureWorkers, type PictureWorkers } from '../../../src/media/pictures/picture-workers.ts'
+import {
+  createPictureWorkers,
+  findPictureSandbox,
+  type PictureWorkers,
+} from '../../../src/pictures/picture-workers.ts'
 
 const opened: PictureWorkers[] = []
 afterEach(() => {
@@ -340,7 +343,7 @@ describe('processes that decode pictures', () => {
   })
 
   test('V6 if no process can be started, tasks are refused as busy, and later tasks run', async () => {
-    const file = join(import.meta.dirname, '../../../src/media/pictures/picture-workers.ts')
+    const file = join(import.meta.dirname, '../../../src/pictures/picture-workers.ts')
     const program = `
       const { openSync, closeSync } = await import('node:fs')
       const { createPictureWorkers } = await import(${JSON.stringify(file)})
@@ -362,7 +365,7 @@ describe('processes that decode pictures', () => {
   })
 
   test('V6 the processes end with the service, however it ends', async () => {
-    const file = join(import.meta.dirname, '../../../src/media/pictures/picture-workers.ts')
+    const file = join(import.meta.dirname, '../../../src/pictures/picture-workers.ts')
     const program = `
       const { createPictureWorkers } = await import(${JSON.stringify(file)})
       const workers = createPictureWorkers({ workers: 1, queue: 1, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })

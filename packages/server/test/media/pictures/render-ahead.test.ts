@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { BucketId, Item, NewItem } from '../../../src/catalog/records.ts'
-import { Fault } from '../../../src/core/fault.ts'
-import { newItemId } from '../../../src/core/media-id.ts'
-import { PictureTaskPreempted } from '../../../src/media/pictures/picture-errors.ts'
-import { createRenderAhead } from '../../../src/media/pictures/render-ahead.ts'
+import { Fault } from '../../../src/core/faults.ts'
+import { newItemId } from '../../../src/core/ids.ts'
+import { PictureTaskPreempted } from '../../../src/pictures/picture-queue.ts'
+import { createRenderAhead } from '../../../src/pictures/render-ahead.ts'
+import type { BucketId, Item, NewItem } from '../../../src/storage/catalog/records.ts'
 import { type TemporaryData, temporaryData } from '../temporary-media.ts'
 
 /** A queue whose items wait until `begin` is called, the ids that it has rendered, and its rests. Only rests and the test take time. */

@@ -2,7 +2,7 @@ import { mkdtempDisposable, readdir, readFile, readlink, truncate, writeFile } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { sourceFileOf } from '../../../src/media/pictures/source-file.ts'
+import { sourceFileOf } from '../../../src/pictures/tools.ts'
 
 test('V15 bytes in memory are a temporary file until they are released', async () => {
   const release = vi.fn(async () => undefined)

@@ -1,13 +1,15 @@
-import type { BlobStore } from '../../../src/blobs/blobs.ts'
-import type { Catalog } from '../../../src/catalog/catalog.ts'
-import type { BucketId } from '../../../src/catalog/records.ts'
-import { service } from '../../../src/core/actor.ts'
-import type { UploadId } from '../../../src/core/upload-id.ts'
-import { appendUploadOperation } from '../../../src/media/uploads/append-upload.ts'
-import { createUploadOperation } from '../../../src/media/uploads/create-upload.ts'
-import { removeExpired } from '../../../src/media/uploads/remove-expired.ts'
-import { removeUploadOperation } from '../../../src/media/uploads/remove-upload.ts'
-import { createUploadLocks } from '../../../src/media/uploads/upload-locks.ts'
+import type { UploadId } from '../../../src/core/ids.ts'
+import { service } from '../../../src/core/tokens.ts'
+import type { BlobStore } from '../../../src/storage/blobs/blobs.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { BucketId } from '../../../src/storage/catalog/records.ts'
+import { appendUploadOperation } from '../../../src/uploads/resumable-chunks.ts'
+import {
+  createUploadOperation,
+  removeExpired,
+  removeUploadOperation,
+} from '../../../src/uploads/resumable-uploads.ts'
+import { createUploadLocks } from '../../../src/uploads/upload-locks.ts'
 import { chunksOf } from '../../blobs/blob-contract.ts'
 import type { TemporaryData } from '../temporary-media.ts'
 

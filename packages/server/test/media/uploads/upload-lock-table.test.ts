@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { until } from '../../../../../test/harness/until.ts'
-import { newUploadId } from '../../../src/core/upload-id.ts'
-import { createUploadLockTable } from '../../../src/media/uploads/upload-lock-table.ts'
+import { newUploadId } from '../../../src/core/ids.ts'
+import { createUploadLockTable } from '../../../src/uploads/upload-locks.ts'
 
 const grace = 50
 

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
+import { UnreadableFile } from '@mediabucket/strip-metadata'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { animation, noise } from '../../../../../../test/harness/pictures.ts'
 import { seededRandom } from '../../../../../../test/harness/random.ts'
-import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { box, bytesOf } from './boxes.ts'
 import { changedBy, needPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
 

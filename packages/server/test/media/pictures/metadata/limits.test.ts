@@ -1,13 +1,17 @@
+import {
+  chunksOf,
+  createByteSource,
+  type Piece,
+  planRemoval,
+  requireBounded,
+  UnreadableFile,
+} from '@mediabucket/strip-metadata'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { BucketId } from '../../../../src/catalog/records.ts'
-import { createByteSource } from '../../../../src/media/pictures/metadata/byte-source.ts'
-import { chunksOf } from '../../../../src/media/pictures/metadata/chunks.ts'
-import { type Piece, requireBounded, UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
-import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
-import { PictureOverLimits } from '../../../../src/media/pictures/picture-errors.ts'
-import type { PictureWorkers } from '../../../../src/media/pictures/picture-workers.ts'
-import { removeMetadataOperation } from '../../../../src/media/pictures/remove-metadata.ts'
-import { received } from '../../../../src/media/receive-files.ts'
+import { PictureOverLimits } from '../../../../src/pictures/picture-queue.ts'
+import type { PictureWorkers } from '../../../../src/pictures/picture-workers.ts'
+import { removeMetadataOperation } from '../../../../src/pictures/received-pictures.ts'
+import { received } from '../../../../src/storage/blobs/received-file.ts'
+import type { BucketId } from '../../../../src/storage/catalog/records.ts'
 import { box, bytesOf } from './boxes.ts'
 
 afterEach(() => void vi.restoreAllMocks())

@@ -1,7 +1,7 @@
+import { UnreadableFile } from '@mediabucket/strip-metadata'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { noise } from '../../../../../../test/harness/pictures.ts'
-import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { box, bytesOf } from './boxes.ts'
 import { secret, withoutMetadata } from './samples.ts'
 

@@ -1,11 +1,10 @@
+import { isRawExtension, UnreadableFile } from '@mediabucket/strip-metadata'
 import { describe, expect, test } from 'vitest'
 import { noise } from '../../../../../../test/harness/pictures.ts'
-import type { BucketId } from '../../../../src/catalog/records.ts'
-import { createItemIds } from '../../../../src/core/media-id.ts'
-import { newItem } from '../../../../src/media/new-item.ts'
-import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
-import { isRawExtension } from '../../../../src/media/pictures/metadata/raw-tiff.ts'
-import { received } from '../../../../src/media/receive-files.ts'
+import { createItemIds } from '../../../../src/core/ids.ts'
+import { received } from '../../../../src/storage/blobs/received-file.ts'
+import type { BucketId } from '../../../../src/storage/catalog/records.ts'
+import { newItem } from '../../../../src/uploads/commit.ts'
 import { secret, withoutMetadata } from './samples.ts'
 
 type Tag = readonly [tag: number, type: 2 | 3 | 4, value: number, count?: number]

@@ -3,10 +3,8 @@ import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
+import { createByteSource, lengthOf, type Piece, planRemoval } from '@mediabucket/strip-metadata'
 import { needTools } from '../../../../../../test/harness/tools.ts'
-import { createByteSource } from '../../../../src/media/pictures/metadata/byte-source.ts'
-import { lengthOf, type Piece } from '../../../../src/media/pictures/metadata/pieces.ts'
-import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
 
 const run = promisify(execFile)
 

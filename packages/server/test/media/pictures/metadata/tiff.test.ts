@@ -1,7 +1,7 @@
+import { UnreadableFile } from '@mediabucket/strip-metadata'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { noise } from '../../../../../../test/harness/pictures.ts'
-import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { secret, withoutMetadata } from './samples.ts'
 
 type Tags = Readonly<Record<number, number | readonly number[]>>

@@ -1,5 +1,5 @@
+import { UnreadableFile } from '@mediabucket/strip-metadata'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { box, bytesOf, withBox } from './boxes.ts'
 import { changedBy, needPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
 

@@ -1,0 +1,265 @@
+import { hash } from 'node:crypto'
+import { errors, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
+import { LRUCache } from 'lru-cache'
+import { bucketNameFor } from '../core/buckets.ts'
+import { Fault } from '../core/faults.ts'
+import { type Claims, type IssuerSettings, readClaim, scopesOfClaim } from '../core/issuer.ts'
+import { resolvesWithin } from '../core/tasks.ts'
+import { type Scope, service } from '../core/tokens.ts'
+import type { VerifiedGrant } from '../http/authorizer.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { Grant, TokenId } from '../storage/catalog/records.ts'
+import type { IssuerKeys } from './issuer-keys.ts'
+import { type RemoveExpired, recordUseOperation, removeExpiredOf } from './token-verification.ts'
+import { newUserId } from './tokens.ts'
+
+/** Verified tokens in memory; a token that is evicted is verified again. */
+const maxVerified = 10_000
+
+/** A token is verified again after this time, because the issuer may have withdrawn its key. Milliseconds. */
+const verifiedFor = 60_000
+
+/** A request that reads waits this long for the row of a new user. Milliseconds. */
+const firstUseTimeout = 250
+
+interface Verified extends VerifiedUser {
+  readonly bucket: string
+  /** Identifies the user's row in the catalog. */
+  readonly hash: Uint8Array
+  readonly verifiedAt: number
+}
+
+/**
+ * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is cached for a
+ * minute; the bucket is read from the catalog each time. A user has a row in the table of tokens, so that requests, uses and revocations are
+ * handled as for tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
+ */
+export function verifyUserOperation(
+  settings: Pick<IssuerSettings, 'issuer' | 'newBuckets'>,
+  parts: {
+    readonly verifyJwt: (token: string) => Promise<VerifiedUser>
+    readonly catalog: Pick<Catalog, 'findGrant' | 'newUserGrant' | 'bucketNamed' | 'addUser' | 'touchToken'>
+    readonly removeExpired: RemoveExpired
+    readonly now: () => number
+    readonly onTouchFailure: (error: unknown) => void
+  },
+): (token: string) => Promise<VerifiedGrant> {
+  const { issuer, newBuckets } = settings
+  const { verifyJwt, catalog, removeExpired, now } = parts
+  const recordUse = recordUseOperation(parts)
+  const verified = new LRUCache<string, Verified>({ max: maxVerified })
+
+  async function verify(token: string, key: string): Promise<Verified> {
+    const user = await verifyJwt(token)
+    const { subject, bucket } = user
+    if (bucket === null)
+      throw new Fault('bucket-unknown', 'The token is valid, but its claims name no bucket of this service.')
+    const result = { ...user, bucket, hash: hashUser(issuer, subject, bucket), verifiedAt: now() }
+    verified.set(key, result)
+    return result
+  }
+
+  const isFresh = ({ verifiedAt, expiresAt }: Verified, at: number) =>
+    Math.abs(at - verifiedAt) < verifiedFor && at < expiresAt + clockSkew
+
+  /** As in the audit log. */
+  const subjectOf = (subject: string) => `${issuer}|${subject}`
+
+  /** The first request of a user adds its row, and the bucket where the settings allow it. */
+  async function addUser({ subject, bucket, hash }: Verified, id: TokenId): Promise<Grant | null> {
+    // A read, because a user without a bucket must not cause a write with each request.
+    if (newBuckets === null && (await catalog.bucketNamed(bucket)) === null) return null
+    const createdAt = now()
+    const user = { id, hash, bucket, name: subject, scopes: [], createdAt, expiresAt: null }
+    const by = { ...service, kind: 'client', tokenId: user.id, subject: subjectOf(subject) } as const
+    return (await catalog.addUser(user, newBuckets, by)) ? catalog.findGrant(hash) : null
+  }
+
+  /** The rows that are being added. */
+  const adding = new Map<string, { readonly id: TokenId; readonly added: Promise<Grant | null> }>()
+
+  function addUserOnce(user: Verified) {
+    const key = Buffer.from(user.hash).toString('base64')
+    const running = adding.get(key)
+    if (running !== undefined) return running
+    const id = newUserId()
+    const added = addUser(user, id).finally(() => adding.delete(key))
+    adding.set(key, { id, added })
+    return { id, added }
+  }
+
+  /** While the catalog cannot be written, a new user can read a bucket that exists. */
+  async function findUser(user: Verified): Promise<VerifiedGrant | null> {
+    const found = await catalog.findGrant(user.hash)
+    if (found !== null) return found
+    const { id, added } = addUserOnce(user)
+    if (await resolvesWithin(added, firstUseTimeout).catch(() => false)) return added
+    const grant = await catalog.newUserGrant(user.bucket, id)
+    return grant === null ? added : { ...grant, settle: async () => void (await added) }
+  }
+
+  return async (token) => {
+    const key = hash('sha256', token, 'base64')
+    const known = verified.get(key)
+    const user = known && isFresh(known, now()) ? known : await verify(token, key)
+    const row = await findUser(user)
+    if (row === null)
+      throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
+    if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')
+    const at = now()
+    recordUse(row, at)
+    return {
+      ...(row.settle === undefined ? removeExpiredOf(row, removeExpired, at) : row),
+      scopes: user.scopes,
+      expiresAt: user.expiresAt,
+      subject: subjectOf(user.subject),
+    }
+  }
+}
+
+/** Tokens have SHA-256 hashes. Users have SHA-512/256 hashes, so that no token has the hash of a user. */
+const hashUser = (issuer: string, subject: string, bucket: string): Uint8Array =>
+  hash('sha512-256', JSON.stringify([issuer, subject, bucket]), 'buffer')
+
+/** What a verified token of the issuer says about its user. */
+export interface VerifiedUser {
+  readonly subject: string
+  /** Null if the claims name no bucket. */
+  readonly bucket: string | null
+  readonly scopes: ReadonlySet<Scope>
+  /** Milliseconds since 1970, without the clock skew. */
+  readonly expiresAt: number
+}
+
+/** The longest token that is verified. Characters. */
+const maxLength = 8_192
+
+/** The number of keys that are tried for a token without a key id. */
+const maxKeys = 5
+
+/** None with a shared secret, with which everyone who verifies tokens could also issue them. */
+const algorithms = ['RS256', 'ES256', 'EdDSA']
+
+/** The accepted difference between the clocks of the issuer and of the service. Milliseconds. */
+const clockSkew = 30_000
+
+/** The types of access tokens (RFC 9068), and of tokens without a special type. Others, such as logout tokens, grant nothing. */
+const acceptedTypes: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
+
+/** The library does not check that the type is text. */
+const isAcceptedType = (typ: unknown): boolean =>
+  typeof typ === 'string' && acceptedTypes.has(typ.toLowerCase())
+
+/**
+ * Verifies a token of the issuer (docs/interface.md J1 to J3). Throws Fault `token-malformed`, `token-refused`, `token-expired` and
+ * `issuer-unavailable`. The detail of `token-refused` is always the same; `onRefusal` receives the reason.
+ */
+export function verifyJwtOperation(
+  settings: IssuerSettings,
+  parts: {
+    readonly keys: Pick<IssuerKeys, 'find'>
+    readonly now: () => number
+    /** Receives a code of the library, or the name of a claim. */
+    readonly onRefusal: (reason: string) => void
+  },
+): (token: string) => Promise<VerifiedUser> {
+  const { issuer, audience, bucket, scopesClaim, defaultScopes } = settings
+  const { keys, now, onRefusal } = parts
+
+  async function verify(token: string) {
+    const at = now()
+    const { payload, protectedHeader } = await verifySignature(token, {
+      issuer,
+      audience,
+      algorithms,
+      clockTolerance: clockSkew / 1000,
+      requiredClaims: ['exp', 'sub'],
+      currentDate: new Date(at),
+    })
+    const { typ } = protectedHeader
+    if (typ !== undefined && !isAcceptedType(typ)) throw new RefusedClaim('typ')
+    const { sub, exp, iat } = payload
+    if (iat !== undefined && iat * 1000 > at + clockSkew) throw new RefusedClaim('iat')
+    // A token that is bound to a key (RFC 7800) must not be accepted without a proof of the key.
+    if (payload['cnf'] !== undefined) throw new RefusedClaim('cnf')
+    if (typeof sub !== 'string' || !isSubject(sub)) throw new RefusedClaim('sub')
+    if (exp === undefined || exp > maxTime) throw new RefusedClaim('exp')
+    return { claims: payload, subject: sub, expiresAt: exp * 1000 }
+  }
+
+  /** Tries each key of the algorithm if the token names none, and the issuer has several, as during a rotation. */
+  async function verifySignature(token: string, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
+    try {
+      return await jwtVerify(token, keys.find, options)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      let tried = 0
+      for await (const key of error) {
+        try {
+          return await jwtVerify(token, key, options)
+        } catch (failure) {
+          tried += 1
+          if (!(failure instanceof errors.JWSSignatureVerificationFailed) || tried === maxKeys) throw failure
+        }
+      }
+      throw error
+    }
+  }
+
+  function grantedScopes(claims: Claims): ReadonlySet<Scope> {
+    const named = scopesOfClaim(readClaim(claims, scopesClaim))
+    const granted = new Set(named.length > 0 ? named : defaultScopes)
+    // A token that a user creates would stay valid after the JWT expires.
+    granted.delete('tokens:manage')
+    return granted
+  }
+
+  return async (token) => {
+    if (token.length > maxLength)
+      throw new Fault('token-malformed', `This token has more than ${maxLength} characters.`)
+    try {
+      const { claims, subject, expiresAt } = await verify(token)
+      return {
+        subject,
+        bucket: bucketNameFor(bucket, readClaim(claims, bucket.claim)),
+        scopes: grantedScopes(claims),
+        expiresAt,
+      }
+    } catch (error) {
+      const fault = refusal(error)
+      if (fault === null) throw error
+      onRefusal(reasonOf(error))
+      throw fault
+    }
+  }
+}
+
+/** Seconds since 1970: the last time that RFC 3339 can express. */
+const maxTime = Date.UTC(9999, 11, 31) / 1000
+
+const isSubject = (subject: string): boolean =>
+  subject.length > 0 && subject.length <= 255 && subject.isWellFormed() && !/\p{Cc}/u.test(subject)
+
+class RefusedClaim extends Error {
+  readonly claim: string
+  constructor(claim: string) {
+    super('the claim has a value that is not accepted')
+    this.claim = claim
+  }
+}
+
+/** One of a small number of texts without values of the token: messages of the library may contain some. */
+function reasonOf(error: unknown): string {
+  if (error instanceof RefusedClaim) return `the value of ${error.claim}`
+  if (error instanceof errors.JWTClaimValidationFailed) return `the value of ${error.claim}`
+  return error instanceof errors.JOSEError ? error.code : 'a key that does not fit the algorithm'
+}
+
+/** Null if the error says nothing about the token. */
+function refusal(error: unknown): Fault | null {
+  if (error instanceof errors.JWTExpired) return new Fault('token-expired', 'This token has expired.')
+  // The library throws a TypeError for a key that does not fit the algorithm, such as a short one.
+  if (error instanceof RefusedClaim || error instanceof errors.JOSEError || error instanceof TypeError)
+    return new Fault('token-refused', 'This is not a valid token of the issuer for this service.')
+  return null
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { service } from '../../core/tokens.ts'
+import type { RecordedEvent } from '../../storage/catalog/audit-log.ts'
+import { csv, jsonLines, table } from './audit.ts'
+
+const name = '\u001b[2J \u009b2J \u202e"\n'
+const event: RecordedEvent = {
+  time: 0,
+  uid: '1',
+  action: 'upload',
+  by: service,
+  bucketId: null,
+  target: 'id',
+  name,
+  size: 1,
+  detail: {},
+}
+const control = /[\p{Cc}\p{Bidi_Control}]/u
+
+test('Y6 a name with control characters does not reach a terminal', () => {
+  expect(csv({ isTerminal: true }).line(event, null)).not.toMatch(control)
+  expect(table({ header: true }).line(event, null)).not.toMatch(control)
+})
+
+test('Y6 JSON has no control characters, and CSV that is not for a terminal has the exact name', () => {
+  const line = jsonLines.line(event, null)
+  expect(line).not.toMatch(control)
+  expect(JSON.parse(line)).toMatchObject({ file: { name } })
+  expect(csv({ isTerminal: false }).line(event, null)).toContain(name.replaceAll('"', '""'))
+})
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  [' -1', " '-1"],
+  ['\uff1d1+1', "'\uff1d1+1"],
+  ['\uff20x', "'\uff20x"],
+  ['a;=1+1', "a;'=1+1"],
+  ['a-b=c.txt', 'a-b=c.txt'],
+])('Y6 the name %j is no formula of a spreadsheet', (filename, cell) => {
+  expect(csv({ isTerminal: false }).line({ ...event, name: filename }, null)).toContain(`,${cell},1,`)
+})

@@ -1,0 +1,215 @@
+import { isItemId } from '../../core/ids.ts'
+import { parseDuration, parseTimestamp } from '../../core/times.ts'
+import type { Actor } from '../../core/tokens.ts'
+import { auditActions, isAuditAction } from '../../storage/catalog/audit-events.ts'
+import type { AuditLog, EventFilter, RecordedEvent } from '../../storage/catalog/audit-log.ts'
+import { toOcsf } from '../../storage/catalog/ocsf.ts'
+import type { BucketId } from '../../storage/catalog/records.ts'
+import { openAuditLog } from '../../storage/engines.ts'
+import { itemReference, notAnItem } from '../client/client-command.ts'
+import { type Command, parse, UsageError } from '../command.ts'
+import { formatSize, jsonLine, type Output, printableText, standardOutput, textWidth } from '../terminal.ts'
+import { requireData, unknownBucket } from './open-catalog.ts'
+
+export const audit: Command = {
+  help: `Usage: mediabucket audit [OPTIONS]
+
+Prints the events of the audit log, earliest first. The log is recorded with MEDIABUCKET_AUDIT. Works while the service is running.
+
+Options:
+  --since TIME     Events from this time on: 2026-01-31, 2026-01-31T08:00:00Z, or a duration before now such as 12h.
+  --until TIME     Events before this time.
+  --bucket NAME    Events of this bucket, also if it was deleted.
+  --item ID|URL    Events of this item.
+  --token ID       Events of requests with this token (tok_…).
+  --action ACTION  One of: ${Object.keys(auditActions).join(', ')}.
+  --follow         Go on with events as they are recorded, until the time of --until. Without --since, begin with the next one.
+  --json           Print one JSON object per line, in the fields of OCSF.
+  --csv            Print comma-separated values, with a header.`,
+
+  async run(args, { config, report }) {
+    const { values } = parse('audit', {
+      args: [...args],
+      options: {
+        since: { type: 'string' },
+        until: { type: 'string' },
+        bucket: { type: 'string' },
+        item: { type: 'string' },
+        token: { type: 'string' },
+        action: { type: 'string' },
+        follow: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        csv: { type: 'boolean', default: false },
+      },
+    })
+    if (values.json && values.csv) throw new UsageError('audit takes --json or --csv, not both')
+    const now = Date.now()
+    const since = values.since === undefined ? null : readTime('--since', values.since, now)
+    const filter = {
+      since: since ?? (values.follow ? now : null),
+      until: values.until === undefined ? null : readTime('--until', values.until, now),
+      target: values.item === undefined ? null : readItem(values.item),
+      tokenId: values.token ?? null,
+      action: readAction(values.action),
+    }
+    await requireData(config)
+    const log = await openAuditLog(config)
+    const output = standardOutput()
+    const format = values.json ? jsonLines : values.csv ? csv(output) : table({ header: output.isTerminal })
+    try {
+      if (values.follow && output.isTerminal) report('Waiting for events. Ctrl-C ends the command.')
+      const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
+      const count = await print(log, { ...filter, buckets }, format, output, values.follow)
+      if (count === 0 && output.isTerminal)
+        report('There are no such events. The service records events with MEDIABUCKET_AUDIT=changes or all.')
+    } catch (error) {
+      // `head` closes the output when it has enough.
+      if (!output.closed.aborted) throw error
+    } finally {
+      await log.close()
+    }
+  },
+}
+
+/**
+ * Formats replace control characters, except in CSV that no terminal reads. Writes the next batch only when the output has taken
+ * this one, so that the memory does not grow. Returns the number of events.
+ */
+async function print(
+  log: AuditLog,
+  filter: EventFilter,
+  { header, line }: EventFormat,
+  output: Output,
+  follows: boolean,
+): Promise<number> {
+  let count = 0
+  let names = await log.bucketNames()
+  const nameOf = (id: BucketId | null) => (id === null ? null : (names.get(id) ?? null))
+  if (header !== null) await output.bytes(`${header}\n`)
+  for await (const events of follows ? log.follow(filter, output.closed) : log.events(filter)) {
+    if (events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId)))
+      names = await log.bucketNames()
+    await output.bytes(events.map((event) => `${line(event, nameOf(event.bucketId))}\n`).join(''))
+    count += events.length
+  }
+  return count
+}
+
+/** Deleted buckets had names that others may have now. */
+async function findBuckets(log: AuditLog, name: string): Promise<BucketId[]> {
+  const found = [...(await log.bucketNames())].flatMap(([id, known]) => (known === name ? [id] : []))
+  if (found.length === 0) throw unknownBucket(name)
+  return found
+}
+
+/** Milliseconds since 1970. */
+function readTime(option: string, text: string, now: number): number {
+  const duration = parseDuration(text)
+  if (duration !== null) return now - duration
+  const time = parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
+  if (time === null)
+    throw new UsageError(
+      `${option} takes a date, a time such as 2026-01-31T08:00:00Z, or a duration before now such as 12h, not "${text}"`,
+    )
+  return time
+}
+
+/** The id of an item, or that in its URL. */
+function readItem(text: string): string {
+  const path = URL.parse(itemReference(text))?.pathname ?? text
+  const id = path.split('/').at(-1)?.split('.')[0] ?? ''
+  if (isItemId(id)) return id
+  throw notAnItem(text)
+}
+
+function readAction(name: string | undefined): EventFilter['action'] {
+  if (name === undefined || isAuditAction(name)) return name ?? null
+  throw new UsageError(`"${name}" is not an action. The actions are ${Object.keys(auditActions).join(', ')}.`)
+}
+
+/** How events are printed. `bucket` is the name of the bucket of an event. */
+export interface EventFormat {
+  readonly header: string | null
+  readonly line: (event: RecordedEvent, bucket: string | null) => string
+}
+
+/** One OCSF object in each line. */
+export const jsonLines: EventFormat = {
+  header: null,
+  line: (event, bucket) => jsonLine(toOcsf(event, bucket)),
+}
+
+const csvColumns: Readonly<
+  Record<string, (event: RecordedEvent, bucket: string | null) => string | number | null>
+> = {
+  time: ({ time }) => new Date(time).toISOString(),
+  action: ({ action }) => action,
+  bucket: (_, bucket) => bucket,
+  target: ({ target }) => target,
+  name: ({ name }) => name,
+  size: ({ size }) => size,
+  detail: ({ detail }) => (Object.keys(detail).length === 0 ? null : JSON.stringify(detail)),
+  actor: ({ by }) => by.kind,
+  token: ({ by }) => by.tokenId,
+  subject: ({ by }) => by.subject,
+  address: ({ by }) => by.address,
+  request_id: ({ by }) => by.requestId,
+}
+
+/** RFC 4180, with LF. On a terminal, the values are printable; elsewhere they are exact. */
+export const csv = ({ isTerminal }: { readonly isTerminal: boolean }): EventFormat => ({
+  header: Object.keys(csvColumns).join(','),
+  line: (event, bucket) =>
+    Object.values(csvColumns)
+      .map((column) => {
+        const value = column(event, bucket)
+        return csvCell(isTerminal && typeof value === 'string' ? printableText(value) : value)
+      })
+      .join(','),
+})
+
+/** A spreadsheet would take a cell that begins with one of these characters for a formula, also in full width. Some separate cells with `;`. */
+const formula = /(^\s*|[;\t\r\n]\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g
+
+function csvCell(value: string | number | null): string {
+  const text = `${value ?? ''}`
+  const inert = typeof value === 'string' ? text.replace(formula, "$1'$2").replace(/^[\t\r]/, "'$&") : text
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+const textColumns: readonly (readonly [
+  string,
+  number,
+  (event: RecordedEvent, bucket: string | null) => string,
+])[] = [
+  ['TIME', 20, ({ time }) => new Date(time).toISOString().replace(/\.\d+/, '')],
+  ['ACTION', 14, ({ action }) => action],
+  ['BUCKET', 14, (_, bucket) => bucket ?? '-'],
+  ['TARGET', 26, ({ target }) => target ?? '-'],
+  ['BY', 26, ({ by }) => actorText(by)],
+  ['ADDRESS', 15, ({ by }) => by.address ?? '-'],
+  ['NAME', 0, nameText],
+]
+
+/** A table for people. Events are printed as they are read, so the widths of the columns are fixed. */
+export const table = ({ header }: { readonly header: boolean }): EventFormat => ({
+  header: header ? textColumns.map(([name, width]) => name.padEnd(width)).join('  ') : null,
+  line: (event, bucket) =>
+    textColumns
+      .map(([, width, cell]) => {
+        const text = printableText(cell(event, bucket))
+        return text + ' '.repeat(Math.max(0, width - textWidth(text)))
+      })
+      .join('  ')
+      .trimEnd(),
+})
+
+function actorText({ kind, tokenId, subject }: Actor): string {
+  if (kind === 'service') return 'service'
+  return kind === 'operator' ? `user ${subject}` : (subject ?? tokenId ?? '-')
+}
+
+function nameText({ name, size, detail }: RecordedEvent): string {
+  const facts = Object.entries(detail).map(([key, value]) => `${key}=${String(value)}`)
+  return [name ?? '-', ...(size === null ? [] : [formatSize(size)]), ...facts].join(' ')
+}

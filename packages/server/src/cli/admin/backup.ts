@@ -1,0 +1,158 @@
+import type { Config } from '../../service/config.ts'
+import type { MissingRows } from '../../storage/catalog/audit.ts'
+import { copyEvent } from '../../storage/catalog/audit-events.ts'
+import {
+  acquireBackupHold,
+  copyBackup,
+  lockData,
+  openBlobs,
+  openBlobsDirectory,
+  openCatalogTarget,
+  openCopyableAudit,
+  readDatabaseSnapshot,
+} from '../../storage/engines.ts'
+import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
+import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
+import { createItemProgress } from '../terminal.ts'
+import { copyReportLines, explainCopyError } from './copy-report.ts'
+import { recordCommand, requireData, requireLocalCatalog, withCatalog } from './open-catalog.ts'
+
+export const backup: Command = {
+  help: `Usage: mediabucket backup DIR
+
+Copies the rows and the bytes as of one moment to DIR, and syncs them. DIR is created if it does not exist, and must be
+outside the data directory. Works while the service is running; bytes of items that are deleted during the backup stay on the
+disk until it ends.
+
+A later backup to the same DIR copies only new bytes, and replaces the earlier backup in one step when it is complete.
+An interrupted backup leaves the earlier one intact; run it again to complete it.
+
+Every byte is hashed while it is copied. An item whose bytes are missing, unreadable or changed is reported by its id
+and listed in DIR/backup.json; all other items are copied. The exit code is ${exitCodes.incomplete} if there are such items.
+
+With PostgreSQL, the rows are written to DIR as a SQLite catalog too. restore creates a directory from it, and migrate
+copies that to a database.
+
+DIR keeps the bytes of items that were deleted after an earlier backup. To free their space, make a backup in a new DIR, then
+delete the old DIR.`,
+
+  async run(args, { config, print }) {
+    const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
+    const [path, ...more] = positionals
+    if (!path || more.length > 0) throw new UsageError('backup takes one DIR, the target directory')
+    await requireData(config)
+    // Loaded here, so that other commands start faster.
+    const [{ backUp }, { openBackupDirectory }] = await Promise.all([
+      import('../../upkeep/backup.ts'),
+      import('../../upkeep/backup.ts'),
+    ])
+    await withCatalog(config, async (catalog) =>
+      requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
+    )
+    // First, so that no other backup of these data creates the same directory.
+    const hold = acquireBackupHold(config)
+    const progress = createItemProgress('Copied')
+    try {
+      const directory = await openBackupDirectory(path, config.data)
+      const result = await backUp({
+        snapshot: (into, earlier) => writeSnapshot(config, into, earlier),
+        blobs: await openBlobs(config),
+        directory,
+        openAudit: (data) => openCopyableAudit({ data }),
+        openBlobs: (data) => openBlobs({ data }),
+        onItem: progress.show,
+      })
+      // Erases the progress bar before the report is printed.
+      progress.end()
+      const faults = result.faulty.length
+      await withCatalog(config, (catalog) =>
+        catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
+      )
+      for (const line of copyReportLines('Backed up', result, path)) print(line)
+      if (result.hasLostEvents) {
+        process.exitCode = exitCodes.incomplete
+        print('Events of the audit log cannot be read, and the backup does not have them.')
+      }
+      if (faults > 0) print('  → Run mediabucket fsck --verify-bytes to check every item.')
+    } catch (error) {
+      throw explainCopyError(error, path)
+    } finally {
+      progress.end()
+      hold.release()
+    }
+  },
+}
+
+/** Writes the rows as of one moment, as CopyableAudit.snapshot. Every backup has the form of a SQLite catalog. */
+async function writeSnapshot(
+  config: Config,
+  directory: string,
+  earlier: string | null,
+): Promise<MissingRows> {
+  const { databaseUrl } = config
+  if (databaseUrl === null) {
+    const audit = await openCopyableAudit(config)
+    return audit.snapshot(directory, earlier).finally(audit.close)
+  }
+  const { transferRows } = await import('../../upkeep/migration.ts')
+  await readDatabaseSnapshot(databaseUrl, async (source) => {
+    const target = await openCatalogTarget({ data: directory, databaseUrl: null })
+    try {
+      // Items whose bytes have changed are reported when the bytes are checked.
+      await transferRows({ source, target, damaged: new Set(), onItems() {} })
+      await target.finish()
+    } finally {
+      await target.close()
+    }
+  })
+  return { items: [], hasLostEvents: false }
+}
+
+const localOnly =
+  'Unset it, restore into a directory, and copy that to an empty database: mediabucket migrate --to postgres://…'
+
+export const restore: Command = {
+  help: `Usage: mediabucket restore DIR
+
+Copies the last completed backup in DIR to the directory MEDIABUCKET_DATA, which must be empty or not exist; no service
+may run on it. Unfinished resumable uploads are ended.
+
+Every byte is hashed while it is copied. An item whose bytes are missing or damaged in the backup is reported by its id
+and restored without them: it is listed, and its URL responds with 500. The exit code is ${exitCodes.incomplete} if there are such items.
+
+To complete an interrupted restore, run the same command again. Until then, no service starts on the directory.`,
+
+  async run(args, { config, print }) {
+    const { positionals } = parse('restore', { args: [...args], allowPositionals: true, options: {} })
+    const [from, ...more] = positionals
+    if (from === undefined || more.length > 0)
+      throw new UsageError('restore takes one DIR, the directory of a backup')
+    requireLocalCatalog(config, 'restore', localOnly)
+    if (config.blobsUrl !== null)
+      throw new CommandError(
+        'restore writes files to the data directory, not to MEDIABUCKET_BLOBS_URL. Unset it to restore a backup to the data directory. To restore objects in an S3 store, use the tools of the store.',
+      )
+    // Loaded here, so that other commands start faster.
+    const { restore: restoreBackup } = await import('../../upkeep/restore.ts')
+    const progress = createItemProgress('Restored')
+    try {
+      const result = await restoreBackup({
+        from,
+        data: config.data,
+        lock: () => lockData(config),
+        copyRows: copyBackup,
+        openAudit: (data) => openCopyableAudit({ data }),
+        openBlobs: (data) => openBlobs({ data }),
+        onItem: progress.show,
+      })
+      progress.end()
+      for (const line of copyReportLines('Restored', result, config.data)) print(line)
+      const counts = { items: result.items, faults: result.faulty.length }
+      await recordCommand(config, (by) => copyEvent('backup-restore', counts, by))
+    } catch (error) {
+      throw explainCopyError(error, config.data)
+    } finally {
+      progress.end()
+    }
+  },
+}

@@ -1,0 +1,78 @@
+import { createInterface } from 'node:readline/promises'
+import type { NamedBucket } from '../../storage/catalog/records.ts'
+import { openBlobs, openBlobsDirectory, watchBackupHold } from '../../storage/engines.ts'
+import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
+import { deleteBucket } from '../../upkeep/bucket-deletion.ts'
+import { type Command, CommandError, parse, UsageError } from '../command.ts'
+import { createItemProgress, formatCount, formatSize } from '../terminal.ts'
+import { unknownBucket, withCatalog } from './open-catalog.ts'
+
+export const bucketDelete: Command = {
+  help: `Usage: mediabucket bucket delete NAME [--yes]
+
+Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. Asks for
+confirmation on a terminal. Works while the service is running: the tokens become invalid at once, and items are deleted in
+small steps. If it is interrupted, run it again.
+
+Options:
+  --yes  Do not ask for confirmation. Required without a terminal.`,
+
+  async run(args, { config, report }) {
+    const { values, positionals } = parse('bucket delete', {
+      args: [...args],
+      allowPositionals: true,
+      options: { yes: { type: 'boolean', default: false } },
+    })
+    const [name, ...more] = positionals
+    if (name === undefined || more.length > 0)
+      throw new UsageError('bucket delete takes one NAME. See: mediabucket bucket list')
+    await withCatalog(config, async (catalog) => {
+      const bucket = await catalog.bucketNamed(name)
+      if (bucket === null) throw unknownBucket(name)
+      await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+      if (!values.yes) await requireConfirmation(bucket)
+
+      const hold = watchBackupHold(config)
+      const progress = createItemProgress('Deleted')
+      const leftovers: unknown[] = []
+      const blobs = await openBlobs(config)
+      try {
+        const { items, erased } = await deleteBucket(
+          {
+            catalog,
+            blobs,
+            isBackupRunning: hold.isHeld,
+            onDeletionFailure: (_, error) => leftovers.push(error),
+            now: Date.now,
+            onItems: (removed) => progress.show(removed, Math.max(removed, bucket.items)),
+          },
+          bucket.id,
+        )
+        progress.end()
+        report(`Deleted the bucket "${name}" with ${formatCount(items, 'item')}.`)
+        if (erased < items)
+          report(
+            `The bytes of ${formatCount(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service removes them; mediabucket fsck --repair does too.`,
+          )
+      } finally {
+        progress.end()
+        await blobs.close()
+        hold.close()
+      }
+    })
+  },
+}
+
+async function requireConfirmation({ name, items, bytes }: NamedBucket): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UsageError('bucket delete asks for confirmation on a terminal; without one, pass --yes')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const response = await terminal.question(
+      `Delete the bucket "${name}" with ${formatCount(items, 'item')} (${formatSize(bytes)}) and its tokens? This cannot be undone. [y/N] `,
+    )
+    if (!/^y(es)?$/i.test(response.trim())) throw new CommandError('not confirmed; nothing was deleted')
+  } finally {
+    terminal.close()
+  }
+}

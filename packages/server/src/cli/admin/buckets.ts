@@ -1,0 +1,281 @@
+import { ensureSigningKey } from '../../access/signed-links.ts'
+import { type BucketOptionName, type BucketSettings, bucketOptions as readers } from '../../core/buckets.ts'
+import { bucketNameRule, isBucketName } from '../../core/names.ts'
+import type { Bucket, TrashState } from '../../storage/catalog/records.ts'
+import { type Command, CommandError, parse, UsageError } from '../command.ts'
+import { formatCount, formatSize, jsonLine, table } from '../terminal.ts'
+import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
+
+/** The option of one setting of a bucket. */
+interface BucketOption {
+  readonly name: BucketOptionName
+  /** Its value in the usage. */
+  readonly value: string
+  readonly help: string
+  /** Undefined if `settings` does not define it. */
+  describe(settings: Partial<BucketSettings>): string | undefined
+}
+
+function option<Value>({
+  ofSettings,
+  describe,
+  ...texts
+}: Pick<BucketOption, 'name' | 'value' | 'help'> & {
+  readonly ofSettings: (settings: Partial<BucketSettings>) => Value | undefined
+  readonly describe: (value: Value) => string
+}): BucketOption {
+  return {
+    ...texts,
+    describe(settings) {
+      const value = ofSettings(settings)
+      return value === undefined ? undefined : describe(value)
+    },
+  }
+}
+
+const options: readonly BucketOption[] = [
+  option({
+    name: 'max-items',
+    value: 'N|none',
+    help: 'The maximum number of items, or none for no limit.',
+    ofSettings: ({ maxItems }) => maxItems,
+    describe: (maxItems) => (maxItems === null ? 'no limit on items' : formatCount(maxItems, 'item')),
+  }),
+  option({
+    name: 'max-bytes',
+    value: 'SIZE|none',
+    help: 'The maximum size of all items together, such as 500MB, 10GB or 2GiB, or none for no limit.',
+    ofSettings: ({ maxBytes }) => maxBytes,
+    describe: (maxBytes) => (maxBytes === null ? 'no limit on bytes' : formatSize(maxBytes)),
+  }),
+  option({
+    name: 'trash-days',
+    value: 'N|none',
+    help: 'The days for which deleted items can be restored, or none for no trash. Applies to later deletes.',
+    ofSettings: ({ trashDays }) => trashDays,
+    describe: (trashDays) => (trashDays === 0 ? 'no trash' : `a trash for ${formatCount(trashDays, 'day')}`),
+  }),
+  option({
+    name: 'item-days',
+    value: 'N|none',
+    help: 'The days after which new items expire and are removed, or none. Items that exist stay as they are.',
+    ofSettings: ({ itemDays }) => itemDays,
+    describe: (itemDays) =>
+      itemDays === null
+        ? 'items without an expiry'
+        : `a lifetime of ${formatCount(itemDays, 'day')} for items`,
+  }),
+  option({
+    name: 'private',
+    value: 'on|off',
+    help: 'Whether files need a token or a signed URL. With off, the URL of a file is enough.',
+    ofSettings: ({ isPrivate }) => isPrivate,
+    describe: (isPrivate) => (isPrivate ? 'private' : 'public'),
+  }),
+  option({
+    name: 'signed-pages',
+    value: 'on|off',
+    help: 'Whether lists of a private bucket have signed URLs, which are valid for 15 to 30 minutes.',
+    ofSettings: ({ signedPages }) => signedPages,
+    describe: (signedPages) => (signedPages ? 'signed URLs in lists' : 'plain URLs in lists'),
+  }),
+  option({
+    name: 'remove-metadata',
+    value: 'on|off',
+    help: 'Whether location, camera and other metadata is removed from pictures and videos. Applies to later uploads.',
+    ofSettings: ({ removesMetadata }) => removesMetadata,
+    describe: (removesMetadata) => `metadata is ${removesMetadata ? 'removed' : 'kept'}`,
+  }),
+]
+
+/** For `parseArgs`. */
+export const bucketOptions: Readonly<Record<string, { readonly type: 'string' }>> = Object.fromEntries(
+  options.map(({ name }) => [name, { type: 'string' }]),
+)
+
+/** As in `[--max-items N|none] [--trash-days N]`. */
+export const bucketUsage = options.map(({ name, value }) => `[--${name} ${value}]`).join(' ')
+
+const label = ({ name, value }: BucketOption) => `--${name} ${value.replace('|none', '')}`
+const width = Math.max(...options.map((each) => label(each).length))
+
+export const bucketHelp = options.map((each) => `  ${label(each).padEnd(width)}  ${each.help}`).join('\n')
+
+/** As in `--max-items, --max-bytes or --trash-days`. */
+export const bucketOptionList = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
+  options.map(({ name }) => `--${name}`),
+)
+
+/** Returns the settings whose options were given. Throws UsageError. */
+export const readBucketSettings = (
+  values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>,
+): Partial<BucketSettings> =>
+  Object.assign(
+    {},
+    ...options.map(({ name }) => {
+      const text = values[name]
+      return typeof text === 'string' ? readOption(name, text) : {}
+    }),
+  )
+
+/** Throws UsageError. */
+function readOption(name: BucketOptionName, text: string): Partial<BucketSettings> {
+  const { read, accepts } = readers[name]
+  const settings = read(text)
+  if (settings === undefined) throw new UsageError(`--${name} takes ${accepts}, not "${text}"`)
+  return settings
+}
+
+/** For signed pages of a bucket that is public. */
+export const publicBucketNote = (name: string): string =>
+  `The bucket is public, so its lists have plain URLs until it is private: mediabucket bucket set ${name} --private on`
+
+/** Describes the settings that are defined, as in `5 items, no limit on bytes`. */
+export const formatBucketSettings = (settings: Partial<BucketSettings>): string =>
+  options.flatMap((each) => each.describe(settings) ?? []).join(', ')
+
+export const bucketCreate: Command = {
+  help: `Usage: mediabucket bucket create NAME ${bucketUsage}
+
+Creates an empty bucket; works while the service is running. To create a token for it, run
+\`mediabucket token create --bucket NAME\`. ${bucketNameRule}
+
+Options:
+${bucketHelp}`,
+
+  async run(args, { config, report }) {
+    const { values, positionals } = parse('bucket create', {
+      args: [...args],
+      allowPositionals: true,
+      options: bucketOptions,
+    })
+    const [name, ...more] = positionals
+    if (name === undefined || more.length > 0)
+      throw new UsageError('bucket create takes one NAME. See: mediabucket bucket create --help')
+    if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
+    const settings = readBucketSettings(values)
+    const isCreated = await withNewCatalog({ config, report }, async (catalog) => {
+      const now = Date.now()
+      if (!(await catalog.createBucket(name, settings, now))) return false
+      if (settings.isPrivate) await ensureSigningKey(catalog, now)
+      return true
+    })
+    if (!isCreated)
+      throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
+    report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)
+    if (settings.signedPages && !settings.isPrivate) report(publicBucketNote(name))
+  },
+}
+
+export const bucketList: Command = {
+  help: `Usage: mediabucket bucket list [--json]
+
+Prints a table; its first column is the name of the bucket. The header is printed on a terminal only.
+
+Options:
+  --json  Print one JSON object per line, with sizes in bytes.`,
+
+  async run(args, { config, print, report }) {
+    const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
+    const buckets = await withCatalog(config, async (catalog) => {
+      const listed: ListedBucket[] = []
+      for (const bucket of await catalog.buckets()) {
+        const named = await catalog.bucketNamed(bucket.name)
+        // Null if it was deleted in between.
+        if (named !== null) listed.push({ ...bucket, trash: await catalog.trashState(named.id) })
+      }
+      return listed
+    })
+    if (values.json) {
+      for (const bucket of buckets) print(jsonLine(toJson(bucket)))
+      return
+    }
+    if (buckets.length === 0)
+      return report('There are no buckets. Create one: mediabucket bucket create NAME')
+    for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
+  },
+}
+
+interface ListedBucket extends Bucket {
+  readonly trash: TrashState
+}
+
+const columns = [
+  { header: 'BUCKET', cell: ({ name }: Bucket) => name },
+  { header: 'ITEMS', cell: ({ items }: Bucket) => `${items}`, alignRight: true },
+  { header: 'MAX ITEMS', cell: ({ maxItems }: Bucket) => `${maxItems ?? 'none'}`, alignRight: true },
+  { header: 'SIZE', cell: ({ bytes }: Bucket) => formatSize(bytes), alignRight: true },
+  {
+    header: 'MAX SIZE',
+    cell: ({ maxBytes }: Bucket) => (maxBytes === null ? 'none' : formatSize(maxBytes)),
+    alignRight: true,
+  },
+  { header: 'ACCESS', cell: ({ isPrivate }: Bucket) => (isPrivate ? 'private' : 'public') },
+]
+
+const toJson = ({
+  name,
+  items,
+  bytes,
+  reservedItems,
+  reservedBytes,
+  maxItems,
+  maxBytes,
+  isPrivate,
+  signedPages,
+  removesMetadata,
+  itemDays,
+  trash,
+}: ListedBucket) => ({
+  name,
+  items,
+  bytes,
+  reserved_items: reservedItems,
+  reserved_bytes: reservedBytes,
+  max_items: maxItems,
+  max_bytes: maxBytes,
+  trash_days: trash.days,
+  trash_items: trash.items,
+  trash_bytes: trash.bytes,
+  private: isPrivate,
+  signed_pages: signedPages,
+  remove_metadata: removesMetadata,
+  item_days: itemDays,
+})
+
+export const bucketSet: Command = {
+  help: `Usage: mediabucket bucket set NAME ${bucketUsage}
+
+Works while the service is running. --private and --signed-pages apply from the next request, the other settings from the next upload and
+the next delete. Existing items stay, even if they exceed the quota, and so do items that are in the trash, until the time that they had.
+
+Options:
+${bucketHelp}`,
+
+  async run(args, { config, report }) {
+    const { values, positionals } = parse('bucket set', {
+      args: [...args],
+      allowPositionals: true,
+      options: bucketOptions,
+    })
+    const [name, ...more] = positionals
+    if (name === undefined || more.length > 0)
+      throw new UsageError('bucket set takes one NAME. See: mediabucket bucket list')
+    const settings = readBucketSettings(values)
+    if (Object.keys(settings).length === 0)
+      throw new UsageError(`bucket set needs ${bucketOptionList}. See: mediabucket bucket set --help`)
+    const bucket = await withCatalog(config, async (catalog) => {
+      if (!(await catalog.setBucket(name, settings))) return null
+      if (settings.isPrivate) await ensureSigningKey(catalog, Date.now())
+      return await catalog.bucketNamed(name)
+    })
+    if (bucket === null) throw unknownBucket(name)
+    report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)
+    const { items, bytes } = bucket
+    if (settings.signedPages && !bucket.isPrivate) report(publicBucketNote(name))
+    if (items > (settings.maxItems ?? items) || bytes > (settings.maxBytes ?? bytes))
+      report(
+        `The bucket already holds more: ${formatCount(items, 'item')}, ${formatSize(bytes)}. They stay; uploads are refused until enough items are deleted.`,
+      )
+  },
+}

@@ -1,0 +1,77 @@
+import { readdirSync } from 'node:fs'
+import { getPriority, setPriority } from 'node:os'
+import { isatty } from 'node:tty'
+import { nicenessStep } from '../core/processes.ts'
+
+/** Signals that close-with-grace must not handle: handleSignals or the worker handles them, or their default action applies. */
+export const skippedSignals = [
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
+  'SIGUSR2',
+  'SIGTERM',
+] as const
+
+/** Milliseconds in which a repeated signal is ignored: npm repeats the SIGINT that Ctrl-C sends to all processes. */
+const repeatWindow = 1_000
+
+/** Exit codes of a process that a signal ends, as in shells. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
+
+interface Actions {
+  /** Called for the first SIGINT or SIGTERM, and for SIGHUP after the terminal was closed. */
+  readonly stop: (signal: string) => void
+  /** Called for the second one, just before the process exits. */
+  readonly onSecond: (signal: string) => void
+  /** Called for a signal without effect. */
+  readonly onIgnored: (signal: string) => void
+}
+
+/** Handles the signals of the service (docs/interface.md O5, O9). */
+export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
+  let first: number | null = null
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      const now = performance.now()
+      if (first === null) {
+        first = now
+        return stop(signal)
+      }
+      if (now - first < repeatWindow) return
+      onSecond(signal)
+      process.exit(exitCodes[signal])
+    })
+  }
+
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd))
+  process.on('SIGHUP', () => {
+    // A closed terminal is no longer a TTY; `kill -HUP` and log rotation leave it open.
+    if (terminals.every((fd) => isatty(fd))) return onIgnored('SIGHUP')
+    first ??= performance.now()
+    stop('SIGHUP')
+  })
+  process.on('SIGUSR2', () => onIgnored('SIGUSR2'))
+}
+
+/**
+ * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads. Only Linux has priorities
+ * of threads; on other systems this does nothing.
+ */
+export function lowerWorkerPriority(): void {
+  if (process.platform !== 'linux') return
+  try {
+    const niceness = Math.min(getPriority() + nicenessStep, 19)
+    for (const thread of readdirSync('/proc/self/task').map(Number))
+      if (thread !== process.pid) setPriority(thread, niceness)
+  } catch {
+    // The threads cannot be listed, one has just ended, or changes are not allowed. The service also works without lower
+    // priorities.
+  }
+}

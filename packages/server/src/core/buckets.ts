@@ -1,0 +1,150 @@
+import { hash } from 'node:crypto'
+import { parseSize, type Quota } from './space.ts'
+
+/** The settings of a bucket. */
+export interface BucketSettings extends Quota {
+  /** Days for which deleted items can be restored; 0 for no trash. */
+  readonly trashDays: number
+  /** Whether bytes need a token or a signed URL. */
+  readonly isPrivate: boolean
+  /** Whether lists of a private bucket have signed URLs. */
+  readonly signedPages: boolean
+  /** Whether the metadata of pictures and videos is removed when they are stored. */
+  readonly removesMetadata: boolean
+  /** The lifetime of new items in days; null if they do not expire. */
+  readonly itemDays: number | null
+}
+
+/** The text of one setting, as people write it. */
+interface BucketOption {
+  /** Completes "takes …". */
+  readonly accepts: string
+  /** Undefined if the text is not valid. */
+  readonly read: (text: string) => Partial<BucketSettings> | undefined
+}
+
+/** `toSettings` gets the value of a valid text. */
+function option<Value>(
+  accepts: string,
+  parse: (text: string) => Value | undefined,
+  toSettings: (value: Value) => Partial<BucketSettings>,
+): BucketOption {
+  return {
+    accepts,
+    read(text) {
+      const value = parse(text)
+      return value === undefined ? undefined : toSettings(value)
+    },
+  }
+}
+
+/** A century. */
+const maxDays = 36_500
+
+const parseCount = (text: string): number | undefined => {
+  const value = /^(0|[1-9]\d*)$/.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+const parseDays = (text: string, least: number): number | undefined => {
+  const days = parseCount(text)
+  return days === undefined || days < least || days > maxDays ? undefined : days
+}
+
+/** Null for no limit. */
+const parseLimit =
+  (parse: (text: string) => number | null | undefined) =>
+  (text: string): number | null | undefined =>
+    text === 'none' ? null : (parse(text) ?? undefined)
+
+const parseSwitch = (text: string): boolean | undefined =>
+  text === 'on' ? true : text === 'off' ? false : undefined
+
+/** The settings of a bucket by their names: options of commands, and parts of MEDIABUCKET_JWT_BUCKET_OPTIONS. */
+export const bucketOptions = {
+  'max-items': option('a whole number or none', parseLimit(parseCount), (maxItems) => ({ maxItems })),
+  'max-bytes': option('a size such as 500MB or 10GB or none', parseLimit(parseSize), (maxBytes) => ({
+    maxBytes,
+  })),
+  'trash-days': option(
+    `a whole number from 0 to ${maxDays} or none`,
+    (text) => (text === 'none' ? 0 : parseDays(text, 0)),
+    (trashDays) => ({ trashDays }),
+  ),
+  'item-days': option(
+    `a whole number from 1 to ${maxDays} or none`,
+    parseLimit((text) => parseDays(text, 1)),
+    (itemDays) => ({ itemDays }),
+  ),
+  private: option('on or off', parseSwitch, (isPrivate) => ({ isPrivate })),
+  'signed-pages': option('on or off', parseSwitch, (signedPages) => ({ signedPages })),
+  'remove-metadata': option('on or off', parseSwitch, (removesMetadata) => ({ removesMetadata })),
+} as const satisfies Readonly<Record<string, BucketOption>>
+
+export type BucketOptionName = keyof typeof bucketOptions
+
+const isOptionName = (name: string): name is BucketOptionName => Object.hasOwn(bucketOptions, name)
+
+/** Reads options such as `max-bytes=1GB, private=on`. Undefined if one of them is not valid, or occurs twice. */
+export function parseBucketOptions(text: string): Partial<BucketSettings> | undefined {
+  const parts = text === '' ? [] : text.split(',').map((part) => part.trim().split('='))
+  const names = new Set<string>()
+  let settings: Partial<BucketSettings> = {}
+  for (const [name = '', value = '', ...more] of parts) {
+    const read = isOptionName(name) && !names.has(name) ? bucketOptions[name].read(value) : undefined
+    if (read === undefined || more.length > 0) return undefined
+    names.add(name)
+    settings = { ...settings, ...read }
+  }
+  return settings
+}
+
+/** The name of a bucket with one value of a claim: `user-{sub}`. */
+export interface BucketPattern {
+  readonly prefix: string
+  /** As in `readClaim`. */
+  readonly claim: string
+  readonly suffix: string
+}
+
+/** The maximum length of a bucket name. */
+const maxName = 63
+
+/** Leaves 43 characters for the value, the length of a hashed one. */
+const maxFixedPart = 20
+
+const shape = /^(?<prefix>(?:[a-z0-9][a-z0-9-]*)?)\{(?<claim>[^{}\s]+)\}(?<suffix>[a-z0-9-]*)$/
+
+/**
+ * Parses the setting; null if it is malformed. It has exactly one claim, because two could be combined in several ways to the same name.
+ * A pattern with `sub` has a prefix, so that no subject is called like a bucket of the operator.
+ */
+export function parseBucketPattern(text: string): BucketPattern | null {
+  const { prefix = '', claim: named = '', suffix = '' } = shape.exec(text)?.groups ?? {}
+  // The JSON Pointer to a claim at the top is the claim.
+  const claim = named.replace(/^\/([^/~]+)$/, '$1')
+  if (claim === '' || prefix.length + suffix.length > maxFixedPart) return null
+  return claim === 'sub' && prefix === '' ? null : { prefix, claim, suffix }
+}
+
+/** A part of a bucket name that is no escaped and no hashed value: without two hyphens in a row. */
+const plain = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+/**
+ * Returns the name of the bucket for the value of the claim; null if the value is empty, longer than 255 characters or no text. Different
+ * values have different names: values of lower-case letters, digits and single hyphens stay as they are; in others every other byte is
+ * written as a hyphen and two hexadecimal digits, after `x--`; what is then too long becomes `h--` and 160 bits of its SHA-256.
+ */
+export function bucketNameFor({ prefix, suffix }: BucketPattern, value: unknown): string | null {
+  if (typeof value !== 'string' || value === '' || value.length > 255 || !value.isWellFormed()) return null
+  const room = maxName - prefix.length - suffix.length
+  if (plain.test(value) && value.length <= room) return prefix + value + suffix
+  const escaped = `x--${[...Buffer.from(value)].map(escapeByte).join('')}`
+  if (escaped.length <= room) return prefix + escaped + suffix
+  return `${prefix}h--${hash('sha256', value).slice(0, 40)}${suffix}`
+}
+
+function escapeByte(byte: number): string {
+  const letter = String.fromCharCode(byte)
+  return /^[a-z0-9]$/.test(letter) ? letter : `-${byte.toString(16).padStart(2, '0')}`
+}

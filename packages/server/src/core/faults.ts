@@ -1,0 +1,150 @@
+/** An expected error, whose message contains the reason and what to do. The command line prints it without a stack. */
+export class ExplainedError extends Error {}
+
+/** The reason why an operation was refused or failed. http/problems/ maps each code to a status and a text. */
+export type FaultCode =
+  | 'page-malformed'
+  | 'parameter-malformed'
+  | 'cursor-malformed'
+  | 'request-malformed'
+  | 'json-malformed'
+  | 'authorization-repeated'
+  | 'token-missing'
+  | 'token-malformed'
+  | 'token-unknown'
+  | 'token-expired'
+  | 'token-revoked'
+  | 'token-refused'
+  | 'bucket-unknown'
+  | 'scope-missing'
+  | 'signature-invalid'
+  | 'link-expired'
+  | 'destination-refused'
+  | 'route-unknown'
+  | 'media-unknown'
+  | 'managed-token-unknown'
+  | 'managed-token-inactive'
+  | 'method-not-allowed'
+  | 'request-timeout'
+  | 'precondition-failed'
+  | 'file-too-large'
+  | 'parts-too-many'
+  | 'body-too-large'
+  | 'content-coding-unsupported'
+  | 'content-type-unsupported'
+  | 'range-unsatisfiable'
+  | 'variant-unknown'
+  | 'variant-unavailable'
+  | 'variants-busy'
+  | 'rate-limited'
+  | 'connections-too-many'
+  | 'streams-too-many'
+  | 'method-unsupported'
+  | 'transfer-coding-unsupported'
+  | 'http-version-unsupported'
+  | 'headers-too-large'
+  | 'form-malformed'
+  | 'form-without-file'
+  | 'upload-incomplete'
+  | 'filename-malformed'
+  | 'file-unreadable'
+  | 'bytes-missing'
+  | 'storage-full'
+  | 'quota-exceeded'
+  | 'idempotency-key-malformed'
+  | 'idempotency-key-reused'
+  | 'upload-unknown'
+  | 'upload-malformed'
+  | 'upload-version-unsupported'
+  | 'upload-type-unsupported'
+  | 'upload-offset-conflict'
+  | 'checksum-malformed'
+  | 'checksum-mismatch'
+  | 'catalog-busy'
+  | 'overloaded'
+  | 'storage-unavailable'
+  | 'issuer-unavailable'
+  | 'shutting-down'
+  | 'not-ready'
+  | 'internal'
+
+/** One faulty parameter: its name and the values that it accepts. */
+export interface ParameterFault {
+  readonly parameter: string
+  readonly detail: string
+}
+
+/** An expected failure. `detail` is shown to the caller: no path, no token, no stack in it. */
+export class Fault extends ExplainedError {
+  override readonly name = 'Fault'
+  readonly code: FaultCode
+  readonly parameters: readonly ParameterFault[]
+
+  constructor(
+    code: FaultCode,
+    detail: string,
+    options: { parameters?: readonly ParameterFault[]; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: options.cause })
+    this.code = code
+    this.parameters = options.parameters ?? []
+  }
+}
+
+export const tokenRevoked = (): Fault => new Fault('token-revoked', 'This token has been revoked.')
+
+/** For requests in progress while their bucket, and with it their token, is deleted. */
+export const bucketDeleted = (): Fault =>
+  new Fault('token-revoked', 'The bucket of this token has been deleted.')
+
+/** The code of a system error, such as `ENOENT`; null for any other error. */
+export function errorCode(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
+}
+
+/** Why the disk or the catalog failed. */
+export const storageCauses = [
+  'full',
+  'io',
+  'read-only',
+  'corrupt',
+  'bytes-missing',
+  'permission',
+  'open-files',
+] as const
+
+export type StorageCause = (typeof storageCauses)[number]
+
+/** Error codes of the operating system. */
+const systemCodes: Readonly<Record<string, StorageCause>> = {
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  EIO: 'io',
+  EROFS: 'read-only',
+  EACCES: 'permission',
+  EPERM: 'permission',
+  EMFILE: 'open-files',
+  ENFILE: 'open-files',
+}
+
+/** SQLite's primary result codes (https://sqlite.org/rescode.html). */
+const sqliteCodes: Readonly<Record<number, StorageCause>> = {
+  3: 'permission',
+  8: 'read-only',
+  10: 'io',
+  11: 'corrupt',
+  13: 'full',
+  14: 'io',
+  26: 'corrupt',
+}
+
+/** The storage failure in an error or in its chain of causes; null if there is none. */
+export function storageCauseOf(error: unknown): StorageCause | null {
+  if (!(error instanceof Error)) return null
+  if (error instanceof Fault && error.code === 'bytes-missing') return 'bytes-missing'
+  if (error instanceof Fault && error.code === 'storage-full') return 'full'
+  const system = systemCodes[errorCode(error) ?? '']
+  const sqlite =
+    'errcode' in error && typeof error.errcode === 'number' ? sqliteCodes[error.errcode & 0xff] : undefined
+  return system ?? sqlite ?? storageCauseOf(error.cause)
+}

@@ -1,0 +1,132 @@
+const longest = 255
+/** Longer text after the last dot is not an extension: it can be cut off. */
+const longestExtension = 32
+
+/**
+ * Control characters, line separators, invisible characters, and characters that change the writing direction. The two
+ * joiners are not removed, because emoji and several scripts need them.
+ */
+const unseen =
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{180E}\u{200B}\u{2060}-\u{206F}\u{FEFF}\u{FFF9}-\u{FFFB}]/gu
+
+/** 1 to 255 printable ASCII characters without slashes and backslashes, and without a space at either end: nearly all names. */
+const plainName = /^[!-.0-[\]-~](?:[ -.0-[\]-~]{0,253}[!-.0-[\]-~])?$/
+
+/** A name that is safe to display and to send, never a path; null if nothing remains (docs/interface.md U8). */
+export function cleanFilename(raw: string | null | undefined): string | null {
+  if (raw != null && plainName.test(raw)) return raw === '.' || raw === '..' ? null : raw
+  const last = (raw ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? ''
+  const name = shorten(last.replace(unseen, '').normalize('NFC').trim())
+  return name === '' || name === '.' || name === '..' ? null : name
+}
+
+/** The text after the last dot, in lower case; null if there is no dot, or no text before it or after it. */
+export function extensionOf(filename: string): string | null {
+  const dot = filename.lastIndexOf('.')
+  return dot > 0 && dot < filename.length - 1 ? filename.slice(dot + 1).toLowerCase() : null
+}
+
+function shorten(name: string): string {
+  if (Buffer.byteLength(name) <= longest) return name
+  const tail = name.slice(name.lastIndexOf('.'))
+  const extension = tail.startsWith('.') && Buffer.byteLength(tail) <= longestExtension ? tail : ''
+  const stem = name.slice(0, name.length - extension.length)
+  return firstBytes(stem, longest - Buffer.byteLength(extension)).trimEnd() + extension
+}
+
+/** The longest start of the text that fits into `limit` bytes of UTF-8 without splitting a character. */
+const firstBytes = (text: string, limit: number): string =>
+  text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(limit)).read)
+
+/** The longest text of a search, in UTF-16 code units, and the most terms of one. */
+export const maxSearchLength = 200
+export const maxSearchTerms = 8
+
+/** Marks of scripts that are read without them, and variation selectors. The marks of Japanese and of Indic scripts are letters. */
+const marks =
+  /[[\p{M}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]]--[\u{3099}\u{309A}]]/gv
+
+/**
+ * The form in which names are stored for searches, and in which they are compared: in lower case, without diacritics, with compatible characters
+ * replaced. It is composed, because the marks that remain make other letters (`が`), and the letters of a Korean syllable are not found in
+ * longer ones (`가` in `각`). A change needs a migration that folds all names again.
+ */
+export function foldName(text: string): string {
+  // Most names are ASCII, which the other steps do not change.
+  if (isAscii.test(text)) return text.toLowerCase()
+  const bare = text.normalize('NFKD').replace(marks, '')
+  // `ß` has only an upper case of two letters, and `ẞ` has the lower case `ß`. A sigma at the end of a word has a lower case of its own.
+  const cased = bare.replaceAll('ẞ', 'ß').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
+  return cased.normalize('NFKD').replace(marks, '').normalize('NFC')
+}
+
+const isAscii = /^[\0-\x7f]*$/
+
+/** Parses the text of a search (docs/interface.md K11). Returns its terms, folded and in order; null if it is malformed. */
+export function parseNameSearch(text: string): readonly string[] | null {
+  if (text.length > maxSearchLength) return null
+  const words = new Set(foldName(text.toWellFormed()).split(/\s+/u))
+  words.delete('')
+  // A term that is a part of another one selects nothing more.
+  const terms = [...words].filter(
+    (word) => ![...words].some((other) => other !== word && other.includes(word)),
+  )
+  return terms.length === 0 || terms.length > maxSearchTerms ? null : terms.sort()
+}
+
+const shape = /^[a-z0-9][a-z0-9-]{0,62}$/
+
+/** The rule of `isBucketName`, for help and error messages. */
+export const bucketNameRule =
+  'A bucket name has 1 to 63 lower-case letters, digits and hyphens, and does not start with a hyphen.'
+
+/** Validates every bucket name that a user enters. */
+export const isBucketName = (name: string): boolean => shape.test(name)
+
+/** Characters. */
+export const maxTokenName = 200
+
+/** What a name of a token must be, for messages. */
+export const tokenNameRule = `A name has at most ${maxTokenName} characters, and no control characters.`
+
+export const isTokenName = (name: string): boolean =>
+  name.length <= maxTokenName && name.isWellFormed() && !/\p{Cc}/u.test(name)
+
+/** The longest texts of an item. Characters of Unicode. */
+export const maxAltText = 1_000
+export const maxCaption = 5_000
+
+/** The known name nearest to a mistyped one; null if more than a third of the characters differ from every name. */
+export function nearestName(name: string, known: Iterable<string>): string | null {
+  let nearest: string | null = null
+  let least = Math.floor(name.length / 3) + 1
+  for (const candidate of known) {
+    const distance = editDistance(name, candidate)
+    if (distance >= least) continue
+    least = distance
+    nearest = candidate
+  }
+  return nearest
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)]
+  const at = (row: number, column: number) => rows[row]?.[column] ?? 0
+  for (let row = 1; row <= a.length; row += 1) {
+    rows.push([row])
+    for (let column = 1; column <= b.length; column += 1) {
+      const isSame = a[row - 1] === b[column - 1]
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      rows[row]?.push(
+        Math.min(
+          at(row - 1, column) + 1,
+          at(row, column - 1) + 1,
+          at(row - 1, column - 1) + (isSame ? 0 : 1),
+          isSwap ? at(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      )
+    }
+  }
+  return at(a.length, b.length)
+}

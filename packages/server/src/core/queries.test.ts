@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { Value } from 'typebox/value'
+import { expect, test } from 'vitest'
+import { ItemListQuery } from '../http/openapi/parameters.ts'
+import { parseItemsQuery } from './queries.ts'
+
+const accepts = (query: Readonly<Record<string, unknown>>): boolean => {
+  try {
+    parseItemsQuery(query)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('K3 without parameters the list begins with the oldest items, a hundred at a time', () => {
+  expect(ItemListQuery.properties).toMatchObject({ limit: { default: 100 }, order: { default: 'oldest' } })
+  expect(parseItemsQuery({})).toEqual({
+    limit: 100,
+    order: 'oldest',
+    kind: null,
+    from: null,
+    to: null,
+    name: null,
+    after: null,
+  })
+})
+
+test('K3 parseItemsQuery accepts exactly the values that the schema describes', () => {
+  const limits = fc.oneof(fc.integer({ min: -5, max: 600 }), fc.double(), fc.maxSafeInteger())
+  const orders = fc.constantFrom('oldest', 'newest', '', 'OLDEST', 'toString')
+  const kinds = fc.constantFrom('image', 'video', 'audio', 'document', 'other', '', 'images', '4')
+  fc.assert(
+    fc.property(limits, orders, kinds, (limit, order, kind) => {
+      const query = { limit: `${limit}`, order, kind }
+      expect([query, accepts(query)]).toEqual([query, Value.Check(ItemListQuery, { limit, order, kind })])
+    }),
+  )
+})

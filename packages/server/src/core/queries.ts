@@ -1,0 +1,159 @@
+import { Fault, type ParameterFault } from './faults.ts'
+import { maxSearchLength, maxSearchTerms, parseNameSearch } from './names.ts'
+import { parseTimestamp } from './times.ts'
+
+/** Reads the query parameters of a request, as the router decodes them. */
+export interface ParameterReader {
+  /** Returns `missing` if there is no such parameter. `parse` returns null for values that are not `accepts`. */
+  read<T>(parameter: string, missing: T, accepts: string, parse: (text: string) => T | null): T
+  /** Throws Fault `parameter-malformed`, which names all parameters with other values (docs/interface.md K3). */
+  finish(): void
+}
+
+export function createParameterReader(values: Readonly<Record<string, unknown>>): ParameterReader {
+  const faults: ParameterFault[] = []
+  return {
+    read(parameter, missing, accepts, parse) {
+      const value = values[parameter]
+      if (value === undefined) return missing
+      // A repeated parameter is a list.
+      const parsed = typeof value === 'string' ? parse(value) : null
+      // The command line reads `accepts` from this text (cli/client/ls.ts).
+      if (parsed === null) faults.push({ parameter, detail: `${parameter} accepts ${accepts}.` })
+      return parsed ?? missing
+    },
+    finish() {
+      if (faults.length > 0)
+        throw new Fault('parameter-malformed', faults.map(({ detail }) => detail).join(' '), {
+          parameters: faults,
+        })
+    },
+  }
+}
+
+export const defaultListLimit = 100
+export const maxListLimit = 500
+
+const limitShape = /^[1-9][0-9]{0,2}$/
+
+/** Reads the largest number of entries in one response to a list. */
+const readLimit = ({ read }: ParameterReader): number =>
+  read('limit', defaultListLimit, `one integer from 1 to ${maxListLimit}`, (text) =>
+    limitShape.test(text) && Number(text) <= maxListLimit ? Number(text) : null,
+  )
+
+/** Reads a cursor as sent; null for the start of the list. */
+const readCursor = ({ read }: ParameterReader): string | null =>
+  read<string | null>('after', null, 'one cursor', (text) => text)
+
+export const itemOrders = ['oldest', 'newest'] as const
+/** `oldest` is the order of upload (docs/interface.md L10), `newest` its reverse. */
+export type ItemOrder = (typeof itemOrders)[number]
+
+export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as const
+/** The kind of an item, which its stored type determines. */
+export type ItemKind = (typeof itemKinds)[number]
+
+/** Selects items, and their order. */
+export interface ItemFilter {
+  readonly order: ItemOrder
+  /** Null for all. */
+  readonly kind: ItemKind | null
+  /** Items that were stored at this time or later; milliseconds since 1970. */
+  readonly from: number | null
+  /** Items that were stored before this time. */
+  readonly to: number | null
+  /** The terms that the names of the items have, folded; null for all items. */
+  readonly name: readonly string[] | null
+}
+
+/** The query of `GET /api/items`. */
+export interface ItemsQuery extends ItemFilter {
+  /** The largest number of items in one response. */
+  readonly limit: number
+  /** A cursor as sent; null for the start of the list. */
+  readonly after: string | null
+}
+
+const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
+
+/** Parses query parameters as the router decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
+export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
+  const reader = createParameterReader(values)
+  const { read } = reader
+  const query: ItemsQuery = {
+    limit: readLimit(reader),
+    order: read<ItemOrder>(
+      'order',
+      'oldest',
+      `one of: ${itemOrders.join(', ')}`,
+      (text) => itemOrders.find((order) => order === text) ?? null,
+    ),
+    kind: read<ItemKind | null>(
+      'kind',
+      null,
+      `one of: ${itemKinds.join(', ')}`,
+      (text) => itemKinds.find((kind) => kind === text) ?? null,
+    ),
+    from: read('from', null, timeShape, parseTimestamp),
+    to: read('to', null, timeShape, parseTimestamp),
+    name: read(
+      'name',
+      null,
+      // The command line reads this from the detail of the fault (cli/client/ls.ts).
+      `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters`,
+      parseNameSearch,
+    ),
+    after: readCursor(reader),
+  }
+  reader.finish()
+  return query
+}
+
+export const listedUrls = ['plain', 'signed'] as const
+export type ListedUrls = (typeof listedUrls)[number]
+
+const isListedUrls = (text: string): text is ListedUrls => listedUrls.some((urls) => urls === text)
+
+/** Reads the parameter `urls` (docs/interface.md H10); null if it is missing. Throws Fault `parameter-malformed`. */
+export function readListedUrls(query: Readonly<Record<string, unknown>>): ListedUrls | null {
+  const parameters = createParameterReader(query)
+  const urls = parameters.read<ListedUrls | null>('urls', null, 'plain or signed', (text) =>
+    isListedUrls(text) ? text : null,
+  )
+  parameters.finish()
+  return urls
+}
+
+/** Whether the URLs in a response are signed. Those of a public bucket never are. */
+export const signsUrls = (
+  grant: { readonly isPrivate: boolean; readonly signsPages: boolean },
+  urls: ListedUrls | null,
+): boolean => (urls === null ? grant.signsPages : urls === 'signed' && grant.isPrivate)
+
+/** The query of `GET /api/trash`. Throws Fault `parameter-malformed` (docs/interface.md Z2). */
+export function parseTrashQuery(values: Readonly<Record<string, unknown>>): {
+  readonly limit: number
+  readonly after: string | null
+} {
+  const reader = createParameterReader(values)
+  const query = { limit: readLimit(reader), after: readCursor(reader) }
+  reader.finish()
+  return query
+}
+
+/** The query of `GET /api/tokens`. */
+export interface TokenListQuery {
+  /** The largest number of tokens in one response. */
+  readonly limit: number
+  /** A cursor as sent; null for the start of the list. */
+  readonly after: string | null
+}
+
+/** Throws Fault `parameter-malformed` (docs/interface.md T4). */
+export function parseTokenListQuery(values: Readonly<Record<string, unknown>>): TokenListQuery {
+  const reader = createParameterReader(values)
+  const query = { limit: readLimit(reader), after: readCursor(reader) }
+  reader.finish()
+  return query
+}

@@ -1,0 +1,326 @@
+import { type ItemId, isItemId } from '../core/ids.ts'
+import {
+  createVariantList,
+  isVariantWait,
+  type Variant,
+  type VariantFormat,
+  type VariantList,
+} from '../core/variants.ts'
+import type { HttpContext } from '../http/context.ts'
+import { corsHead } from '../http/cors.ts'
+import { createFormatChoice } from '../http/headers.ts'
+import {
+  exampleBase,
+  type OperationDescription,
+  type ResponseHeader,
+  readIfPrivate,
+} from '../http/openapi/description.ts'
+import { BytesParams, BytesQuery } from '../http/openapi/parameters.ts'
+import { sampleItem } from '../http/openapi/samples.ts'
+import { createWholeWriter } from '../http/response-writers.ts'
+import { type Exchange, type Route, route } from '../http/route.ts'
+import type { OpenVariant } from '../pictures/variants.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import { closeWhenSent, createBodyPreparer, wholeLength } from './bytes-body.ts'
+import type { CachedBytes, CachedBytesOperations } from './bytes-cache.ts'
+import {
+  type BytesOperations,
+  type BytesRequest,
+  createBytesResponder,
+  type HeadOf,
+  hasConditions,
+  type PreparedHead,
+} from './bytes-response.ts'
+import { createDownloadRecorder, type DownloadedItem, type DownloadLog } from './download-log.ts'
+import { linkOf, problemHeaders } from './representation.ts'
+
+/** `GET /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
+export function bytesRoutes(
+  http: HttpContext,
+  operations: BytesOperations & CachedBytesOperations,
+  /** Null where downloads are not recorded. */
+  downloadLog: DownloadLog | null,
+): readonly Route[] {
+  const { catalog, settings, addresses, corsHeaders, metrics, log } = http
+  const variants = createVariantList(settings.variants)
+  const formatFor = createFormatChoice()
+  const { servability } = catalog
+  const cached = createCachedResponses({
+    cachedBytes: operations.cachedBytes,
+    servability,
+    variants,
+    formatFor,
+  })
+  const openCached = batchCached(cached)
+  const recordDownload = downloadLog && createDownloadRecorder(downloadLog, addresses.wholeOfRequest)
+  const prepareBody = createBodyPreparer((err, requestId) => {
+    metrics.storage.countError(err)
+    log.error({ requestId, err }, 'a response was aborted')
+  })
+  const respond = createBytesResponder(http, operations, {
+    variants,
+    formatFor,
+    headOf: cached.headOf,
+    recordDownload,
+    prepareBody,
+  })
+  const writeWhole = createWholeWriter()
+
+  function sendCached({ request, response, id }: Exchange, found: CachedResponse): void {
+    const { head, bytes, blob, variant } = found
+    const isHead = request.method === 'HEAD'
+    cached.countRequest(found.id, variant)
+    if (recordDownload !== null && !isHead)
+      recordDownload({ id, request }, found.item, { variant, access: null })
+    const cors = corsHead(corsHeaders(request.headers))
+    try {
+      if (isHead || cors.length > 0)
+        response.writeHead(200, [...cors, ...head]).end(isHead ? undefined : bytes)
+      else writeWhole(request, response, head, bytes)
+    } finally {
+      // Closing frees only the memory of long bytes.
+      if (bytes.length > wholeLength) closeWhenSent(response, blob)
+      else void blob.close()
+    }
+  }
+
+  async function serveBytes(exchange: Exchange<'name'>): Promise<null> {
+    const { id, request, response, params, query } = exchange
+    const { headers } = request
+    const { name } = params
+    const { variant, wait } = query
+    const isDownload = query['download'] !== undefined
+    const link = linkOf(request.url ?? '', name)
+    const sent = { id, request, isHead: request.method === 'HEAD', name, variant, wait, isDownload, link }
+    const found = isPlain(sent) ? await openCached(sent) : null
+    if (found !== null) {
+      sendCached(exchange, found)
+      return null
+    }
+    const { status, head, write } = await respond(sent)
+    response.writeHead(status, [...corsHead(corsHeaders(headers)), ...head])
+    if (write) write(response)
+    else response.end()
+    return null
+  }
+
+  return [
+    route('GET', '/media/:name', description, serveBytes, { headers: problemHeaders, servesBytes: true }),
+  ]
+}
+
+/** Whether the response has all bytes, and depends only on the name, the variant and its format. */
+const isPlain = ({ link, isDownload, wait, request: { headers } }: BytesRequest): boolean =>
+  link === null &&
+  !isDownload &&
+  isVariantWait(wait) &&
+  headers.range === undefined &&
+  !hasConditions(headers)
+
+/** A request that waits for the end of the event-loop tick. */
+interface WaitingRequest {
+  readonly sent: BytesRequest
+  readonly resolve: (found: CachedResponse | null) => void
+}
+
+/**
+ * Returns a function that opens the cached response to a request; null if it is not cached, or may not be sent. Requests of one tick
+ * read their rows in one transaction, after the last of them has arrived: each response is correct for the time of its request.
+ */
+function batchCached(cached: CachedResponses): (sent: BytesRequest) => Promise<CachedResponse | null> {
+  let waiting: WaitingRequest[] = []
+
+  async function openAll(): Promise<void> {
+    const requests = waiting
+    waiting = []
+    const found: { readonly response: CachedResponse; readonly resolve: WaitingRequest['resolve'] }[] = []
+    for (const { sent, resolve } of requests) {
+      const response = cached.open(sent.name, sent.variant, sent.request.headers.accept)
+      if (response === null) resolve(null)
+      else found.push({ response, resolve })
+    }
+    if (found.length === 0) return
+    // Null if the catalog cannot be read: then the response to each request finds the error.
+    const states = await cached.servability(found.map(({ response }) => response.id)).catch(() => null)
+    for (const [index, { response, resolve }] of found.entries()) {
+      const state = states?.[index]
+      if (state === 'servable') {
+        resolve(response)
+        continue
+      }
+      void response.blob.close()
+      if (state === 'not') cached.remove(response.id)
+      resolve(null)
+    }
+  }
+
+  return (sent) =>
+    new Promise((resolve) => {
+      if (waiting.push({ sent, resolve }) === 1) setImmediate(openAll)
+    })
+}
+
+const embeddingHeaders: readonly ResponseHeader[] = [
+  'Content-Security-Policy',
+  'Cross-Origin-Resource-Policy',
+  'Referrer-Policy',
+]
+const securityHeaders: readonly ResponseHeader[] = [...embeddingHeaders, 'X-Content-Type-Options']
+const validatorHeaders: readonly ResponseHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
+const fullHeaders: readonly ResponseHeader[] = [
+  ...validatorHeaders,
+  'Vary',
+  'Content-Disposition',
+  'Accept-Ranges',
+  ...securityHeaders,
+]
+
+const description: OperationDescription = {
+  operationId: 'serveBytes',
+  tag: 'Bytes',
+  summary: 'Get the bytes',
+  description: `Returns the file byte for byte as it was sent. The id has 130 random bits, and in a public bucket the URL alone grants access.
+
+In a private bucket, the request needs a token of the bucket with \`media:read\`, or a signed URL (\`POST /api/media/{id}/links\`), which is
+used unchanged. Without them the response is that for an item that does not exist.
+
+Pictures, audio, video, PDF and plain text are served \`inline\`, all other types as an \`attachment\`. The extension of the
+item is optional in the URL; any other extension returns 404.
+
+With \`variant\` the response is a smaller picture of the file without metadata, rendered at the first request: AVIF if \`Accept\` names
+\`image/avif\`, otherwise WebP. Items without variants return 404.
+
+The response waits until the variant is rendered, so that an \`<img>\` of any page shows it. With \`wait\`, it waits for that many seconds at
+most; if the variant is not rendered then, the response is 202 without a body. Ask again after \`Retry-After\`; the render continues.
+
+With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
+  rules: 'B1 to B12, V1 to V7, V17, H1 to H6',
+  needs: readIfPrivate,
+  path: BytesParams,
+  query: BytesQuery,
+  headers: [
+    'Authorization',
+    'Accept',
+    'Range',
+    'If-Range',
+    'If-Match',
+    'If-None-Match',
+    'If-Modified-Since',
+    'If-Unmodified-Since',
+  ],
+  responses: {
+    200: { description: 'The whole file.', headers: fullHeaders, content: { '*/*': {} } },
+    202: {
+      description: 'The variant is not rendered yet (`wait`).',
+      headers: ['Retry-After', 'Cache-Control', ...securityHeaders],
+    },
+    206: {
+      description: 'The requested range.',
+      headers: ['Content-Range', ...fullHeaders],
+      content: { '*/*': {} },
+    },
+    302: {
+      description: 'The store sends the bytes (`MEDIABUCKET_SENDFILE=redirect`).',
+      headers: ['Location', 'Cache-Control', ...embeddingHeaders],
+    },
+    308: {
+      description: 'Another host serves the bytes (`MEDIABUCKET_MEDIA_BASE_URL`).',
+      headers: ['Location', 'Cache-Control', 'Vary', ...embeddingHeaders],
+    },
+    304: {
+      description: 'The bytes have not changed since the response with this tag.',
+      headers: [...validatorHeaders, 'Vary', ...securityHeaders],
+    },
+  },
+  problems: [
+    'destination-refused',
+    'signature-invalid',
+    'link-expired',
+    'variant-unknown',
+    'parameter-malformed',
+    'media-unknown',
+    'variant-unavailable',
+    'precondition-failed',
+    'range-unsatisfiable',
+    'bytes-missing',
+    'variants-busy',
+    'catalog-busy',
+  ],
+  problemHeaders: embeddingHeaders,
+  head: true,
+  curl: `curl -OJ ${exampleBase}/media/${sampleItem.id}.jpg`,
+}
+
+/** The measured memory of the headers of a response, for as long as its bytes are in memory. Bytes. */
+export const headersMemory = 900
+
+/** A response that may be sent if its item is servable. */
+interface CachedResponse {
+  readonly id: ItemId
+  readonly item: DownloadedItem
+  readonly variant: Variant | null
+  readonly head: string[]
+  /** They have `headRoom` in front of them. */
+  readonly bytes: Uint8Array
+  /** Must be closed. */
+  readonly blob: OpenVariant
+}
+
+/** The responses to plain requests for cached bytes: building their headers costs more than everything else. */
+export interface CachedResponses {
+  /**
+   * `name` is an id with or without an extension, `variantName` is as sent. Null if the bytes or their headers are not in memory, or if
+   * there is no such variant or extension. `accept` chooses the format of a variant.
+   */
+  open(name: string, variantName: unknown, accept?: string): CachedResponse | null
+  /** For each id, whether its cached response can be sent now: the response to a later request needs another call. */
+  readonly servability: Catalog['servability']
+  /** Counts a request to which a cached response is sent. */
+  readonly countRequest: CachedBytes['countRequest']
+  /** Removes the bytes of an item that is not servable. */
+  readonly remove: CachedBytes['remove']
+  readonly headOf: HeadOf
+}
+
+export function createCachedResponses(parts: {
+  readonly cachedBytes: CachedBytes
+  readonly servability: Catalog['servability']
+  readonly variants: Pick<VariantList, 'find'>
+  readonly formatFor: (accept: string | undefined) => VariantFormat
+}): CachedResponses {
+  const { cachedBytes, servability, variants, formatFor } = parts
+  /** For as long as the bytes are in memory. */
+  const heads = new WeakMap<Uint8Array, PreparedHead>()
+
+  return {
+    open(name, variantName, accept) {
+      const dot = name.indexOf('.')
+      const id = dot < 0 ? name : name.slice(0, dot)
+      const variant =
+        typeof variantName === 'string'
+          ? variants.find(variantName, formatFor(accept))
+          : variantName === undefined
+            ? null
+            : undefined
+      if (variant === undefined || !isItemId(id)) return null
+      const blob = cachedBytes.open(id, variant)
+      if (blob === null) return null
+      const bytes = blob.content.type === 'bytes' ? blob.content.bytes : null
+      const prepared = bytes && heads.get(bytes)
+      if (bytes && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
+        return { id, item: prepared.item, variant, head: prepared.head, bytes, blob }
+      void blob.close()
+      return null
+    },
+    servability,
+    countRequest: cachedBytes.countRequest,
+    remove: cachedBytes.remove,
+    headOf(bytes, filename, build) {
+      const prepared = heads.get(bytes)
+      if (prepared && prepared.item.filename === filename) return prepared
+      const built = build()
+      heads.set(bytes, built)
+      return built
+    },
+  }
+}

@@ -1,0 +1,186 @@
+import { create } from 'content-disposition'
+import type { VerifyLink } from '../access/signed-links.ts'
+import { hasSignature, parseSignedUrl, type SignedUrl } from '../core/item-urls.ts'
+import { essenceOf, isInlineType, sentTextType } from '../core/stored-type.ts'
+import type { Actor } from '../core/tokens.ts'
+import type { Variant } from '../core/variants.ts'
+import type { Authorizer } from '../http/authorizer.ts'
+import type { Validators } from '../http/headers.ts'
+import type { Exchange } from '../http/route.ts'
+import { itemUnknown } from '../items/items.ts'
+import type { Item } from '../storage/catalog/records.ts'
+
+/** Forbids scripts and all external sources; allows inline styles, which SVG pictures need. */
+const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+const embeddingHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'cross-origin',
+  // The URL of an item grants access to it, so links in a PDF must not send it as their referrer.
+  'referrer-policy': 'no-referrer',
+}
+const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy }
+
+/** Headers of every problem (docs/interface.md B5). */
+export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
+
+/** The representation that is sent of an item: its bytes or a variant (RFC 9110, section 3.2). */
+export interface Representation {
+  readonly validators: Validators
+  /** The headers of every success. */
+  readonly common: string[]
+  /** The first of them (docs/interface.md B5). */
+  readonly security: readonly string[]
+  /** The further headers of responses with bytes, except those of ranges and of the length. */
+  readonly content: readonly string[]
+  readonly contentType: string
+  readonly contentDisposition: string
+  readonly cacheControl: string
+  /** Milliseconds for which others may send the bytes instead of the service; null for any time. */
+  readonly validFor: number | null
+}
+
+/** `access` is null for public items. */
+export type Describe = (
+  item: Item,
+  variant: Variant | null,
+  isDownload: boolean,
+  access: PrivateAccess | null,
+) => Representation
+
+/** A token can be revoked. Milliseconds. */
+const tokenHandOver = 60_000
+
+/** Describes the representations of items. `maxAge` is in milliseconds. */
+export function describeRepresentation(parts: {
+  readonly maxAge: number
+  /** The values of `Vary`; the first may be empty. */
+  readonly vary: { readonly inline: string; readonly attachment: string; readonly variant: string }
+}): Describe {
+  const { vary } = parts
+  const maxAge = Math.floor(parts.maxAge / 1000)
+  const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
+
+  /** How long a response may be used after its request (docs/interface.md H4). */
+  function cachingOf({ expiresAt }: Item, access: PrivateAccess | null) {
+    const left = expiresAt == null ? null : Math.max(0, expiresAt - Date.now())
+    if (access === null)
+      return left === null
+        ? { cacheControl: `public, max-age=${maxAge}, immutable`, validFor: null }
+        : // A cache asks each time, so that it does not keep an item that has expired (E2).
+          { cacheControl: 'public, no-cache', validFor: left }
+    if (access.by === 'token')
+      return { cacheControl: 'private, no-cache', validFor: Math.min(tokenHandOver, left ?? tokenHandOver) }
+    const seconds = Math.max(
+      0,
+      Math.min(
+        access.expires - Math.ceil(Date.now() / 1000),
+        left === null ? Number.POSITIVE_INFINITY : Math.floor(left / 1000),
+      ),
+    )
+    return {
+      cacheControl: `private, max-age=${Math.min(maxAge, seconds)}, immutable`,
+      validFor: seconds * 1000,
+    }
+  }
+
+  function varyOf(variant: Variant | null, type: string, hasToken: boolean): readonly string[] {
+    // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
+    const values = [
+      ...(hasToken ? ['Authorization'] : []),
+      ...(type === 'attachment' ? [vary.attachment] : []),
+      ...(variant === null ? [] : [vary.variant]),
+    ]
+    if (values.length === 0) return inlineVary
+    return ['vary', (hasToken && vary.inline !== '' ? [vary.inline, ...values] : values).join(', ')]
+  }
+
+  return (item, variant, isDownload, access) => {
+    const { sha256, filename: name } = item
+    const key = Buffer.from(sha256).toString('base64url')
+    const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
+    const filename =
+      variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
+    const { contentType, disposition, isSandboxed } = deliveryOf(
+      variant === null ? item.contentType : `image/${variant.format}`,
+    )
+    const type = isDownload ? 'attachment' : disposition
+    const contentDisposition = create(filename ?? undefined, { type })
+    const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
+    const caching = cachingOf(item, access)
+    return {
+      ...{ contentType, contentDisposition, ...caching, security },
+      validators: { etag, lastModified: item.createdAt },
+      common: [
+        ...security,
+        ...varyOf(variant, type, access?.by === 'token'),
+        ...['etag', etag],
+        ...['last-modified', new Date(item.createdAt).toUTCString()],
+        ...['cache-control', caching.cacheControl],
+      ],
+      content: ['content-type', contentType, 'content-disposition', contentDisposition],
+    }
+  }
+}
+
+/** How bytes of a stored type are sent. */
+export interface Delivery {
+  readonly contentType: string
+  readonly disposition: 'inline' | 'attachment'
+  /** Whether `Content-Security-Policy` has `sandbox`. */
+  readonly isSandboxed: boolean
+}
+
+/** docs/interface.md B5, B6. PDF has no sandbox, which breaks its viewer. */
+export function deliveryOf(contentType: string): Delivery {
+  const type = essenceOf(contentType)
+  return {
+    contentType: type.startsWith('text/') ? sentTextType(contentType) : contentType,
+    disposition: isInlineType(type) ? 'inline' : 'attachment',
+    isSandboxed: type !== 'application/pdf',
+  }
+}
+
+/** By what a request reads bytes that are not public. `expires` is in seconds since 1970. */
+export type PrivateAccess =
+  | { readonly by: 'token'; readonly actor: Actor }
+  | { readonly by: 'link'; readonly expires: number; readonly keyId: string }
+
+/** The signature of a request for bytes; null if it has none. */
+export type SentLink = SignedUrl | 'malformed' | null
+
+/** The signature of a request whose path has this last segment, decoded. */
+export function linkOf(url: string, name: string): SentLink {
+  if (!hasSignature(url)) return null
+  const signed = parseSignedUrl(url)
+  return signed?.name === name ? signed : 'malformed'
+}
+
+/**
+ * Returns the item that `find` finds, and by what the request reads it; null if it is public and the URL is plain. Otherwise requires a
+ * signed URL, or a token of the bucket with `media:read` (docs/interface.md H2, H3). What the response shows of an item that the caller
+ * may not read is the same as for no item.
+ */
+export type AccessCheck = (
+  find: () => Promise<Item | null>,
+  exchange: Pick<Exchange, 'id' | 'request'> & { readonly link: SignedUrl | null },
+) => Promise<{ readonly item: Item; readonly access: PrivateAccess | null }>
+
+export const createAccessCheck =
+  ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
+  async (find, { id, request, link }) => {
+    if (link !== null) {
+      // Before the item is looked up: without a valid signature, neither the response nor its time depends on it.
+      await verifyLink(link)
+      const item = await find()
+      if (item === null) throw itemUnknown()
+      return { item, access: { by: 'link', expires: link.expires, keyId: link.keyId } }
+    }
+    const item = await find()
+    if (item !== null && !item.isPrivate) return { item, access: null }
+    if (request.headers.authorization !== undefined) {
+      const { bucketId, actor } = await authorize({ id, request }, 'media:read')
+      if (item !== null && item.bucketId === bucketId) return { item, access: { by: 'token', actor } }
+    }
+    throw itemUnknown()
+  }

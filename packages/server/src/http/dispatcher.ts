@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import createRouter from 'find-my-way'
+import { errorCode, Fault } from '../core/faults.ts'
+import { discardBody, discardUnreadBody, hasBody } from './bodies.ts'
+import type { CorsPolicy } from './cors.ts'
+import { HeaderFault, refuseCodeDestination, refuseServiceWorker, requireHostHeader } from './headers.ts'
+import type { RequestLimits } from './limits.ts'
+import { type FaultReporter, problemResponse } from './problems.ts'
+import type { RequestLogger } from './request-log.ts'
+import { type Exchange, type Reply, type Route, type Serializer, serializersOf } from './route.ts'
+import { maxHeaderSize, protocolFault } from './server.ts'
+
+/** The largest body that is read and discarded where an operation takes none (docs/interface.md N5). Bytes. */
+const maxIgnoredBody = 65_536
+
+/** Short, because the media base URL may change. */
+const redirectCaching = 'public, max-age=300'
+
+/** A media type (RFC 9110, section 8.3.1), and parameters of any form. */
+const mediaType = /^[ \t]*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+[ \t]*(?:;|$)/
+
+type Headers = Readonly<Record<string, string>>
+const noHeaders: Headers = {}
+
+/** A route, and what its responses need. */
+interface Endpoint {
+  readonly route: Route
+  readonly serializers: ReadonlyMap<number, Serializer>
+}
+
+/** The routes of one pattern. */
+interface Path {
+  readonly pattern: string
+  /** Keyed by method. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly allow: string
+  readonly optionsHeaders: Headers
+  readonly servesBytes: boolean
+}
+
+/** Where a URL leads. */
+interface Match {
+  /** Null for an unknown path. */
+  readonly path: Path | null
+  /** Whether the path cannot be decoded. */
+  readonly isMalformed: boolean
+  readonly params: Exchange['params']
+  readonly query: Exchange['query']
+}
+
+/** What the dispatcher needs to handle every request. */
+export interface DispatcherParts {
+  readonly baseUrl: string
+  readonly logRequest: RequestLogger
+  readonly corsHeaders: CorsPolicy
+  readonly limits: Pick<RequestLimits, 'countAddress'>
+  /** Null without a media base URL. */
+  readonly mediaHost: MediaHost | null
+  readonly reportFault: FaultReporter
+  readonly isStopping: () => boolean
+}
+
+/**
+ * Calls the handler of each request. Gives the request its id, logs it, counts it against the limits, refuses what no route
+ * accepts, and sends the reply, or the problem of what was thrown.
+ */
+export function createDispatcher(routes: readonly Route[], parts: DispatcherParts): RequestListener {
+  const { baseUrl, logRequest, corsHeaders, limits, mediaHost, reportFault, isStopping } = parts
+  const find = createMatcher(routes)
+
+  /** Throws Fault for what no route accepts. Returns the reply if no handler is called. */
+  function refuse(
+    request: IncomingMessage,
+    { path, isMalformed }: Match,
+    endpoint: Endpoint | undefined,
+  ): Reply | null {
+    const { method = '', headers } = request
+    const refusal = endpoint?.route.description?.unlimited ? null : limits.countAddress(request)
+    if (refusal) throw refusal
+    if (isMalformed) throw new Fault('request-malformed', 'The path of the request cannot be decoded.')
+    requireHostHeader(request)
+    if (path === null) throw new Fault('route-unknown', 'The service has no such path.')
+    refuseServiceWorker(headers)
+    // A browser may not run the bytes of items as scripts or styles.
+    if (path.servesBytes) refuseCodeDestination(headers)
+    const location = mediaHost?.redirectUrl(request, path.servesBytes) ?? null
+    if (location !== null) return { status: 308, headers: { 'cache-control': redirectCaching, location } }
+    // Refused before the body is read.
+    if (endpoint === undefined) {
+      if (method === 'OPTIONS') return { status: 204, headers: { allow: path.allow } }
+      const detail = `${method} is not allowed here; use one of ${path.allow}.`
+      throw new HeaderFault('method-not-allowed', detail, { allow: path.allow })
+    }
+    const type = headers['content-type']
+    if (type !== undefined && method !== 'GET' && method !== 'HEAD' && !mediaType.test(type))
+      throw new Fault('request-malformed', 'The Content-Type header is not a media type.')
+    return null
+  }
+
+  function sendProblem({ request, response, id }: Exchange, fault: Fault, more: Headers): void {
+    const { status, headers, body } = problemResponse(fault, baseUrl, id)
+    response.writeHead(status, { ...corsHeaders(request.headers), ...more, ...headers })
+    response.end(body)
+  }
+
+  async function serve(exchange: Exchange, match: Match): Promise<void> {
+    const { request, response, id } = exchange
+    const endpoint = match.path?.endpoints.get(request.method ?? '')
+    const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
+    try {
+      let reply = refuse(request, match, endpoint)
+      if (reply !== null || endpoint === undefined) await parsed
+      else {
+        const { route } = endpoint
+        if (!route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
+        reply = await route.handle(exchange)
+      }
+      if (reply === null) return
+      const serialize = endpoint?.serializers.get(reply.status) ?? JSON.stringify
+      await send(response, request.method === 'HEAD', reply, serialize, {
+        ...corsHeaders(request.headers),
+        ...more,
+        ...reply.headers,
+      })
+    } catch (error) {
+      await parsed
+      // The client has closed the connection before the end of a stream. A stream of a store can end early too.
+      if (response.destroyed && errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
+      const fault = reportFault(error, request, id)
+      if (response.headersSent) response.destroy()
+      else sendProblem(exchange, fault, more)
+    }
+  }
+
+  return (request, response) => {
+    const { method = '', url = '' } = request
+    const id = randomUUID()
+    const fault = protocolFault(request)
+    const match = fault === null ? find(url) : nowhere
+    const { params, query } = match
+    logRequest({ id, method, url, route: match.path?.pattern ?? 'unknown' }, response)
+    discardUnreadBody(request, response)
+    if (fault !== null || isStopping()) response.shouldKeepAlive = false
+    const exchange = { id, request, response, params, query }
+    if (fault === null) void serve(exchange, match)
+    // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
+    else sendProblem(exchange, fault, noHeaders)
+  }
+}
+
+/** Sends a reply. A stream that fails ends the connection, so that the response is never taken for complete. */
+async function send(
+  response: ServerResponse,
+  isHead: boolean,
+  { status, json, body, stream }: Reply,
+  serialize: Serializer,
+  headers: Record<string, string>,
+): Promise<void> {
+  if (stream !== undefined) {
+    response.writeHead(status, headers)
+    if (!isHead) return await pipeline(stream, response)
+    stream.destroy()
+    response.end()
+    return
+  }
+  const bytes = json === undefined ? body : serialize(json)
+  if (json !== undefined) headers['content-type'] ??= 'application/json; charset=utf-8'
+  // RFC 9110, section 8.6: a 204 has no Content-Length, and that of a 304 or of a HEAD is that of the bytes that are not sent.
+  if (bytes !== undefined) headers['content-length'] = `${Buffer.byteLength(bytes)}`
+  else if (status !== 204 && status !== 304 && !isHead) headers['content-length'] = '0'
+  response.writeHead(status, headers)
+  response.end(bytes)
+}
+
+/** Awaited before a response that needs nothing else: a further request of the same read must find it unfinished (docs/interface.md N1). */
+const parsed = Promise.resolve()
+
+const nowhere: Match = { path: null, isMalformed: false, params: {}, query: {} }
+
+/** Returns a function that finds the path of a URL. */
+function createMatcher(routes: readonly Route[]): (url: string) => Match {
+  // Paths are limited by the size of the headers.
+  const router = createRouter({ maxParamLength: maxHeaderSize, onBadUrl: () => undefined })
+  for (const path of pathsOf(routes)) router.on('GET', path.pattern, () => undefined, path)
+  return (url) => {
+    const found = router.find('GET', url)
+    if (found === null) return nowhere
+    const path: Path | null = found.store
+    // No pattern has an optional parameter, so none is undefined.
+    const params = found.params as Exchange['params']
+    return { path, isMalformed: path === null, params, query: found.searchParams }
+  }
+}
+
+function pathsOf(routes: readonly Route[]): readonly Path[] {
+  return [...Map.groupBy(routes, ({ pattern }) => pattern)].map(([pattern, some]) => {
+    const endpoints = new Map<string, Endpoint>()
+    for (const route of some) {
+      const endpoint = { route, serializers: serializersOf(route.description) }
+      endpoints.set(route.method, endpoint)
+      if (route.method === 'GET') endpoints.set('HEAD', endpoint)
+    }
+    return {
+      pattern,
+      endpoints,
+      allow: [...endpoints.keys(), 'OPTIONS'].sort().join(', '),
+      optionsHeaders: some.find(({ optionsHeaders }) => optionsHeaders)?.optionsHeaders ?? noHeaders,
+      servesBytes: some.some(({ servesBytes }) => servesBytes),
+    }
+  })
+}
+
+/** The host that a request names: that of the base URL, that of the media base URL, or another one. */
+type HostRole = 'main' | 'media' | 'other'
+
+export interface MediaHost {
+  /**
+   * Returns the URL to redirect to for bytes requested from the main host, null for all other requests.
+   * Throws Fault `route-unknown` for anything but bytes on the media host (docs/interface.md B11).
+   */
+  readonly redirectUrl: (request: IncomingMessage, isBytes: boolean) => string | null
+}
+
+/** Separates the host of API and gallery from the host of bytes. Returns null where they are one. */
+export function createMediaHost(baseUrl: string, mediaBaseUrl: string): MediaHost | null {
+  if (mediaBaseUrl === baseUrl) return null
+  const mainUrl = new URL(baseUrl)
+  const mediaUrl = new URL(mediaBaseUrl)
+
+  /** `other` occurs behind a proxy that changes Host. Such requests are served, since refusing them would lock everyone out. */
+  function roleOf({ headers: { host = '' } }: IncomingMessage): HostRole {
+    if (isSameHost(host, mediaUrl)) return 'media'
+    return isSameHost(host, mainUrl) ? 'main' : 'other'
+  }
+
+  return {
+    redirectUrl(request, isBytes) {
+      const role = roleOf(request)
+      if (role === 'media' && !isBytes)
+        throw new Fault('route-unknown', 'This host serves only the bytes of items.')
+      const isRead = request.method === 'GET' || request.method === 'HEAD'
+      const path = /\/media\/.*$/s.exec(request.url ?? '')?.[0]
+      return role === 'main' && isBytes && isRead && path !== undefined ? mediaBaseUrl + path : null
+    },
+  }
+}
+
+/** Whether a Host header names the host and port of a URL; the default port of its scheme may be left out. */
+export function isSameHost(host: string, url: URL): boolean {
+  const candidate = `${url.protocol}//${host}`
+  return URL.canParse(candidate) && new URL(candidate).host === url.host
+}

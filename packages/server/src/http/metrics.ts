@@ -1,0 +1,405 @@
+import type { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers'
+import {
+  type Aggregator,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type HistogramConfiguration,
+  Registry,
+} from 'prom-client'
+import { storageCauseOf, storageCauses } from '../core/faults.ts'
+import { version } from '../core/processes.ts'
+import type { CatalogStatistics } from '../storage/catalog/records.ts'
+
+/** `status` is null where the connection ended before the response began. */
+type ResponseObserver = (status: number | null, seconds: number) => void
+
+/**
+ * The metrics of `/metrics` (docs/interface.md O2); one set for each process, without the global registry. With several
+ * workers, their metrics are added, except where `aggregator` is set.
+ */
+export function createMetrics() {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  // Gauges, whose names must not end in `_total`. They are the sums of gauges that remain.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${what}_total`)
+  const duration = new PrelabelledHistogram({
+    name: 'mediabucket_http_request_duration_seconds',
+    help: 'Time from the end of a request’s headers to the end of its response.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30],
+    registers: [registry],
+  })
+  const uploadedBytes = new Counter({
+    name: 'mediabucket_uploaded_bytes_total',
+    help: 'Bytes of the items stored.',
+    registers: [registry],
+  })
+  const uploadedItems = new Counter({
+    name: 'mediabucket_uploaded_items_total',
+    help: 'Items stored.',
+    registers: [registry],
+  })
+  const deletedItems = new Counter({
+    name: 'mediabucket_deleted_items_total',
+    help: 'Items deleted.',
+    registers: [registry],
+  })
+  const limitedRequests = new Counter({
+    name: 'mediabucket_limited_requests_total',
+    help: 'Requests refused with 429, by rate limit.',
+    labelNames: ['limit'],
+    registers: [registry],
+  })
+  for (const limit of ['token', 'address', 'authentication']) limitedRequests.inc({ limit }, 0)
+  const refusedConnections = new Counter({
+    name: 'mediabucket_connections_refused_total',
+    help: 'Connections refused, by limit.',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  for (const reason of ['total', 'address']) refusedConnections.inc({ reason }, 0)
+  const workerRestarts = new Counter({
+    name: 'mediabucket_worker_restarts_total',
+    help: 'Workers that were started in the place of one that had ended; 0 with one process.',
+    registers: [registry],
+  })
+  const slowReaders = new Counter({
+    name: 'mediabucket_slow_readers_closed_total',
+    help: 'Connections closed because their clients read fewer than 2,000 bytes per second.',
+    registers: [registry],
+  })
+  /** `open` returns how many connections are open. */
+  function countConnections(open: () => number): void {
+    new Gauge({
+      name: 'mediabucket_connections_open',
+      help: 'Open connections of clients.',
+      registers: [registry],
+      collect() {
+        this.set(open())
+      },
+    })
+  }
+  const variantSeconds = new Histogram({
+    name: 'mediabucket_variant_seconds',
+    help: 'Time from the first request for a variant, or the start of its render ahead, until it was rendered or had failed; stored variants are not counted.',
+    labelNames: ['variant', 'outcome'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 20],
+    registers: [registry],
+  })
+  const activeUploads = new Gauge({
+    name: 'mediabucket_active_uploads',
+    help: 'Upload requests in progress: to /api/media, or chunks of resumable uploads.',
+    registers: [registry],
+  })
+  /** Counts an upload request until its response has ended. */
+  function countActiveUpload(response: ServerResponse): void {
+    activeUploads.inc()
+    response.once('close', () => activeUploads.dec())
+  }
+  const lostDownloadEvents = new Counter({
+    name: 'mediabucket_audit_downloads_lost_total',
+    help: 'Downloads that were not recorded in the audit log, because the disk is nearly full, or events were added faster than they could be stored.',
+    registers: [registry],
+  })
+  const buildInfo = new Gauge({
+    name: 'mediabucket_build_info',
+    help: 'Always 1; the labels are the versions of Mediabucket and Node.js.',
+    labelNames: ['version', 'node'],
+    aggregator: 'first',
+    registers: [registry],
+  })
+  buildInfo.set({ version, node: process.versions.node }, 1)
+  const storage = createStorageMetrics(registry)
+
+  /** `bytes` returns the size of the cache. */
+  function watchPageLinkCache(bytes: () => number): void {
+    new Gauge({
+      name: 'mediabucket_page_link_cache_bytes',
+      help: 'Size of the cache of the page links that all pages share.',
+      registers: [registry],
+      collect() {
+        this.set(bytes())
+      },
+    })
+  }
+  /** `read` returns the hits and misses so far, and the size in bytes. */
+  function watchBytesCache(
+    read: () => { readonly hits: number; readonly misses: number; readonly size: number },
+  ): void {
+    new Counter({
+      name: 'mediabucket_bytes_cache_requests_total',
+      help: 'Requests for files and thumbnails that the cache of bytes may hold, by result.',
+      labelNames: ['result'],
+      registers: [registry],
+      collect() {
+        const { hits, misses } = read()
+        this.reset()
+        this.inc({ result: 'hit' }, hits)
+        this.inc({ result: 'miss' }, misses)
+      },
+    })
+    new Gauge({
+      name: 'mediabucket_bytes_cache_bytes',
+      help: 'Size of the cache of bytes.',
+      registers: [registry],
+      collect() {
+        this.set(read().size)
+      },
+    })
+  }
+  /** `length` returns how many items wait. */
+  function watchRenderAhead(length: () => number): void {
+    new Gauge({
+      name: 'mediabucket_render_ahead_items',
+      help: 'New items whose thumbnails wait to be rendered ahead of their first requests.',
+      registers: [registry],
+      collect() {
+        this.set(length())
+      },
+    })
+  }
+  const observers = new Map<string, ResponseObserver>()
+  /** One observer for each method and route. */
+  function responseObserver(method: string, route: string): ResponseObserver {
+    const key = `${method} ${route}`
+    const known = observers.get(key)
+    if (known) return known
+    const byStatus = new Map<number | null, (seconds: number) => void>()
+    const observe: ResponseObserver = (status, seconds) => {
+      let observeStatus = byStatus.get(status)
+      if (!observeStatus) {
+        observeStatus = duration.observer({ method, route, status: status ?? 'none' })
+        byStatus.set(status, observeStatus)
+      }
+      observeStatus(seconds)
+    }
+    observers.set(key, observe)
+    return observe
+  }
+
+  return {
+    registry,
+    /** The response of `/metrics`. */
+    text: () => registry.metrics(),
+    responseObserver,
+    uploadedBytes,
+    uploadedItems,
+    deletedItems,
+    limitedRequests,
+    refusedConnections,
+    countConnections,
+    slowReaders,
+    workerRestarts,
+    lostDownloadEvents,
+    variantSeconds,
+    countActiveUpload,
+    storage,
+    watchPageLinkCache,
+    watchBytesCache,
+    watchRenderAhead,
+  }
+}
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** The sources of the gauges, read at each scrape. */
+interface Sources {
+  readonly statistics: () => Promise<CatalogStatistics>
+  /** The size of the file system of the data directory. Bytes. */
+  readonly space: () => Promise<{ readonly free: number; readonly total: number }>
+}
+
+export interface StorageMetrics {
+  readonly observeCommit: (seconds: number) => void
+  readonly observeSync: (seconds: number) => void
+  /** Counts an error of the storage; ignores all others. */
+  readonly countError: (error: unknown) => void
+  /** Adds the gauges. */
+  readonly watch: (sources: Sources) => void
+}
+
+const latencies = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
+
+/** The metrics of the data directory (docs/operations/monitoring.md). */
+export function createStorageMetrics(registry: Registry): StorageMetrics {
+  const registers = [registry]
+  const commitSeconds = new Histogram({
+    name: 'mediabucket_commit_seconds',
+    help: 'Time of a write transaction of the catalog, its sync included.',
+    buckets: latencies,
+    registers,
+  })
+  const syncSeconds = new Histogram({
+    name: 'mediabucket_fsync_seconds',
+    help: 'Time of an fsync of a new file or of a directory.',
+    buckets: latencies,
+    registers,
+  })
+  const errors = new Counter({
+    name: 'mediabucket_storage_errors_total',
+    help: 'Requests that failed because of the disk or the catalog, by cause.',
+    labelNames: ['cause'],
+    registers,
+  })
+  for (const cause of storageCauses) errors.inc({ cause }, 0)
+
+  return {
+    observeCommit: (seconds) => commitSeconds.observe(seconds),
+    observeSync: (seconds) => syncSeconds.observe(seconds),
+    countError(error) {
+      const cause = storageCauseOf(error)
+      if (cause) errors.inc({ cause })
+    },
+    watch: (sources) => addGauges(registry, sources),
+  }
+}
+
+function addGauges(registry: Registry, sources: Sources): void {
+  /** The catalog is read once for all gauges of a scrape. */
+  let statistics: Promise<CatalogStatistics> | null = null
+  const readStatistics = () => {
+    if (statistics === null) {
+      statistics = sources.statistics()
+      setImmediate(() => {
+        statistics = null
+      })
+    }
+    return statistics
+  }
+  /** All workers read the same value, so the metrics of several workers contain the first one. Other values need another `aggregator`. */
+  const gauge = (name: string, help: string, read: () => Promise<number>, aggregator: Aggregator = 'first') =>
+    new Gauge({
+      name: `mediabucket_${name}`,
+      help,
+      aggregator,
+      registers: [registry],
+      async collect() {
+        // A failed read must not hide the other metrics.
+        this.set(await read().catch(() => Number.NaN))
+      },
+    })
+  const catalogGauge = (
+    name: string,
+    help: string,
+    select: (statistics: CatalogStatistics) => number,
+    aggregator?: Aggregator,
+  ) => gauge(name, help, async () => select(await readStatistics()), aggregator)
+  const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogStatistics) =>
+    upkeep.find((one) => one.kind === kind)
+
+  catalogGauge('items', 'Items in all buckets.', ({ items }) => items)
+  catalogGauge('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)
+  catalogGauge('unfinished_uploads', 'Unfinished resumable uploads.', (read) => read.unfinishedUploads)
+  catalogGauge(
+    'unfinished_upload_bytes',
+    'Bytes that unfinished resumable uploads have reserved: their lengths where known, otherwise the received bytes.',
+    (read) => read.unfinishedBytes,
+  )
+  catalogGauge(
+    'writer_queue_changes',
+    'Catalog changes that wait for their commit.',
+    (read) => read.waitingChanges,
+    'sum',
+  )
+  catalogGauge('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
+  gauge(
+    'data_free_bytes',
+    'Free bytes on the file system of the data directory.',
+    async () => (await sources.space()).free,
+  )
+  gauge(
+    'data_size_bytes',
+    'Size of the file system of the data directory.',
+    async () => (await sources.space()).total,
+  )
+  catalogGauge(
+    'last_backup_timestamp_seconds',
+    'When the last backup finished, in seconds since 1970; 0 where there was none.',
+    (read) => (run('backup', read)?.finishedAt ?? 0) / 1000,
+  )
+  catalogGauge(
+    'last_backup_faults',
+    'Items that the last backup could not copy.',
+    (read) => run('backup', read)?.faults ?? 0,
+  )
+  catalogGauge(
+    'last_fsck_timestamp_seconds',
+    'When the last fsck finished, in seconds since 1970; 0 where there was none.',
+    (read) => (run('fsck', read)?.finishedAt ?? 0) / 1000,
+  )
+  catalogGauge(
+    'last_fsck_faults',
+    'Faults that remained after the last fsck.',
+    (read) => run('fsck', read)?.faults ?? 0,
+  )
+}
+
+type Labels = Readonly<Record<string, string | number>>
+
+/** The values of one combination of labels: the count of each bucket, the last of which has no bound, and the sum. */
+interface Series {
+  readonly labels: Labels
+  readonly counts: number[]
+  sum: number
+}
+
+/**
+ * A histogram whose labels are resolved once, by `observer`, instead of at each observation. prom-client validates labels
+ * each time, which takes as long as the SQL of a listing; here an observation is two additions.
+ */
+export class PrelabelledHistogram extends Histogram<string> {
+  readonly #configuration: HistogramConfiguration<string>
+  readonly #bounds: readonly number[]
+  readonly #series: Series[] = []
+
+  constructor(configuration: HistogramConfiguration<string> & { readonly buckets: number[] }) {
+    super(configuration)
+    this.#configuration = configuration
+    this.#bounds = configuration.buckets
+  }
+
+  /** Call it once for each combination of labels. */
+  observer(labels: Labels): (value: number) => void {
+    const bounds = this.#bounds
+    const series: Series = { labels, counts: [0, ...bounds.map(() => 0)], sum: 0 }
+    this.#series.push(series)
+    return (value) => {
+      let bucket = 0
+      while (value > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
+      series.counts[bucket] = (series.counts[bucket] ?? 0) + 1
+      series.sum += value
+    }
+  }
+
+  /** The registry of prom-client calls this to read the samples. */
+  async getForPromString() {
+    const { name, help } = this.#configuration
+    return {
+      name,
+      help,
+      type: 'histogram',
+      aggregator: 'sum',
+      values: this.#series.flatMap((series) => this.#samples(series)),
+    }
+  }
+
+  /** The cumulative counts and the sum. */
+  #samples({ labels, counts, sum }: Series) {
+    const sample = (suffix: string, value: number, extraLabels: Labels = {}) => ({
+      metricName: this.#configuration.name + suffix,
+      labels: extraLabels,
+      sharedLabels: labels,
+      value,
+    })
+    let count = 0
+    const buckets = counts.map((more, bucket) => {
+      count += more
+      return sample('_bucket', count, { le: this.#bounds[bucket] ?? '+Inf' })
+    })
+    return [...buckets, sample('_sum', sum), sample('_count', count)]
+  }
+}

@@ -1,0 +1,213 @@
+import { type Static, Type } from 'typebox'
+import { maxIds } from '../../core/ids.ts'
+import { maxSearchLength, maxSearchTerms } from '../../core/names.ts'
+import {
+  defaultListLimit,
+  type ItemKind,
+  type ItemOrder,
+  itemKinds,
+  itemOrders,
+  type ListedUrls,
+  listedUrls,
+  maxListLimit,
+} from '../../core/queries.ts'
+
+// The schemas of queries and of path parameters.
+
+export const ReadinessQuery = Type.Object({
+  writes: Type.Optional(
+    Type.String({ description: 'With any value: return 503 if uploads cannot be stored.' }),
+  ),
+})
+
+export const ListingQuery = Type.Object({
+  page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      default: 1,
+      examples: [2],
+      description:
+        'The page number: a decimal integer from 1 to 9007199254740991 without sign, leading zero, fraction, exponent or spaces, and at most once.',
+    }),
+  ),
+})
+
+/** The parameter for the length of a list. */
+export const limit = (entries: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxListLimit,
+      default: defaultListLimit,
+      examples: [200],
+      description: `The largest number of ${entries} in the response.`,
+    }),
+  )
+
+export const TrashQuery = Type.Object({
+  limit: limit('items'),
+  after: Type.Optional(
+    Type.String({
+      examples: ['5f0c2e7a1.17'],
+      description: 'The `next_cursor` of the previous response.',
+    }),
+  ),
+})
+
+const linkMembers = {
+  expires_in: Type.Optional(
+    Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      minimum: 1,
+      default: null,
+      description:
+        'The lifetime in seconds, at most MEDIABUCKET_MAX_LINK_LIFETIME. With null the URL is valid for 15 to 30 minutes, and the same for requests within a quarter of an hour, so that caches can use it.',
+    }),
+  ),
+  variant: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      default: null,
+      examples: ['thumb'],
+      description: 'A smaller picture, by the name of its size; null for the bytes.',
+    }),
+  ),
+  download: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether the response is an `attachment`.' }),
+  ),
+}
+
+export const LinkBody = Type.Object(linkMembers, {
+  title: 'NewLink',
+  description: 'What a link returns, and for how long.',
+  additionalProperties: false,
+})
+
+export const LinksBody = Type.Object(
+  {
+    ids: Type.Array(Type.String({ description: 'The id of an item.' }), {
+      minItems: 1,
+      maxItems: maxIds,
+      description: 'Repeated ids count once.',
+    }),
+    ...linkMembers,
+  },
+  { title: 'NewLinks', description: 'Links of several items.', additionalProperties: false },
+)
+
+const urls = Type.Optional(
+  Type.Unsafe<ListedUrls>({
+    type: 'string',
+    enum: [...listedUrls],
+    examples: ['signed'],
+    description:
+      'Whether the URLs of a private bucket are signed. By default the setting `signed_pages` of the bucket determines it. Those of a public bucket are never signed.',
+  }),
+)
+
+export const ItemQuery = Type.Object({ urls })
+
+export const ItemListQuery = Type.Object({
+  urls,
+  limit: limit('items'),
+  order: Type.Optional(
+    Type.Unsafe<ItemOrder>({
+      type: 'string',
+      enum: [...itemOrders],
+      default: 'oldest',
+      examples: ['newest'],
+      description: '`oldest` is the order of upload, `newest` its reverse.',
+    }),
+  ),
+  kind: Type.Optional(
+    Type.Unsafe<ItemKind>({
+      type: 'string',
+      enum: [...itemKinds],
+      examples: ['image'],
+      description: 'Only items of this kind, which the stored type determines.',
+    }),
+  ),
+  from: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      examples: ['2026-05-01T00:00:00Z'],
+      description: 'Only items that were stored at this time or later (RFC 3339).',
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      examples: ['2026-06-01T00:00:00Z'],
+      description: 'Only items that were stored before this time (RFC 3339).',
+    }),
+  ),
+  name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: maxSearchLength,
+      examples: ['harbour jpg'],
+      description: `Only items whose filename contains every word of this text, in upper or lower case, with or without diacritics. Up to ${maxSearchTerms} words.`,
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({
+      examples: ['kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw'],
+      description: 'The `next_cursor` of the previous response, with the same other parameters.',
+    }),
+  ),
+})
+
+export const ItemParams = Type.Object({
+  id: Type.String({ description: 'The id of an item.', examples: ['k92v8d0q3h5wkc9r1n6x7zjy4tam'] }),
+})
+export type ItemParams = Static<typeof ItemParams>
+
+export const UploadParams = Type.Object({
+  id: Type.String({ description: 'The id of an upload.', examples: ['7m2k9x4c1v8q0h3r5wnp6tzjya'] }),
+})
+export type UploadParams = Static<typeof UploadParams>
+
+export const BytesParams = Type.Object({
+  name: Type.String({
+    description: 'The id of an item, alone or with `.` and the item’s own extension.',
+    examples: ['k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg'],
+  }),
+})
+export type BytesParams = Static<typeof BytesParams>
+
+export const BytesQuery = Type.Object({
+  variant: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
+      examples: ['thumb'],
+      description:
+        'A smaller picture instead of the bytes, by the name of its size: `thumb` (400 × 400 pixels), `medium` (1600 × 1600 pixels), or another size of MEDIABUCKET_VARIANTS. AVIF for clients that accept `image/avif`, WebP for others.',
+    }),
+  ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 60,
+      examples: [0],
+      description:
+        'With `variant`: the seconds that the response waits for a variant that is not rendered yet, before it is 202. Without it, the response waits until the variant is rendered. It may follow a signed URL, as its last parameter.',
+    }),
+  ),
+  download: Type.Optional(Type.String({ description: 'With any value: send the file as an `attachment`.' })),
+  expires: Type.Optional(
+    Type.String({
+      pattern: '^[1-9][0-9]{0,11}$',
+      description: 'In a signed URL: its expiry in seconds since 1970.',
+    }),
+  ),
+  key: Type.Optional(Type.String({ description: 'In a signed URL: the id of the key that signed it.' })),
+  signature: Type.Optional(
+    Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'In a signed URL: the signature.' }),
+  ),
+})
+
+export const ProblemParams = Type.Object({
+  code: Type.String({ description: 'The `code` of a problem.', examples: ['page-malformed'] }),
+})
+export type ProblemParams = Static<typeof ProblemParams>

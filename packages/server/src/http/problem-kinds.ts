@@ -1,0 +1,430 @@
+import type { FaultCode } from '../core/faults.ts'
+
+/** What all problems with one code share; titles, causes and cures are shown at `/problems/{code}`. */
+export interface ProblemKind {
+  readonly status: number
+  readonly title: string
+  readonly cause: string
+  readonly cure: string
+}
+
+/** Every problem that a response can carry, in the order of docs/problems.md (docs/interface.md P2). */
+export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
+  // Problems of the request itself: HTTP, path, method, headers, body.
+
+  'request-malformed': {
+    status: 400,
+    title: 'The request is malformed',
+    cause: 'The request is not valid HTTP, or its path cannot be decoded.',
+    cure: 'Check the percent-encoding of the URL, the headers and the length of the body.',
+  },
+  'page-malformed': {
+    status: 400,
+    title: 'The page number is malformed',
+    cause: 'The query parameter `page` is not a decimal integer, or is repeated.',
+    cure: 'Send `page` once, as an integer from 1 up without sign or leading zero, or leave it out for page 1.',
+  },
+  'parameter-malformed': {
+    status: 400,
+    title: 'A query parameter is malformed',
+    cause: 'A query parameter has a value that it does not accept, or is repeated. `errors` lists them.',
+    cure: 'Send each parameter once, with a value that `errors` states, or leave it out.',
+  },
+  'cursor-malformed': {
+    status: 400,
+    title: 'The cursor is not valid for this list',
+    cause:
+      'The query parameter `after` is not a cursor of this list: it was changed, or it belongs to another bucket, another order or other filters, or to the data before a restore.',
+    cure: 'Send the `next_cursor` of the previous response unchanged, with the same parameters, or start again without `after`.',
+  },
+  'json-malformed': {
+    status: 400,
+    title: 'The JSON body is not accepted',
+    cause:
+      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them.',
+    cure: 'Send a JSON object with the members that `/docs` describes.',
+  },
+  'route-unknown': {
+    status: 404,
+    title: 'The path does not exist',
+    cause: 'The service has no such path.',
+    cure: 'Check the path: uploads and listings are at `/api/media`, bytes at `/media/…`.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'The method is not allowed',
+    cause: 'The path exists, but does not support this method.',
+    cure: 'Use one of the methods in the `Allow` header of the response.',
+  },
+  'request-timeout': {
+    status: 408,
+    title: 'The request took too long to arrive',
+    cause: 'The headers of the request, or its JSON body, were not complete within the time limit.',
+    cure: 'Try again on a new connection.',
+  },
+  'body-too-large': {
+    status: 413,
+    title: 'The body is too large',
+    cause: 'The operation does not accept a body of this size, or a field of a form is too large.',
+    cure: 'Send a smaller body or none, or upload files with `POST /api/media`.',
+  },
+  'content-type-unsupported': {
+    status: 415,
+    title: 'The content type of the body is not supported',
+    cause:
+      'The operation takes a JSON body, and the `Content-Type` of the request is another one or missing.',
+    cure: 'Send the `Content-Type` that `detail` names.',
+  },
+  'headers-too-large': {
+    status: 431,
+    title: 'The headers are too large',
+    cause: 'The request has more than 16 KiB of headers, or more than 100 headers.',
+    cure: 'Send fewer or shorter headers.',
+  },
+  'method-unsupported': {
+    status: 501,
+    title: 'The method is not supported',
+    cause:
+      'No operation of the service uses the method of the request. Examples are `CONNECT` and the methods of RTSP.',
+    cure: 'Use the methods that `/docs` lists.',
+  },
+  'transfer-coding-unsupported': {
+    status: 501,
+    title: 'The transfer coding is not supported',
+    cause: 'The `Transfer-Encoding` of the body is not `chunked` alone.',
+    cure: 'Send the body with `Transfer-Encoding: chunked`, or with a `Content-Length`.',
+  },
+  'http-version-unsupported': {
+    status: 505,
+    title: 'The HTTP version is not supported',
+    cause: 'The request uses a version other than HTTP/1.1 or HTTP/1.0, or another protocol.',
+    cure: 'Use HTTP/1.1. For HTTP/2, put a reverse proxy in front of the service.',
+  },
+
+  // Problems of authentication, authorization and rate limits.
+
+  'authorization-repeated': {
+    status: 400,
+    title: 'More than one Authorization header',
+    cause: 'The request has several Authorization headers, so the token to use is ambiguous.',
+    cure: 'Send exactly one `Authorization: Bearer …` header.',
+  },
+  'token-missing': {
+    status: 401,
+    title: 'A token is required',
+    cause: 'The request has no bearer token in its Authorization header.',
+    cure: 'Send `Authorization: Bearer …`. A token in the URL is never accepted. `mediabucket token create` creates a token.',
+  },
+  'token-malformed': {
+    status: 401,
+    title: 'The token is malformed',
+    cause: 'The value is not a token of this service: its form or its checksum is wrong.',
+    cure: 'Copy the whole token again. It begins with `mbkt_` and is 43 characters long.',
+  },
+  'token-unknown': {
+    status: 401,
+    title: 'The token is unknown',
+    cause: 'The token is well formed, but this service has no such token.',
+    cure: 'Check that the token belongs to this service, or create a token with `mediabucket token create`.',
+  },
+  'token-expired': {
+    status: 401,
+    title: 'The token has expired',
+    cause: 'The expiry time of the token has passed.',
+    cure: 'Create a new token with `mediabucket token create`.',
+  },
+  'token-revoked': {
+    status: 401,
+    title: 'The token was revoked',
+    cause: 'The token was revoked, or its bucket was deleted.',
+    cure: 'Create a new token with `mediabucket token create`.',
+  },
+  'token-refused': {
+    status: 401,
+    title: 'The token is not accepted',
+    cause:
+      'The token is no valid token of the issuer whose tokens the service accepts: for example, its signature, its issuer or its audience is another one. The log has the reason.',
+    cure: 'Get a new token from the issuer, for the audience of this service.',
+  },
+  'bucket-unknown': {
+    status: 403,
+    title: 'The user has no bucket',
+    cause: 'The token of the issuer is valid, but its claims name no bucket, or one that does not exist.',
+    cure: 'The operator creates the bucket, or allows that buckets are created: `MEDIABUCKET_JWT_CREATE_BUCKETS`.',
+  },
+  'scope-missing': {
+    status: 403,
+    title: 'The token lacks a scope',
+    cause: 'The token is valid, but lacks a scope that this operation requires, or that it is to grant.',
+    cure: 'Use a token with the scope that the response names; `mediabucket token create --scope …` creates one.',
+  },
+  'managed-token-unknown': {
+    status: 404,
+    title: 'No such token',
+    cause: 'The bucket of the request’s token has no token with this id.',
+    cure: 'Get the ids with `GET /api/tokens`. An id begins with `tok_`.',
+  },
+  'managed-token-inactive': {
+    status: 409,
+    title: 'The token is no longer valid',
+    cause: 'The token has expired or has been revoked, so it cannot be replaced.',
+    cure: 'Create a new token with `POST /api/tokens`.',
+  },
+  'rate-limited': {
+    status: 429,
+    title: 'Too many requests',
+    cause:
+      'A rate limit was exceeded: that of the token, of the client’s address, or of invalid tokens from that address. `RateLimit-Policy` names the limit.',
+    cure: 'Wait for the seconds in `Retry-After`, then repeat the request. Operators set the limits with `MEDIABUCKET_TOKEN_RATE`, `MEDIABUCKET_ADDRESS_RATE` and `MEDIABUCKET_AUTH_FAILURE_RATE`.',
+  },
+  'streams-too-many': {
+    status: 429,
+    title: 'Too many streams of items',
+    cause:
+      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended. The service sends each only as fast as its client reads.',
+    cure: 'Read the streams to their end or close their connections, and repeat the request after the seconds in `Retry-After`.',
+  },
+
+  // Problems of stored items, their bytes and their variants.
+
+  'media-unknown': {
+    status: 404,
+    title: 'The item does not exist',
+    cause:
+      'No item has this id, the item was deleted or belongs to another bucket, or the extension is not that of the item. Bytes of a private bucket that are requested without a token of the bucket or a signed URL get the same response.',
+    cure: 'List the bucket to see its items. For bytes of a private bucket, send a token of the bucket, or create a signed URL with `POST /api/media/{id}/links`.',
+  },
+  'signature-invalid': {
+    status: 403,
+    title: 'The signature of the URL is invalid',
+    cause: 'The URL was changed after it was signed, or the key that signed it was removed.',
+    cure: 'Use the URL unchanged, without further parameters, or ask for a new link.',
+  },
+  'link-expired': {
+    status: 403,
+    title: 'The link has expired',
+    cause: 'The time until which the signed URL was valid has passed.',
+    cure: 'Ask for a new link. `POST /api/media/{id}/links` creates one.',
+  },
+  'destination-refused': {
+    status: 403,
+    title: 'Bytes are not served as code',
+    cause:
+      'A page loads an item as a script, style sheet, worker, module or manifest, or registers a service worker.',
+    cure: 'Serve code from another web server. Pages can load pictures, audio, video and downloads from this service.',
+  },
+  'precondition-failed': {
+    status: 412,
+    title: 'A precondition failed',
+    cause:
+      'The current bytes, or the current state of the item, do not meet the condition of `If-Match` or `If-Unmodified-Since`.',
+    cure: 'Fetch the item again and repeat the request with its current `ETag`.',
+  },
+  'range-unsatisfiable': {
+    status: 416,
+    title: 'The range is outside the file',
+    cause: 'The requested range begins after the last byte.',
+    cure: 'Request bytes below the size that `Content-Range` states.',
+  },
+  'variant-unknown': {
+    status: 400,
+    title: 'The variant does not exist',
+    cause: 'The query parameter `variant` is not the name of a variant, or is repeated.',
+    cure: 'Send `variant=thumb`, `variant=medium` or another name of MEDIABUCKET_VARIANTS, or leave it out for the original bytes.',
+  },
+  'variant-unavailable': {
+    status: 404,
+    title: 'The item has no variants',
+    cause:
+      'Variants exist for JPEG, PNG, GIF, WebP, TIFF and AVIF, and for videos, PDF and HEIC if the programs for them are installed. The item has another type, is damaged, or exceeds the limits of pixels, time or memory; or this machine cannot render variants.',
+    cure: 'Show an icon instead, or fetch the bytes without `variant`.',
+  },
+  'variants-busy': {
+    status: 503,
+    title: 'Too many variants are being rendered',
+    cause: 'The variant is not rendered yet, and the queue of variants to render is full.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  'bytes-missing': {
+    status: 500,
+    title: 'The bytes of this item are damaged or missing',
+    cause: 'The item is listed, but its stored bytes are missing, damaged or of another length.',
+    cure: 'Send the operator the `instance` of the response; the bytes must be restored from a backup.',
+  },
+
+  // Problems of uploads in one request. `upload-incomplete`, `content-coding-unsupported`, `file-too-large`, `quota-exceeded`
+  // and `storage-full` apply to resumable uploads too.
+
+  'form-malformed': {
+    status: 400,
+    title: 'The form is malformed',
+    cause: 'The body is not valid multipart/form-data. Nothing was stored.',
+    cure: 'Use a library or `curl -F` to build the form, and do not set its Content-Type by hand.',
+  },
+  'form-without-file': {
+    status: 400,
+    title: 'The form has no file',
+    cause: 'No part of the form is a file. Nothing was stored.',
+    cure: 'Give at least one part a filename, as `curl -F file=@photo.jpg` does.',
+  },
+  'upload-incomplete': {
+    status: 400,
+    title: 'The upload ended early',
+    cause: 'The connection or the form ended before the whole body had arrived. Nothing was stored.',
+    cure: 'Send the upload again.',
+  },
+  'filename-malformed': {
+    status: 400,
+    title: 'The Content-Disposition header is malformed',
+    cause: 'The header does not follow RFC 6266. Nothing was stored.',
+    cure: 'Send `Content-Disposition: attachment; filename="name.ext"`, or leave the header out.',
+  },
+  'file-unreadable': {
+    status: 422,
+    title: 'The metadata of the file cannot be removed',
+    cause:
+      'The bucket removes metadata from pictures and videos, and this file is damaged or of a form that the service does not know, or it would not show the same afterwards. Nothing was stored.',
+    cure: 'Save the file again with another program, or upload it to a bucket that does not remove metadata.',
+  },
+  'content-coding-unsupported': {
+    status: 415,
+    title: 'The content coding is not supported',
+    cause: 'The body has a `Content-Encoding`; the service stores bytes exactly as they are sent.',
+    cure: 'Send the file itself, without `Content-Encoding`.',
+  },
+  'file-too-large': {
+    status: 413,
+    title: 'The file is too large',
+    cause: 'The file has more bytes than `MEDIABUCKET_MAX_FILE_SIZE` allows. Nothing was stored.',
+    cure: 'Send a smaller file, or ask the operator to raise the limit.',
+  },
+  'parts-too-many': {
+    status: 413,
+    title: 'The form has too many parts',
+    cause: 'The form has more than 1,000 parts. Nothing was stored.',
+    cure: 'Send the files in several requests.',
+  },
+  'idempotency-key-malformed': {
+    status: 400,
+    title: 'The Idempotency-Key is malformed',
+    cause: 'The header is repeated, empty or too long, or contains characters that a key cannot have.',
+    cure: 'Send one `Idempotency-Key` for each upload, such as a UUID, with or without quotes.',
+  },
+  'idempotency-key-reused': {
+    status: 422,
+    title: 'The Idempotency-Key was used for another upload',
+    cause: 'An earlier request with this token and key had other files, names or types. Nothing was stored.',
+    cure: 'Use a new key for a new upload; repeat a key only with identical content.',
+  },
+  'quota-exceeded': {
+    status: 507,
+    title: 'The bucket is full',
+    cause: 'The upload does not fit into the remaining quota of the bucket. Nothing was stored.',
+    cure: 'Delete items, or ask the operator to raise the quota: `mediabucket bucket set NAME --max-items N --max-bytes SIZE`.',
+  },
+  'storage-full': {
+    status: 507,
+    title: 'The storage is full',
+    cause: 'The disk has no space for this upload. Nothing was stored.',
+    cure: 'Delete items or enlarge the disk, then send the upload again.',
+  },
+
+  // Problems of the tus protocol.
+
+  'upload-unknown': {
+    status: 404,
+    title: 'The upload does not exist',
+    cause: 'No upload has this id, or it was deleted, has expired or belongs to another bucket.',
+    cure: 'Create a new upload with `POST /api/uploads`.',
+  },
+  'upload-malformed': {
+    status: 400,
+    title: 'The headers of the upload are malformed',
+    cause: 'A header of the tus protocol is missing or malformed.',
+    cure: 'Use a tus 1.0.0 client; `detail` names the header.',
+  },
+  'upload-version-unsupported': {
+    status: 412,
+    title: 'The tus version is not supported',
+    cause: 'The request has no `Tus-Resumable` header, or names a version that the service does not support.',
+    cure: 'Send `Tus-Resumable: 1.0.0`; `Tus-Version` lists the supported versions.',
+  },
+  'upload-type-unsupported': {
+    status: 415,
+    title: 'The content type is not that of a chunk',
+    cause: 'A chunk of a resumable upload has another content type than the tus protocol requires.',
+    cure: 'Send `Content-Type: application/offset+octet-stream`.',
+  },
+  'upload-offset-conflict': {
+    status: 409,
+    title: 'The offset does not match',
+    cause: '`Upload-Offset` is not the offset of the upload, or another request has interrupted this one.',
+    cure: 'Get the current offset with `HEAD` and continue from there.',
+  },
+  'checksum-malformed': {
+    status: 400,
+    title: 'The checksum is malformed',
+    cause:
+      '`Upload-Checksum` names an unsupported algorithm, or its value is not the Base64 of a checksum of that algorithm.',
+    cure: 'Send `sha1` or `sha256`, a space and the Base64 of the checksum; `OPTIONS /api/uploads` lists the algorithms.',
+  },
+  'checksum-mismatch': {
+    status: 460,
+    title: 'The checksum does not match',
+    cause: 'The received bytes do not have the checksum in `Upload-Checksum`. They were discarded.',
+    cure: 'Send the chunk again from the same offset.',
+  },
+
+  // Problems of the service, which no change of the request prevents.
+
+  'connections-too-many': {
+    status: 503,
+    title: 'Too many connections are open',
+    cause:
+      'The service has reached its limit of open connections (`MEDIABUCKET_MAX_CONNECTIONS`), or of connections from one address (`MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS`).',
+    cure: 'Reuse connections, close unused ones, and try again after the seconds in `Retry-After`.',
+  },
+  'catalog-busy': {
+    status: 503,
+    title: 'The service is busy',
+    cause: 'Another process locked the catalog for longer than the service waits.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  overloaded: {
+    status: 503,
+    title: 'The service is out of resources',
+    cause: 'The machine has no file descriptor, memory, thread or process left for the request.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator can raise the limits, such as that of open files.',
+  },
+  'storage-unavailable': {
+    status: 503,
+    title: 'The stored bytes are unavailable',
+    cause: 'The directory of the stored bytes does not exist; its disk may not be mounted.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk.',
+  },
+  'issuer-unavailable': {
+    status: 503,
+    title: 'Tokens of the issuer cannot be verified',
+    cause:
+      'The service needs the keys of the issuer to verify the token, and cannot request them: it has not received them yet, or not for a day, or the key of the token is a new one.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
+  },
+  'shutting-down': {
+    status: 503,
+    title: 'The service is stopping',
+    cause: 'The service is stopping and finishes the requests in progress.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  'not-ready': {
+    status: 503,
+    title: 'The service is not ready',
+    cause: '`/readyz` found that the service cannot read or store data; `detail` names the reasons.',
+    cure: 'Operators find the reasons in docs/operations.md and in the log.',
+  },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    cause: 'An unexpected error occurred. The log contains it under the `instance` of the response.',
+    cure: 'Send the operator the `instance`.',
+  },
+}

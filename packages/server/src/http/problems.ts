@@ -1,0 +1,118 @@
+import type { IncomingMessage } from 'node:http'
+import type { BaseLogger } from 'pino'
+import { errorCode, Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
+import { HeaderFault } from './headers.ts'
+import type { RequestLimits } from './limits.ts'
+import { problemKinds } from './problem-kinds.ts'
+
+/** RFC 9457, extended by `code` for programs and `errors` for invalid parameters (docs/interface.md P1). */
+export interface ProblemDetails {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly instance: string
+  readonly code: FaultCode
+  readonly errors?: readonly ParameterFault[]
+}
+
+export function problemDetails(fault: Fault, baseUrl: string, instance: string): ProblemDetails {
+  const { status, title } = problemKinds[fault.code]
+  return {
+    type: `${baseUrl}/problems/${fault.code}`,
+    title,
+    status,
+    detail: fault.message,
+    instance,
+    code: fault.code,
+    ...(fault.parameters.length > 0 ? { errors: fault.parameters } : {}),
+  }
+}
+
+/** The status, headers and body of a problem (docs/interface.md P1, P5). */
+export function problemResponse(
+  fault: Fault,
+  baseUrl: string,
+  instance: string,
+): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } {
+  const problem = problemDetails(fault, baseUrl, instance)
+  const { status } = problem
+  const body = Buffer.from(JSON.stringify(problem))
+  const headers = {
+    'content-type': 'application/problem+json',
+    'content-length': `${body.byteLength}`,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...(hasChallenge(fault.code) ? { 'www-authenticate': challenge(fault) } : {}),
+    ...(status === 503 || status === 429 ? { 'retry-after': '2' } : {}),
+    ...(fault instanceof HeaderFault ? fault.headers : {}),
+  }
+  return { status, headers, body }
+}
+
+/** The `error` of RFC 6750, section 3.1, for problems of tokens; null for a request without a token, which gets none. */
+const tokenErrors: Partial<Record<FaultCode, 'invalid_token' | 'insufficient_scope' | null>> = {
+  'token-missing': null,
+  'token-malformed': 'invalid_token',
+  'token-unknown': 'invalid_token',
+  'token-expired': 'invalid_token',
+  'token-revoked': 'invalid_token',
+  'token-refused': 'invalid_token',
+  'scope-missing': 'insufficient_scope',
+}
+
+/** Whether the problem has a `WWW-Authenticate` header (docs/interface.md A2, A3). */
+export const hasChallenge = (code: FaultCode): boolean => tokenErrors[code] !== undefined
+
+function challenge(fault: Fault): string {
+  const realm = 'Bearer realm="mediabucket"'
+  const error = tokenErrors[fault.code] ?? null
+  if (error === null) return realm
+  const scope = fault.parameters.find(({ parameter }) => parameter === 'scope')
+  return `${realm}, error="${error}", error_description="${problemKinds[fault.code].title}"${scope ? `, scope="${scope.detail}"` : ''}`
+}
+
+/** The code and the detail of a fault. */
+export type CodeAndDetail = readonly [FaultCode, detail: string]
+
+export const incompleteBody: CodeAndDetail = [
+  'upload-incomplete',
+  'The connection ended before the whole body had arrived.',
+]
+
+/** The system has no file descriptor, memory, thread or process left. */
+const resourceErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
+
+/** Turns a thrown value into a Fault: `internal`, without details, where it is unexpected. */
+function toFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const code = errorCode(error)
+  if (code === 'ECONNRESET') return new Fault(...incompleteBody, { cause: error })
+  if (code !== null && resourceErrors.has(code))
+    return new Fault('overloaded', 'The service has no resources left for this request.', { cause: error })
+  return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
+}
+
+/** A full bucket, a reached reserve of free space and a stop of the service are no errors, although their status is 5xx. */
+const isExpected = ({ code, cause }: Fault): boolean =>
+  code === 'quota-exceeded' || code === 'shutting-down' || (code === 'storage-full' && cause === undefined)
+
+/** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
+export type FaultReporter = (error: unknown, request: IncomingMessage, requestId: string) => Fault
+
+export function createFaultReporter(parts: {
+  readonly limits: Pick<RequestLimits, 'countAuthFailure'>
+  /** Counts errors that the storage caused. */
+  readonly countStorageError: (error: unknown) => void
+  readonly log: Pick<BaseLogger, 'error'>
+}): FaultReporter {
+  const { limits, countStorageError, log } = parts
+  return (error, request, requestId) => {
+    const fault = limits.countAuthFailure(toFault(error), request)
+    if (problemKinds[fault.code].status >= 500 && !isExpected(fault)) {
+      countStorageError(fault)
+      log.error({ requestId, err: fault.cause ?? fault }, fault.message)
+    }
+    return fault
+  }
+}

@@ -1,0 +1,284 @@
+import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { SignLinks } from '../access/signed-links.ts'
+import { Fault } from '../core/faults.ts'
+import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
+import {
+  type ItemsQuery,
+  type ListedUrls,
+  parseItemsQuery,
+  readListedUrls,
+  signsUrls,
+} from '../core/queries.ts'
+import type { Turns } from '../core/tasks.ts'
+import { listState } from '../core/times.ts'
+import type { HttpContext } from '../http/context.ts'
+import { acceptsCoding, matchesWeakly, weightOf } from '../http/headers.ts'
+import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
+import { ItemListQuery } from '../http/openapi/parameters.ts'
+import { otherItem, sampleItem } from '../http/openapi/samples.ts'
+import { ItemList, MediaObject } from '../http/openapi/schemas.ts'
+import { type Exchange, type Reply, type Route, route, serializersOf } from '../http/route.ts'
+import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
+import type { ListItems } from './item-lists.ts'
+import { mediaObjectOf } from './items.ts'
+
+/** The operations that these routes call. */
+export interface ItemListOperations {
+  readonly listItems: ListItems
+  readonly signLinks: SignLinks
+}
+
+/** Part of every entity tag. Increase it when the format of media objects or lists changes. */
+const formatVersion = 2
+/** Shorter lists are not compressed. Bytes. */
+const minimumGzipLength = 1024
+
+const compress = promisify(gzip)
+
+/** One media object on each line (https://github.com/ndjson/ndjson-spec). */
+const lineType = 'application/x-ndjson'
+
+function prefersLines(accept: string | undefined): boolean {
+  const weight = weightOf(accept, lineType)
+  return weight > 0 && weight >= weightOf(accept, 'application/json')
+}
+
+/** `GET /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
+export function itemListRoutes(http: HttpContext, operations: ItemListOperations): readonly Route[] {
+  const { authorize, turns, urls, catalog } = http
+  const { listItems, signLinks } = operations
+  const openStream = createItemStreams({ listItems, turns })
+  const serialize = serializersOf(description).get(200) ?? JSON.stringify
+  /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
+  const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urls
+  const settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
+
+  /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
+  function entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {
+    const digest = createHash('sha256')
+      .update(JSON.stringify([formatVersion, catalog.epoch, settings, query]))
+      .digest('base64url')
+      .slice(0, 16)
+    const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
+    return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
+  }
+
+  const caching = {
+    'cache-control': 'private, no-cache',
+    vary: http.vary('Authorization', 'Accept', 'Accept-Encoding'),
+  }
+  const describe = (items: readonly ItemDetails[], signer: LinkSigner | null) =>
+    items.map((item) => mediaObjectOf(urls, item, signer))
+  const signerOf = async (grant: Grant, listed: ListedUrls | null) =>
+    signsUrls(grant, listed) ? await signLinks(null) : null
+  const notModified = (etag: string): Reply => ({ status: 304, headers: { etag, ...caching } })
+
+  /** The rest of the list as lines. */
+  async function lines(
+    exchange: Exchange,
+    { tokenId, bucketId }: Grant,
+    query: ItemsQuery,
+    listed: ListedUrls | null,
+  ): Promise<Reply> {
+    const stream = await openStream(exchange.response, {
+      tokenId,
+      bucketId,
+      query,
+      async format(items) {
+        // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
+        const grant = await authorize(exchange, 'media:read', { isCounted: true })
+        return describe(items, await signerOf(grant, listed))
+          .map((object) => `${JSON.stringify(object)}\n`)
+          .join('')
+      },
+    })
+    const headers = { 'content-type': lineType, ...caching }
+    return { status: 200, headers, stream }
+  }
+
+  async function list(exchange: Exchange): Promise<Reply> {
+    const { headers } = exchange.request
+    const grant = await authorize(exchange, 'media:read')
+    const { bucketId } = grant
+    const query = parseItemsQuery(exchange.query)
+    const listed = readListedUrls(exchange.query)
+    if (prefersLines(headers.accept)) return await lines(exchange, grant, query, listed)
+    const signer = await signerOf(grant, listed)
+    const ifNoneMatch = headers['if-none-match'] ?? ''
+    const acceptsGzip = acceptsCoding(headers['accept-encoding'], 'gzip')
+
+    // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
+    if (ifNoneMatch !== '*') {
+      const { identity, gzip } = entityTags(bucketId, listState(grant), query, signer)
+      const tags = acceptsGzip ? [identity, gzip] : [identity]
+      const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
+      if (matched !== undefined) return notModified(matched)
+    }
+
+    await turns.next(grant.tokenId)
+    const { state, items, next } = await listItems(bucketId, query)
+    const body = Buffer.from(serialize({ data: describe(items, signer), next_cursor: next }))
+    const isCompressed = acceptsGzip && body.length >= minimumGzipLength
+    const etag = entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
+    if (matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
+    return {
+      status: 200,
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        etag,
+        ...caching,
+        ...(next === null ? {} : { link: `<${nextUrl(urls, exchange.query, next)}>; rel="next"` }),
+        ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
+      },
+      body: isCompressed ? await compress(body) : body,
+    }
+  }
+
+  return [route('GET', '/api/items', description, list)]
+}
+
+/** The URL of the list after a cursor, with the other parameters as sent. */
+function nextUrl({ baseUrl }: UrlSettings, sent: Readonly<Record<string, unknown>>, cursor: string): string {
+  const names = Object.keys(ItemListQuery.properties).filter((name) => name in sent && name !== 'after')
+  const parameters = new URLSearchParams(names.map((name): [string, string] => [name, `${sent[name]}`]))
+  parameters.set('after', cursor)
+  return `${baseUrl}/api/items?${parameters}`
+}
+
+const description: OperationDescription = {
+  operationId: 'listItems',
+  tag: 'Listing',
+  summary: 'List media objects',
+  description: `Returns media objects in the order of upload, oldest or newest first. The cost does not depend on the size of the bucket.
+
+To read a whole bucket, send \`next_cursor\` as \`after\` until it is null, or follow the \`Link\` with \`rel="next"\`. Every item that
+exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.
+
+\`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
+
+With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line.`,
+  rules: 'K1 to K13 and H10',
+  needs: 'media:read',
+  query: ItemListQuery,
+  headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],
+  responses: {
+    200: {
+      description: 'The items.',
+      headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding', 'Link'],
+      content: {
+        'application/json': {
+          schema: ItemList,
+          examples: {
+            'first of several': {
+              data: [sampleItem, otherItem],
+              next_cursor: 'kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw',
+            },
+            'empty bucket': { data: [], next_cursor: null },
+          },
+        },
+        [lineType]: { schema: MediaObject },
+      },
+    },
+    304: {
+      description: 'The list has not changed since the response with this tag.',
+      headers: ['ETag', 'Cache-Control', 'Vary'],
+    },
+  },
+  problems: ['parameter-malformed', 'cursor-malformed', 'streams-too-many'],
+  head: true,
+  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/items?order=newest&limit=200'`,
+}
+
+/** Items of one piece of work: they are read, verified and sent together. */
+const batchSize = 50
+/** Bytes that a stream holds for its client, besides those of the connection. */
+const maxUnsent = 16 * 1024
+/** Streams of one token at a time, in each process. */
+const maxStreams = 16
+
+/** What a stream lists, and for whom. */
+export interface ItemStream {
+  readonly tokenId: TokenId
+  readonly bucketId: BucketId
+  readonly query: ItemsQuery
+  /** Returns the lines of a batch. Throws Fault if the token is no longer valid. */
+  readonly format: (items: readonly ItemDetails[]) => Promise<string>
+}
+
+/**
+ * Returns the rest of a list, which is read as the client receives it (docs/interface.md K10). Throws Fault `streams-too-many` and those
+ * of the list.
+ */
+export type OpenItemStream = (response: ServerResponse, stream: ItemStream) => Promise<Readable>
+
+export function createItemStreams({
+  listItems,
+  turns,
+}: {
+  readonly listItems: ListItems
+  readonly turns: Turns
+}): OpenItemStream {
+  const counts = new Map<TokenId, number>()
+
+  /** Counts a stream of a token until its response has ended. The client may have closed the connection already. */
+  function count(response: ServerResponse, tokenId: TokenId): void {
+    if (response.closed) return
+    const others = counts.get(tokenId) ?? 0
+    if (others >= maxStreams)
+      throw new Fault(
+        'streams-too-many',
+        `This token has ${maxStreams} streams of items that have not ended. Read them to their end, or close their connections.`,
+      )
+    counts.set(tokenId, others + 1)
+    response.once('close', () => {
+      const left = (counts.get(tokenId) ?? 0) - 1
+      if (left > 0) counts.set(tokenId, left)
+      else counts.delete(tokenId)
+    })
+  }
+
+  /** The lines of one batch; they are all that a stream holds, besides its place in the list. */
+  async function read(stream: ItemStream, after: string | null): Promise<Lines> {
+    await turns.next(stream.tokenId)
+    const { items, next } = await readBatch(listItems, stream, after)
+    return { text: await stream.format(items), next }
+  }
+
+  async function* linesOf(stream: ItemStream, first: Lines): AsyncGenerator<string> {
+    let lines = first
+    for (;;) {
+      yield lines.text
+      if (lines.next === null) return
+      lines = await read(stream, lines.next)
+    }
+  }
+
+  return async (response, stream) => {
+    count(response, stream.tokenId)
+    // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
+    const first = await read(stream, stream.query.after)
+    return Readable.from(linesOf(stream, first), { objectMode: false, highWaterMark: maxUnsent })
+  }
+}
+
+interface Lines {
+  readonly text: string
+  /** The cursor of the next batch; null after the last one. */
+  readonly next: string | null
+}
+
+/** Reads the items of a batch, and the cursor of the next one. */
+export async function readBatch(
+  listItems: ListItems,
+  { bucketId, query }: Pick<ItemStream, 'bucketId' | 'query'>,
+  after: string | null,
+): Promise<{ readonly items: readonly ItemDetails[]; readonly next: string | null }> {
+  const { items, next } = await listItems(bucketId, { ...query, limit: batchSize, after })
+  // Items may have expired since the stream began (E2).
+  const now = Date.now()
+  return { items: items.filter(({ expiresAt }) => expiresAt == null || expiresAt > now), next }
+}

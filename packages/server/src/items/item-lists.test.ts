@@ -1,0 +1,58 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { itemKinds, itemOrders } from '../core/queries.ts'
+import type { BucketId, ItemSelection } from '../storage/catalog/records.ts'
+import { createCursors } from './item-lists.ts'
+
+const selections = fc.record({
+  bucketId: fc.integer({ min: 1 }).map((id) => id as BucketId),
+  order: fc.constantFrom(...itemOrders),
+  kind: fc.constantFrom(null, ...itemKinds),
+  from: fc.option(fc.integer()),
+  to: fc.option(fc.integer()),
+  name: fc.option(fc.array(fc.string({ minLength: 1 }), { minLength: 1 })),
+})
+const places = fc.record({
+  seq: fc.maxSafeNat(),
+  createdAt: fc.integer({ min: -62_167_219_200_000, max: 253_402_300_799_999 }),
+})
+const isSame = (one: ItemSelection, other: ItemSelection) => JSON.stringify(one) === JSON.stringify(other)
+const malformed = expect.objectContaining({ code: 'cursor-malformed' })
+
+test('K6 a cursor is URL-safe and leads to its place, in its own list only', () => {
+  const cursors = createCursors('epoch')
+  fc.assert(
+    fc.property(selections, selections, places, (selection, other, place) => {
+      const cursor = cursors.format(selection, place)
+      expect(cursor).toMatch(/^[\w-]{1,100}$/)
+      expect(cursors.parse(selection, cursor)).toEqual(place)
+      expect(() => createCursors('restored').parse(selection, cursor)).toThrow(malformed)
+      if (!isSame(selection, other)) expect(() => cursors.parse(other, cursor)).toThrow(malformed)
+    }),
+  )
+})
+
+test('K6 a changed cursor, and any other text, is refused', () => {
+  const cursors = createCursors('epoch')
+  const selection = {
+    bucketId: 1 as BucketId,
+    order: 'oldest',
+    kind: null,
+    from: null,
+    to: null,
+    name: null,
+  } as const
+  const cursor = cursors.format(selection, { seq: 17, createdAt: 1_790_000_000_000 })
+  fc.assert(
+    fc.property(fc.nat({ max: cursor.length - 1 }), fc.stringMatching(/^[\w-]$/), (index, letter) => {
+      fc.pre(cursor[index] !== letter)
+      const changed = cursor.slice(0, index) + letter + cursor.slice(index + 1)
+      expect(() => cursors.parse(selection, changed)).toThrow(malformed)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      expect(() => cursors.parse(selection, text)).toThrow(malformed)
+    }),
+  )
+})

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { Fault } from '../core/faults.ts'
+import type { ItemsQuery } from '../core/queries.ts'
+import { listState } from '../core/times.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { BucketId, ItemDetails, ItemPlace, ItemSelection } from '../storage/catalog/records.ts'
+
+/** Items of a bucket, and the state that they were read from (listState). */
+interface ItemList {
+  readonly state: string
+  readonly items: readonly ItemDetails[]
+  /** The cursor of the last item; null if no items follow. */
+  readonly next: string | null
+}
+
+export type ListItems = ReturnType<typeof listItemsOperation>
+
+/** Lists the items of a bucket by cursor (docs/interface.md, Lists of items). Throws Fault `cursor-malformed`. */
+export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'epoch' | 'items'> }) {
+  const cursors = createCursors(catalog.epoch)
+  return async function listItems(
+    bucketId: BucketId,
+    { limit, after, ...filter }: ItemsQuery,
+  ): Promise<ItemList> {
+    const selection = { bucketId, ...filter }
+    const place = after === null ? null : cursors.parse(selection, after)
+    // One more than requested shows whether items follow.
+    const { rows, examined, ...current } = await catalog.items(selection, place, limit + 1)
+    const shown = rows.slice(0, limit)
+    const last = rows.length > limit ? shown.at(-1) : undefined
+    const end = last === undefined ? examined : placeOf(last)
+    return {
+      state: listState(current),
+      items: shown.map(({ item }) => item),
+      next: end === null ? null : cursors.format(selection, end),
+    }
+  }
+}
+
+const placeOf = ({ seq, item }: { readonly seq: number; readonly item: ItemDetails }) => ({
+  seq,
+  createdAt: item.createdAt,
+})
+
+/** Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. */
+export interface Cursors {
+  format(selection: ItemSelection, place: ItemPlace): string
+  /** Throws Fault `cursor-malformed` (docs/interface.md K6). */
+  parse(selection: ItemSelection, cursor: string): ItemPlace
+}
+
+/** Part of every digest. Increment it when the meaning of a place changes. */
+const formatVersion = 1
+const digestLength = 9
+
+const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)$/
+
+/** `epoch` identifies the data: after a restore, an earlier place could be that of another item. */
+export function createCursors(epoch: string): Cursors {
+  /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
+  function format(selection: ItemSelection, { seq, createdAt }: ItemPlace): string {
+    const { bucketId, order, kind, from, to, name } = selection
+    const place = `${seq}.${createdAt}`
+    const digest = createHash('sha256')
+      .update(
+        JSON.stringify([
+          formatVersion,
+          epoch,
+          bucketId,
+          order,
+          kind,
+          from,
+          to,
+          ...(name === null ? [] : [name]),
+          place,
+        ]),
+      )
+      .digest()
+      .subarray(0, digestLength)
+    return Buffer.concat([digest, Buffer.from(place)]).toString('base64url')
+  }
+
+  return {
+    format,
+    parse(selection, cursor) {
+      const found = placeShape.exec(Buffer.from(cursor, 'base64url').toString('latin1', digestLength))
+      const place = found && { seq: Number(found[1]), createdAt: Number(found[2]) }
+      if (place && format(selection, place) === cursor) return place
+      const detail =
+        'after accepts the next_cursor of a response with the same token, order and filters, unchanged.'
+      throw new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+    },
+  }
+}

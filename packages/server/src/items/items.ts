@@ -1,0 +1,180 @@
+import { bucketDeleted, Fault } from '../core/faults.ts'
+import { isItemId } from '../core/ids.ts'
+import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
+import type { Actor } from '../core/tokens.ts'
+import { builtInSizes, hasVariants } from '../core/variants.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type {
+  BucketId,
+  Item,
+  ItemDetails,
+  ItemEdit,
+  ItemTexts,
+  NewItem,
+  Preview,
+} from '../storage/catalog/records.ts'
+import { isTrash } from '../storage/catalog/trash.ts'
+
+/** The bucket's item with this id; `id` may be any text. Throws Fault `media-unknown` (docs/interface.md A6, M3). */
+export async function findItem(
+  catalog: Pick<Catalog, 'item'>,
+  bucketId: BucketId,
+  id: string,
+): Promise<Item> {
+  const item = isItemId(id) ? await catalog.item(id) : null
+  if (item === null || item.bucketId !== bucketId) throw itemUnknown()
+  return item
+}
+
+/**
+ * An item of any bucket by the last segment of its URL: its id, optionally with a dot and its extension
+ * (docs/interface.md B1, B7); null if there is none. `name` may be any text.
+ */
+export function findByNameOperation(parts: { readonly catalog: Pick<Catalog, 'item'> }) {
+  return async function findByName(name: string): Promise<Item | null> {
+    const dot = name.indexOf('.')
+    const id = dot < 0 ? name : name.slice(0, dot)
+    const item = isItemId(id) ? await parts.catalog.item(id) : null
+    if (item === null || isTrash(item.bucketId)) return null
+    return dot < 0 || name.slice(dot + 1) === item.extension ? item : null
+  }
+}
+
+/** The same fault for every reason, so that it does not reveal items of other buckets (docs/interface.md M3). */
+export const itemUnknown = (): Fault => new Fault('media-unknown', 'There is no such item.')
+
+export type EditItem = ReturnType<typeof editItemOperation>
+
+export function editItemOperation({ catalog }: { readonly catalog: Pick<Catalog, 'item' | 'editItem'> }) {
+  /**
+   * Changes the texts of an item, and returns it (docs/interface.md M5). `id` may be any text. With `accepts`, changes it only if
+   * `accepts` returns true for its present state. Throws Fault `media-unknown` and `precondition-failed`.
+   */
+  return async function editItem(
+    bucketId: BucketId,
+    id: string,
+    edit: ItemEdit,
+    accepts: ((item: ItemDetails) => boolean) | null,
+    by: Actor,
+  ): Promise<ItemDetails> {
+    if (!isItemId(id)) throw itemUnknown()
+    const expected = accepts === null ? null : await findItem(catalog, bucketId, id)
+    if (expected !== null && !accepts?.(expected)) throw preconditionFailed()
+    const edited = await catalog.editItem(bucketId, id, edit, expected, by)
+    if (edited === 'missing') throw itemUnknown()
+    // Another request has changed it in between.
+    if (edited === 'changed') throw preconditionFailed()
+    return edited
+  }
+}
+
+const preconditionFailed = (): Fault =>
+  new Fault('precondition-failed', 'The item has changed: If-Match does not name its current ETag.')
+
+/** The media object of an item, as clients receive it (docs/interface.md M1). */
+export interface MediaObject {
+  readonly id: string
+  readonly url: string
+  readonly filename: string | null
+  readonly content_type: string
+  /** Bytes. */
+  readonly size: number
+  /** Hexadecimal. */
+  readonly sha256: string
+  /** RFC 3339, UTC. */
+  readonly created_at: string
+  /** RFC 3339, UTC; null if it does not expire (docs/interface.md E1). */
+  readonly expires_at: string | null
+  /** Pixels. */
+  readonly width: number | null
+  readonly height: number | null
+  readonly alt_text: string | null
+  readonly caption: string | null
+  /** Base64; null until the first variant was rendered (docs/interface.md V13). */
+  readonly thumbhash: string | null
+  /** Seconds. */
+  readonly duration: number | null
+  /** The URLs of smaller pictures by the names of their sizes; null if the type of the item has none (docs/interface.md V3). */
+  readonly variants: Readonly<Record<string, string>> | null
+}
+
+const noTools: ReadonlySet<never> = new Set()
+
+const toIso = (time: number): string => new Date(time).toISOString()
+
+/** A new item has no texts except its name. With `signer`, the URLs are signed. */
+export function mediaObjectOf(
+  urls: UrlSettings,
+  item: NewItem & Partial<Preview & ItemTexts>,
+  signer: LinkSigner | null = null,
+  formatTime = toIso,
+): MediaObject {
+  const url = signer === null ? mediaUrl(urls, item.id, item.extension) : signer.sign(item)
+  return {
+    id: item.id,
+    url,
+    filename: item.filename,
+    content_type: item.contentType,
+    size: item.size,
+    sha256: Buffer.from(item.sha256).toString('hex'),
+    created_at: formatTime(item.createdAt),
+    expires_at: item.expiresAt == null ? null : toIso(item.expiresAt),
+    width: item.width,
+    height: item.height,
+    thumbhash: item.thumbhash ? Buffer.from(item.thumbhash).toString('base64') : null,
+    duration: item.duration == null ? null : item.duration / 1000,
+    alt_text: item.altText ?? null,
+    caption: item.caption ?? null,
+    variants: hasVariants(item.contentType, urls.tools ?? noTools)
+      ? Object.fromEntries(
+          (urls.variants ?? builtInSizes).map(({ name }) => [
+            name,
+            signer === null ? `${url}?variant=${name}` : signer.sign(item, { variant: name }),
+          ]),
+        )
+      : null,
+  }
+}
+
+/** A bucket as in responses (docs/interface.md Q3). */
+export interface BucketObject {
+  readonly name: string
+  readonly items: number
+  readonly bytes: number
+  readonly reserved_items: number
+  readonly reserved_bytes: number
+  readonly max_items: number | null
+  readonly max_bytes: number | null
+  readonly trash_days: number
+  readonly trash_items: number
+  readonly trash_bytes: number
+  readonly private: boolean
+  readonly signed_pages: boolean
+  readonly remove_metadata: boolean
+  readonly item_days: number | null
+}
+
+export async function describeBucket(
+  catalog: Pick<Catalog, 'bucket' | 'trashState'>,
+  bucketId: BucketId,
+): Promise<BucketObject> {
+  const bucket = await catalog.bucket(bucketId)
+  if (bucket === null) throw bucketDeleted()
+  const trash = await catalog.trashState(bucketId)
+  return {
+    name: bucket.name,
+    items: bucket.items,
+    bytes: bucket.bytes,
+    reserved_items: bucket.reservedItems,
+    reserved_bytes: bucket.reservedBytes,
+    max_items: bucket.maxItems,
+    max_bytes: bucket.maxBytes,
+    trash_days: trash.days,
+    trash_items: trash.items,
+    trash_bytes: trash.bytes,
+    private: bucket.isPrivate,
+    signed_pages: bucket.signedPages,
+    remove_metadata: bucket.removesMetadata,
+    item_days: bucket.itemDays,
+  }
+}

@@ -1,0 +1,310 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import type { SignLinks } from '../access/signed-links.ts'
+import { listingPaths, parsePageNumber } from '../core/page.ts'
+import { listState } from '../core/times.ts'
+import { requireScope } from '../core/tokens.ts'
+import { type AuthorizationVerifier, requireAuthorization } from '../http/authorizer.ts'
+import type { HttpContext } from '../http/context.ts'
+import { corsHead } from '../http/cors.ts'
+import { acceptsCoding, matchesWeakly } from '../http/headers.ts'
+import type { RequestLimits } from '../http/limits.ts'
+import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
+import { ListingQuery } from '../http/openapi/parameters.ts'
+import { emptyPage, samplePage } from '../http/openapi/samples.ts'
+import { Page } from '../http/openapi/schemas.ts'
+import { createTextWriter, createWholeWriter } from '../http/response-writers.ts'
+import { type Exchange, type Route, route } from '../http/route.ts'
+import type { BucketId, Grant } from '../storage/catalog/records.ts'
+import type { Listing, ListPage, PageBody } from './pages.ts'
+
+/** `GET /api/media` (docs/interface.md, Listing). */
+export function listingRoutes(http: HttpContext, operations: ListingOperations): readonly Route[] {
+  const respondToListing = coalesceRequests(http, createListingResponder(http, operations))
+  const writeWhole = createWholeWriter()
+  const writeText = createTextWriter()
+
+  async function list({ request, response, query }: Exchange): Promise<null> {
+    const { headers } = request
+    const { status, head, body } = await respondToListing({
+      page: query['page'],
+      authorization: requireAuthorization(request),
+      acceptEncoding: headers['accept-encoding'],
+      ifNoneMatch: headers['if-none-match'],
+    })
+    const cors = corsHead(http.corsHeaders(headers))
+    const isHead = request.method === 'HEAD'
+    const whole = body?.whole ?? null
+    if (whole === null || isHead || cors.length > 0) {
+      response.writeHead(status, cors.length === 0 ? head : [...cors, ...head])
+      if (body === null || isHead) response.end()
+      else if (whole !== null) response.end(whole)
+      else await writeBody(response, body)
+    } else if (typeof whole === 'string') writeText(request, response, head, whole)
+    else writeWhole(request, response, head, whole)
+    return null
+  }
+
+  return listingPaths.map((path) => route('GET', path, description, list))
+}
+
+/** Bytes that one response writes in one event-loop tick: a fast client would receive megabytes before others are served. */
+const bytesPerTick = 256 * 1024
+
+/** Writes the chunks as the client reads them; stops without an error when the connection closes. */
+export async function writeBody(
+  response: ServerResponse,
+  { chunks }: Pick<PageBody, 'chunks'>,
+): Promise<void> {
+  const closed = new AbortController()
+  response.once('close', () => closed.abort())
+  const { signal } = closed
+  try {
+    let written = 0
+    for (const chunk of chunks()) {
+      if (!response.write(chunk)) await once(response, 'drain', { signal })
+      written += chunk.length
+      if (written < bytesPerTick) continue
+      written = 0
+      await nextTick(undefined, { signal })
+    }
+    response.end()
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+const description: OperationDescription = {
+  operationId: 'listMedia',
+  tag: 'Listing',
+  summary: 'List the bucket',
+  description: `Returns one page of at most ten URLs in the order of upload, oldest first. \`total\` is exact and from the same
+snapshot as \`data\`. \`links\` has one entry for every page, or a window around the current page if so configured.
+
+To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last response in
+\`If-None-Match\`: an unchanged bucket returns 304. A page past the end is a 200 with empty \`data\`.`,
+  rules: 'L1 to L18',
+  needs: 'media:read',
+  query: ListingQuery,
+  headers: ['If-None-Match', 'Accept-Encoding'],
+  responses: {
+    200: {
+      description: 'The page.',
+      headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding'],
+      content: {
+        'application/json': {
+          schema: Page,
+          examples: { 'last page of two': samplePage, 'empty bucket': emptyPage },
+          enveloped: true,
+        },
+      },
+    },
+    304: {
+      description: 'The page has not changed since the response with this tag.',
+      headers: ['ETag', 'Cache-Control', 'Vary'],
+    },
+  },
+  problems: ['page-malformed'],
+  head: true,
+  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/media?page=2'`,
+}
+
+/** A request by its parts that determine the response. */
+export interface CallersRequest extends ListingRequest {
+  readonly authorization: string
+}
+
+/** Whether both requests get the same response. */
+const areIdentical = (one: CallersRequest, other: CallersRequest): boolean =>
+  one.page === other.page &&
+  one.authorization === other.authorization &&
+  one.acceptEncoding === other.acceptEncoding &&
+  one.ifNoneMatch === other.ifNoneMatch
+
+// A response is correct for every request that arrived before its data were read, and for no later one. So identical
+// requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
+
+/** The requests of one tick with the same Authorization header, whose token is verified once. */
+interface Caller {
+  readonly grant: Promise<Grant>
+  readonly groups: Group[]
+}
+
+/** Identical requests of one caller: all accepted ones get the same response. */
+interface Group {
+  readonly request: CallersRequest
+  response: Promise<ListingResponse> | null
+}
+
+/**
+ * Returns a function that verifies each token once in an event-loop tick, and calls `respondToListing` once for identical
+ * requests.
+ */
+export function coalesceRequests(
+  {
+    verifyAuthorization,
+    limits: { countToken },
+  }: {
+    readonly verifyAuthorization: AuthorizationVerifier
+    readonly limits: Pick<RequestLimits, 'countToken'>
+  },
+  respondToListing: ListingResponder,
+): (request: CallersRequest) => Promise<ListingResponse> {
+  /** The callers of the current tick by Authorization header. */
+  let callers: Map<string, Caller> | null = null
+  let tickEnd = Promise.resolve()
+
+  function startTick() {
+    tickEnd = new Promise((resolve) => {
+      setImmediate(() => {
+        // Later requests start a new tick.
+        callers = null
+        resolve()
+      })
+    })
+    return new Map<string, Caller>()
+  }
+
+  async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
+    await end
+    return await verifyAuthorization(authorization)
+  }
+
+  async function respond(grant: Grant, request: CallersRequest): Promise<ListingResponse> {
+    requireScope(grant, 'media:read')
+    return await respondToListing(grant, request)
+  }
+
+  function callerOf({ authorization }: CallersRequest): Caller {
+    callers ??= startTick()
+    const existing = callers.get(authorization)
+    if (existing) return existing
+    const caller = { grant: verifyAfter(tickEnd, authorization), groups: [] }
+    callers.set(authorization, caller)
+    return caller
+  }
+
+  function groupOf({ groups }: Caller, request: CallersRequest): Group {
+    const existing = groups.find((group) => areIdentical(group.request, request))
+    if (existing) return existing
+    const group = { request, response: null }
+    groups.push(group)
+    return group
+  }
+
+  return async (request) => {
+    const caller = callerOf(request)
+    const group = groupOf(caller, request)
+    const grant = await caller.grant
+    const refusal = countToken(grant.tokenId)
+    if (refusal) throw refusal
+    group.response ??= respond(grant, request)
+    return await group.response
+  }
+}
+
+/** The operations that these routes call. */
+export interface ListingOperations {
+  readonly listPage: ListPage
+  /** For buckets whose pages list signed URLs. */
+  readonly signLinks: SignLinks
+}
+
+/** Part of every entity tag. Increase it when the format of pages changes. */
+const formatVersion = 1
+
+/** The parts of HttpContext that determine the responses. */
+export interface ListingContext extends Pick<HttpContext, 'urls' | 'vary'> {
+  readonly settings: Pick<HttpContext['settings'], 'envelope'>
+  readonly catalog: Pick<HttpContext['catalog'], 'epoch'>
+}
+
+/** The parts of a request that determine the response to a listing. */
+interface ListingRequest {
+  /** The parameter `page` as sent. */
+  readonly page: unknown
+  readonly acceptEncoding: string | undefined
+  readonly ifNoneMatch: string | undefined
+}
+
+/** A 200 with a page, or a 304 without a body. */
+export interface ListingResponse {
+  readonly status: 200 | 304
+  /** The headers as alternating names and values, the form that Node writes fastest. */
+  readonly head: string[]
+  readonly body: PageBody | null
+}
+
+/** Creates the response for a caller whose token has been verified for this request. */
+export type ListingResponder = (
+  grant: Pick<Grant, 'bucketId' | 'revision' | 'expired' | 'signsPages'>,
+  request: ListingRequest,
+) => Promise<ListingResponse>
+
+/** Responds to `GET /api/media` (docs/interface.md, Listing). The responder throws Fault for an invalid request. */
+export function createListingResponder(
+  { urls, vary, settings: { envelope }, catalog: { epoch } }: ListingContext,
+  /** `signLinks` is for buckets whose pages list signed URLs. */
+  { listPage, signLinks }: ListingOperations,
+): ListingResponder {
+  const { baseUrl, mediaBaseUrl, extensions, links: linkStyle } = urls
+  const varyHeader = vary('Authorization', 'Accept-Encoding')
+  const commonHeaders = ['cache-control', 'private, no-cache', 'vary', varyHeader]
+
+  /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([formatVersion, epoch, baseUrl, mediaBaseUrl, extensions, linkStyle, envelope]))
+    .digest('base64url')
+    .slice(0, 16)
+  /** `links` identifies the signed URLs of the page; it is empty for plain ones. */
+  const entityTag = (
+    bucketId: BucketId,
+    state: string,
+    page: number,
+    links: string,
+    coding: Listing['coding'],
+  ) => `"${fingerprint}.${bucketId}.${state}.${page}${links}${coding === 'gzip' ? '.gzip' : ''}"`
+
+  const notModified = (etag: string): ListingResponse => ({
+    status: 304,
+    head: [...commonHeaders, 'etag', etag],
+    body: null,
+  })
+  const ok = (etag: string, { coding, body }: Listing): ListingResponse => {
+    const head = [...commonHeaders, 'etag', etag, 'content-type', 'application/json; charset=utf-8']
+    head.push('content-length', `${body.length}`)
+    if (coding === 'gzip') head.push('content-encoding', coding)
+    return { status: 200, head, body }
+  }
+  /** The responses of cached listings, for as long as these are cached: building the headers costs more than a lookup. */
+  const responses = new WeakMap<Listing, ListingResponse>()
+
+  return async (grant, { page: sent, acceptEncoding, ifNoneMatch }) => {
+    const { bucketId, signsPages } = grant
+    const current = listState(grant)
+    const page = parsePageNumber(sent)
+    const gzip = acceptsCoding(acceptEncoding, 'gzip')
+
+    const signer = signsPages ? await signLinks(null) : null
+    const links = signer === null ? '' : `.${signer.tag}`
+
+    // A tag of the current state needs no listing. `*` names no state, so it is compared with the listing's own.
+    if (ifNoneMatch !== undefined && ifNoneMatch !== '*') {
+      const tags = [entityTag(bucketId, current, page, links, 'identity')]
+      if (gzip) tags.push(entityTag(bucketId, current, page, links, 'gzip'))
+      const etag = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
+      if (etag !== undefined) return notModified(etag)
+    }
+
+    const listing = await listPage({ bucketId, state: current }, page, gzip, signer)
+    const cached = listing.isCached ? responses.get(listing) : undefined
+    if (cached !== undefined && ifNoneMatch === undefined) return cached
+    const etag = entityTag(bucketId, listing.state, page, links, listing.coding)
+    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
+    const response = ok(etag, listing)
+    if (listing.isCached) responses.set(listing, response)
+    return response
+  }
+}

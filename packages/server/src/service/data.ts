@@ -1,0 +1,177 @@
+import { statfs } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { ensureSigningKey } from '../access/signed-links.ts'
+import type { PeerCounts } from '../core/processes.ts'
+import { type Closers, startPeriodicTask } from '../core/tasks.ts'
+import type { Metrics } from '../http/metrics.ts'
+import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../items/blob-deletion.ts'
+import { createItemRemover, type ItemRemover } from '../items/deletion.ts'
+import type { BlobStore } from '../storage/blobs/blobs.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import {
+  ensureBallast,
+  findExposed,
+  lockData,
+  openBlobs,
+  openBlobsDirectory,
+  openCatalog,
+  readSpaces,
+  watchBackupHold,
+} from '../storage/engines.ts'
+import { matchBlobsDirectory } from '../upkeep/blobs-identity.ts'
+import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
+import { recover } from '../upkeep/recovery.ts'
+import { partLog } from '../uploads/resumable-uploads.ts'
+import { createFreeSpace, createFreeSpaceMonitor, type FreeSpace } from '../uploads/space.ts'
+import type { Config } from './config.ts'
+
+/** What every step of the start receives. */
+export interface StartContext {
+  readonly config: Config
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly closers: Closers
+  /** The other workers of the service. */
+  readonly peers: PeerCounts
+}
+
+export interface OpenData {
+  readonly catalog: Catalog
+  readonly blobs: BlobStore
+  /** What the deletion of blobs needs. */
+  readonly blobDeletion: BlobDeletionParts & { readonly catalog: Catalog; readonly blobs: BlobStore }
+  /** Deletes the blobs whose deletion a backup deferred, once the backup has ended. */
+  readonly retryDeferredDeletions: () => Promise<void>
+}
+
+/** Locks the data directory for this server. Only the process that holds the lock recovers and sweeps. */
+export function lockDirectory({ config, log, closers }: StartContext): void {
+  const lock = lockData(config)
+  closers.add('the data lock', () => lock.release())
+  // With the lock: a restore that is killed after an earlier check would leave a catalog to be created here.
+  requireNoRestore(config.data)
+  const exposed = findExposed(config)
+  if (exposed.length > 0)
+    log.warn({ exposed }, `other users may read these in ${config.data}; run: chmod -R go= on each`)
+}
+
+/** Opens the catalog and the blob store, and checks that they belong together. `owner` is the name of a worker. */
+export async function openData(
+  { config, log, metrics, closers }: StartContext,
+  onFailure: (error: Error) => void,
+  owner?: string,
+): Promise<OpenData> {
+  const catalog = await openCatalog(config, {
+    writer: 'thread',
+    onWriterFailure: onFailure,
+    onCommit: metrics.storage.observeCommit,
+  })
+  closers.add('the catalog', () => catalog.close())
+  await matchBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+  const blobs = await openBlobs(
+    config,
+    { intents: intentLog(catalog), parts: partLog(catalog) },
+    {
+      owner,
+      onSync: metrics.storage.observeSync,
+      onVariantDamage: (reason) =>
+        log.warn({ reason }, 'variants.db was damaged and is created again; its variants are rendered again'),
+    },
+  )
+  closers.add('the blob store', () => blobs.close())
+  metrics.storage.watch({ statistics: () => catalog.statistics(), space: () => spaceOf(config.data) })
+
+  const hold = watchBackupHold(config)
+  closers.add('the backup hold', () => hold.close())
+  const deletionParts = {
+    catalog,
+    blobs,
+    isBackupRunning: hold.isHeld,
+    onDeletionFailure: (id: string, err: unknown) =>
+      log.warn({ id, err }, 'the bytes of a deleted item stay until the next sweep or start'),
+  }
+  const deferred = createDeferredDeletions({
+    ...deletionParts,
+    onHoldFailure: (err) =>
+      log.error(
+        { err },
+        'hold.db cannot be read, so the bytes of deleted items stay; restart the service if this continues',
+      ),
+  })
+  const blobDeletion = { ...deletionParts, isBackupRunning: deferred.isBackupRunning }
+  return { catalog, blobs, blobDeletion, retryDeferredDeletions: deferred.retry }
+}
+
+/** Finishes what an interrupted run left. Only while no other process of the server writes. */
+export async function recoverData(
+  { log }: Pick<StartContext, 'log'>,
+  { blobDeletion }: Pick<OpenData, 'blobDeletion'>,
+): Promise<void> {
+  const { leftovers, ...cleared } = await recover(blobDeletion)
+  for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
+  if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
+    log.info(cleared, 'recovered after an interrupted run')
+  await prepareSigning(blobDeletion.catalog).catch((err: unknown) =>
+    log.warn(
+      { err },
+      'no key was created, so private buckets have no signed URLs until the catalog can be written',
+    ),
+  )
+}
+
+/** Requests that list a private bucket sign URLs. */
+async function prepareSigning(catalog: Catalog): Promise<void> {
+  const buckets = await catalog.buckets()
+  if (buckets.some(({ isPrivate }) => isPrivate)) await ensureSigningKey(catalog, Date.now())
+}
+
+/** The size of a directory's file system. Bytes. */
+async function spaceOf(directory: string): Promise<{ free: number; total: number }> {
+  const { bsize, bavail, blocks } = await statfs(directory)
+  return { free: bavail * bsize, total: blocks * bsize }
+}
+
+/** Milliseconds between checks whether a backup that delayed removals has ended. */
+const retryInterval = 1_000
+
+/** Creates the operations that delete items, and retries the removals that a backup delayed. */
+export function startRemovals(
+  { log, closers }: StartContext,
+  { blobDeletion, retryDeferredDeletions }: Pick<OpenData, 'blobDeletion' | 'retryDeferredDeletions'>,
+): ItemRemover {
+  const remover = createItemRemover(blobDeletion)
+  closers.add('the removal of bytes', remover.settled)
+  const retries = startPeriodicTask({
+    work: retryDeferredDeletions,
+    interval: retryInterval,
+    onFailure: (err) => log.warn({ err }, 'bytes whose removal a backup delayed stay until the next retry'),
+  })
+  closers.add('the removal retry', () => retries.stop())
+  return remover
+}
+
+/** Milliseconds between checks of the free space. Uploads check it more often. */
+const spaceCheckInterval = 1_000
+
+/** The free space, from which the uploads of this process claim their bytes. */
+export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
+  createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now(), peers })
+
+/** Logs when the disk becomes too full for uploads and when it has enough space again, and reserves space for deletes. */
+export function startSpaceWatch({ config, log, closers }: StartContext, space: FreeSpace): void {
+  const checks = startPeriodicTask({
+    work: createFreeSpaceMonitor({
+      space,
+      ensureBallast: () => ensureBallast(config),
+      onFull: (full) =>
+        log.error(
+          { full },
+          `uploads are refused until there is more free space on the disk of ${config.data}`,
+        ),
+      onFreed: () => log.info('uploads are accepted again'),
+    }),
+    interval: spaceCheckInterval,
+    onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
+  })
+  closers.add('the watch of free space', () => checks.stop())
+}

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import mime from 'mime'
+import type { ClientMetadata } from '../access/issuer-keys.ts'
+import { Fault } from '../core/faults.ts'
+import type { SignInSettings } from '../core/issuer.ts'
+import type { HttpContext, HttpSettings } from '../http/context.ts'
+import { isSameHost } from '../http/dispatcher.ts'
+import { acceptsCoding, matchesWeakly } from '../http/headers.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+
+/** The sign-in of people at the gallery with an issuer. */
+export interface GallerySignIn extends SignInSettings {
+  /** Null while the issuer has not been reached. */
+  metadata(): ClientMetadata | null
+}
+
+/**
+ * Allows code from `assets` only, data from this origin and from those of the bytes, and nothing inline. The page itself
+ * narrows `'self'` to its assets (packages/gallery/src/restrict-scripts.ts), since only the page knows its path.
+ */
+const contentSecurityPolicy = (assets: string, bytesHosts: string, issuer: string): string =>
+  [
+    "default-src 'none'",
+    `script-src ${assets}`,
+    `style-src ${assets}`,
+    `img-src 'self'${bytesHosts}`,
+    `media-src 'self'${bytesHosts}`,
+    `connect-src 'self'${bytesHosts}${issuer}`,
+    "worker-src 'none'",
+    "manifest-src 'none'",
+    "object-src 'none'",
+    "frame-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+/** Escapes the characters that end a path in a policy. */
+const escapeSource = (url: string): string => url.replaceAll(';', '%3B').replaceAll(',', '%2C')
+
+/** Returns a function from the requested host to the policy of the page. */
+function createPolicy({
+  baseUrl,
+  hasOwnAddress,
+  mediaBaseUrl,
+  storeOrigin,
+}: HttpSettings): (host: string, issuer: string) => string {
+  const hosts = [mediaBaseUrl !== baseUrl && new URL(mediaBaseUrl).origin, storeOrigin]
+  const bytesHosts = hosts.map((origin) => (origin ? ` ${origin}` : '')).join('')
+  const elsewhere = (issuer: string) => contentSecurityPolicy("'self'", bytesHosts, issuer)
+  if (!hasOwnAddress) return (_host, issuer) => elsewhere(issuer)
+  const base = new URL(baseUrl)
+  const assets = escapeSource(`${baseUrl}/assets/`)
+  return (host, issuer) =>
+    isSameHost(host, base) ? contentSecurityPolicy(assets, bytesHosts, issuer) : elsewhere(issuer)
+}
+
+const commonHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+}
+const pageHeaders = {
+  ...commonHeaders,
+  'cache-control': 'no-cache',
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+}
+/** The names of assets contain a hash of their bytes. */
+const assetHeaders = { ...commonHeaders, 'cache-control': 'public, max-age=31536000, immutable' }
+
+/**
+ * The gallery (docs/interface.md, Gallery): its page, its assets, and `/sign-in.json`, what the page needs to sign people in with the
+ * issuer (G25). The OpenAPI document does not contain them.
+ */
+export function galleryRoutes(
+  http: HttpContext,
+  { page, assets }: Gallery,
+  /** Null where people sign in with tokens only. */
+  signIn: GallerySignIn | null,
+): readonly Route[] {
+  const policyFor = createPolicy(http.settings)
+  const vary = http.vary('Accept-Encoding')
+
+  function serveFile(
+    { request }: Exchange,
+    file: GalleryFile,
+    more: Readonly<Record<string, string>>,
+  ): Reply {
+    const accepted = request.headers['accept-encoding']
+    const coding = (['br', 'gzip'] as const).find((name) => file[name] && acceptsCoding(accepted, name))
+    const { bytes, etag } = (coding && file[coding]) ?? file.identity
+    const headers = { ...more, etag, vary, ...(coding ? { 'content-encoding': coding } : {}) }
+    const match = request.headers['if-none-match']
+    if (match !== undefined && matchesWeakly(match, etag)) return { status: 304, headers }
+    return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
+  }
+
+  async function servePage(exchange: Exchange): Promise<Reply> {
+    const policy = policyFor(exchange.request.headers.host ?? '', issuerSource(signIn))
+    return serveFile(exchange, page, { ...pageHeaders, 'content-security-policy': policy })
+  }
+
+  async function serveAsset(exchange: Exchange<'name'>): Promise<Reply> {
+    const file = assets.get(exchange.params.name)
+    if (!file) throw new Fault('route-unknown', 'The service has no such path.')
+    return serveFile(exchange, file, assetHeaders)
+  }
+
+  async function describeSignIn(): Promise<Reply> {
+    const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+    return { status: 200, headers, json: { issuer: signIn && issuerObject(signIn) } }
+  }
+
+  return [
+    route('GET', '/', null, servePage),
+    route('GET', '/sign-in.json', null, describeSignIn),
+    route('GET', '/assets/:name', null, serveAsset),
+  ]
+}
+
+/** The origins of the issuer, to which the page sends codes and refresh tokens. */
+function issuerSource(signIn: GallerySignIn | null): string {
+  const metadata = signIn?.metadata()
+  if (!metadata) return ''
+  const { token_endpoint, revocation_endpoint = token_endpoint } = metadata
+  const origins = [token_endpoint, revocation_endpoint].map((url) => ` ${new URL(url).origin}`)
+  return [...new Set(origins)].join('')
+}
+
+const issuerObject = ({ name, clientId, scope, parameters, metadata }: GallerySignIn) => ({
+  name,
+  client_id: clientId,
+  scope,
+  parameters,
+  metadata: metadata(),
+})
+
+/** A file in one content coding, with the strong entity tag of its bytes. */
+interface EncodedFile {
+  readonly bytes: Buffer
+  readonly etag: string
+}
+
+/** A built file of the gallery; a coding is null where it is not smaller. */
+interface GalleryFile {
+  readonly contentType: string
+  readonly identity: EncodedFile
+  readonly br: EncodedFile | null
+  readonly gzip: EncodedFile | null
+}
+
+export interface Gallery {
+  readonly page: GalleryFile
+  /** Keyed by names below `/assets/`. */
+  readonly assets: ReadonlyMap<string, GalleryFile>
+}
+
+/**
+ * Reads the built gallery into memory: it does not change while the service runs, and no path of a request reaches the
+ * disk. Returns null where it is not built.
+ */
+export async function readGallery(directory: string): Promise<Gallery | null> {
+  const names = await readdir(directory, { recursive: true }).catch((): string[] => [])
+  if (!names.includes('index.html')) return null
+  const isAsset = (name: string) => /^assets[/\\][^/\\]+$/.test(name) && !/\.(br|gz)$/.test(name)
+  const existing = new Set(names)
+
+  async function readEncoded(name: string): Promise<EncodedFile | null> {
+    if (!existing.has(name)) return null
+    const bytes = await readFile(join(directory, name))
+    return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+  }
+
+  async function read(name: string): Promise<GalleryFile> {
+    const [identity, br, gzip] = await Promise.all([
+      readEncoded(name),
+      readEncoded(`${name}.br`),
+      readEncoded(`${name}.gz`),
+    ])
+    if (identity === null) throw new Error(`the gallery has no ${name}`)
+    return { contentType: contentType(name), identity, br, gzip }
+  }
+
+  const assets = names
+    .filter(isAsset)
+    .map(async (name) => [name.slice('assets/'.length), await read(name)] as const)
+  return { page: await read('index.html'), assets: new Map(await Promise.all(assets)) }
+}
+
+function contentType(name: string): string {
+  const type = mime.getType(name) ?? 'application/octet-stream'
+  return /^text\/|^image\/svg/.test(type) ? `${type}; charset=utf-8` : type
+}

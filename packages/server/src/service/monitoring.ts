@@ -1,0 +1,230 @@
+import { Type } from 'typebox'
+import { Fault } from '../core/faults.ts'
+import type { HttpContext } from '../http/context.ts'
+import type { Metrics } from '../http/metrics.ts'
+import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
+import { ReadinessQuery } from '../http/openapi/parameters.ts'
+import { Health, ReadinessObject } from '../http/openapi/schemas.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import type { BlobStore } from '../storage/blobs/blobs.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { FreeSpace } from '../uploads/space.ts'
+
+/** The operations that these routes call. */
+export interface MonitoringOperations {
+  readonly readiness: ReturnType<typeof checkReadinessOperation>
+}
+
+const headers = { 'cache-control': 'no-store' }
+
+/** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
+export function monitoringRoutes(http: HttpContext, operations: MonitoringOperations): readonly Route[] {
+  const { metrics, isStopping } = http
+  const renderMetrics = createMetricsRenderer(metrics)
+
+  async function checkHealth(): Promise<Reply> {
+    return { status: 200, headers, json: { status: 'ok' } }
+  }
+
+  async function checkReadiness({ query }: Exchange): Promise<Reply> {
+    if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
+    const { reads, writes, reasons } = await operations.readiness()
+    if (!reads || (!writes && query['writes'] !== undefined))
+      throw new Fault(
+        'not-ready',
+        `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
+      )
+    return { status: 200, headers, json: { status: 'ready', reads, writes, reasons } }
+  }
+
+  async function sendMetrics(): Promise<Reply> {
+    const body = await renderMetrics()
+    return { status: 200, headers: { ...headers, 'content-type': metrics.registry.contentType }, body }
+  }
+
+  return [
+    route('GET', '/healthz', healthDescription, checkHealth),
+    route('GET', '/readyz', readinessDescription, checkReadiness),
+    route('GET', '/metrics', metricsDescription, sendMetrics),
+  ]
+}
+
+/** How long a rendered text is reused. Milliseconds. */
+const metricsMaxAge = 1_000
+
+/** Renders at most once a second: it takes milliseconds, and anyone can request it without a token. */
+function createMetricsRenderer(metrics: Pick<Metrics, 'text'>): () => Promise<Buffer> {
+  let text: Promise<Buffer> | null = null
+  let renderedAt = 0
+  return () => {
+    const now = performance.now()
+    if (text === null || now - renderedAt >= metricsMaxAge) {
+      renderedAt = now
+      text = metrics.text().then(Buffer.from)
+    }
+    return text
+  }
+}
+
+const healthDescription: OperationDescription = {
+  operationId: 'live',
+  tag: 'Operations',
+  summary: 'Check that the process runs',
+  description: 'Returns 200 as long as the process runs, also while it stops.',
+  rules: 'O1',
+  needs: 'nothing',
+  unlimited: true,
+  responses: {
+    200: {
+      description: 'The process runs.',
+      headers: ['Cache-Control'],
+      content: { 'application/json': { schema: Health, examples: { alive: { status: 'ok' } } } },
+    },
+  },
+  problems: [],
+  curl: `curl ${exampleBase}/healthz`,
+}
+
+const readinessDescription: OperationDescription = {
+  operationId: 'ready',
+  tag: 'Operations',
+  summary: 'Check that the service is ready',
+  description: `Returns whether listings and bytes can be served (\`reads\`) and uploads can be stored (\`writes\`). Returns 503 if
+reads fail or the service is stopping; with the query parameter \`writes\` also if uploads fail. Deletes work on a full disk.`,
+  rules: 'O1',
+  needs: 'nothing',
+  unlimited: true,
+  query: ReadinessQuery,
+  responses: {
+    200: {
+      description: 'The service is ready.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': {
+          schema: ReadinessObject,
+          examples: {
+            ready: { status: 'ready', reads: true, writes: true, reasons: [] },
+            'full disk': { status: 'ready', reads: true, writes: false, reasons: ['disk-full'] },
+          },
+        },
+      },
+    },
+  },
+  problems: ['shutting-down', 'not-ready'],
+  curl: `curl ${exampleBase}/readyz`,
+}
+
+const metricsDescription: OperationDescription = {
+  operationId: 'metrics',
+  tag: 'Operations',
+  summary: 'Get the metrics',
+  description: 'Returns the metrics in the text format of Prometheus, without names of items or buckets.',
+  rules: 'O2',
+  needs: 'nothing',
+  unlimited: true,
+  responses: {
+    200: {
+      description: 'The metrics.',
+      headers: ['Cache-Control'],
+      content: { 'text/plain': { schema: Type.String() } },
+    },
+  },
+  problems: [],
+  curl: `curl ${exampleBase}/metrics`,
+}
+
+/** Why reads or writes are not possible. */
+type ReadinessReason =
+  | 'catalog-unreadable'
+  | 'catalog-unwritable'
+  | 'bytes-unavailable'
+  | 'bytes-unwritable'
+  | 'disk-full'
+
+/** Whether reads and writes are possible now (docs/interface.md O1). Deletes also work on a full disk. */
+export interface Readiness {
+  readonly reads: boolean
+  readonly writes: boolean
+  readonly reasons: readonly ReadinessReason[]
+}
+
+/** Milliseconds after which a catalog that does not respond, or that another process has locked, counts as not usable. */
+const checkTimeout = 2_000
+
+/** Milliseconds after which a store of bytes that does not respond counts as unavailable. */
+const bytesTimeout = 2_000
+
+const stopsReads: ReadonlySet<ReadinessReason> = new Set(['catalog-unreadable', 'bytes-unavailable'])
+
+export function checkReadinessOperation(parts: {
+  readonly catalog: Pick<Catalog, 'checkReads' | 'checkWrites'>
+  readonly space: Pick<FreeSpace, 'hasRoom'>
+  /** `isReachable` is false while the store does not hold the bytes of the catalog, or cannot be reached. */
+  readonly blobs: Pick<BlobStore, 'isReachable' | 'checkWrites'>
+}) {
+  const { catalog, space, blobs } = parts
+  const canWriteRows = createWriteCheck(catalog.checkWrites)
+  const canWriteBytes = createWriteCheck(blobs.checkWrites)
+
+  return async function checkReadiness(): Promise<Readiness> {
+    const reasons: ReadinessReason[] = []
+    const canRead = catalog.checkReads().then(
+      () => true,
+      () => false,
+    )
+    const reads = await within(checkTimeout, canRead)
+    if (!reads) reasons.push('catalog-unreadable')
+    const hasBytes = await within(bytesTimeout, blobs.isReachable())
+    // A full disk is not written to: the space that is left is for deletions.
+    const isFull = hasBytes && !space.hasRoom()
+    const rows = isFull || within(checkTimeout, canWriteRows())
+    const bytes = isFull || !hasBytes || within(bytesTimeout, canWriteBytes())
+    if (!(await rows)) reasons.push('catalog-unwritable')
+    if (!hasBytes) reasons.push('bytes-unavailable')
+    else if (isFull) reasons.push('disk-full')
+    else if (!(await bytes)) reasons.push('bytes-unwritable')
+    return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }
+  }
+}
+
+/**
+ * Returns a function that runs the check and reports whether it succeeded. Concurrent calls share one check, so that checks do not accumulate
+ * while the catalog is locked. A success counts for a second, because anyone can call it.
+ */
+function createWriteCheck(check: () => Promise<void>): () => Promise<boolean> {
+  let running: Promise<boolean> | null = null
+  let succeededAt = Number.NEGATIVE_INFINITY
+
+  async function run(): Promise<boolean> {
+    try {
+      await check()
+      succeededAt = performance.now()
+      return true
+    } catch {
+      return false
+    } finally {
+      running = null
+    }
+  }
+
+  return async () => {
+    if (performance.now() - succeededAt < successLifetime) return true
+    running ??= run()
+    return running
+  }
+}
+
+/** Milliseconds for which a successful write counts. */
+const successLifetime = 1_000
+
+async function within(time: number, check: Promise<boolean>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, time, false)
+  })
+  try {
+    return await Promise.race([check, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,98 @@
+import type { Server } from 'node:http'
+import { tokenRoutes } from '../access/token-routes.ts'
+import type { verifyTokenOperation } from '../access/token-verification.ts'
+import type { CachedBytesOperations } from '../downloads/bytes-cache.ts'
+import type { BytesOperations } from '../downloads/bytes-response.ts'
+import { bytesRoutes } from '../downloads/bytes-routes.ts'
+import type { DownloadLog } from '../downloads/download-log.ts'
+import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
+import { createDispatcher, createMediaHost } from '../http/dispatcher.ts'
+import { createFaultReporter } from '../http/problems.ts'
+import { createRequestLogger, type LineWriter } from '../http/request-log.ts'
+import type { Route } from '../http/route.ts'
+import { createHttpServer } from '../http/server.ts'
+import type { ItemRemover } from '../items/deletion.ts'
+import { type ItemListOperations, itemListRoutes } from '../items/item-list-routes.ts'
+import { type ItemOperations, itemRoutes } from '../items/item-routes.ts'
+import { type LinkOperations, linkRoutes } from '../items/links.ts'
+import { type TrashOperations, trashRoutes } from '../items/trash.ts'
+import { type ListingOperations, listingRoutes } from '../listing/listing-routes.ts'
+import { type ResumableUploadOperations, resumableUploadRoutes } from '../uploads/resumable-routes.ts'
+import { type UploadOperations, uploadRoutes } from '../uploads/upload-routes.ts'
+import { documentationRoutes } from './documentation-routes.ts'
+import { type Gallery, type GallerySignIn, galleryRoutes } from './gallery-routes.ts'
+import { type MonitoringOperations, monitoringRoutes } from './monitoring.ts'
+
+/** What only some routes use. */
+interface AppParts {
+  readonly writeLine: LineWriter
+  /** Null where downloads are not recorded. */
+  readonly downloadLog: DownloadLog | null
+  /** Null where the gallery is off or not built. */
+  readonly gallery: Gallery | null
+  /** Null where people sign in with tokens only. */
+  readonly signIn: GallerySignIn | null
+}
+
+/** Creates the HTTP server, ready to listen. */
+export function createApp(
+  operations: Operations,
+  parts: HttpParts,
+  { writeLine, downloadLog, gallery, signIn }: AppParts,
+): Server {
+  const http = createHttpContext(parts, operations.verifyToken)
+  const { settings, log, metrics, limits, corsHeaders, isStopping } = http
+  const { baseUrl, mediaBaseUrl } = settings
+  const routes = [
+    ...serviceRoutes(http, operations, downloadLog),
+    ...(gallery ? galleryRoutes(http, gallery, signIn) : []),
+  ]
+  const dispatch = createDispatcher(routes, {
+    baseUrl,
+    logRequest: createRequestLogger(metrics, writeLine),
+    corsHeaders,
+    limits,
+    mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
+    reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
+    isStopping,
+  })
+  return createHttpServer(dispatch, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
+}
+
+/** The routes of the OpenAPI document, in its order. */
+function serviceRoutes(
+  http: HttpContext,
+  operations: Operations,
+  downloadLog: DownloadLog | null,
+): readonly Route[] {
+  const routes: readonly Route[] = [
+    ...listingRoutes(http, operations),
+    ...itemListRoutes(http, operations),
+    ...uploadRoutes(http, operations),
+    ...resumableUploadRoutes(http, operations),
+    ...itemRoutes(http, operations),
+    ...trashRoutes(http, operations),
+    ...linkRoutes(http, operations),
+    ...bytesRoutes(http, operations, downloadLog),
+    ...tokenRoutes(http),
+    ...monitoringRoutes(http, operations),
+    ...documentationRoutes(http, () => routes),
+  ]
+  return routes
+}
+
+/** The operations that clients call over HTTP: those of all routes. */
+export interface Operations
+  extends ListingOperations,
+    ItemListOperations,
+    UploadOperations,
+    ResumableUploadOperations,
+    ItemOperations,
+    TrashOperations,
+    LinkOperations,
+    BytesOperations,
+    CachedBytesOperations,
+    MonitoringOperations {
+  readonly verifyToken: ReturnType<typeof verifyTokenOperation>
+  readonly purgeItems: ItemRemover['purge']
+}

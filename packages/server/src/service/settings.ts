@@ -1,0 +1,327 @@
+import {
+  addressRanges,
+  baseUrl,
+  blobsUrl,
+  bucketOptionList,
+  bucketPattern,
+  claimName,
+  databaseUrl,
+  directory,
+  duration,
+  hostName,
+  issuerUrl,
+  jwtScopeNames,
+  linkLifetime,
+  oneOf,
+  onOrOff,
+  processes,
+  queryParameters,
+  type Reader,
+  rate,
+  sendFile,
+  size,
+  sizeOrAuto,
+  sizeOrZero,
+  sizeUpTo,
+  textOrNone,
+  timerDuration,
+  variantSizes,
+  webOrigins,
+  wholeNumber,
+} from './setting-readers.ts'
+
+interface Setting<T> {
+  readonly reader: Reader<T>
+  readonly defaultText: string
+  readonly defaultValue: T
+  /** What the setting does, its unit, and when to change it. */
+  readonly description: string
+  /** The value contains a password, and is not shown. */
+  readonly isSecret: boolean
+}
+
+/** Throws TypeError if the default is not a value of the setting. */
+function setting<T>(
+  defaultText: string,
+  reader: Reader<T>,
+  description: string,
+  isSecret = false,
+): Setting<T> {
+  const defaultValue = reader.read(defaultText)
+  if (defaultValue === undefined) throw new TypeError(`the default ${defaultText} is not ${reader.accepts}`)
+  return { reader, defaultText, defaultValue, description, isSecret }
+}
+
+/** The start of the name of every setting. */
+export const prefix = 'MEDIABUCKET_'
+
+/** Every setting of the service. docs/settings.md and `mediabucket help settings` show this table. */
+export const settings = {
+  MEDIABUCKET_HOST: setting(
+    '127.0.0.1',
+    hostName,
+    'The address or host name to listen on. Set `0.0.0.0` or `::` to accept connections from other machines.',
+  ),
+  MEDIABUCKET_PORT: setting(
+    '8080',
+    wholeNumber(0, 65_535, 'a port'),
+    'The TCP port to listen on; 0 selects a free port.',
+  ),
+  MEDIABUCKET_WORKERS: setting(
+    '1',
+    processes(64),
+    'The number of processes that handle requests. With `1`, the service is one process. With more, a further process starts them and restarts those that end. `auto` is one for each core.',
+  ),
+  MEDIABUCKET_BASE_URL: setting(
+    '',
+    baseUrl('without query or credentials', 'https://media.example.org'),
+    'The first part of every URL in a response. Set it to the address that clients use, for example behind a reverse proxy. By default it follows host and port.',
+  ),
+  MEDIABUCKET_MEDIA_BASE_URL: setting(
+    '',
+    baseUrl('on another host than MEDIABUCKET_BASE_URL', 'https://media-usercontent.example.org'),
+    'The first part of the URLs of files. Set it to a second host name of the service, so that browsers isolate uploaded files from the gallery and the API. By default it is the base URL.',
+  ),
+  MEDIABUCKET_DATA: setting('./data', directory, 'The directory of the catalog and the files.'),
+  MEDIABUCKET_DATABASE_URL: setting(
+    '',
+    databaseUrl,
+    'A PostgreSQL database for the catalog, version 15 or newer. By default the catalog is a SQLite database in `MEDIABUCKET_DATA`. `sslmode` selects TLS as in libpq; without it the connection is not encrypted. With several servers (`host1:5432,host2:5432`) the service uses the one that is the primary, also after a failover.',
+    true,
+  ),
+  MEDIABUCKET_BLOBS_URL: setting(
+    '',
+    blobsUrl,
+    'The bucket of an S3 store for the files, such as `s3://media/files?endpoint=https://s3.example.org&region=eu-1`; with an endpoint, the bucket is in the path of URLs unless `path_style=false`. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the other sources of the AWS SDK. By default the files are in the data directory.',
+  ),
+  MEDIABUCKET_ENVELOPE: setting(
+    'bare',
+    oneOf('bare', 'wrapped'),
+    'The form of a page in a response: the page object itself (`bare`) or the page object inside `{"data": …}` (`wrapped`). Set the form that your clients expect.',
+  ),
+  MEDIABUCKET_EXTENSIONS: setting(
+    'on',
+    onOrOff,
+    'Whether media URLs end in the extension of the stored type, such as `.png`.',
+  ),
+  MEDIABUCKET_LINKS: setting(
+    'all',
+    oneOf('all', 'window'),
+    'Whether a page links to all pages, or to a window around the current page. Set `window` to make the pages of large buckets smaller.',
+  ),
+  MEDIABUCKET_GALLERY: setting(
+    'on',
+    onOrOff,
+    'Whether `/` serves the gallery, a web page on which people view, upload and delete files with a token.',
+  ),
+  MEDIABUCKET_CACHE: setting(
+    '160MB',
+    sizeOrZero('160MB'),
+    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each; 0 renders and reads all of them for each response. Raise it if clients list many different pages, or request more bytes often, and for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
+  ),
+  MEDIABUCKET_SENDFILE: setting(
+    'off',
+    sendFile,
+    'Who sends the bytes of large items instead of the service. A reverse proxy sends files of the disk: nginx with `x-accel-redirect:` and the path of an internal location, Apache and lighttpd with `x-sendfile`. With an S3 store, `x-accel-redirect:` lets nginx get the objects, and `redirect` sends clients of pictures, audio and video to signed URLs of the store. Except with `redirect`, clients must not reach the service without the proxy.',
+  ),
+  MEDIABUCKET_MAX_FILE_SIZE: setting(
+    '5GB',
+    size('500MB, 5GB or 2GiB'),
+    'The maximum size of a file. Larger uploads are refused with 413.',
+  ),
+  MEDIABUCKET_INLINE_SIZE: setting(
+    '64KiB',
+    sizeUpTo(1024 * 1024, '64KiB, at most 1MiB'),
+    'The maximum size of a file that is stored in the catalog, in one transaction with its row; 0 stores every file on the disk. Variants of up to this size are stored in variants.db. Changes affect later uploads only.',
+  ),
+  MEDIABUCKET_UPLOAD_EXPIRY: setting(
+    '24h',
+    duration,
+    'How long a resumable upload is stored after its last byte, finished or not. Raise it if clients resume uploads after more than a day.',
+  ),
+  MEDIABUCKET_MIN_FREE: setting(
+    'auto',
+    sizeOrAuto,
+    'Free disk space that uploads must leave, so that deletes and the service itself keep working. `auto` is a tenth of the file system, 64MB at the most.',
+  ),
+  MEDIABUCKET_CORS_ORIGINS: setting(
+    '',
+    webOrigins,
+    'Web origins whose pages may call the service from a browser. None by default.',
+  ),
+  MEDIABUCKET_TRUSTED_PROXIES: setting(
+    '',
+    addressRanges,
+    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address. None by default.',
+  ),
+  MEDIABUCKET_JWT_ISSUER: setting(
+    '',
+    issuerUrl,
+    'The issuer of JWTs that are accepted besides tokens of the service: the users of an app. Equals their claim `iss`. The keys are found by OpenID Connect Discovery. None by default.',
+  ),
+  MEDIABUCKET_JWT_JWKS_URL: setting(
+    '',
+    issuerUrl,
+    'The URL of the issuer’s keys (JSON Web Key Set). By default the discovery document names it.',
+  ),
+  MEDIABUCKET_JWT_AUDIENCE: setting(
+    '',
+    textOrNone('a text without control characters'),
+    'The audience of accepted JWTs, a value of their claim `aud`. Required with an issuer, because the issuer also signs tokens for other services.',
+  ),
+  MEDIABUCKET_JWT_BUCKET: setting(
+    'user-{sub}',
+    bucketPattern,
+    'The name of the bucket of a JWT’s user, with the value of a claim. Different values never name the same bucket.',
+  ),
+  MEDIABUCKET_JWT_CREATE_BUCKETS: setting(
+    'off',
+    onOrOff,
+    'Whether the first request of a user creates the bucket. With `off`, the operator creates it.',
+  ),
+  MEDIABUCKET_JWT_BUCKET_OPTIONS: setting(
+    '',
+    bucketOptionList,
+    'The options of a bucket that is created so, as those of `mediabucket bucket create`: limits, privacy, trash and more. None by default.',
+  ),
+  MEDIABUCKET_JWT_SCOPES: setting(
+    'scope',
+    claimName,
+    'The claim of JWTs with the scopes: a text with spaces, or an array. Other scopes than those of the service are ignored.',
+  ),
+  MEDIABUCKET_JWT_DEFAULT_SCOPES: setting(
+    '',
+    jwtScopeNames,
+    'The scopes of JWTs that name none of the service. Set it if the issuer cannot add scopes. None by default.',
+  ),
+  MEDIABUCKET_OIDC_CLIENT_ID: setting(
+    '',
+    textOrNone('a text without control characters'),
+    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery. None by default.',
+  ),
+  MEDIABUCKET_OIDC_PARAMETERS: setting(
+    '',
+    queryParameters,
+    'Further parameters of the authorization request. With some, issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0. `scope` replaces the requested scopes, `openid media:read media:write media:delete`. Add `offline_access` to them if the issuer requires it for refresh tokens, without which people sign in again when their JWT expires.',
+  ),
+  MEDIABUCKET_TOKEN_RATE: setting(
+    '60000/1m',
+    rate,
+    'The maximum rate of requests with one token. Further requests are refused with 429.',
+  ),
+  MEDIABUCKET_ADDRESS_RATE: setting(
+    '120000/1m',
+    rate,
+    'The maximum rate of requests from one client address, with or without tokens. Further requests are refused with 429.',
+  ),
+  MEDIABUCKET_AUTH_FAILURE_RATE: setting(
+    '100/1m',
+    rate,
+    'The maximum rate of requests with invalid tokens from one client address. Further requests with invalid tokens are refused with 429. Requests with valid tokens are not affected.',
+  ),
+  MEDIABUCKET_MEDIA_MAX_AGE: setting(
+    '1d',
+    duration,
+    'How long browsers and proxies may cache a file. A deleted file may stay in their caches for that time.',
+  ),
+  MEDIABUCKET_MAX_LINK_LIFETIME: setting(
+    '7d',
+    linkLifetime,
+    'The longest lifetime of a signed URL that a client can request. Longer ones are refused with 400.',
+  ),
+  MEDIABUCKET_VARIANTS: setting(
+    'thumb=400, medium=1600',
+    variantSizes,
+    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. Other sizes are never rendered.',
+  ),
+  MEDIABUCKET_RENDER_AHEAD: setting(
+    'on',
+    onOrOff,
+    'Whether the `thumb` of a new item, and its ThumbHash, are rendered in the background after the upload, so that the gallery shows them at once. They give way to variants that are requested. With `off`, they are rendered at the first request. Set `off` if most items are never viewed.',
+  ),
+  MEDIABUCKET_VARIANT_PROCESSES: setting(
+    '2',
+    wholeNumber(1, 64),
+    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. They run only while there is work. Raise it on a machine with many cores.',
+  ),
+  MEDIABUCKET_VARIANT_TIMEOUT: setting(
+    '20s',
+    timerDuration,
+    'The maximum time to generate one variant. A picture that takes longer has no variants.',
+  ),
+  MEDIABUCKET_VARIANT_MEMORY: setting(
+    '600MB',
+    size('600MB or 2GB'),
+    'The maximum memory of each of these processes; the process itself needs about 80 MB. A picture that needs more has no variants.',
+  ),
+  MEDIABUCKET_MAX_CONNECTIONS: setting(
+    '5000',
+    wholeNumber(0, 1_000_000),
+    'The maximum number of open connections; 0 sets no limit.',
+  ),
+  MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: setting(
+    '1000',
+    wholeNumber(0, 1_000_000),
+    'The maximum number of open connections from one client address, or from one IPv6 /64 network; 0 sets no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
+  ),
+  MEDIABUCKET_IDLE_TIMEOUT: setting(
+    '60s',
+    timerDuration,
+    'The maximum time without data on a connection, during a request or between two requests. A reverse proxy must close idle connections sooner. The headers of a request have a quarter of it, 15 seconds at most.',
+  ),
+  MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
+    '10s',
+    timerDuration,
+    'The maximum time that a stop waits for requests in progress. If you raise it, raise the stop timeout of systemd or Docker too.',
+  ),
+  MEDIABUCKET_LOG_LEVEL: setting(
+    'info',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'The lowest level that is logged. `warn` omits the line of each request.',
+  ),
+  MEDIABUCKET_AUDIT: setting(
+    'off',
+    oneOf('off', 'changes', 'all'),
+    'What the audit log records, which `mediabucket audit` prints: nothing, changes, or changes and downloads (`all`). Set it for the service and for the commands.',
+  ),
+  MEDIABUCKET_AUDIT_DAYS: setting(
+    '365',
+    wholeNumber(1, 36_500),
+    'How many days events stay in the audit log. The service removes earlier ones.',
+  ),
+  MEDIABUCKET_LOG_FORMAT: setting(
+    'auto',
+    oneOf('auto', 'json', 'text'),
+    'The form of the log: one JSON object per line (`json`) or lines for people (`text`). `auto` is `text` on a terminal and `json` elsewhere.',
+  ),
+} as const
+
+/** `JWT_JWKS_URL` as `jwtJwksUrl`. */
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
+  : Lowercase<Name>
+
+type SettingName = keyof typeof settings
+
+/** The value of each setting, such as `baseUrl` of MEDIABUCKET_BASE_URL. Durations are milliseconds, sizes bytes. */
+export type SettingValues = {
+  readonly [Name in SettingName as Name extends `MEDIABUCKET_${infer Rest}`
+    ? Camel<Rest>
+    : never]: (typeof settings)[Name]['defaultValue']
+}
+
+/**
+ * The values of all settings. `read` returns that of one, and is called with its name. Its result has the type of the default, which the
+ * compiler cannot follow through the names.
+ */
+export const readAll = (read: <T>(name: string, setting: Setting<T>) => T): SettingValues =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, each]) => [memberName(name), read<unknown>(name, each)]),
+  ) as SettingValues
+
+/** The member of SettingValues that has the value of a setting. */
+const memberName = (name: string): string =>
+  name
+    .slice(prefix.length)
+    .toLowerCase()
+    .replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

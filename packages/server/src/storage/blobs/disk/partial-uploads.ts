@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Fault } from '../../../core/faults.ts'
+import { type ItemId, isUploadId, requireUploadId, type UploadId } from '../../../core/ids.ts'
+import {
+  type BlobRecovery,
+  createPartialUploadHashes,
+  headLength,
+  type PartialChunk,
+  PartialUploadLost,
+  type PartialUploadStore,
+} from '../blobs.ts'
+import type { Shards } from './blobs-directory.ts'
+import {
+  asStorageFault,
+  type DirectorySync,
+  entryTypeAt,
+  type Files,
+  unlinkIfThere,
+  writeWhole,
+} from './files.ts'
+import { readWhole } from './stored-files.ts'
+
+const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
+const flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+
+/** Bytes for each read: hashing them blocks the thread for half a millisecond. */
+const readLength = 1024 * 1024
+
+/** Stores partial uploads as files `uploads/<id>`. On any inconsistency, it discards the file. */
+export function createDiskPartialUploads(options: {
+  /** The directory `uploads/`. */
+  readonly directory: string
+  readonly shards: Shards
+  readonly files: Files
+  readonly sync: DirectorySync
+}): PartialUploadStore & Pick<BlobRecovery, 'matchUploads'> {
+  const { directory, shards, files, sync } = options
+  const hashes = createPartialUploadHashes()
+  const pathOf = (id: UploadId) => join(directory, requireUploadId(id))
+
+  /** Removes the file. Returns the error to throw. */
+  async function discard(id: UploadId, why: string, cause?: unknown): Promise<PartialUploadLost> {
+    hashes.forget(id)
+    await files.unlink(pathOf(id)).catch(() => undefined)
+    return new PartialUploadLost(why, { cause: asStorageFault(cause) })
+  }
+
+  /** Opens the file, which must have at least `size` bytes; creates it if `size` is 0. */
+  async function open(id: UploadId, size: number): Promise<{ file: FileHandle; found: number }> {
+    const file = await files.open(pathOf(id), flags, 0o600)
+    try {
+      const status = await file.stat()
+      if (!status.isFile() || status.size < size)
+        throw await discard(id, 'bytes of a partial upload are missing')
+      return { file, found: status.size }
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+  }
+
+  async function write(
+    file: FileHandle,
+    id: UploadId,
+    { offset, source, limit }: PartialChunk,
+    incremental: IncrementalSync,
+  ): Promise<{ size: number; failure: unknown; isBroken?: boolean }> {
+    const hash = hashes.take(id, offset)
+    let size = offset
+    let failure: unknown = null
+    try {
+      for await (const chunk of source) {
+        if (size + chunk.byteLength > offset + limit)
+          throw new Fault('file-too-large', `No more than ${limit} bytes are expected here.`)
+        // Hashing overlaps the write.
+        const written = writeWhole(file, chunk, size).catch((error: unknown) => {
+          throw new WriteFailed(error)
+        })
+        hash?.update(chunk)
+        await written
+        size += chunk.byteLength
+        incremental.wrote(chunk.byteLength)
+      }
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'file-too-large') throw error
+      failure = error
+      if (error instanceof WriteFailed) {
+        failure = asStorageFault(error.cause)
+        // On a full disk, the bytes before count. After another error, only those that were synced before this chunk do.
+        return failure instanceof Fault ? { size, failure } : { size: offset, failure, isBroken: true }
+      }
+    }
+    if (hash) hashes.store(id, size, hash)
+    return { size, failure }
+  }
+
+  async function reclaim(id: UploadId, itemId: ItemId): Promise<void> {
+    if (entryTypeAt(files, pathOf(id)) !== 'nothing') return
+    const shard = shards.directory(itemId)
+    if (!(await shards.exists(shard))) return
+    const committed = join(shard, itemId)
+    if (entryTypeAt(files, committed) !== 'file') return
+    await files.rename(committed, pathOf(id))
+    await sync(directory)
+  }
+
+  return {
+    async append({ id }, chunk) {
+      const { file, found } = await open(id, chunk.offset).catch((error: unknown) => {
+        throw asStorageFault(error)
+      })
+      const incremental = createIncrementalSync(file)
+      try {
+        if (found > chunk.offset) await file.truncate(chunk.offset)
+        const { isBroken = false, ...appended } = await write(file, id, chunk, incremental)
+        try {
+          await incremental.settled()
+          if (isBroken) return { ...appended, isRecorded: false }
+          await file.sync()
+          if (chunk.offset === 0) await sync(directory)
+        } catch (error) {
+          throw await discard(id, 'a partial upload could not be synced', error)
+        }
+        return { ...appended, isRecorded: false }
+      } finally {
+        await file.close()
+      }
+    },
+
+    async complete(id, size, itemId) {
+      const { file, found } = await open(id, size)
+      try {
+        if (found > size) throw await discard(id, 'a partial upload is longer than its size')
+        const head = Buffer.alloc(Math.min(size, headLength))
+        await file.read(head, 0, head.length, 0)
+        const sha256 = await hashes.digest(id, size, () => hashFile(file, size))
+        return { id: itemId, handle: join('uploads', id), size, sha256, head }
+      } finally {
+        await file.close()
+      }
+    },
+
+    async read(id, size) {
+      const { file, found } = await open(id, size)
+      try {
+        if (found > size) throw await discard(id, 'a partial upload is longer than its size')
+        const bytes = new Uint8Array(size)
+        await readWhole(file.fd, bytes, 0)
+        hashes.forget(id)
+        return bytes
+      } finally {
+        await file.close()
+      }
+    },
+
+    reclaim,
+
+    async remove(id) {
+      hashes.forget(id)
+      await unlinkIfThere(files, pathOf(id))
+    },
+
+    async matchUploads(uploads) {
+      const wanted = new Map(uploads.map((upload) => [upload.id, upload]))
+      for (const { id, itemId } of uploads) await reclaim(id, itemId)
+      const missing = new Map(uploads.map(({ id, offset }) => [id, offset]))
+      const short = new Map<UploadId, number>()
+      for (const name of await readdir(directory)) {
+        const upload = isUploadId(name) ? wanted.get(name) : undefined
+        if (!upload || entryTypeAt(files, join(directory, name)) !== 'file') {
+          await rm(join(directory, name), { recursive: true, force: true })
+          continue
+        }
+        const { file, found } = await open(upload.id, 0)
+        try {
+          if (found > upload.offset) await file.truncate(upload.offset)
+          if (found < upload.offset) short.set(upload.id, found)
+        } finally {
+          await file.close()
+        }
+        missing.delete(upload.id)
+      }
+      for (const [id, offset] of missing) if (offset > 0) short.set(id, 0)
+      return short
+    },
+  }
+}
+
+/** Distinguishes a failed write from a failed source. */
+class WriteFailed extends Error {
+  constructor(cause: unknown) {
+    super('a write failed', { cause })
+  }
+}
+
+async function hashFile(file: FileHandle, size: number): Promise<Uint8Array> {
+  const hash = createHash('sha256')
+  const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(size, readLength)))
+  for (let position = 0; position < size; ) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+    if (bytesRead === 0) throw new PartialUploadLost('a partial upload ended before its size')
+    hash.update(buffer.subarray(0, bytesRead))
+    position += bytesRead
+  }
+  return hash.digest()
+}
+
+/** Bytes between two syncs. */
+const interval = 2 * 1024 * 1024
+
+/**
+ * Syncs a file while more of it is received, so that the final sync is short. The caller must still sync at the end, and
+ * must treat an error here as final: the kernel reports a failed write only once.
+ */
+interface IncrementalSync {
+  /** Call it after each write, with its number of bytes. Starts a sync if enough bytes are written and none is running. */
+  wrote(bytes: number): void
+  /** Waits for the sync that is running. Rejects if it or an earlier one has failed. */
+  settled(): Promise<void>
+}
+
+function createIncrementalSync(file: FileHandle): IncrementalSync {
+  let unsynced = 0
+  let running: Promise<void> | null = null
+  let failed: { readonly error: unknown } | null = null
+
+  return {
+    wrote(bytes) {
+      unsynced += bytes
+      if (unsynced < interval || running !== null || failed !== null) return
+      unsynced = 0
+      running = file
+        .datasync()
+        .catch((error: unknown) => {
+          failed = { error }
+        })
+        .finally(() => {
+          running = null
+        })
+    },
+
+    async settled() {
+      await running
+      if (failed !== null) throw failed.error
+    },
+  }
+}

@@ -1,0 +1,276 @@
+import type { Actor } from '../../core/tokens.ts'
+import type { AuditEvent, Audited } from './audit-events.ts'
+import type { Bucket, BucketId, BucketSettings, DeletedChunk, NamedBucket } from './records.ts'
+import {
+  all,
+  bucketIdOf,
+  change,
+  first,
+  integer,
+  integerOrNull,
+  type Query,
+  type Row,
+  record,
+  text,
+  type Work,
+} from './statements.ts'
+
+/** The buckets of the catalog. */
+export interface BucketCatalog {
+  bucket(id: BucketId): Promise<Bucket | null>
+
+  bucketNamed(name: string): Promise<NamedBucket | null>
+
+  /** By name. */
+  buckets(): Promise<readonly Bucket[]>
+
+  /** Settings that are left out have their defaults. False if a bucket has this name. */
+  createBucket(
+    name: string,
+    settings: Partial<BucketSettings>,
+    createdAt: number,
+    by?: Actor,
+  ): Promise<boolean>
+
+  /** Changes the given settings; false if there is no such bucket. */
+  setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Promise<boolean>
+
+  /**
+   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
+   * uploads are left, removes the bucket with its tokens. Its id is never reused.
+   */
+  deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
+}
+
+/** The columns of `buckets` that store the settings. */
+const columnOf: { readonly [Name in keyof BucketSettings]: string } = {
+  maxItems: 'max_items',
+  maxBytes: 'max_bytes',
+  trashDays: 'trash_days',
+  isPrivate: 'private',
+  signedPages: 'signed_pages',
+  removesMetadata: 'remove_metadata',
+  itemDays: 'item_days',
+}
+
+export const settingColumns: readonly string[] = Object.values(columnOf)
+
+/** Reads the columns `settingColumns`; the first of them has the index `from`. */
+export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
+  maxItems: integerOrNull(row, from),
+  maxBytes: integerOrNull(row, from + 1),
+  trashDays: integer(row, from + 2),
+  isPrivate: integer(row, from + 3) === 1,
+  signedPages: integer(row, from + 4) === 1,
+  removesMetadata: integer(row, from + 5) === 1,
+  itemDays: integerOrNull(row, from + 6),
+})
+
+/** Those of the new settings that differ from the current ones. */
+const changedSettings = (
+  current: BucketSettings,
+  settings: Partial<BucketSettings>,
+): Partial<BucketSettings> =>
+  Object.fromEntries(
+    Object.entries(settings).filter(([name, value]) => current[name as keyof BucketSettings] !== value),
+  )
+
+interface ColumnValue {
+  readonly column: string
+  readonly value: number | null
+}
+
+/** The columns of the given settings, with their new values. */
+export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] {
+  return Object.entries(columnOf).flatMap(([name, column]) => {
+    const value = settings[name as keyof BucketSettings]
+    if (value === undefined) return []
+    return [{ column, value: typeof value === 'boolean' ? Number(value) : value }]
+  })
+}
+
+const columns = ['name', 'total', 'bytes', 'reserved_items', 'reserved_bytes', ...settingColumns]
+
+export const bucketColumns = columns.join(', ')
+export const bucketColumnCount = columns.length
+
+export const bucketOf = (row: Row): Bucket => ({
+  name: text(row, 0),
+  items: integer(row, 1),
+  bytes: integer(row, 2),
+  reservedItems: integer(row, 3),
+  reservedBytes: integer(row, 4),
+  ...readBucketSettings(row, 5),
+})
+
+/** Without the items that have expired: reads `bucketColumns` and `expiredOfBucket`. */
+export function liveBucketOf(row: Row): Bucket {
+  const bucket = bucketOf(row)
+  return {
+    ...bucket,
+    items: bucket.items - integer(row, bucketColumnCount),
+    bytes: bucket.bytes - integer(row, bucketColumnCount + 1),
+  }
+}
+
+export const bucketNamed = (name: string): Query<NamedBucket | null> =>
+  first(
+    (row) => ({ ...bucketOf(row), id: bucketIdOf(row, bucketColumnCount) }),
+    `SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0`,
+    name,
+  )
+
+export const listBuckets = (): Query<Bucket[]> =>
+  all(bucketOf, `SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)
+
+/** The id of the bucket, which cannot be deleted until the end of the transaction; null if there is no such bucket. */
+export const findBucket = (name: string): Query<BucketId | null> =>
+  first(readId, 'SELECT id FROM buckets WHERE name = $1 AND id > 0 FOR KEY SHARE', name)
+
+const readId = (row: Row): BucketId => bucketIdOf(row, 0)
+
+// The id of a deleted bucket is not reused: with it, a cached page of the old bucket would be served for the new one.
+const insertion = {
+  sqlite: `INSERT INTO buckets (id, name, created_at)
+    SELECT 1 + max(coalesce((SELECT max(id) FROM buckets), 0),
+      coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), $1, $2
+    WHERE true ON CONFLICT (name) DO NOTHING RETURNING id`,
+  postgres:
+    'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id',
+}
+const retirement = {
+  sqlite: `INSERT INTO meta (key, value) VALUES ('last_bucket_id', $1)
+    ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), $1)`,
+  postgres: null,
+}
+
+interface NewBucket extends Audited {
+  readonly name: string
+  readonly settings: Partial<BucketSettings>
+  readonly createdAt: number
+}
+
+/** Creates a bucket; false if it exists. Waits for a transaction that is creating it. */
+export function* createBucket({ name, settings, createdAt, by }: NewBucket): Work<boolean> {
+  const id = yield* first(readId, insertion, name, createdAt)
+  if (id === null) return false
+  yield* record(by, (by) => ({ ...settingsEvent(id, name, settings, by), action: 'bucket-create' }))
+  yield* setBucket({ bucket: name, settings })
+  return true
+}
+
+/** As BucketCatalog.setBucket. */
+export function* setBucket({
+  bucket: name,
+  settings,
+  by,
+}: Audited & { readonly bucket: string; readonly settings: Partial<BucketSettings> }): Work<boolean> {
+  const bucket = yield* first(
+    (row) => ({ id: readId(row), current: readBucketSettings(row, 1) }),
+    `SELECT ${['id', ...settingColumns].join(', ')} FROM buckets WHERE name = $1 AND id > 0 FOR NO KEY UPDATE`,
+    name,
+  )
+  if (bucket === null) return false
+  const { id, current } = bucket
+  const changed = changedSettings(current, settings)
+  const values = settingValues(changed)
+  if (values.length === 0) return true
+  const assignments = values.map(({ column }, index) => `${column} = $${index + 2}`).join(', ')
+  yield* change(
+    `UPDATE buckets SET ${assignments} WHERE id = $1`,
+    ...[id, ...values.map(({ value }) => value)],
+  )
+  yield* record(by, (by) => settingsEvent(id, name, changed, by))
+  return true
+}
+
+/** The revision after a change of the items of a bucket. */
+export const raisedRevision = {
+  sqlite: 'revision + 1',
+  postgres: 'revision + revision_step()',
+} as const
+
+/** The key of `meta` that marks a bucket whose deletion has begun. */
+const deletionKey = (id: BucketId): string => `deleting ${id}`
+
+/** The beginning of each step of the deletion of a bucket. False if there is no such bucket. */
+export function* beginDeletion({
+  id,
+  now,
+  by,
+}: Audited & { readonly id: BucketId; readonly now: number }): Work<boolean> {
+  const name = yield* first((row) => text(row, 0), 'SELECT name FROM buckets WHERE id = $1', id)
+  if (name === null) return false
+  // The first step of a deletion is its event, whether or not the last one is reached.
+  const mark = "INSERT INTO meta (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
+  if ((yield* change(mark, deletionKey(id))) === 1)
+    yield* record(by, (by) => ({ action: 'bucket-delete', by, bucketId: id, target: null, name }))
+  yield* change('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
+  return true
+}
+
+/** Removes the bucket if it has no items and uploads. Returns whether it has removed it. */
+export function* endDeletion(id: BucketId): Work<boolean> {
+  const isUsed = yield* first(
+    (row) => integer(row, 0) === 1,
+    `SELECT CAST(EXISTS (SELECT 1 FROM items WHERE bucket_id IN ($1, -$1::int8))
+      OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = $1) AS int)`,
+    id,
+  )
+  if (isUsed) return false
+  yield* change('DELETE FROM meta WHERE key = $1', deletionKey(id))
+  yield* change(retirement, id)
+  yield* change(
+    'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)',
+    id,
+  )
+  yield* change('DELETE FROM tokens WHERE bucket_id = $1', id)
+  yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
+  yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
+  return true
+}
+
+const settingsEvent = (
+  bucketId: BucketId,
+  name: string,
+  settings: Partial<BucketSettings>,
+  by: Actor,
+): AuditEvent => ({
+  action: 'bucket-set',
+  by,
+  bucketId,
+  target: null,
+  name,
+  detail: Object.fromEntries(settingValues(settings).map(({ column, value }) => [column, value])),
+})
+
+/**
+ * The arithmetic of the rank tree. Items of a bucket are numbered 0, 1, 2, …; `leaf` numbers make a leaf block,
+ * and a node of level n holds `fanOut` counters of the live items under its children, which are leaf blocks
+ * for level 1 and nodes of level n − 1 above.
+ */
+export interface RankShape {
+  readonly leaf: number
+  readonly fanOut: number
+}
+
+/** 128 counters are 512 bytes: a row that fits SQLite's page without overflow. Three levels hold 134 million items. */
+export const defaultShape: RankShape = { leaf: 64, fanOut: 128 }
+
+/** How many sequence numbers one counter of this level covers. */
+const childWidth = (shape: RankShape, level: number): number => shape.leaf * shape.fanOut ** (level - 1)
+
+/** The level whose node 0 covers all numbers below `nextSeq`. */
+export function topLevel(shape: RankShape, nextSeq: number): number {
+  let level = 1
+  while (childWidth(shape, level + 1) < nextSeq) level++
+  return level
+}
+
+/** The node of a level that covers this number. */
+export const slotOf = (shape: RankShape, level: number, seq: number): number =>
+  Math.floor(seq / childWidth(shape, level + 1))
+
+/** The counter of that node that covers this number. */
+export const indexOf = (shape: RankShape, level: number, seq: number): number =>
+  Math.floor(seq / childWidth(shape, level)) % shape.fanOut

@@ -1,0 +1,334 @@
+import { ExplainedError } from '../../core/faults.ts'
+import type { ItemId } from '../../core/ids.ts'
+import { type Actor, service } from '../../core/tokens.ts'
+import type { Audited } from './audit-events.ts'
+import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
+import { type BucketCatalog, bucketNamed, createBucket, listBuckets, setBucket } from './buckets.ts'
+import {
+  addItemsOnce,
+  editItem,
+  findRepeated,
+  forgetRequests,
+  type ItemCatalog,
+  setPreview,
+} from './items.ts'
+import { addKey, type KeyCatalog, removeKey } from './keys.ts'
+import type { AddedItem, BucketId, DeletedChunk, RemovedItems } from './records.ts'
+import type { Query, Work } from './statements.ts'
+import {
+  addToken,
+  addUser,
+  createBucketWithToken,
+  findToken,
+  grantToken,
+  listTokens,
+  newUserGrant,
+  revokeToken,
+  rotateToken,
+  type TokenCatalog,
+  tokensAfter,
+  touchToken,
+} from './tokens.ts'
+import { expiredTrash, expiringBuckets, listTrash, type TrashCatalog, trashState } from './trash.ts'
+import {
+  addIntents,
+  blobsIdentity,
+  checkWrites,
+  claimBlobsIdentity,
+  clearIntents,
+  clearTombstones,
+  expiredIntents,
+  findUnreferenced,
+  isNew,
+  listIntents,
+  listTombstones,
+  readStatistics,
+  recordUpkeep,
+  retireIntents,
+  settle,
+  someWithBlobs,
+  type UpkeepCatalog,
+} from './upkeep.ts'
+import {
+  beginParts,
+  createUpload,
+  declareLength,
+  expiredUploads,
+  findParts,
+  findPieces,
+  findUpload,
+  finishUpload,
+  moveUpload,
+  removeUpload,
+  storeParts,
+  type UploadCatalog,
+  unfinishedUploads,
+  uploadsOf,
+} from './uploads.ts'
+
+/**
+ * Stores buckets, items, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
+ * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
+ * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
+ */
+export interface Catalog
+  extends ItemCatalog,
+    TrashCatalog,
+    BucketCatalog,
+    TokenCatalog,
+    KeyCatalog,
+    UploadCatalog,
+    EventCatalog,
+    UpkeepCatalog {
+  /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
+  readonly epoch: string
+
+  close(): Promise<void>
+}
+
+/** What each engine has written for itself: the reads that requests wait for, and how statements and changes are run. */
+export interface CatalogEngine
+  extends Pick<
+    Catalog,
+    | 'epoch'
+    | 'findGrant'
+    | 'page'
+    | 'items'
+    | 'item'
+    | 'servability'
+    | 'content'
+    | 'bucket'
+    | 'signingKeys'
+    | 'settle'
+    | 'close'
+  > {
+  query<T>(query: Query<T>): Promise<T>
+  /** Applies a change durably. */
+  apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
+  /** Changes that are queued or in progress. */
+  pendingCount(): number
+  /** Size of the write-ahead log. Bytes. */
+  logBytes(): number
+}
+
+/** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
+export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
+  const { query, apply, pendingCount, logBytes, ...reads } = engine
+
+  const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
+    actor === null || by === null ? input : { ...input, by }
+  const signedItems = (items: readonly AddedItem[], by = actor): readonly AddedItem[] =>
+    actor === null || by === null ? items : items.map((item) => ({ ...item, by }))
+
+  return {
+    ...reads,
+    addItems: (bucketId, items, by) =>
+      apply({ kind: 'add-items', input: { bucketId, items: signedItems(items, by) } }),
+    addItemsOnce: (bucketId, items, request, by) =>
+      apply({ kind: 'add-items-once', input: { bucketId, items: signedItems(items, by), request } }),
+    findRepeated: (request) => query(findRepeated(request)),
+    forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
+    removeItems: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),
+    setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
+    editItem: (bucketId, id, edit, expected, by) =>
+      apply({ kind: 'edit-item', input: signed({ bucketId, id, edit, expected }, by) }),
+
+    trashState: (bucketId) => query(trashState(bucketId)),
+    trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
+    restoreItems: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
+    purgeItems: (bucketId, ids, by) => apply({ kind: 'purge-items', input: signed({ bucketId, ids }, by) }),
+    expiredTrash: (now, limit) => query(expiredTrash(now, limit)),
+    expiringBuckets: (now) => query(expiringBuckets(now)),
+    expireItems: (bucketId, now = Date.now()) =>
+      apply({ kind: 'expire-items', input: signed({ bucketId, now, limit: expiryLimit }, actor && service) }),
+
+    bucketNamed: (name) => query(bucketNamed(name)),
+    buckets: () => query(listBuckets()),
+    createBucket: (name, settings, createdAt, by) =>
+      apply({ kind: 'create-bucket', input: signed({ name, settings, createdAt }, by) }),
+    setBucket: (bucket, settings, by) =>
+      apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
+    deleteBucketChunk: (id, limit, now, by) =>
+      apply({ kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
+
+    newUserGrant: (bucket, id) => query(newUserGrant(bucket, id)),
+    token: (id) => query(findToken(id)),
+    tokensAfter: (bucketId, after, limit) => query(tokensAfter(bucketId, after, limit)),
+    tokens: (bucket) => query(listTokens(bucket)),
+    addToken: (token, by) => apply({ kind: 'add-token', input: signed(token, by) }),
+    addUser: (user, newBucket, by) => apply({ kind: 'add-user', input: signed({ user, newBucket }, by) }),
+    createBucketWithToken: (token, by) =>
+      apply({ kind: 'create-bucket-with-token', input: signed(token, by) }),
+    grantToken: (bucketId, grantor, token, by) =>
+      apply({ kind: 'grant-token', input: signed({ bucketId, grantor, token }, by) }),
+    rotateToken: (bucketId, grantor, successor, by) =>
+      apply({ kind: 'rotate-token', input: signed({ bucketId, grantor, successor }, by) }),
+    revokeToken: (id, at, by) => apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
+    touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
+    addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: signed({ key, onlyFirst }) }),
+    removeSigningKey: (id) => apply({ kind: 'remove-key', input: signed({ id }) }),
+
+    upload: (id) => query(findUpload(id)),
+    uploadParts: (id) => query(findParts(id)),
+    uploadPieces: (id) => query(findPieces(id)),
+    unfinishedUploads: () => query(unfinishedUploads()),
+    expiredUploads: (now) => query(expiredUploads(now)),
+    uploadsOf: (bucketId) => query(uploadsOf(bucketId)),
+    createUpload: (upload) => apply({ kind: 'create-upload', input: upload }),
+    declareLength: (id, length) => apply({ kind: 'declare-length', input: { id, length } }),
+    moveUpload: (id, from, to, expiresAt) =>
+      apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
+    beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
+    storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
+    finishUpload: (id, added, expiresAt, by, received = added.size) =>
+      apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } }),
+    removeUpload: (id, onlyUnfinished = false) =>
+      apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
+
+    async recordEvents(events) {
+      if (actor !== null) await apply({ kind: 'record-events', input: { events } })
+    },
+    removeEvents: (before, limit) => apply({ kind: 'remove-events', input: { before, limit } }),
+
+    addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
+    intents: () => query(listIntents()),
+    expiredIntents: () => query(expiredIntents()),
+    retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
+    clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),
+    findUnreferenced: (ids) => query(findUnreferenced(ids)),
+    tombstones: () => query(listTombstones()),
+    clearTombstones: (ids) => apply({ kind: 'clear-tombstones', input: { ids } }),
+    blobsIdentity: () => query(blobsIdentity()),
+    claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),
+    someWithBlobs: () => query(someWithBlobs()),
+    statistics: async () => ({
+      ...(await query(readStatistics())),
+      waitingChanges: pendingCount(),
+      logBytes: logBytes(),
+    }),
+    recordUpkeep: (run, by) => apply({ kind: 'record-upkeep', input: signed(run, by) }),
+    isNew: () => query(isNew()),
+    checkReads: async () => void (await query(isNew())),
+    checkWrites: () => apply({ kind: 'check', input: null }),
+  }
+}
+
+/** The changes that both engines make by the same statements, by kind. */
+export const sharedChanges = {
+  'create-bucket': createBucket,
+  'set-bucket': setBucket,
+  'add-token': addToken,
+  'add-user': addUser,
+  'create-bucket-with-token': createBucketWithToken,
+  'grant-token': grantToken,
+  'rotate-token': rotateToken,
+  'revoke-token': revokeToken,
+  'touch-token': touchToken,
+  'add-key': addKey,
+  'remove-key': removeKey,
+  'add-items-once': addItemsOnce,
+  'forget-requests': forgetRequests,
+  'create-upload': createUpload,
+  'declare-length': declareLength,
+  'move-upload': moveUpload,
+  'begin-parts': beginParts,
+  'store-parts': storeParts,
+  'finish-upload': finishUpload,
+  'remove-upload': removeUpload,
+  'record-events': recordEvents,
+  'remove-events': removeEvents,
+  'add-intents': addIntents,
+  'retire-intents': retireIntents,
+  'clear-intents': clearIntents,
+  'clear-tombstones': clearTombstones,
+  'claim-blobs-identity': claimBlobsIdentity,
+  'record-upkeep': recordUpkeep,
+  'set-preview': setPreview,
+  'edit-item': editItem,
+  settle,
+  /** Changes nothing: checks that the catalog accepts changes. */
+  check: checkWrites,
+}
+
+type SharedFunctions = typeof sharedChanges
+type SharedChanges = {
+  [K in keyof SharedFunctions]: {
+    input: Parameters<SharedFunctions[K]>[0]
+    output: ReturnType<SharedFunctions[K]> extends Work<infer Result> ? Result : never
+  }
+}
+
+/**
+ * Every change of the catalog, by kind; the methods of Catalog describe them. Inputs and outputs are plain data,
+ * because those of SQLite are sent to and from the writer thread.
+ */
+export interface Changes extends SharedChanges {
+  'add-items': { input: { bucketId: BucketId; items: readonly AddedItem[] }; output: undefined }
+  'remove-items': {
+    input: Audited & { bucketId: BucketId; ids: readonly ItemId[]; now: number }
+    output: RemovedItems
+  }
+  'restore-items': {
+    input: Audited & { bucketId: BucketId; ids: readonly ItemId[]; now: number }
+    output: readonly ItemId[]
+  }
+  'expire-items': {
+    input: Audited & { bucketId: BucketId; now: number; limit: number }
+    output: RemovedItems
+  }
+  'purge-items': { input: Audited & { bucketId: BucketId; ids: readonly ItemId[] }; output: RemovedItems }
+  'delete-bucket-chunk': {
+    input: Audited & { id: BucketId; limit: number; now: number }
+    output: DeletedChunk
+  }
+}
+
+export type ChangeKind = keyof Changes
+
+export interface Change<K extends ChangeKind = ChangeKind> {
+  readonly kind: K
+  readonly input: Changes[K]['input']
+}
+
+export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
+
+/** Whether a change is made by statements that an engine has yet to run. Other changes have been made by its own functions. */
+export const isWork = <Result, Made>(made: Made | Work<Result>): made is Work<Result> =>
+  typeof made === 'object' && made !== null && 'next' in made
+
+/** The maximum number of expired items that one change removes. */
+export const expiryLimit = 500
+
+/** Groups consecutive `add-items` changes of one bucket. Every other change is a group of its own. */
+export function groupAddedItems(changes: readonly Change[]): Change[][] {
+  const groups: Change[][] = []
+  let bucketId: BucketId | null = null
+  for (const change of changes) {
+    const next = addsItems(change) ? change.input.bucketId : null
+    if (next !== null && next === bucketId) groups.at(-1)?.push(change)
+    else groups.push([change])
+    bucketId = next
+  }
+  return groups
+}
+
+export const addsItems = (change: Change): change is Change<'add-items'> => change.kind === 'add-items'
+
+/** This program cannot open the catalog; the message contains the reason and what to do. */
+export class CatalogVersionError extends ExplainedError {
+  override readonly name = 'CatalogVersionError'
+}
+
+/** The database of the catalog cannot be used; the message contains the reason and what to do. */
+export class DatabaseError extends ExplainedError {
+  override readonly name = 'DatabaseError'
+}
+
+/**
+ * Why the data of a development version are refused, and how to move them. `commit` opens them, and its backups are restored
+ * (storage/catalog/sqlite/transfer.ts).
+ */
+export const developmentText = (place: string, commit: '7ac0c5b8' | '661e7aee'): string =>
+  `${place} was written by a development version: make a backup of it with mediabucket of commit ${commit}, and restore that with this version (docs/operations/upgrade.md).`

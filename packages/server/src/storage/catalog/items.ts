@@ -1,0 +1,364 @@
+import { Fault } from '../../core/faults.ts'
+import type { ItemId } from '../../core/ids.ts'
+import { foldName } from '../../core/names.ts'
+import { maxExpired } from '../../core/times.ts'
+import type { Actor } from '../../core/tokens.ts'
+import type { Audited } from './audit-events.ts'
+import { raisedRevision } from './buckets.ts'
+import type {
+  AddedItem,
+  BucketId,
+  ContentId,
+  EditedItem,
+  IdempotentRequest,
+  Item,
+  ItemDetails,
+  ItemEdit,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  ItemTexts,
+  NewItem,
+  NewPreview,
+  PageRows,
+  RemovedItems,
+  Servability,
+} from './records.ts'
+import {
+  all,
+  bytes,
+  bytesOrNull,
+  change,
+  type EngineName,
+  eachEngine,
+  first,
+  integer,
+  integerOrNull,
+  type Query,
+  type Row,
+  record,
+  text,
+  textOrNull,
+  type Work,
+} from './statements.ts'
+
+/** The items of the catalog. */
+export interface ItemCatalog {
+  /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
+  page(bucketId: BucketId, page: number): Promise<PageRows>
+
+  /**
+   * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
+   * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
+   */
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
+
+  /** The current row of the item with this id, in any bucket. Never cached. */
+  item(id: ItemId): Promise<Item | null>
+
+  /**
+   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
+   * was committed before the call.
+   */
+  servability(ids: readonly ItemId[]): Promise<readonly Servability[]>
+
+  /** Bytes that are stored in the catalog; null if their item was deleted. */
+  content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+
+  /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
+  addItems(bucketId: BucketId, items: readonly AddedItem[], by?: Actor): Promise<void>
+
+  /**
+   * As addItems, once for each key of a token: returns the items of the first request with the key, even if they were deleted
+   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs.
+   */
+  addItemsOnce(
+    bucketId: BucketId,
+    items: readonly AddedItem[],
+    request: IdempotentRequest,
+    by?: Actor,
+  ): Promise<readonly NewItem[]>
+
+  /** The items of the first request with the key; null if there is none. Throws as addItemsOnce. */
+  findRepeated(request: IdempotentRequest): Promise<readonly NewItem[] | null>
+
+  /** Removes the records of requests that expired at `now` or before; returns how many. */
+  forgetRequests(now: number): Promise<number>
+
+  /**
+   * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
+   * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
+   */
+  removeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): Promise<RemovedItems>
+
+  /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
+  editItem(
+    bucketId: BucketId,
+    id: ItemId,
+    edit: ItemEdit,
+    expected: ItemTexts | null,
+    by?: Actor,
+  ): Promise<EditedItem>
+
+  /**
+   * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
+   * nothing changes if the item has a ThumbHash.
+   */
+  setPreview(bucketId: BucketId, id: ItemId, preview: NewPreview): Promise<void>
+}
+
+/** Of the last change of a row that a backup may have copied before; only SQLite has this column. */
+const markEdited = {
+  sqlite: ', edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)',
+  postgres: '',
+} as const
+
+const revision = eachEngine(
+  (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} WHERE id = $1`,
+)
+
+const textsUpdate = eachEngine(
+  (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
+    folded_name = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
+)
+
+/** As ItemCatalog.editItem. */
+export function* editItem({
+  bucketId,
+  id,
+  edit,
+  expected,
+  by,
+}: Audited & {
+  readonly bucketId: BucketId
+  readonly id: ItemId
+  readonly edit: ItemEdit
+  readonly expected: ItemTexts | null
+}): Work<EditedItem> {
+  const item = yield* first(
+    readItemDetails,
+    `SELECT ${itemColumns} FROM items WHERE id = $1 AND bucket_id = $2`,
+    ...[id, bucketId],
+  )
+  if (item === null) return 'missing'
+  if (expected !== null && changedTexts(item, expected).length > 0) return 'changed'
+  const edited = { ...item, ...edit }
+  const changed = changedTexts(item, edited)
+  if (changed.length === 0) return item
+  const { filename, altText, caption, size } = edited
+  yield* change(
+    textsUpdate,
+    ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
+    filename === null ? null : foldName(filename),
+  )
+  yield* change(revision, bucketId)
+  // The event has no values of texts but the new name.
+  yield* record(by, (by) => {
+    const detail = { changed: changed.map((text) => textColumns[text]) }
+    return { action: 'edit', by, bucketId, target: id, name: filename, size, detail }
+  })
+  return edited
+}
+
+const textColumns = { filename: 'filename', altText: 'alt_text', caption: 'caption' } as const
+
+const changedTexts = (item: ItemTexts, other: ItemTexts) =>
+  (['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== other[text])
+
+const previewUpdate = eachEngine(
+  (engine) => `UPDATE items SET thumbhash = $1, duration = coalesce(duration, $2),
+    width = CASE WHEN $7::int4 = 1 THEN $3 ELSE coalesce(width, $3) END,
+    height = CASE WHEN $7::int4 = 1 THEN $4 ELSE coalesce(height, $4) END${markEdited[engine]}
+    WHERE id = $5 AND bucket_id = $6 AND (thumbhash IS NULL OR $7::int4 = 1)`,
+)
+
+/** As ItemCatalog.setPreview. */
+export function* setPreview({
+  bucketId,
+  id,
+  preview: { thumbhash, duration, width, height, isCorrection = false },
+}: {
+  readonly bucketId: BucketId
+  readonly id: ItemId
+  readonly preview: NewPreview
+}): Work<undefined> {
+  const changes = yield* change(
+    previewUpdate,
+    ...[thumbhash, duration, width, height, id, bucketId, isCorrection ? 1 : 0],
+  )
+  if (changes > 0) yield* change(revision, bucketId)
+}
+
+/** The columns of an item as it is added, and their number. */
+export const newItemColumns =
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at'
+export const newItemColumnCount = 10
+
+/** The values of `newItemColumns`. */
+export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sha256) =>
+  [
+    item.id,
+    item.filename,
+    item.contentType,
+    item.extension,
+    item.size,
+    sha256,
+    item.width,
+    item.height,
+    item.createdAt,
+    item.expiresAt ?? null,
+  ] as const
+
+/** The columns of `items` that `readItemDetails` reads, and their number. */
+export const itemColumns = `${newItemColumns}, thumbhash, duration, alt_text, caption`
+export const itemColumnCount = newItemColumnCount + 4
+
+/** Reads an item from the first columns of a row, which are `newItemColumns`. */
+export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewItem => ({
+  id: text(row, 0) as ItemId,
+  filename: textOrNull(row, 1),
+  contentType: text(row, 2),
+  extension: textOrNull(row, 3),
+  size: integer(row, 4),
+  sha256,
+  width: integerOrNull(row, 6),
+  height: integerOrNull(row, 7),
+  createdAt: integer(row, 8),
+  ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
+})
+
+/** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
+export const readItemDetails = (row: Row): ItemDetails => ({
+  ...readNewItem(row),
+  thumbhash: bytesOrNull(row, 10),
+  duration: integerOrNull(row, 11),
+  altText: textOrNull(row, 12),
+  caption: textOrNull(row, 13),
+})
+
+/** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
+export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
+
+/**
+ * Reads an item from `itemColumns` and four more columns: the id of its bucket, 1 if it is damaged, the id of its bytes in the catalog or
+ * null, and 1 if it is private.
+ */
+export const readItem = (row: Row): Item => ({
+  ...readItemDetails(row),
+  bucketId: integer(row, itemColumnCount) as BucketId,
+  isDamaged: integer(row, itemColumnCount + 1) === 1,
+  contentId: integerOrNull(row, itemColumnCount + 2) as ContentId | null,
+  isPrivate: integer(row, itemColumnCount + 3) === 1,
+})
+
+/** True for items that have not expired at `now`, a parameter. */
+export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
+
+/**
+ * Of a row of `buckets`: the number or the bytes of the items that have expired at `now`, a parameter, and are not removed yet, of
+ * `maxExpired` + 1 items at the most. `bucket` is the id of its bucket or its trash.
+ */
+const expired = (value: string, column: string, bucket: string, now: string): string =>
+  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM (SELECT ${column} FROM items
+    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now} LIMIT ${maxExpired + 1}) AS expired) ELSE 0 END`
+const expiredCount = (bucket: string, now: string): string => expired('count(*)', 'seq', bucket, now)
+const expiredBytes = (bucket: string, now: string): string =>
+  expired('CAST(coalesce(sum(size), 0) AS bigint)', 'size', bucket, now)
+
+/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet; `maxExpired` + 1 at the most. */
+export const expiredColumn = (now: string): string => expiredCount('buckets.id', now)
+/** As expiredColumn, and the bytes of these items and of those in the trash. */
+export const expiredOfBucket = (now: string): string =>
+  `${expiredColumn(now)}, ${expiredBytes('buckets.id', now)} + ${expiredBytes('-buckets.id', now)}`
+/** As expiredColumn, of the trash, and the bytes of these items. */
+export const expiredOfTrash = (now: string): string =>
+  `${expiredCount('-buckets.id', now)}, ${expiredBytes('-buckets.id', now)}`
+
+/** Null for an item that has expired. */
+export const unlessExpired = (item: Item): Item | null =>
+  item.expiresAt == null || item.expiresAt > Date.now() ? item : null
+
+// The items of the first request with each key. They are stored here because they may be deleted before the retry.
+
+/** The columns of `readNewItem`, of an item in JSON. */
+export const keyedItemColumns = (engine: EngineName): string => {
+  const hash = "value ->> 'sha256'"
+  return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
+    (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
+    (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8`
+}
+export const keyedItemColumnCount = 10
+
+/** The items of a row of `keyed_requests`, and their order. */
+export const keyedItems = {
+  sqlite: { rows: 'json_each(items) AS item', order: 'item.key' },
+  postgres: {
+    rows: 'json_array_elements(items) WITH ORDINALITY AS item (value, number)',
+    order: 'item.number',
+  },
+} as const
+
+const repeated = eachEngine(
+  (engine) => `SELECT ${keyedItemColumns(engine)}, fingerprint FROM keyed_requests, ${keyedItems[engine].rows}
+    WHERE token_id = $1 AND keyed_requests.key = $2 AND expires_at > $3 ORDER BY ${keyedItems[engine].order}`,
+)
+
+/** The items of the first request with the key; null if the key is new or expired. Throws Fault `idempotency-key-reused`. */
+export function* findRepeated({
+  tokenId,
+  key,
+  fingerprint,
+  now,
+}: IdempotentRequest): Query<readonly NewItem[] | null> {
+  const found = yield* all(
+    (row) => ({ item: readNewItem(row), fingerprint: bytes(row, keyedItemColumnCount) }),
+    repeated,
+    ...[tokenId, key, now],
+  )
+  const [first] = found
+  if (first === undefined) return null
+  if (!Buffer.from(first.fingerprint).equals(fingerprint))
+    throw new Fault('idempotency-key-reused', 'This Idempotency-Key was used for other files; use a new one.')
+  return found.map(({ item }) => item)
+}
+
+/** Adds items once for each key, as ItemCatalog.addItemsOnce. */
+export function* addItemsOnce({
+  bucketId,
+  items,
+  request,
+}: {
+  readonly bucketId: BucketId
+  readonly items: readonly AddedItem[]
+  readonly request: IdempotentRequest
+}): Work<readonly NewItem[]> {
+  const first = yield* findRepeated(request)
+  if (first !== null) return first
+  const added = items.map(({ bytes: _bytes, by: _by, ...item }) => item)
+  const size = added.reduce((sum, { size }) => sum + size, 0)
+  yield (engine) => engine.requireRoom(bucketId, { items: items.length, bytes: size })
+  yield (engine) => engine.append(bucketId, items)
+  yield* storeRequest(request, added)
+  return added
+}
+
+/** To be called within a transaction that holds the lock of the bucket. */
+export function* storeRequest(
+  { tokenId, key, fingerprint, expiresAt }: Omit<IdempotentRequest, 'now'>,
+  items: readonly NewItem[],
+): Work<void> {
+  yield* change(
+    `INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (token_id, key) DO UPDATE SET
+      fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`,
+    ...[tokenId, key, fingerprint, serializeItems(items), expiresAt],
+  )
+}
+
+/** The items of a request as JSON, with hashes in hexadecimal digits. */
+const serializeItems = (items: readonly NewItem[]): string =>
+  JSON.stringify(items.map((item) => ({ ...item, sha256: Buffer.from(item.sha256).toString('hex') })))
+
+/** Removes the records that expired at `now` or before. Returns how many. */
+export const forgetRequests = ({ now }: { readonly now: number }): Work<number> =>
+  change('DELETE FROM keyed_requests WHERE expires_at <= $1', now)

@@ -1,0 +1,408 @@
+import { bucketDeleted } from '../../../core/faults.ts'
+import type { ItemId } from '../../../core/ids.ts'
+import { pageSize } from '../../../core/page.ts'
+import { maxExpired } from '../../../core/times.ts'
+import type { Actor } from '../../../core/tokens.ts'
+import { bucketColumns, liveBucketOf } from '../buckets.ts'
+import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
+import { createItemStatements } from '../item-lists.ts'
+import {
+  expiredColumn,
+  expiredOfBucket,
+  isLive,
+  isPrivateColumn,
+  itemColumnCount,
+  itemColumns,
+  readItem,
+  readItemDetails,
+  unlessExpired,
+} from '../items.ts'
+import { listKeys, type SigningKey } from '../keys.ts'
+import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
+import type {
+  Bucket,
+  BucketId,
+  ContentId,
+  Grant,
+  Item,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  PageRows,
+  Servability,
+} from '../records.ts'
+import { bytes, integer, type Row, text, textOrNull } from '../statements.ts'
+import { grantedColumns, readGrant } from '../tokens.ts'
+import { transferKey } from '../transfer.ts'
+import { readMeta } from '../upkeep.ts'
+import type { Connections } from './connections.ts'
+import { openDatabase } from './database.ts'
+import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
+import { openWriter } from './writer.ts'
+
+export interface PostgresCatalogOptions {
+  /** The URL of the database. */
+  readonly url: string
+  /** `server` for the service, `command` for commands, which use fewer connections. */
+  readonly role: 'server' | 'command'
+  /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
+  readonly actor?: Actor | null
+  /** Receives the seconds of each transaction. */
+  readonly onCommit?: (seconds: number) => void
+}
+
+const connectionCounts = {
+  server: { readers: 6, writers: 3 },
+  command: { readers: 1, writers: 1 },
+} as const
+
+/** Throws DatabaseError and CatalogVersionError. */
+export async function openPostgresCatalog(options: PostgresCatalogOptions): Promise<Catalog> {
+  const counts = connectionCounts[options.role]
+  const connections = await openDatabase(options.url, counts)
+  await requireNoTransfer(connections).catch(async (error: unknown) => {
+    await connections.close()
+    throw error
+  })
+  const writer = openWriter(connections, counts.writers, options.onCommit ?? (() => {}))
+  let isClosed = false
+
+  async function reading<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    if (isClosed) throw new Error('the catalog is closed')
+    try {
+      return await connections.read(work)
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
+  const run = (statement: string, ...values: unknown[]) =>
+    reading((session) => session.run(statement, ...values))
+
+  const { grants, pages, items, buckets, contents, keys } = createHotReads(run)
+  const { apply } = writer
+  const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
+
+  const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
+
+  const engine: CatalogEngine = {
+    epoch: text(row, 0),
+    query: (query) => runQuery(run, query),
+    apply,
+    pendingCount: writer.pendingCount,
+    logBytes: () => 0,
+    findGrant: grants.read,
+    page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
+    async items(selection, after, limit) {
+      const { bucketId, name } = selection
+      if (name === null) return readItems(run, selection, after, limit)
+      return queue(bucketId, () => reading((session) => searchItems(session, selection, name, after, limit)))
+    },
+    item: items.read,
+    servability: (ids) => readServability(run, ids),
+    content: contents.read,
+    bucket: buckets.read,
+    signingKeys: () => keys.read('all'),
+    settle: () => apply({ kind: 'settle', input: null }),
+    async close() {
+      isClosed = true
+      await writer.close()
+      await connections.close()
+    },
+  }
+  return createCatalog(engine, options.actor ?? null)
+}
+
+/** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */
+async function requireNoTransfer(connections: Connections): Promise<void> {
+  if ((await connections.read((session) => runQuery(session.run, readMeta(transferKey)))) === null) return
+  throw new DatabaseError(
+    'The database is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.',
+  )
+}
+
+/** The reads that requests wait for. Those that are requested at the same time share a round trip. */
+interface HotReads {
+  readonly grants: BatchedReads<Uint8Array, Grant | null>
+  readonly pages: BatchedReads<{ bucketId: BucketId; page: number }, PageRows | 'no bucket'>
+  readonly items: BatchedReads<ItemId, Item | null>
+  readonly buckets: BatchedReads<BucketId, Bucket | null>
+  /** All keys. */
+  readonly keys: BatchedReads<'all', readonly SigningKey[]>
+  readonly contents: BatchedReads<ContentId, Uint8Array<ArrayBuffer> | null>
+}
+
+// Each statement returns the number of the key (from 1) in its last column.
+
+const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
+    ${grantedColumns('$2')}, wanted.number
+  FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
+  JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
+  WHERE require_primary()`
+
+const pageRows = `SELECT page.revision, page.total, page.items,
+    (SELECT ${expiredColumn('$3')} FROM buckets WHERE id = wanted.bucket), wanted.number
+  FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),
+    read_page(wanted.bucket, wanted.first) AS page`
+
+/**
+ * A page of a bucket in which items have expired. The ranks count these: as many live items are skipped as expired ones precede the item at
+ * the rank of the page.
+ */
+const livePageRows = `WITH start AS MATERIALIZED (
+    SELECT seq FROM items WHERE id = split_part(split_part((SELECT items FROM read_page($1, $2)), ' ', 1), '.', 1)
+  )
+  SELECT revision, total, (SELECT string_agg(CASE WHEN extension IS NULL THEN id ELSE id || '.' || extension END, ' ' ORDER BY seq)
+    FROM (SELECT id, extension, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$3')}
+      ORDER BY seq LIMIT ${pageSize} OFFSET (SELECT count(*) FROM items
+        WHERE bucket_id = $1 AND item_expires_at <= $3 AND seq < (SELECT seq FROM start))) AS page),
+    ${expiredColumn('$3')} FROM buckets WHERE id = $1`
+
+const itemRows = `SELECT items.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)::int4, content_id,
+    ${isPrivateColumn}, wanted.number
+  FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN items ON items.id = wanted.id`
+
+const bucketRows = `SELECT ${bucketColumns}, ${expiredOfBucket('$2')}, wanted.number
+  FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
+
+const contentRows = `SELECT bytes, wanted.number
+  FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN contents ON contents.id = wanted.id`
+
+/** The most contents in one read. Each can have a million characters, so this limits the memory of a read. */
+const contentLimit = 8
+
+function createHotReads(run: Run): HotReads {
+  async function readEach<Value, Missing>(
+    count: number,
+    missing: Missing,
+    read: (row: Row) => Value,
+    rows: Promise<readonly Row[]>,
+  ): Promise<(Value | Missing)[]> {
+    const values: (Value | Missing)[] = Array.from({ length: count }, () => missing)
+    for (const row of await rows) values[integer(row, row.length - 1) - 1] = read(row)
+    return values
+  }
+  return {
+    grants: createBatchedReads({
+      concurrency: 2,
+      limit: 256,
+      identify: (hash) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1'),
+      readAll: (hashes) =>
+        readEach(hashes.length, null, readGrant, run(grantRows, bytesArray(hashes), Date.now())),
+    }),
+    pages: createBatchedReads({
+      concurrency: 2,
+      limit: 16,
+      identify: ({ bucketId, page }) => `${bucketId} ${page}`,
+      async readAll(keys) {
+        const now = Date.now()
+        const buckets = keys.map(({ bucketId }) => bucketId)
+        const firsts = keys.map(({ page }) => (page - 1) * pageSize)
+        const read = run(pageRows, buckets, firsts, now)
+        const pages = await readEach(keys.length, 'no bucket' as const, pageOf, read)
+        const readLive = async (index: number) => {
+          const [row] = await run(livePageRows, buckets[index], firsts[index], now)
+          return row ? pageOf(row) : ('no bucket' as const)
+        }
+        return Promise.all(
+          pages.map((page, index) =>
+            page !== 'no bucket' && page.expired > 0 && page.expired <= maxExpired ? readLive(index) : page,
+          ),
+        )
+      },
+    }),
+    items: createBatchedReads({
+      concurrency: 2,
+      limit: 64,
+      identify: (id) => id,
+      readAll: (ids) => readEach(ids.length, null, (row) => unlessExpired(readItem(row)), run(itemRows, ids)),
+    }),
+    buckets: createBatchedReads({
+      concurrency: 1,
+      limit: 256,
+      identify: (id) => id,
+      readAll: (ids) => readEach(ids.length, null, liveBucketOf, run(bucketRows, ids, Date.now())),
+    }),
+    keys: createBatchedReads({
+      concurrency: 2,
+      limit: 1,
+      identify: (all) => all,
+      readAll: async () => [await runQuery(run, listKeys())],
+    }),
+    contents: createBatchedReads({
+      concurrency: 2,
+      limit: contentLimit,
+      identify: (id) => id,
+      readAll: (ids) => readEach(ids.length, null, (row) => bytes(row, 0), run(contentRows, ids)),
+    }),
+  }
+}
+
+/** As ItemCatalog.servability. */
+async function readServability(run: Run, ids: readonly ItemId[]): Promise<readonly Servability[]> {
+  if (ids.length === 0) return []
+  const rows = await run(
+    `SELECT items.id, renamed, ${isPrivateColumn} FROM items WHERE id = ANY ($1::text[]) AND bucket_id > 0
+    AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)`,
+    ...[ids, Date.now()],
+  )
+  const stateOf = (row: Row) => (integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed')
+  const found = new Map(rows.map((row) => [text(row, 0), stateOf(row)] as const))
+  return ids.map((id) => found.get(id) ?? 'not')
+}
+
+/** Returns the page. Throws Fault `token-revoked` if its bucket was deleted. */
+function requirePage(found: PageRows | 'no bucket'): PageRows {
+  if (found === 'no bucket') throw bucketDeleted()
+  return found
+}
+
+const pageOf = (row: Row): PageRows => ({
+  revision: integer(row, 0),
+  expired: integer(row, 3),
+  total: integer(row, 1) - integer(row, 3),
+  rows: itemsOf(textOrNull(row, 2)),
+})
+
+/** Parses the items of read_page: ids, and after a dot the extension if there is one, separated by spaces. */
+function itemsOf(items: string | null): PageRows['rows'] {
+  if (items === null) return []
+  return items.split(' ').map((item) => {
+    const dot = item.indexOf('.')
+    return dot < 0
+      ? { id: item as ItemId, extension: null }
+      : { id: item.slice(0, dot) as ItemId, extension: item.slice(dot + 1) }
+  })
+}
+
+interface Pending<Key, Value> {
+  readonly key: Key
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface BatchedReads<Key, Value> {
+  read(key: Key): Promise<Value>
+}
+
+/**
+ * Reads many keys in one round trip. While `concurrency` reads are in progress, further keys are collected for the next one, so a
+ * read always begins after its keys were requested. Equal keys of one read share its result. If the database cannot be reached, all
+ * collected keys are rejected too: each further attempt would take seconds.
+ */
+export function createBatchedReads<Key, Value>(parts: {
+  readonly concurrency: number
+  /** The largest number of different keys in one read. */
+  readonly limit: number
+  readonly identify: (key: Key) => string | number
+  /** Returns a value for each key, in their order. */
+  readonly readAll: (keys: readonly Key[]) => Promise<readonly Value[]>
+}): BatchedReads<Key, Value> {
+  const { concurrency, limit, identify, readAll } = parts
+  let pending: Pending<Key, Value>[] = []
+  let inProgress = 0
+  let isScheduled = false
+
+  function start(): void {
+    isScheduled = false
+    while (inProgress < concurrency && pending.length > 0) void readBatch(takeBatch())
+  }
+
+  /** The pending reads of up to `limit` different keys, by key. */
+  function takeBatch(): Pending<Key, Value>[][] {
+    const batch = new Map<string | number, Pending<Key, Value>[]>()
+    const left: Pending<Key, Value>[] = []
+    for (const one of pending) {
+      const name = identify(one.key)
+      const same = batch.get(name)
+      if (same) same.push(one)
+      else if (batch.size < limit) batch.set(name, [one])
+      else left.push(one)
+    }
+    pending = left
+    return [...batch.values()]
+  }
+
+  async function readBatch(batch: Pending<Key, Value>[][]): Promise<void> {
+    inProgress += 1
+    try {
+      const values = await readAll(batch.flatMap(([first]) => (first ? [first.key] : [])))
+      for (const [index, same] of batch.entries()) {
+        const value = values[index]
+        if (value === undefined) throw new RangeError('a read returned too few values')
+        for (const { resolve } of same) resolve(value)
+      }
+    } catch (error) {
+      const rejected = isUnreachable(error) ? [...batch.flat(), ...pending.splice(0)] : batch.flat()
+      for (const { reject } of rejected) reject(error)
+    }
+    inProgress -= 1
+    start()
+  }
+
+  return {
+    read: (key) =>
+      new Promise((resolve, reject) => {
+        pending.push({ key, resolve, reject })
+        if (isScheduled || inProgress >= concurrency) return
+        isScheduled = true
+        // After all requests that arrived in this iteration of the event loop.
+        setImmediate(start)
+      }),
+  }
+}
+
+const statementOf = createItemStatements('$')
+
+/** Reads items as Catalog.items. */
+async function readItems(
+  run: Run,
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+): Promise<ItemRows> {
+  const { sql, order, values } = statementOf(selection, after, limit, Date.now())
+  // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
+  const rows = await run(
+    `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('$2')} AS expired FROM buckets WHERE id = $1)
+    SELECT item.*, bucket.revision, bucket.expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
+    ...values,
+  )
+  const [first] = rows
+  if (first === undefined) throw bucketDeleted()
+  return {
+    revision: integer(first, itemColumnCount + 1),
+    expired: integer(first, itemColumnCount + 2),
+    rows: rows.flatMap((row) =>
+      row[itemColumnCount] === null
+        ? []
+        : [{ item: readItemDetails(row), seq: integer(row, itemColumnCount) }],
+    ),
+    examined: null,
+  }
+}
+
+/** The plan of each statement is a scan of the index in the order of the search, which ends at its limit, whatever the statistics say. */
+const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+  SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off`
+
+/** Finds items by their names, as Catalog.items, in one snapshot. */
+async function searchItems(
+  { run, execute }: Session,
+  selection: ItemSelection,
+  terms: readonly string[],
+  after: ItemPlace | null,
+  limit: number,
+  bounds?: SearchBounds,
+): Promise<ItemRows> {
+  try {
+    await execute(begin)
+    const found = await runQuery(run, searchNames(selection, terms, after, limit, bounds))
+    await execute('COMMIT')
+    return found
+  } catch (error) {
+    // The connection is used again. If it is lost, the first error says so.
+    await execute('ROLLBACK').catch(() => undefined)
+    throw error
+  }
+}

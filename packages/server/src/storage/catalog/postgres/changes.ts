@@ -1,0 +1,432 @@
+import { bucketDeleted } from '../../../core/faults.ts'
+import type { ItemId } from '../../../core/ids.ts'
+import { foldName } from '../../../core/names.ts'
+import { type Amount, requireWithinQuota } from '../../../core/space.ts'
+import { isPictured } from '../../../core/variants.ts'
+import { uploadEvents } from '../audit-events.ts'
+import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
+import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
+import type { AddedItem, Bucket, BucketId, NewItem, RemovedItems } from '../records.ts'
+import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
+import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
+import { recordEvents, recordItems } from './audit-log.ts'
+import { bytesArray, runWork, type Session } from './session.ts'
+
+type ChangeFunctions = {
+  readonly [K in ChangeKind]: (
+    input: Changes[K]['input'],
+    transaction: Transaction,
+  ) => Promise<Output<K>> | Work<Output<K>>
+}
+
+/** Applies a change in a transaction that has locked its bucket. */
+export function applyChange<K extends ChangeKind>(
+  transaction: Transaction,
+  { kind, input }: Change<K>,
+): Promise<Output<K>> {
+  const made = functions[kind](input, transaction)
+  return isWork(made) ? runWork(transaction.session, made, engineOf(transaction)) : made
+}
+
+const engineOf = (transaction: Transaction): EngineChanges => {
+  const { session, buckets } = transaction
+  return {
+    record: (events) => recordEvents(session, events),
+    requireRoom: buckets.requireRoom,
+    requireReserved(bucketId, reserved) {
+      const bucket = buckets.get(bucketId)
+      requireWithinQuota(bucket, bucket, reserved)
+    },
+    async reserve(bucketId, { items, bytes }) {
+      await session.run(
+        `UPDATE buckets SET reserved_items = reserved_items + $1, reserved_bytes = reserved_bytes + $2
+        WHERE id = $3`,
+        ...[items, bytes, bucketId],
+      )
+      buckets.add(bucketId, { reservedItems: items, reservedBytes: bytes })
+    },
+    append: (bucketId, items) => appendItems(transaction, bucketId, items),
+  }
+}
+
+const functions: ChangeFunctions = {
+  ...sharedChanges,
+
+  async 'add-items'({ bucketId, items }, transaction) {
+    await addItems(transaction, bucketId, items)
+    return undefined
+  },
+
+  'remove-items': (input, transaction) =>
+    recordItems(
+      transaction.session,
+      trashDaysOf(transaction, input.bucketId) > 0 ? 'trash' : 'delete',
+      input,
+      () => removeOrTrash(transaction, input.bucketId, input.ids, input.now),
+      ({ ids }) => ids,
+    ),
+
+  'restore-items': (input, transaction) =>
+    recordItems(
+      transaction.session,
+      'restore',
+      input,
+      () => restoreItems(transaction, input.bucketId, input.ids, input.now),
+      (ids) => ids,
+    ),
+
+  async 'expire-items'({ bucketId, now, limit, ...input }, transaction) {
+    const { session } = transaction
+    const listed = await expiredItems(session, bucketId, now, limit)
+    const trashed = await expiredItems(session, trashOf(bucketId), now, limit - listed.length)
+    const removed = await recordItems(
+      session,
+      'expire',
+      { ...input, bucketId, ids: [...listed, ...trashed] },
+      async () =>
+        joinRemoved(
+          await removeByIds(transaction, bucketId, listed),
+          await purgeItems(transaction, bucketId, trashed),
+        ),
+      (result) => result.ids,
+    )
+    await refreshExpiry(session, bucketId)
+    return removed
+  },
+
+  'purge-items': (input, transaction) =>
+    recordItems(
+      transaction.session,
+      'purge',
+      input,
+      () => purgeItems(transaction, input.bucketId, input.ids),
+      ({ ids }) => ids,
+    ),
+
+  async 'delete-bucket-chunk'(input, transaction) {
+    const { session, buckets } = transaction
+    const { id, limit } = input
+    const engine = engineOf(transaction)
+    if (!(await runWork(session, beginDeletion(input), engine)))
+      return { items: 0, tombstones: [], isDeleted: true }
+    const listed = await removeOldest(transaction, id, limit)
+    const trashed = await removeOldest(transaction, trashOf(id), limit)
+    const isDeleted = await runWork(session, endDeletion(id), engine)
+    if (isDeleted) buckets.remove(id)
+    return {
+      items: listed.items + trashed.items,
+      tombstones: [...listed.tombstones, ...trashed.tombstones],
+      isDeleted,
+    }
+  },
+}
+
+async function addItems(
+  transaction: Transaction,
+  bucketId: BucketId,
+  items: readonly AddedItem[],
+): Promise<void> {
+  const bytes = items.reduce((sum, { size }) => sum + size, 0)
+  transaction.buckets.requireRoom(bucketId, { items: items.length, bytes })
+  await appendItems(transaction, bucketId, items)
+}
+
+/** The transaction in which rows are changed. */
+export interface Transaction {
+  readonly session: Session
+  readonly buckets: LockedBuckets
+}
+
+/**
+ * Appends items, with their contents, and updates the bucket's counters, its revision and the ranks. Records those with an actor in the
+ * audit log.
+ */
+async function appendItems(
+  { session, buckets }: Transaction,
+  bucketId: BucketId,
+  added: readonly AddedItem[],
+): Promise<void> {
+  if (added.length === 0) return
+  // Throws if the bucket was deleted.
+  buckets.get(bucketId)
+  const column = <T>(value: (item: NewItem) => T): T[] => added.map(value)
+  const sizes = column(({ size }) => size)
+  const appended = session.run(
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+    bucketId,
+    column(({ id }) => id),
+    column(({ extension }) => extension),
+    column(({ filename }) => filename),
+    column(({ contentType }) => contentType),
+    sizes,
+    bytesArray(column(({ sha256 }) => sha256)),
+    column(({ width }) => width),
+    column(({ height }) => height),
+    column(({ createdAt }) => createdAt),
+    bytesArray(added.map(({ bytes }) => bytes)),
+    column(({ expiresAt }) => expiresAt ?? null),
+    column(({ filename }) => (filename === null ? null : foldName(filename))),
+  )
+  // Both are sent without waiting for the result of the first.
+  await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
+  buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
+}
+
+const removedColumns = 'seq, size, content_id, id, content_type'
+
+/** Removes the items with these ids; ignores ids of other buckets. */
+async function removeByIds(
+  transaction: Transaction,
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+): Promise<RemovedItems> {
+  const rows = await transaction.session.run(
+    `DELETE FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) RETURNING ${removedColumns}`,
+    bucketId,
+    ids,
+  )
+  const removed = new Set(rows.map((row) => text(row, 3)))
+  return {
+    ids: ids.filter((id) => removed.has(id)),
+    tombstones: await forget(transaction, bucketId, rows),
+  }
+}
+
+/** Removes up to `limit` items of the bucket, oldest first. Returns their number and their tombstones. */
+async function removeOldest(transaction: Transaction, bucketId: BucketId, limit: number) {
+  const rows = await transaction.session.run(
+    `DELETE FROM items WHERE bucket_id = $1 AND seq = ANY (ARRAY(
+      SELECT seq FROM items WHERE bucket_id = $1 ORDER BY seq LIMIT $2))
+    RETURNING ${removedColumns}`,
+    bucketId,
+    limit,
+  )
+  return { items: rows.length, tombstones: await forget(transaction, bucketId, rows) }
+}
+
+/**
+ * Removes the contents of deleted rows and adds tombstones: of items whose bytes are in the blob store, and of pictures, which may
+ * have variants there.
+ */
+async function forget(
+  { session, buckets }: Transaction,
+  bucketId: BucketId,
+  rows: readonly Row[],
+): Promise<ItemId[]> {
+  if (rows.length === 0) return []
+  const removed = rows.toSorted((one, other) => integer(one, 0) - integer(other, 0))
+  const size = removed.reduce((sum, row) => sum + integer(row, 1), 0)
+  const contents = removed.flatMap((row) => integerOrNull(row, 2) ?? [])
+  const tombstones = removed
+    .filter((row) => row[2] === null || isPictured(text(row, 4)))
+    .map((row) => text(row, 3) as ItemId)
+  const seqs = removed.map((row) => integer(row, 0))
+  await session.run('SELECT forget_items($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
+  // The counters of a trash are only in its row.
+  if (!isTrash(bucketId)) buckets.add(bucketId, { items: -removed.length, bytes: -size })
+  return tombstones
+}
+
+/** 0 for no trash, and for no bucket. */
+const trashDaysOf = ({ buckets }: Transaction, id: BucketId): number =>
+  buckets.has(id) ? buckets.get(id).trashDays : 0
+
+/** Removes items, or moves them to the trash of a bucket that has one. */
+async function removeOrTrash(
+  transaction: Transaction,
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+  now: number,
+): Promise<RemovedItems> {
+  const { session, buckets } = transaction
+  const days = trashDaysOf(transaction, bucketId)
+  if (days === 0) return removeByIds(transaction, bucketId, ids)
+  const rows = await session.run(
+    'SELECT trash_items($1, $2::text[], $3, $4)',
+    bucketId,
+    ids,
+    now,
+    expiryOf(now, days),
+  )
+  const trashed = new Set(rows.map((row) => text(row, 0)))
+  if (trashed.size > 0) buckets.add(bucketId, { items: -trashed.size })
+  return { ids: ids.filter((id) => trashed.has(id)), tombstones: [] }
+}
+
+/** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
+async function restoreItems(
+  { session, buckets }: Transaction,
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+  now: number,
+): Promise<ItemId[]> {
+  const rows = await session.run(
+    'SELECT id FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3',
+    trashOf(bucketId),
+    ids,
+    now,
+  )
+  const found = new Set(rows.map((row) => text(row, 0)))
+  if (found.size === 0) return []
+  // Their bytes are counted already.
+  buckets.requireRoom(bucketId, { items: found.size, bytes: 0 })
+  await session.run('SELECT restore_items($1, $2::text[])', bucketId, [...found])
+  await refreshExpiry(session, bucketId)
+  buckets.add(bucketId, { items: found.size })
+  return ids.filter((id) => found.has(id))
+}
+
+/** Removes items of the trash permanently. */
+async function purgeItems(
+  transaction: Transaction,
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+): Promise<RemovedItems> {
+  if (ids.length === 0) return { ids: [], tombstones: [] }
+  const { session, buckets } = transaction
+  const [row = []] = await session.run(
+    'SELECT coalesce(sum(size), 0)::int8 FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[])',
+    trashOf(bucketId),
+    ids,
+  )
+  const removed = await removeByIds(transaction, trashOf(bucketId), ids)
+  if (removed.ids.length > 0) {
+    const bytes = integer(row, 0)
+    await session.run('UPDATE buckets SET bytes = bytes - $2 WHERE id = $1', bucketId, bytes)
+    buckets.add(bucketId, { bytes: -bytes })
+  }
+  return removed
+}
+
+/** As refreshExpiry of trash.ts. */
+async function refreshExpiry(session: Session, bucketId: BucketId): Promise<void> {
+  await session.run(expiryRefresh.postgres, bucketId)
+}
+
+/** The ids of at most `limit` expired items of a bucket or a trash, the first to expire first. */
+async function expiredItems(
+  session: Session,
+  bucketId: BucketId,
+  now: number,
+  limit: number,
+): Promise<ItemId[]> {
+  const rows = await session.run(
+    'SELECT id FROM items WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3',
+    ...[bucketId, now, limit],
+  )
+  return rows.map((row) => text(row, 0) as ItemId)
+}
+
+type Amounts = Pick<Bucket, 'items' | 'bytes' | 'reservedItems' | 'reservedBytes'>
+
+/**
+ * The rows of the buckets that a transaction changes, locked until it ends. Because of the lock, the state here is the state in
+ * the database, and quotas need no further reads.
+ */
+export interface LockedBuckets {
+  has(id: BucketId): boolean
+  /** Throws Fault `token-revoked` if there is no such bucket. */
+  get(id: BucketId): Bucket
+  /** Requires that the items, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
+  requireRoom(id: BucketId, more: Amount): void
+  /** Records a change that the transaction makes. */
+  add(id: BucketId, change: Partial<Amounts>): void
+  remove(id: BucketId): void
+  /** Returns a function that restores the state at this call, after a rollback to a savepoint. */
+  save(): () => void
+}
+
+/** Buckets by id, by the id of one of their uploads, or by name. */
+interface BucketKeys {
+  readonly ids: readonly number[]
+  readonly uploads: readonly string[]
+  readonly names: readonly string[]
+}
+
+/** Locks the buckets in the order of their ids, so that two transactions never wait for each other. */
+export async function lockBuckets(
+  session: Session,
+  { ids, uploads, names }: BucketKeys,
+): Promise<LockedBuckets> {
+  const rows = await session.run(
+    `SELECT ${bucketColumns}, id FROM buckets WHERE id = ANY ($1::int8[]
+      || ARRAY(SELECT bucket_id FROM uploads WHERE id = ANY ($2::text[]))
+      || ARRAY(SELECT id FROM buckets WHERE name = ANY ($3::text[])))
+    ORDER BY id FOR UPDATE`,
+    ids,
+    uploads,
+    names,
+  )
+  let states = new Map(rows.map((row) => [integer(row, bucketColumnCount) as BucketId, bucketOf(row)]))
+
+  const get = (id: BucketId): Bucket => {
+    const bucket = states.get(id)
+    if (!bucket) throw bucketDeleted()
+    return bucket
+  }
+  return {
+    has: (id) => states.has(id),
+    get,
+    requireRoom(id, more) {
+      const bucket = get(id)
+      const { items, bytes, reservedItems, reservedBytes } = bucket
+      requireWithinQuota(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
+    },
+    add(id, { items = 0, bytes = 0, reservedItems = 0, reservedBytes = 0 }) {
+      const bucket = get(id)
+      states.set(id, {
+        ...bucket,
+        items: bucket.items + items,
+        bytes: bucket.bytes + bytes,
+        reservedItems: bucket.reservedItems + reservedItems,
+        reservedBytes: bucket.reservedBytes + reservedBytes,
+      })
+    },
+    remove: (id) => void states.delete(id),
+    save() {
+      const saved = new Map(states)
+      return () => {
+        states = saved
+      }
+    },
+  }
+}
+
+/** The keys of the buckets that the changes need. */
+export function bucketKeysOf(changes: readonly Change[]): BucketKeys {
+  const ids = new Set<number>()
+  const uploads = new Set<string>()
+  const names = new Set<string>()
+  for (const change of changes) {
+    if (isKind(change, 'delete-bucket-chunk')) ids.add(change.input.id)
+    else if (change.input !== null && 'bucketId' in change.input) ids.add(change.input.bucketId)
+    else if (isKind(change, 'set-bucket') || isKind(change, 'add-token')) names.add(change.input.bucket)
+    else if (
+      isKind(change, 'declare-length') ||
+      isKind(change, 'move-upload') ||
+      isKind(change, 'store-parts') ||
+      isKind(change, 'finish-upload') ||
+      isKind(change, 'remove-upload')
+    )
+      uploads.add(change.input.id)
+  }
+  return { ids: [...ids], uploads: [...uploads], names: [...names] }
+}
+
+/** The changes of each bucket. */
+export async function groupByBucket(session: Session, changes: readonly Change[]): Promise<Change[][]> {
+  const rows = await session.run(
+    'SELECT id, bucket_id FROM uploads WHERE id = ANY ($1::text[])',
+    bucketKeysOf(changes).uploads,
+  )
+  const bucketOfUpload = new Map(rows.map((row) => [text(row, 0), integer(row, 1)]))
+  const keyOf = (change: Change) => {
+    const { ids, uploads, names } = bucketKeysOf([change])
+    const [key = null] = [...ids, ...uploads.map((id) => bucketOfUpload.get(id) ?? id), ...names]
+    return key
+  }
+  return [...Map.groupBy(changes, keyOf).values()]
+}
+
+const isKind = <K extends Change['kind']>(change: Change, kind: K): change is Change<K> =>
+  change.kind === kind

@@ -1,0 +1,484 @@
+import { kindExpression } from '../item-lists.ts'
+
+/** The functions of a catalog (schema.ts). One call takes one round trip, and its plans are prepared once for each connection. */
+const functions = `
+-- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
+-- of its counters up to each one, in which width_bucket finds a position by binary search.
+CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _index int4 := _counter % 128 + 1;
+  _count int8;
+BEGIN
+  UPDATE ranks SET sums = sums[1:_index - 1] || ARRAY(SELECT sum + _delta FROM unnest(sums[_index:128]) AS sum)
+  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / 128
+  RETURNING sums[_index] - coalesce(sums[_index - 1], 0) INTO _count;
+  IF NOT FOUND THEN
+    INSERT INTO ranks (bucket_id, level, slot, sums) VALUES (_bucket, _level, _counter / 128,
+      array_fill(0::int8, ARRAY[_index - 1]) || array_fill(_delta, ARRAY[129 - _index]));
+    _count := _delta;
+  END IF;
+  IF _count < 0 THEN
+    RAISE EXCEPTION 'a rank counter of bucket % would be negative', _bucket;
+  END IF;
+END $$;
+
+-- Counts items that were appended with the numbers from _first to below _next; before, the bucket had _total items.
+CREATE FUNCTION grow_ranks(_bucket int8, _total int8, _first int8, _next int8) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _level int4 := 1;
+  _width int8 := 64;
+  _seq int8;
+  _end int8;
+BEGIN
+  LOOP
+    -- The first counter of a new top level covers node 0 of the old one, which counts all earlier items.
+    IF _level > 1 AND _width >= _first THEN
+      PERFORM change_rank(_bucket, _level, 0, _total);
+    END IF;
+    _seq := _first;
+    WHILE _seq < _next LOOP
+      _end := least(_next, (_seq / _width + 1) * _width);
+      PERFORM change_rank(_bucket, _level, _seq / _width, _end - _seq);
+      _seq := _end;
+    END LOOP;
+    _level := _level + 1;
+    _width := _width * 128;
+    EXIT WHEN _width >= _next;
+  END LOOP;
+END $$;
+
+-- Counts items that were removed (_delta -1), or whose earlier numbers are used again (_delta 1).
+CREATE FUNCTION change_ranks(_bucket int8, _next int8, _seqs int8[], _delta int8) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _level int4 := 1;
+  _width int8 := 64;
+BEGIN
+  LOOP
+    PERFORM change_rank(_bucket, _level, counter, _delta * count(*))
+    FROM (SELECT seq / _width AS counter FROM unnest(_seqs) AS seq) AS changed GROUP BY counter;
+    _level := _level + 1;
+    _width := _width * 128;
+    EXIT WHEN _width >= _next;
+  END LOOP;
+END $$;
+
+-- The step of a revision is random, so that a failover that loses commits does not repeat a revision for another state.
+CREATE FUNCTION revision_step() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * 1048576)::int8 $$;
+
+-- Numbers of contents have 16 random bits for the same reason.
+CREATE FUNCTION new_content_id() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
+
+-- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item.
+CREATE FUNCTION append_items(
+  _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
+  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
+  _folded text[]
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _count int8 := cardinality(_ids);
+  _next int8;
+  _total int8;
+BEGIN
+  UPDATE buckets SET revision = revision + revision_step(), total = total + _count,
+    bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count,
+    next_expiry = least(next_expiry, (SELECT min(expiry) FROM unnest(_expiries) AS expiry))
+  WHERE id = _bucket RETURNING next_seq, total - _count INTO STRICT _next, _total;
+
+  WITH item AS MATERIALIZED (
+    SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
+        _folded)
+      WITH ORDINALITY
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, folded, number)
+  ), stored AS (
+    INSERT INTO contents (id, bucket_id, bytes)
+    SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
+  )
+  INSERT INTO items
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
+      folded_name)
+  SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
+    created_at, content_id, expiry, folded
+  FROM item;
+
+  -- After the insertion, whose lock retire_ids waits for.
+  IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) THEN
+    RAISE EXCEPTION 'the bytes of this item were set aside by a check';
+  END IF;
+  DELETE FROM intents WHERE id = ANY (_ids);
+  PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
+END $$;
+
+-- Completes the removal of items whose rows the transaction has deleted.
+CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
+RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _next int8;
+BEGIN
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
+    bytes = bytes - _bytes
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  DELETE FROM contents WHERE id = ANY (_contents);
+  INSERT INTO tombstones (id) SELECT unnest(_tombstones);
+  PERFORM change_ranks(_bucket, _next, _seqs, -1);
+END $$;
+
+-- Moves items of a bucket whose row the transaction has locked to its trash. The ids are in the order of their numbers.
+CREATE FUNCTION trash_items(_bucket int8, _ids text[], _now int8, _expiry int8) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+  _found text[];
+  _seqs int8[];
+  _bytes int8;
+  _next int8;
+  _trash_total int8;
+  _trash_next int8;
+BEGIN
+  SELECT array_agg(id ORDER BY seq), array_agg(seq ORDER BY seq), sum(size)::int8 INTO _found, _seqs, _bytes
+  FROM items WHERE bucket_id = _bucket AND id = ANY (_ids);
+  IF _found IS NULL THEN
+    RETURN;
+  END IF;
+  INSERT INTO buckets (id, name, created_at) OVERRIDING SYSTEM VALUE VALUES (-_bucket, _bucket || '/trash', _now)
+  ON CONFLICT (id) DO NOTHING;
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs), bytes = bytes + _bytes,
+    next_seq = next_seq + cardinality(_seqs)
+  WHERE id = -_bucket RETURNING total - cardinality(_seqs), next_seq INTO STRICT _trash_total, _trash_next;
+  UPDATE items SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
+    deleted_at = _now, expires_at = least(_expiry, item_expires_at)
+  FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE items.id = found_id;
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(_bucket, _next, _seqs, -1);
+  PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
+  RETURN QUERY SELECT unnest(_found);
+END $$;
+
+-- The reverse, for these items of the trash.
+CREATE FUNCTION restore_items(_bucket int8, _ids text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _seqs int8[];
+  _homes int8[];
+  _bytes int8;
+  _next int8;
+BEGIN
+  SELECT array_agg(seq ORDER BY seq), array_agg(home_seq ORDER BY home_seq), sum(size)::int8 INTO _seqs, _homes, _bytes
+  FROM items WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE items SET bucket_id = _bucket, seq = home_seq, home_seq = NULL, deleted_at = NULL, expires_at = NULL
+  WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs)
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(_bucket, _next, _homes, 1);
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs), bytes = bytes - _bytes
+  WHERE id = -_bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(-_bucket, _next, _seqs, -1);
+END $$;
+
+-- Ids that no item, tombstone or unfinished upload has.
+CREATE FUNCTION unreferenced_ids(_ids text[]) RETURNS SETOF text
+LANGUAGE sql STABLE AS $$
+  SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number)
+  WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.id = wanted.id)
+    AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.id = wanted.id)
+    AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = wanted.id AND finished = 0)
+  ORDER BY number
+$$;
+
+-- Permanently reserves those ids. The lock waits for transactions that have added items and delays others, so that no item gets an
+-- id between the check and the commit. It fails soon, because all additions queue behind its wait, for example for a VACUUM.
+CREATE FUNCTION retire_ids(_ids text[]) RETURNS SETOF text
+LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
+DECLARE
+  _retired text[];
+BEGIN
+  LOCK TABLE items IN SHARE MODE;
+  _retired := ARRAY(SELECT unreferenced_ids(_ids));
+  INSERT INTO retired (id) SELECT unnest(_retired) ON CONFLICT DO NOTHING;
+  RETURN QUERY SELECT unnest(_retired);
+END $$;
+
+-- As retire_ids, of those ids whose intents have expired.
+CREATE FUNCTION retire_intents(_ids text[]) RETURNS SETOF text
+LANGUAGE sql AS $$
+  SELECT retire_ids(ARRAY(
+    SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number) JOIN intents USING (id)
+    WHERE expires_at <= clock_timestamp() ORDER BY number))
+$$;
+
+-- Fails on a replica, where a token may still be valid that was revoked.
+CREATE FUNCTION require_primary() RETURNS bool
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF pg_is_in_recovery() THEN
+    RAISE read_only_sql_transaction USING MESSAGE = 'the server is a replica';
+  END IF;
+  RETURN true;
+END $$;
+
+-- Ten items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
+-- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket. One plan
+-- serves all positions; PostgreSQL would plan each call, which takes longer than the reads.
+CREATE FUNCTION read_page(_bucket int8, _first int8, OUT revision int8, OUT total int8, OUT items text)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  _next int8;
+  _level int4 := 1;
+  _width int8 := 8192;
+  _slot int8 := 0;
+  _skip int8 := _first;
+  _index int4;
+  _sums int8[];
+BEGIN
+  SELECT b.revision, b.total, b.next_seq INTO revision, total, _next FROM buckets AS b WHERE b.id = _bucket;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  IF _first < total THEN
+    WHILE _width < _next LOOP
+      _level := _level + 1;
+      _width := _width * 128;
+    END LOOP;
+    WHILE _level > 0 LOOP
+      SELECT width_bucket(_skip, r.sums), r.sums INTO STRICT _index, _sums FROM ranks AS r
+      WHERE r.bucket_id = _bucket AND r.level = _level AND r.slot = _slot;
+      IF _index = 128 THEN
+        RAISE EXCEPTION 'the rank counters of bucket % do not reach its total', _bucket;
+      END IF;
+      _skip := _skip - coalesce(_sums[_index], 0);
+      _slot := _slot * 128 + _index;
+      _level := _level - 1;
+    END LOOP;
+    SELECT string_agg(CASE WHEN m.extension IS NULL THEN m.id ELSE m.id || '.' || m.extension END, ' ' ORDER BY m.seq)
+    INTO items FROM (
+      SELECT id, extension, seq FROM items WHERE bucket_id = _bucket AND seq >= _slot * 64
+      ORDER BY seq LIMIT 10 OFFSET _skip
+    ) AS m;
+  END IF;
+  RETURN NEXT;
+END $$;
+`
+
+/**
+ * The tables of a new catalog, and its functions. Times are milliseconds since 1970, sizes are bytes, durations are milliseconds, flags are 0
+ * or 1. Text is compared byte by byte (`C`), as SQLite does. Tables that belong to a bucket have its id, so that they can be distributed by
+ * it. From the first release on, a change is a migration as well (migrate.ts).
+ */
+export const schema = `
+CREATE TABLE meta (
+  key text COLLATE "C" PRIMARY KEY,
+  value text NOT NULL
+);
+
+INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, '-', ''));
+
+-- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
+-- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does.
+CREATE TABLE buckets (
+  id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text COLLATE "C" NOT NULL UNIQUE,
+  created_at int8 NOT NULL,
+  revision int8 NOT NULL DEFAULT 0,
+  total int8 NOT NULL DEFAULT 0 CHECK (total >= 0),
+  bytes int8 NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+  next_seq int8 NOT NULL DEFAULT 0,
+  max_items int8,
+  max_bytes int8,
+  reserved_items int8 NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
+  reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0),
+  trash_days int4 NOT NULL DEFAULT 0,
+  private int4 NOT NULL DEFAULT 0,
+  signed_pages int4 NOT NULL DEFAULT 0,
+  remove_metadata int4 NOT NULL DEFAULT 0,
+  item_days int4,
+  next_expiry int8
+) WITH (fillfactor = 25);
+
+CREATE TABLE tokens (
+  id text COLLATE "C" PRIMARY KEY,
+  number int8 GENERATED ALWAYS AS IDENTITY,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  name text NOT NULL,
+  hash bytea NOT NULL UNIQUE,
+  scopes text NOT NULL,
+  created_at int8 NOT NULL,
+  expires_at int8,
+  last_used_at int8,
+  revoked_at int8
+) WITH (fillfactor = 70);
+
+CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
+
+CREATE TABLE keyed_requests (
+  token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
+  key text COLLATE "C" NOT NULL,
+  fingerprint bytea NOT NULL,
+  items json NOT NULL,
+  expires_at int8 NOT NULL,
+  PRIMARY KEY (token_id, key)
+);
+
+CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);
+
+-- A key with a higher number is newer. A secret has 32 bytes.
+CREATE TABLE signing_keys (
+  number int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  secret bytea NOT NULL,
+  created_at int8 NOT NULL
+);
+
+-- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
+-- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
+-- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the filename as searches compare it
+-- (core/names.ts). They read all names of a bucket from the index of the primary key alone, as far as VACUUM has marked pages of the
+-- table as visible to all, so it runs early.
+CREATE TABLE items (
+  bucket_id int8 NOT NULL,
+  seq int8 NOT NULL,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  extension text,
+  filename text,
+  content_type text NOT NULL,
+  size int8 NOT NULL,
+  sha256 bytea NOT NULL,
+  width int4,
+  height int4,
+  created_at int8 NOT NULL,
+  content_id int8,
+  thumbhash bytea,
+  duration int8,
+  alt_text text,
+  caption text,
+  renamed int4,
+  home_seq int8,
+  deleted_at int8,
+  expires_at int8,
+  item_expires_at int8,
+  folded_name text COLLATE "C",
+  PRIMARY KEY (bucket_id, seq) INCLUDE (folded_name)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 20000);
+
+-- For lists of items with filters (storage/catalog/item-lists.ts).
+CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
+CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+
+-- Apart from the rows of items, so that a listing does not read them. Not compressed: most items are compressed already.
+CREATE TABLE contents (
+  id int8 PRIMARY KEY,
+  bucket_id int8 NOT NULL,
+  bytes bytea NOT NULL
+);
+
+ALTER TABLE contents ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE SEQUENCE content_numbers;
+
+CREATE TABLE ranks (
+  bucket_id int8 NOT NULL,
+  level int4 NOT NULL,
+  slot int8 NOT NULL,
+  sums int8[] NOT NULL,
+  PRIMARY KEY (bucket_id, level, slot)
+) WITH (fillfactor = 50);
+
+CREATE TABLE uploads (
+  id text COLLATE "C" PRIMARY KEY,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  length int8,
+  received int8 NOT NULL DEFAULT 0 CHECK (received >= 0 AND (length IS NULL OR received <= length)),
+  metadata text,
+  filename text,
+  declared_type text,
+  item_id text COLLATE "C" NOT NULL UNIQUE,
+  finished int4 NOT NULL DEFAULT 0,
+  expires_at int8 NOT NULL,
+  multipart text
+) WITH (fillfactor = 70);
+
+CREATE INDEX uploads_by_bucket ON uploads (bucket_id);
+CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+
+-- The bytes of unfinished uploads that are in a remote store, as parts, or too few for a part, as pieces.
+CREATE TABLE upload_parts (
+  upload_id text COLLATE "C" NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+  number int8 NOT NULL,
+  size int8 NOT NULL,
+  etag text NOT NULL,
+  PRIMARY KEY (upload_id, number)
+);
+
+CREATE TABLE upload_pieces (
+  upload_id text COLLATE "C" NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+  number int8 NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (upload_id, number)
+);
+
+ALTER TABLE upload_pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE tombstones (
+  id text COLLATE "C" PRIMARY KEY
+);
+
+CREATE TABLE intents (
+  id text COLLATE "C" PRIMARY KEY,
+  expires_at timestamptz NOT NULL
+);
+
+CREATE TABLE damaged (
+  id text COLLATE "C" PRIMARY KEY REFERENCES items (id) ON DELETE CASCADE
+);
+
+-- Ids that no item can have.
+CREATE TABLE retired (
+  id text COLLATE "C" PRIMARY KEY
+);
+
+-- The audit log (docs/architecture/storage.md, Audit log). Events are in the order of their times and numbers. tx is the transaction that
+-- added the event: numbers do not become visible in their order, so a reader that follows the log compares snapshots. Nearly all events are
+-- uploads, so the index by action has only the others.
+CREATE TABLE audit_events (
+  time int8 NOT NULL,
+  number int8 GENERATED ALWAYS AS IDENTITY,
+  tx int8 NOT NULL DEFAULT pg_current_xact_id()::text::int8,
+  action int4 NOT NULL,
+  bucket_id int8,
+  target text COLLATE "C",
+  name text,
+  size int8,
+  detail text,
+  actor int4 NOT NULL,
+  token_id text COLLATE "C",
+  subject text,
+  address text,
+  request_id text,
+  PRIMARY KEY (time, number)
+);
+
+CREATE INDEX audit_by_target ON audit_events (target, time, number) WHERE target IS NOT NULL;
+CREATE INDEX audit_by_token ON audit_events (token_id, time, number) WHERE token_id IS NOT NULL;
+CREATE INDEX audit_by_bucket ON audit_events (bucket_id, time, number) WHERE bucket_id IS NOT NULL;
+CREATE INDEX audit_by_action ON audit_events (action, time, number) WHERE action > 1;
+CREATE INDEX audit_by_transaction ON audit_events USING brin (tx) WITH (pages_per_range = 16, autosummarize = on);
+
+-- Committed transactions, and those that can no longer commit (is_cancelled): see storage/catalog/postgres/writer.ts.
+CREATE TABLE batches (
+  id uuid PRIMARY KEY,
+  is_cancelled bool NOT NULL DEFAULT false,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX batches_by_time ON batches (created_at);
+
+${functions}`

@@ -1,0 +1,226 @@
+import type { BucketSettings } from '../../core/buckets.ts'
+import type { ItemId } from '../../core/ids.ts'
+import type { ItemFilter } from '../../core/queries.ts'
+import type { Actor, Scope } from '../../core/tokens.ts'
+
+export type { BucketSettings } from '../../core/buckets.ts'
+
+declare const brand: unique symbol
+export type BucketId = number & { readonly [brand]: 'BucketId' }
+export type TokenId = string & { readonly [brand]: 'TokenId' }
+/** Identifies the bytes of one item; never reused. */
+export type ContentId = number & { readonly [brand]: 'ContentId' }
+
+/** A token and its bucket, read by one statement; times are milliseconds since 1970. */
+export interface Grant {
+  readonly tokenId: TokenId
+  readonly bucketId: BucketId
+  readonly scopes: ReadonlySet<Scope>
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+  readonly lastUsedAt: number | null
+  /** Of a token of an issuer: the issuer, `|` and the subject; null for a token of this service. */
+  readonly subject: string | null
+  /** Incremented with every change of the bucket's items. With `expired` and the catalog's epoch it identifies one state. */
+  readonly revision: number
+  /** Items that have expired and are not removed yet. */
+  readonly expired: number
+  /** Items that have not expired. */
+  readonly total: number
+  readonly isPrivate: boolean
+  /** When the next item of the bucket expires; null if none does. */
+  readonly nextExpiry: number | null
+  /** The lifetime of new items in days; null if they do not expire. */
+  readonly itemDays: number | null
+  /** True if the bucket is private and its lists have signed URLs. */
+  readonly signsPages: boolean
+  /** Whether the bucket removes the metadata of pictures and videos when they are stored. */
+  readonly removesMetadata: boolean
+}
+
+/** The rows of one page with the bucket's revision and counts (as in Grant), from one snapshot. */
+export interface PageRows {
+  readonly revision: number
+  readonly expired: number
+  readonly total: number
+  readonly rows: readonly { readonly id: ItemId; readonly extension: string | null }[]
+}
+
+/** Selects items of a bucket, and their order. */
+export interface ItemSelection extends ItemFilter {
+  readonly bucketId: BucketId
+}
+
+/** The place of an item in the lists of its bucket, also after its deletion. */
+export interface ItemPlace {
+  readonly seq: number
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+}
+
+/** Items in the order of their selection that have not expired, with the bucket's revision and count (as in Grant), from one snapshot. */
+export interface ItemRows {
+  readonly revision: number
+  readonly expired: number
+  readonly rows: readonly { readonly seq: number; readonly item: ItemDetails }[]
+  /** The last place that was examined, if the read ended early, so that items may follow although rows are fewer than requested; else null. */
+  readonly examined: ItemPlace | null
+}
+
+/** An item to be stored. */
+export interface NewItem {
+  readonly id: ItemId
+  readonly filename: string | null
+  readonly contentType: string
+  /** Without the dot; null if the type is unknown. */
+  readonly extension: string | null
+  /** Bytes. */
+  readonly size: number
+  /** 32 bytes. */
+  readonly sha256: Uint8Array
+  readonly width: number | null
+  readonly height: number | null
+  /** Milliseconds since 1970; never used for order. */
+  readonly createdAt: number
+  /** When it expires, in milliseconds since 1970. Left out or null for never. */
+  readonly expiresAt?: number | null
+}
+
+/** What the first render of an item's variants has found. */
+export interface Preview {
+  /** A placeholder of the picture of about 25 bytes (https://evanw.github.io/thumbhash/); null if unknown. */
+  readonly thumbhash: Uint8Array | null
+  /** Of a video, in milliseconds; null if unknown. */
+  readonly duration: number | null
+}
+
+/** The result of a render, with the dimensions of the picture in pixels; they are null for documents. */
+export interface NewPreview extends Preview {
+  /** Replaces what an earlier version recorded wrongly; otherwise what is known stays. */
+  readonly isCorrection?: boolean
+  readonly width: number | null
+  readonly height: number | null
+}
+
+/** The texts of an item that can be edited. */
+export interface ItemTexts {
+  readonly filename: string | null
+  readonly altText: string | null
+  readonly caption: string | null
+}
+
+/** Changes of an item: members that are left out stay as they are. */
+export type ItemEdit = Partial<ItemTexts>
+
+/** What responses tell of a stored item. */
+export interface ItemDetails extends NewItem, Preview, ItemTexts {}
+
+/** The item after an edit; `changed` if it did not have the expected texts. */
+export type EditedItem = ItemDetails | 'missing' | 'changed'
+
+/**
+ * Whether an item can be served to everybody. A renamed item can be served, but its earlier response headers must not be reused. A private
+ * item needs a token or a signed URL.
+ */
+export type Servability = 'servable' | 'renamed' | 'private' | 'not'
+
+/** A stored item: the details, and where it and its bytes are. */
+export interface Item extends ItemDetails {
+  readonly bucketId: BucketId
+  /** True if the last check of its bytes found them changed. */
+  readonly isDamaged: boolean
+  /** Its bytes in the catalog; null if they are in the blob store. */
+  readonly contentId: ContentId | null
+  /** True if its bucket is private. */
+  readonly isPrivate: boolean
+}
+
+/** An item that is added, with its bytes. It has this shape from the handler of its upload to the writer. */
+export interface AddedItem extends NewItem {
+  /** Null if they are in the blob store. The catalog takes over their buffer. */
+  readonly bytes: Uint8Array<ArrayBuffer> | null
+  /** Who adds it, for the audit log; set by the catalog. */
+  readonly by?: Actor
+}
+
+/** The trash of a bucket. */
+export interface TrashState {
+  readonly days: number
+  /** Items and bytes in the trash; the bytes of the bucket include them. */
+  readonly items: number
+  readonly bytes: number
+}
+
+/** An item in the trash. Times are milliseconds since 1970. */
+export interface TrashedItem {
+  /** Its number in the trash, which increases with each deletion. */
+  readonly seq: number
+  readonly item: ItemDetails
+  readonly deletedAt: number
+  readonly expiresAt: number
+}
+
+/** Removed items. */
+export interface RemovedItems {
+  readonly ids: readonly ItemId[]
+  /** Those for which the blob store may hold bytes or variants. */
+  readonly tombstones: readonly ItemId[]
+}
+
+/** A request with an `Idempotency-Key`, which may be retried and takes effect once. */
+export interface IdempotentRequest {
+  readonly tokenId: TokenId
+  readonly key: string
+  /** 32 bytes; differs for another content with the same key. */
+  readonly fingerprint: Uint8Array
+  /** Milliseconds since 1970: records that expired before `now` are ignored; this one expires at `expiresAt`. */
+  readonly now: number
+  readonly expiresAt: number
+}
+
+export interface Bucket extends BucketSettings {
+  readonly name: string
+  readonly items: number
+  readonly bytes: number
+  /** Reserved by unfinished uploads. */
+  readonly reservedItems: number
+  readonly reservedBytes: number
+}
+
+export interface NamedBucket extends Bucket {
+  readonly id: BucketId
+}
+
+/** The result of one step of a bucket's deletion. */
+export interface DeletedChunk {
+  /** Items whose rows were removed. */
+  readonly items: number
+  /** Those for which the blob store may hold bytes or variants. */
+  readonly tombstones: readonly ItemId[]
+  /** The bucket itself was removed, because no items and uploads are left. */
+  readonly isDeleted: boolean
+}
+
+/** A completed upkeep command. */
+export interface UpkeepRun {
+  readonly kind: 'backup' | 'fsck'
+  /** Milliseconds since 1970. */
+  readonly finishedAt: number
+  /** Faults that it could not repair or copy. */
+  readonly faults: number
+}
+
+/** Values for monitoring. Reading them does not scan items. */
+export interface CatalogStatistics {
+  readonly items: number
+  readonly bytes: number
+  readonly unfinishedUploads: number
+  /** Reserved by unfinished uploads: their lengths if known, otherwise their offsets. */
+  readonly unfinishedBytes: number
+  /** Changes that are queued or in progress. */
+  readonly waitingChanges: number
+  /** Size of the write-ahead log. Bytes. */
+  readonly logBytes: number
+  /** The last run of each kind, if any. */
+  readonly upkeep: readonly UpkeepRun[]
+}

@@ -1,0 +1,106 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { auditActions } from '../audit-events.ts'
+import {
+  type AuditLog,
+  batchLength,
+  bucketNameRows,
+  type EventFilter,
+  followInterval,
+  isOver,
+  linksOfItem,
+  numbersPerMillisecond,
+  type RecordedEvent,
+  readBucketNames,
+  readEvent,
+  recordedColumnCount,
+  recordedColumns,
+} from '../audit-log.ts'
+import { integer } from '../statements.ts'
+import { openDataDirectory } from './data-directory.ts'
+import { all, readTimeout } from './database.ts'
+
+/**
+ * After the clock was set back, numbers follow the earlier time until the clock has reached it again. Events whose numbers are ahead by
+ * more than this are not found by the end of a range of times. Milliseconds.
+ */
+const longestStep = 7 * 86_400_000
+
+/** Throws DataDirectoryError and CatalogVersionError. */
+export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
+  const db = openDataDirectory(directory, readTimeout)
+  const names = db.prepare(bucketNameRows)
+
+  async function* read(
+    filter: EventFilter,
+    atEnd: () => Promise<boolean>,
+  ): AsyncGenerator<readonly RecordedEvent[]> {
+    const { statement, values } = prepareSelection(db, filter)
+    let last = (filter.since ?? 0) * numbersPerMillisecond - 1
+    do {
+      for (;;) {
+        const rows = all(statement, last, ...values)
+        last = integer(rows.at(-1) ?? [last], rows.length === 0 ? 0 : recordedColumnCount)
+        const events = rows.flatMap((row) => readEvent(row, String(integer(row, recordedColumnCount))) ?? [])
+        if (events.length > 0) yield events
+        if (rows.length < batchLength) break
+      }
+    } while (await atEnd())
+  }
+
+  return {
+    events: (filter) => read(filter, async () => false),
+    follow: (filter, signal) =>
+      read(filter, async () => {
+        if (isOver(filter)) return false
+        await sleep(followInterval, undefined, { signal }).catch(() => undefined)
+        return !signal.aborted
+      }),
+    bucketNames: async () => readBucketNames(all(names)),
+    async close() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+/** A statement whose first parameter is the number after which it continues. */
+function prepareSelection(
+  db: DatabaseSync,
+  { since, until, buckets, target, tokenId, action }: EventFilter,
+): { readonly statement: StatementSync; readonly values: SQLInputValue[] } {
+  const conditions: [string, ...SQLInputValue[]][] = []
+  if (tokenId !== null) conditions.push(['event.token_id = ?', tokenId])
+  // The index has only these actions, and is used only if this is evident.
+  if (action !== null)
+    conditions.push([`action = ?${action === 'upload' ? '' : ' AND action > 1'}`, auditActions[action]])
+  if (buckets?.length === 0) conditions.push(['false'])
+  else if (buckets !== null)
+    conditions.push([`bucket_id IN (${buckets.map(() => '?').join(', ')})`, ...buckets])
+  if (since !== null) conditions.push(['time >= ?', since])
+  if (until !== null)
+    conditions.push(['time < ? AND event.id < ?', until, (until + longestStep) * numbersPerMillisecond])
+  const index =
+    tokenId !== null
+      ? 'INDEXED BY audit_by_token'
+      : action !== null && action !== 'upload'
+        ? 'INDEXED BY audit_by_action'
+        : buckets?.length
+          ? 'INDEXED BY audit_by_bucket'
+          : 'NOT INDEXED'
+  // ?1 is the number after which the selection continues, ?2 the target if there is one. Both searches use the same values.
+  let count = target === null ? 1 : 2
+  const numbered = conditions.map(([condition]) => condition.replaceAll('?', () => `?${++count}`))
+  const where = ['event.id > ?1', ...numbered].join(' AND ')
+  const select = (from: string, more = '') =>
+    `SELECT ${recordedColumns}, event.id FROM audit_events AS event ${from} WHERE ${more}${where}`
+  // Two searches, because a statement uses one index for a table.
+  const selection =
+    target === null
+      ? select(index)
+      : `${select('INDEXED BY audit_by_target', 'target = ?2 AND ')}
+        UNION ALL ${select('INDEXED BY audit_by_action', `${linksOfItem.replace('?', '?2')} AND `)}`
+  return {
+    statement: db.prepare(`${selection} ORDER BY ${recordedColumnCount + 1} LIMIT ${batchLength}`),
+    values: [...(target === null ? [] : [target]), ...conditions.flatMap(([, ...values]) => values)],
+  }
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import { databaseSpace, releasePages } from '../../sqlite.ts'
+import { type CopyableAudit, createAudit } from '../audit.ts'
+import type { CatalogVacuum } from '../upkeep.ts'
+import { copySnapshot } from './copy-snapshot.ts'
+import { findDamage } from './damage.ts'
+import { openDataDirectory } from './data-directory.ts'
+import { asFault, createRun, prepareSnapshots, readTimeout, runTransaction } from './database.ts'
+
+/** Opens the rows for a check, a backup or a restore, on a separate connection. */
+export async function openSqliteAudit(directory: string): Promise<CopyableAudit> {
+  const db = openDataDirectory(directory, readTimeout)
+  const run = createRun(db)
+  const snapshots = prepareSnapshots(db)
+
+  return {
+    ...createAudit({
+      name: 'sqlite',
+      query: async (query) => run(query),
+      querySnapshot: async (query) => snapshots.run(() => run(query())),
+      change: (work) => writing(() => runTransaction(db, () => run(work()))),
+      damage: async () => findDamage(db),
+      async close() {
+        if (db.isOpen) db.close()
+      },
+    }),
+
+    async snapshot(into, earlier) {
+      try {
+        const catalogOf = (place: string) => join(place, 'catalog.db')
+        return await copySnapshot(catalogOf(directory), catalogOf(into), earlier && catalogOf(earlier))
+      } catch (error) {
+        throw asFault(error)
+      }
+    },
+
+    async renew() {
+      await writing(() => runTransaction(db, () => db.exec(renewal)))
+    },
+  }
+}
+
+const renewal = `
+  UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'epoch';
+  DELETE FROM meta WHERE key = 'blobs';
+  DELETE FROM upload_parts;
+  DELETE FROM upload_pieces;
+  DELETE FROM uploads WHERE finished = 0;
+  UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
+  DELETE FROM tombstones;
+  DELETE FROM intents;`
+
+async function writing<T>(write: () => T): Promise<T> {
+  try {
+    return write()
+  } catch (error) {
+    throw asFault(error)
+  }
+}
+
+export function openSqliteVacuum(directory: string): CatalogVacuum {
+  const db = openDataDirectory(directory)
+  return {
+    space: () => databaseSpace(db),
+    releaseSome: () => mapped(() => runTransaction(db, () => releasePages(db))),
+    finish: () => mapped(() => db.exec('PRAGMA wal_checkpoint(TRUNCATE)')),
+    close() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+function mapped<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw asFault(error)
+  }
+}

@@ -1,0 +1,446 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { bucketDeleted } from '../../../core/faults.ts'
+import type { ItemId } from '../../../core/ids.ts'
+import { pageSize } from '../../../core/page.ts'
+import type { Actor } from '../../../core/tokens.ts'
+import { bucketColumns, liveBucketOf } from '../buckets.ts'
+import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
+import { createItemStatements } from '../item-lists.ts'
+import {
+  expiredColumn,
+  expiredOfBucket,
+  isLive,
+  isPrivateColumn,
+  itemColumnCount,
+  itemColumns,
+  readItem,
+  readItemDetails,
+  unlessExpired,
+} from '../items.ts'
+import { listKeys } from '../keys.ts'
+import type {
+  Bucket,
+  BucketId,
+  Grant,
+  Item,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  PageRows,
+  Servability,
+} from '../records.ts'
+import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../statements.ts'
+import { grantedColumns, readGrant } from '../tokens.ts'
+import { isNew, readMeta } from '../upkeep.ts'
+import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
+import { explainOpenError, openDataDirectory, requireNoTransfer } from './data-directory.ts'
+import { all, asFault, createRun, one, prepareSnapshots, readTimeout } from './database.ts'
+import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
+import { type LocateItem, prepareLocateItem } from './ranks.ts'
+import { openDirectWriter, startWriterThread, type Writer } from './writer.ts'
+
+export interface SqliteCatalogOptions {
+  /** The data directory; created if it does not exist. */
+  readonly directory: string
+  /** `thread` for the server, `direct` for commands: see storage/catalog/sqlite/writer.ts and storage/catalog/sqlite/contents.ts. */
+  readonly writer: 'thread' | 'direct'
+  /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
+  readonly actor?: Actor | null
+  /** Called when the writing thread has ended unexpectedly: all later changes fail. */
+  readonly onWriterFailure?: (error: Error) => void
+  /** Receives the seconds of each transaction of the writer thread. */
+  readonly onCommit?: (seconds: number) => void
+}
+
+export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
+  const { directory, onWriterFailure = () => {}, onCommit = () => {} } = options
+  const db = openDataDirectory(directory, readTimeout)
+  let writer: Writer
+  try {
+    writer =
+      options.writer === 'thread'
+        ? await startWriterThread(directory, onWriterFailure, onCommit)
+        : openDirectWriter(directory)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  const { reads, epoch, servability, run } = await openReads(db, directory).catch(async (error: unknown) => {
+    db.close()
+    await writer.close()
+    throw error
+  })
+  const contents: ContentReader =
+    options.writer === 'thread' ? createContentReaderThread(directory) : openDirectContentReader(db)
+
+  const names = options.writer === 'thread' ? createNameSearchThread(directory) : openDirectNameSearches(db)
+
+  /** As if no item had expired, because the rows stay in memory. */
+  const grantRows = createUnchangedRows(db, {
+    keyOf: latin1,
+    read: (tokenHash: Uint8Array) => reads.findGrant(tokenHash, Number.NEGATIVE_INFINITY),
+  })
+  const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
+    reading(() => {
+      if (isFirst) grantRows.refresh()
+      const grant = grantRows.read(tokenHash)
+      if (grant === null || grant.nextExpiry === null) return grant
+      const now = Date.now()
+      return grant.nextExpiry <= now ? reads.findGrant(tokenHash, now) : grant
+    }),
+  )
+  const items = createBatchedReads(db, (id: ItemId) => reading(() => reads.item(id)))
+  const pages = createBatchedReads(db, (key: PageKey, isFirst) => reading(() => reads.page(key, isFirst)))
+  const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
+
+  const engine: CatalogEngine = {
+    epoch,
+    query: async (query) => reading(() => run(query)),
+    apply: writer.apply,
+    pendingCount: writer.pendingCount,
+    logBytes: () => logBytes(directory),
+    findGrant: grants.read,
+    page: (bucketId, page) => pages.read({ bucketId, page }),
+    async items(selection, after, limit) {
+      const { name } = selection
+      if (name === null) return reading(() => reads.items(selection, after, limit))
+      return names.search({ selection, terms: name, after, limit })
+    },
+    item: items.read,
+    servability: async (ids) => reading(() => servability(ids)),
+    content: contents.read,
+    bucket: buckets.read,
+    signingKeys: async () => reading(() => run(listKeys())),
+    // A transaction of SQLite ends with its process.
+    settle: async () => undefined,
+    async close() {
+      grants.flush()
+      items.flush()
+      pages.flush()
+      buckets.flush()
+      // The last connection to close checkpoints the log; that sync must run on the writer thread.
+      if (db.isOpen) db.close()
+      await contents.close()
+      await names.close()
+      await writer.close()
+    },
+  }
+  return createCatalog(engine, options.actor ?? null)
+}
+
+/** The bytes as a string of the same length, which takes less time than hexadecimal digits. */
+const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
+
+function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw asFault(error)
+  }
+}
+
+/** 0 if there is no log. */
+const logBytes = (directory: string): number =>
+  statSync(join(directory, 'catalog.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+
+/**
+ * Prepares the statements, which fails if an index is missing, and reads one row, which fails if the table is damaged. Rejects with
+ * DataDirectoryError: it is `async` so that what it throws becomes a rejection.
+ */
+async function openReads(db: DatabaseSync, directory: string) {
+  try {
+    db.exec('PRAGMA query_only = ON')
+    requireNoTransfer(db, directory)
+    const reads = prepareReads(db, prepareLocateItem(db))
+    const run = createRun(db)
+    run(isNew())
+    return {
+      reads,
+      epoch: run(readMeta('epoch')) ?? '',
+      servability: prepareServability(db),
+      run,
+    }
+  } catch (error) {
+    throw explainOpenError(join(directory, 'catalog.db'), error)
+  }
+}
+
+/** Identifies a page, which is numbered from 1. */
+interface PageKey {
+  readonly bucketId: BucketId
+  readonly page: number
+}
+
+/** The reads of one connection. A read that begins a transaction also ends it. */
+export interface Reads {
+  /** The items that have expired at `now` are not counted. */
+  findGrant(tokenHash: Uint8Array, now: number): Grant | null
+  /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
+  page(key: PageKey, isFirst: boolean): PageRows
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
+  item(id: ItemId): Item | null
+  bucket(id: BucketId): Bucket | null
+}
+
+export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
+  const findGrant = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
+    ${grantedColumns('?2')}
+    FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?1`)
+  const bucketState = db.prepare(
+    `SELECT revision, total, next_seq, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`,
+  )
+  const pageRows = db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ? AND seq >= ?
+    ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
+  const seqAt = db.prepare(
+    'SELECT seq FROM items WHERE bucket_id = ? AND seq >= ? ORDER BY seq LIMIT 1 OFFSET ?',
+  )
+  const expiredBefore = db.prepare(`SELECT count(*) FROM items INDEXED BY items_item_expiry
+    WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? AND seq < ?`)
+  const livePageRows =
+    db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
+    ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
+  const item =
+    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id), content_id, ${isPrivateColumn}
+    FROM items WHERE id = ?`)
+  const bucket = db.prepare(`SELECT ${bucketColumns}, ${expiredOfBucket('?2')} FROM buckets WHERE id = ?1`)
+  const readItems = prepareReadItems(db)
+  const inSnapshot = prepareSnapshots(db).run
+
+  /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/bytes.ts). */
+  let states = new Map<BucketId, Row>()
+  /** When the transaction in progress has read its first page. */
+  let now = 0
+
+  function stateOf(bucketId: BucketId): Row {
+    const known = states.get(bucketId)
+    if (known) return known
+    const bucket = one(bucketState, bucketId, now)
+    if (!bucket) throw bucketDeleted()
+    states.set(bucketId, bucket)
+    return bucket
+  }
+
+  const readPage = (bucketId: BucketId, page: number): PageRows => {
+    const bucket = stateOf(bucketId)
+    const revision = integer(bucket, 0)
+    const expired = integer(bucket, 3)
+    const total = integer(bucket, 1) - expired
+    // Above 2⁵³ the product is rounded, but exceeds every total.
+    const first = (page - 1) * pageSize
+    if (first >= total) return { revision, expired, total, rows: [] }
+    const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
+    const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip)
+    const rows = found.map((row) => ({ id: itemIdOf(row, 0), extension: textOrNull(row, 1) }))
+    return { revision, expired, total, rows }
+  }
+
+  /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
+  function livePage(bucketId: BucketId, seq: number, skip: number): Row[] {
+    const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
+    const preceding = integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
+    return all(livePageRows, bucketId, start, now, preceding)
+  }
+
+  return {
+    findGrant(tokenHash, now) {
+      const row = one(findGrant, tokenHash, now)
+      return row && readGrant(row)
+    },
+
+    page({ bucketId, page }, isFirst) {
+      // SQLite ends the transaction of a tick on some errors. Pages after the error are read in transactions of their own.
+      if (isFirst || !db.isTransaction) {
+        states = new Map()
+        now = Date.now()
+      }
+      return inSnapshot(() => readPage(bucketId, page))
+    },
+
+    items: (selection, after, limit) => inSnapshot(() => readItems(selection, after, limit)),
+
+    item(id) {
+      const row = one(item, id)
+      return row && unlessExpired(readItem(row))
+    },
+
+    bucket(id) {
+      const row = one(bucket, id, Date.now())
+      return row && liveBucketOf(row)
+    },
+  }
+}
+
+/** Reads items as Catalog.items; to be called within a transaction. */
+function prepareReadItems(
+  db: DatabaseSync,
+): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemRows {
+  const bucket = db.prepare(`SELECT revision, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
+  const statementOf = createItemStatements('?')
+  const prepared = new Map<string, StatementSync>()
+
+  function prepare(sql: string): StatementSync {
+    const statement = prepared.get(sql) ?? db.prepare(sql)
+    prepared.set(sql, statement)
+    return statement
+  }
+
+  return (selection, after, limit) => {
+    const now = Date.now()
+    const row = one(bucket, selection.bucketId, now)
+    if (!row) throw bucketDeleted()
+    const { sql, values } = statementOf(selection, after, limit, now)
+    const rows = all(prepare(sql), ...values)
+    return {
+      revision: integer(row, 0),
+      expired: integer(row, 1),
+      rows: rows.map((row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) })),
+      examined: null,
+    }
+  }
+}
+
+const states = ['not', 'renamed', 'servable', 'private'] as const
+
+interface State {
+  readonly servability: Servability
+  /** Milliseconds since the epoch; null if the item does not expire. */
+  readonly expiresAt: number | null
+}
+
+/** Returns a function that reads whether items can be served now. What it reads is used again until the database changes. */
+export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) => Servability[] {
+  // Reads no row of `items`, only its indexes: reading the row costs three times as much.
+  const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 0
+    WHEN ${isPrivateColumn} = 1 THEN 3
+    WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
+    (SELECT item_expires_at FROM items INDEXED BY items_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
+    FROM items WHERE id = ?1 AND bucket_id > 0`)
+  const inSnapshot = prepareSnapshots(db).run
+  const rows = createUnchangedRows<ItemId, State>(db, {
+    keyOf: (id) => id,
+    read(id) {
+      const row = one(state, id)
+      return row && { servability: states[integer(row, 0)] ?? 'not', expiresAt: integerOrNull(row, 1) }
+    },
+  })
+
+  function servability(id: ItemId, now: number): Servability {
+    const row = rows.read(id)
+    if (row === null || (row.expiresAt !== null && row.expiresAt <= now)) return 'not'
+    return row.servability
+  }
+
+  return (ids) => {
+    rows.refresh()
+    const now = Date.now()
+    const read = () => ids.map((id) => servability(id, now))
+    // SQLite's locks cost three times as much as finding a row.
+    if (ids.every(rows.has)) return read()
+    return inSnapshot(() => {
+      // The rows in memory and those that are read must be of the same version.
+      rows.refresh()
+      return read()
+    })
+  }
+}
+
+interface Pending<Key, Value> {
+  readonly key: Key
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Runs the reads of one tick in one transaction, because SQLite's locks cost three times as much as finding a row.
+ * The transaction begins after the last of them was requested and ends before any other code runs. If it cannot begin, each read is
+ * one of its own.
+ */
+export function createBatchedReads<Key, Value>(
+  db: DatabaseSync,
+  /** `isFirst` is true for the first read of a tick. */
+  read: (key: Key, isFirst: boolean) => Value,
+) {
+  const snapshots = prepareSnapshots(db)
+  let pending: Pending<Key, Value>[] = []
+
+  function flush() {
+    const batch = pending
+    pending = []
+    if (batch.length > 1 && db.isOpen) beginIfPossible()
+    for (const [index, { key, resolve, reject }] of batch.entries()) {
+      try {
+        resolve(read(key, index === 0))
+      } catch (error) {
+        reject(error)
+      }
+    }
+    if (db.isOpen) snapshots.end()
+  }
+
+  function beginIfPossible() {
+    try {
+      snapshots.begin()
+    } catch {
+      // The reads report what is wrong. An error here would end the process.
+    }
+  }
+
+  return {
+    read: (key: Key): Promise<Value> =>
+      new Promise((resolve, reject) => {
+        if (pending.push({ key, resolve, reject }) === 1) queueMicrotask(flush)
+      }),
+    /** Runs the pending reads now; to be called before the connection is closed. */
+    flush,
+  }
+}
+
+/** Rows in memory. Above this number, all are read again. */
+const maxRows = 10_000
+
+/** Rows of one kind, each read once until the database changes. */
+export interface UnchangedRows<Key, Value> {
+  /** Discards the rows if the database has changed. Call it in each tick before the first read. */
+  refresh(): void
+  /** Whether the row is in memory. */
+  has(key: Key): boolean
+  /** Null if there is no such row. */
+  read(key: Key): Value | null
+}
+
+/**
+ * SQLite increments `data_version` of a connection when another one, also of another process, has committed. So a row is never
+ * older than the last `refresh`. The connection itself must not write.
+ */
+export function createUnchangedRows<Key, Value>(
+  db: DatabaseSync,
+  { keyOf, read }: { readonly keyOf: (key: Key) => string; readonly read: (key: Key) => Value | null },
+): UnchangedRows<Key, Value> {
+  const dataVersion = db.prepare('PRAGMA data_version')
+  // Replaced, not cleared: V8 keeps the rows of a cleared Map in memory (core/bytes.ts).
+  let rows = new Map<string, Value>()
+  let version: number | null = null
+
+  return {
+    refresh() {
+      const before = version
+      // If the read fails, no row of an earlier version is used.
+      version = null
+      version = integer(one(dataVersion) ?? [], 0)
+      if (version !== before || rows.size >= maxRows) rows = new Map()
+    },
+    has: (key) => version !== null && rows.has(keyOf(key)),
+    read(key) {
+      if (version === null) return read(key)
+      const name = keyOf(key)
+      const known = rows.get(name)
+      if (known !== undefined) return known
+      const row = read(key)
+      if (row !== null) rows.set(name, row)
+      return row
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import { extname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
+import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
+import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
+import { asFault, createRun, prepareSnapshots } from './database.ts'
+
+/** Searches that are sent to the thread together. */
+const sentTogether = 2
+
+export interface NameSearch {
+  readonly selection: ItemSelection
+  readonly terms: readonly string[]
+  readonly after: ItemPlace | null
+  readonly limit: number
+}
+
+export interface NameSearches {
+  search(search: NameSearch): Promise<ItemRows>
+  /** Finishes the pending searches. */
+  close(): Promise<void>
+}
+
+/** Finds items by their names in one snapshot. */
+export function prepareSearchNames(
+  db: DatabaseSync,
+  bounds?: SearchBounds,
+): (search: NameSearch) => ItemRows {
+  const snapshots = prepareSnapshots(db)
+  const run = createRun(db)
+  return ({ selection, terms, after, limit }) => {
+    try {
+      return snapshots.run(() => run(searchNames(selection, terms, after, limit, bounds)))
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
+}
+
+/** For commands: on this thread, with the connection of the catalog. */
+export function openDirectNameSearches(db: DatabaseSync): NameSearches {
+  const search = prepareSearchNames(db)
+  return { search: async (input) => search(input), close: async () => undefined }
+}
+
+/** For the server: on a thread, so that a search delays no other request. */
+export function createNameSearchThread(directory: string): NameSearches {
+  // The extension is .ts in the sources and .js in the published build.
+  const file = new URL(`./name-search-thread${extname(import.meta.url)}`, import.meta.url)
+  const thread = startOnDemand((onFailure) =>
+    startBatchThread<NameSearch, ItemRows, null>({
+      file,
+      name: 'name-search',
+      workerData: { directory },
+      onReport: () => undefined,
+      onFailure,
+    }),
+  )
+  const queue = createSearchQueue(sentTogether)
+  return {
+    search: (search) =>
+      queue(
+        search.selection.bucketId,
+        () => new Promise((resolve, reject) => thread.send(search, { resolve, reject })),
+      ),
+    close: thread.close,
+  }
+}

@@ -1,0 +1,262 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { CatalogVersionError, developmentText } from '../catalog.ts'
+import { kindExpression } from '../item-lists.ts'
+import { integer } from '../statements.ts'
+import { one, prepareSnapshots, runTransaction } from './database.ts'
+
+/**
+ * The tables of a new catalog. Times are milliseconds since 1970, sizes are bytes, durations are milliseconds, flags are 0 or 1. From the
+ * first release on, a change is a migration as well (migrate.ts).
+ */
+const schema = `
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16))));
+
+-- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
+-- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does.
+CREATE TABLE buckets (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  revision INTEGER NOT NULL DEFAULT 0,
+  total INTEGER NOT NULL DEFAULT 0 CHECK (total >= 0),
+  bytes INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+  next_seq INTEGER NOT NULL DEFAULT 0,
+  max_items INTEGER,
+  max_bytes INTEGER,
+  reserved_items INTEGER NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
+  reserved_bytes INTEGER NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0),
+  trash_days INTEGER NOT NULL DEFAULT 0,
+  private INTEGER NOT NULL DEFAULT 0,
+  signed_pages INTEGER NOT NULL DEFAULT 0,
+  remove_metadata INTEGER NOT NULL DEFAULT 0,
+  item_days INTEGER,
+  next_expiry INTEGER
+) STRICT;
+
+CREATE TABLE tokens (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  name TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  scopes TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  last_used_at INTEGER,
+  revoked_at INTEGER
+) STRICT;
+
+CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
+
+CREATE TABLE keyed_requests (
+  token_id TEXT NOT NULL REFERENCES tokens (id),
+  key TEXT NOT NULL,
+  fingerprint BLOB NOT NULL,
+  items TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (token_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);
+
+-- A key with a higher number is newer. A secret has 32 bytes.
+CREATE TABLE signing_keys (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  secret BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
+-- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
+-- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
+-- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the
+-- filename as searches compare it (core/names.ts).
+CREATE TABLE items (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL UNIQUE,
+  extension TEXT,
+  filename TEXT,
+  content_type TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  sha256 BLOB NOT NULL,
+  width INTEGER,
+  height INTEGER,
+  created_at INTEGER NOT NULL,
+  content_id INTEGER,
+  thumbhash BLOB,
+  duration INTEGER,
+  alt_text TEXT,
+  caption TEXT,
+  edited INTEGER,
+  renamed INTEGER,
+  home_seq INTEGER,
+  deleted_at INTEGER,
+  expires_at INTEGER,
+  item_expires_at INTEGER,
+  folded_name TEXT,
+  PRIMARY KEY (bucket_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- A search reads all names of a bucket from this index (catalog/name-search.ts).
+CREATE INDEX items_names ON items (bucket_id, seq, folded_name);
+-- For lists of items with filters (storage/catalog/item-lists.ts).
+CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
+CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
+CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX items_expiring ON items (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+
+-- The bytes of small items. Rows are apart from those of items, so that a listing does not read them. AUTOINCREMENT: an id is never reused,
+-- so a read by id never returns the bytes of another item. There is no foreign key, because it would need an index on items.content_id.
+CREATE TABLE contents (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  bytes BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE ranks (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  level INTEGER NOT NULL,
+  slot INTEGER NOT NULL,
+  counts BLOB NOT NULL,
+  PRIMARY KEY (bucket_id, level, slot)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE uploads (
+  id TEXT PRIMARY KEY NOT NULL,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  length INTEGER,
+  received INTEGER NOT NULL DEFAULT 0 CHECK (received >= 0 AND (length IS NULL OR received <= length)),
+  metadata TEXT,
+  filename TEXT,
+  declared_type TEXT,
+  item_id TEXT NOT NULL UNIQUE,
+  finished INTEGER NOT NULL DEFAULT 0,
+  expires_at INTEGER NOT NULL,
+  multipart TEXT
+) STRICT;
+
+CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+
+-- The bytes of unfinished uploads that are in a remote store, as parts, or too few for a part, as pieces.
+CREATE TABLE upload_parts (
+  upload_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  PRIMARY KEY (upload_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE upload_pieces (
+  upload_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (upload_id, number)
+) STRICT;
+
+CREATE TABLE tombstones (
+  id TEXT PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Ids of blobs that are being committed. The transaction that adds the item removes its intent. A sweep may remove the blob after
+-- expires_at.
+CREATE TABLE intents (
+  id TEXT PRIMARY KEY NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Items whose bytes a check found changed.
+CREATE TABLE damaged (
+  id TEXT PRIMARY KEY NOT NULL REFERENCES items (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Ids that a check took from bytes without an item: such an id never becomes an item's, so that an upload which commits too late fails
+-- instead of naming bytes that were moved away. changes.ts refuses them. A trigger would make SQLite copy each page that an insert
+-- changes, because the trigger may fail. The copies take a fifth of the writer's time.
+CREATE TABLE retired (
+  id TEXT PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The audit log (docs/architecture/storage.md, Audit log). The number of an event is at least 2048 times its time, and increases with each
+-- event, so that numbers are both the order of the events and an index by time. Numbers are not reused. Nearly all events are uploads,
+-- so the index by action has only the others.
+CREATE TABLE audit_events (
+  id INTEGER PRIMARY KEY,
+  time INTEGER NOT NULL,
+  action INTEGER NOT NULL,
+  bucket_id INTEGER,
+  target TEXT,
+  name TEXT,
+  size INTEGER,
+  detail TEXT,
+  actor INTEGER NOT NULL,
+  token_id TEXT,
+  subject TEXT,
+  address TEXT,
+  request_id TEXT
+) STRICT;
+
+CREATE INDEX audit_by_target ON audit_events (target) WHERE target IS NOT NULL;
+CREATE INDEX audit_by_token ON audit_events (token_id) WHERE token_id IS NOT NULL;
+CREATE INDEX audit_by_bucket ON audit_events (bucket_id) WHERE bucket_id IS NOT NULL;
+CREATE INDEX audit_by_action ON audit_events (action) WHERE action > 1;
+`
+
+/** The version of the schema of the first release. Development versions have lower ones. */
+const firstVersion = 20
+/** The last development version, whose tables have earlier names. Commit 661e7aee writes it. */
+const lastDevelopment = 19
+
+/**
+ * The migration at index n leads from version 20 + n, which is stored in PRAGMA user_version, to the next one. It is not edited once
+ * released. schema.ts has the result of all of them.
+ */
+const released: readonly string[] = []
+
+/** 'mbkt' in ASCII; `file catalog.db` prints it. */
+const applicationId = 0x6d626b74
+
+/** Creates the catalog, or migrates it to this program's version; several processes may call it at the same time. */
+export function migrate(db: DatabaseSync, migrations = released): void {
+  const newest = firstVersion + migrations.length
+  // One snapshot, because another process may migrate it between two reads.
+  if (prepareSnapshots(db).run(() => readVersion(db, newest)) === newest) return
+  runTransaction(db, () => {
+    // Read again under the lock: another process may have migrated it.
+    const present = readVersion(db, newest)
+    for (const statements of present === 0 ? [schema] : migrations.slice(present - firstVersion))
+      db.exec(statements)
+    db.exec(`PRAGMA user_version = ${newest}; PRAGMA application_id = ${applicationId}`)
+  })
+}
+
+/** The version of the catalog, 0 for an empty file. Throws CatalogVersionError if this program must not change it. */
+function readVersion(db: DatabaseSync, newest: number): number {
+  const number = (sql: string) => integer(one(db.prepare(sql)) ?? [], 0)
+  const present = number('PRAGMA user_version')
+  const owner = number('PRAGMA application_id')
+  const tables = number('SELECT count(*) FROM sqlite_schema')
+  if (owner !== applicationId && (owner !== 0 || present !== 0 || tables !== 0)) {
+    throw new CatalogVersionError(
+      `${db.location()} is a database of another program. Set MEDIABUCKET_DATA to another directory.`,
+    )
+  }
+  if (present > newest) {
+    throw new CatalogVersionError(
+      `${db.location()} has version ${present}, and this mediabucket supports versions up to ${newest}. ` +
+        'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
+    )
+  }
+  if (present > 0 && present < firstVersion)
+    throw new CatalogVersionError(
+      developmentText(String(db.location()), present === lastDevelopment ? '661e7aee' : '7ac0c5b8'),
+    )
+  return present
+}

@@ -1,0 +1,149 @@
+import { constants, copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { foldName } from '../../../core/names.ts'
+import { creationSettings } from '../../sqlite.ts'
+import { CatalogVersionError } from '../catalog.ts'
+import { integer, text } from '../statements.ts'
+import {
+  type CatalogSource,
+  type CatalogTarget,
+  createSource,
+  createTarget,
+  type TransferEngine,
+  transferKey,
+} from '../transfer.ts'
+import { isNew, readMeta } from '../upkeep.ts'
+import { prepareInsertEvents, prepareInsertItem } from './changes.ts'
+import { openForTransfer, unmarkTransfer } from './data-directory.ts'
+import { all, asFault, createRun, one, readTimeout, runTransaction } from './database.ts'
+import { migrate } from './schema.ts'
+
+export async function openSqliteSource(directory: string): Promise<CatalogSource> {
+  return createSource(engineOf(openForTransfer(directory, readTimeout)))
+}
+
+export async function openSqliteTarget(directory: string): Promise<CatalogTarget> {
+  const db = openForTransfer(directory)
+  const describe = db.prepare('UPDATE items SET alt_text = ?, caption = ? WHERE id = ?')
+  const markTrashed = db.prepare('UPDATE items SET home_seq = ?, deleted_at = ?, expires_at = ? WHERE id = ?')
+  const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
+  const insertItem = prepareInsertItem(db)
+  const insertEvents = prepareInsertEvents(db)
+  const engine = engineOf(db)
+  const target = createTarget(engine, {
+    isUnfinished: async () =>
+      (await engine.query(readMeta(transferKey))) !== null || (await engine.query(isNew())),
+
+    addItems: (items) =>
+      inTransaction(db, () => {
+        for (const item of items) {
+          const { id, altText, caption } = item.item
+          insertItem(item.bucketId, item.seq, { ...item.item, bytes: item.bytes })
+          if (altText !== null || caption !== null) describe.run(altText, caption, id)
+          if (item.trashed !== null)
+            markTrashed.run(item.trashed.homeSeq, item.trashed.deletedAt, item.trashed.expiresAt, id)
+          if (item.isDamaged) addDamaged.run(id)
+        }
+      }),
+
+    addEvents: (events) => inTransaction(db, () => insertEvents(events, ([time]) => time)),
+  })
+  return {
+    ...target,
+    async begin(state, buckets) {
+      const last = await target.begin(state, buckets)
+      unmarkTransfer(directory)
+      return last
+    },
+  }
+}
+
+function engineOf(db: DatabaseSync): TransferEngine {
+  const run = createRun(db)
+  return {
+    name: 'sqlite',
+    query: async (query) => run(query),
+    change: (work) => inTransaction(db, () => run(work())),
+    async close() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+async function inTransaction<T>(db: DatabaseSync, action: () => T): Promise<T> {
+  try {
+    return runTransaction(db, action)
+  } catch (error) {
+    throw asFault(error)
+  }
+}
+
+/** The versions of the catalogs of commits 7ac0c5b8 and 661e7aee, the last development versions. */
+const developmentVersions = [18, 19]
+
+/** The names of a table and of a column in these versions. */
+const earlierNames: Readonly<Record<string, string>> = { items: 'media', item_id: 'media_id' }
+
+/**
+ * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development versions gets the
+ * schema of this one. Throws CatalogVersionError if an earlier one made the backup.
+ */
+export function copyBackup(backup: string, directory: string): void {
+  const target = join(directory, 'catalog.db')
+  const version = versionOf(backup)
+  if (version > 0 && version < Math.min(...developmentVersions))
+    throw new CatalogVersionError(
+      `${backup} was written by an early development version: restore it with mediabucket of commit 7ac0c5b8, make a backup with that, and restore this backup with this version (docs/operations/upgrade.md).`,
+    )
+  if (!developmentVersions.includes(version)) {
+    copyFileSync(backup, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+    return
+  }
+  const db = new DatabaseSync(target, { returnArrays: true, enableForeignKeyConstraints: false })
+  try {
+    db.exec(`${creationSettings}; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF`)
+    migrate(db)
+    db.prepare('ATTACH ? AS backup').run(backup)
+    db.exec('BEGIN')
+    for (const table of namesOf(
+      db,
+      "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    ))
+      copyTable(db, table)
+    // Version 18 did not store them.
+    db.function('fold_name', { deterministic: true }, (name) => foldName(String(name)))
+    db.exec('UPDATE items SET folded_name = fold_name(filename) WHERE filename IS NOT NULL')
+    db.exec('COMMIT')
+  } finally {
+    db.close()
+  }
+}
+
+/** Copies the columns that both tables have. Items of `mediabucket seed` had no bytes and no hash: the restore reports them. */
+function copyTable(db: DatabaseSync, table: string): void {
+  const source = earlierNames[table] ?? table
+  const present = new Set(namesOf(db, `SELECT name FROM pragma_table_info('${source}', 'backup')`))
+  const sourceOf = (column: string) => (present.has(column) ? column : earlierNames[column])
+  const columns = namesOf(db, `SELECT name FROM pragma_table_info('${table}', 'main')`).filter((column) =>
+    present.has(sourceOf(column) ?? ''),
+  )
+  const values = columns.map((column) =>
+    column === 'sha256' ? 'coalesce(sha256, zeroblob(32))' : sourceOf(column),
+  )
+  // A new catalog has an epoch already.
+  db.exec(
+    `INSERT OR REPLACE INTO main.${table} (${columns.join()}) SELECT ${values.join()} FROM backup.${source}`,
+  )
+}
+
+const namesOf = (db: DatabaseSync, sql: string): string[] => all(db.prepare(sql)).map((row) => text(row, 0))
+
+function versionOf(path: string): number {
+  const db = new DatabaseSync(path, { readOnly: true, returnArrays: true })
+  try {
+    return integer(one(db.prepare('PRAGMA user_version')) ?? [], 0)
+  } finally {
+    db.close()
+  }
+}

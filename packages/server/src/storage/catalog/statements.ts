@@ -1,0 +1,137 @@
+import type { ItemId, UploadId } from '../../core/ids.ts'
+import type { Amount } from '../../core/space.ts'
+import type { AuditEvent } from './audit-events.ts'
+import type { AddedItem, BucketId, ContentId, TokenId } from './records.ts'
+
+// What is read and changed rarely is written once, for both engines, as coroutines: they yield statements, which SQLite runs in a loop and
+// PostgreSQL with `await`. Each statement is yielded by `all`, `first` or `change`, whose readers give the rows their types.
+
+/** A value of a statement. SQLite receives a list as JSON. */
+export type SqlValue = number | string | null | Uint8Array | readonly number[] | readonly string[]
+
+/**
+ * The text of a statement, in the SQL of PostgreSQL that `sqliteText` translates, or one text for each engine; null if an engine needs no such
+ * statement. It must be one of few, because engines keep statements prepared.
+ */
+export type Sql = string | { readonly sqlite: string | null; readonly postgres: string | null }
+
+export type EngineName = 'sqlite' | 'postgres'
+
+export interface Statement {
+  readonly sql: Sql
+  readonly values: readonly SqlValue[]
+  /** Whether the number of changed rows is wanted, and not rows. */
+  readonly isChange: boolean
+}
+
+export interface StatementResult {
+  readonly rows: readonly Row[]
+  readonly changes: number
+}
+
+/** What changes need that each engine has written for itself, because it is hot. */
+export interface EngineChanges {
+  /** Stores events of the audit log. */
+  record(events: readonly AuditEvent[]): void | Promise<void>
+  /** Requires that the items of a bucket, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
+  requireRoom(bucketId: BucketId, more: Amount): void | Promise<void>
+  /** Changes what unfinished uploads reserve. */
+  reserve(bucketId: BucketId, more: Amount): void | Promise<void>
+  /** Requires that the items and the reservation fit, without other reservations. Throws Fault `quota-exceeded`. */
+  requireReserved(bucketId: BucketId, reserved: Amount): void | Promise<void>
+  append(bucketId: BucketId, items: readonly AddedItem[]): void | Promise<void>
+}
+
+/** A step of a change that is not a statement. */
+export type EngineStep = (engine: EngineChanges) => void | Promise<void>
+
+/** A coroutine that reads. */
+export type Query<T> = Generator<Statement, T, StatementResult>
+
+/** A coroutine of a transaction. */
+export type Work<T> = Generator<Statement | EngineStep, T, StatementResult>
+
+/** The rows of a statement. */
+export function* all<T>(read: (row: Row) => T, sql: Sql, ...values: readonly SqlValue[]): Query<T[]> {
+  const { rows } = yield { sql, values, isChange: false }
+  return rows.map(read)
+}
+
+/** The first row of a statement; null if it has none. */
+export function* first<T>(read: (row: Row) => T, sql: Sql, ...values: readonly SqlValue[]): Query<T | null> {
+  const { rows } = yield { sql, values, isChange: false }
+  const [row] = rows
+  return row === undefined ? null : read(row)
+}
+
+/** Runs a statement. Returns how many rows it has changed. */
+export function* change(sql: Sql, ...values: readonly SqlValue[]): Work<number> {
+  const { changes } = yield { sql, values, isChange: true }
+  return changes
+}
+
+/** Records an event, if the change has an actor. */
+export function* record<By>(by: By | undefined, event: (by: By) => AuditEvent): Work<void> {
+  if (by === undefined) return
+  const recorded = event(by)
+  yield (engine) => engine.record([recorded])
+}
+
+/** A text for each engine, which differ in few words. */
+export const eachEngine = (text: (engine: EngineName) => string): Readonly<Record<EngineName, string>> => ({
+  sqlite: text('sqlite'),
+  postgres: text('postgres'),
+})
+
+/**
+ * The same statement for SQLite: other names of parameters, JSON for lists, and no types. A transaction that writes has locked the whole
+ * database, so that no row needs a lock.
+ */
+export const sqliteText = (text: string): string =>
+  text
+    .replaceAll(/= ANY \((\$\d+)(?:::\w+\[\])?\)/g, 'IN (SELECT value FROM json_each($1))')
+    .replaceAll(/::\w+(?:\[\])?/g, '')
+    .replaceAll(/\$(\d)/g, '?$1')
+    .replaceAll(/\s+FOR (?:UPDATE|NO KEY UPDATE|KEY SHARE)\b/g, '')
+
+/** One row as an array, in the order of the selected columns. */
+export type Row = readonly unknown[]
+
+function wrong(row: Row, column: number, wanted: string): never {
+  throw new TypeError(`the catalog holds ${typeof row[column]} in column ${column}, not ${wanted}`)
+}
+
+export function integer(row: Row, column: number): number {
+  const value = row[column]
+  return typeof value === 'number' ? value : wrong(row, column, 'an integer')
+}
+
+export function text(row: Row, column: number): string {
+  const value = row[column]
+  return typeof value === 'string' ? value : wrong(row, column, 'text')
+}
+
+// No driver returns shared memory.
+const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> => value instanceof Uint8Array
+
+export function bytes(row: Row, column: number): Uint8Array<ArrayBuffer> {
+  const value = row[column]
+  return isBytes(value) ? value : wrong(row, column, 'bytes')
+}
+
+export const integerOrNull = (row: Row, column: number): number | null =>
+  row[column] === null ? null : integer(row, column)
+
+export const textOrNull = (row: Row, column: number): string | null =>
+  row[column] === null ? null : text(row, column)
+
+export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
+  row[column] === null ? null : bytes(row, column)
+
+// Columns of ids contain only ids of their kind.
+
+export const itemIdOf = (row: Row, column: number): ItemId => text(row, column) as ItemId
+export const uploadIdOf = (row: Row, column: number): UploadId => text(row, column) as UploadId
+export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column) as TokenId
+export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId
+export const contentIdOf = (row: Row, column: number): ContentId => integer(row, column) as ContentId

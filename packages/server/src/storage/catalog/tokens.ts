@@ -1,0 +1,343 @@
+import { tokenRevoked } from '../../core/faults.ts'
+import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
+import type { AuditEvent, Audited } from './audit-events.ts'
+import { createBucket, findBucket } from './buckets.ts'
+import { expiredColumn } from './items.ts'
+import type { BucketId, BucketSettings, Grant, TokenId } from './records.ts'
+import {
+  all,
+  bucketIdOf,
+  change,
+  first,
+  integer,
+  integerOrNull,
+  type Query,
+  type Row,
+  record,
+  text,
+  tokenIdOf,
+  type Work,
+} from './statements.ts'
+
+/** A token, without its hash; times are milliseconds since 1970. */
+export interface TokenRecord {
+  readonly id: TokenId
+  readonly bucket: string
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly lastUsedAt: number | null
+  readonly revokedAt: number | null
+}
+
+/** What differs for every new token. */
+export interface NewTokenSecret {
+  readonly id: TokenId
+  /** SHA-256 of the token, 32 bytes. */
+  readonly hash: Uint8Array
+  readonly createdAt: number
+}
+
+/** A new token of a bucket that exists. */
+export interface GrantedToken extends NewTokenSecret {
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly expiresAt: number | null
+}
+
+export interface NewToken extends GrantedToken {
+  /** The bucket's name; the bucket is created if it does not exist. */
+  readonly bucket: string
+}
+
+/** A token that replaces another one, with its name and its scopes. */
+export interface TokenSuccessor extends NewTokenSecret {
+  readonly expiresAt: number | null
+  /** The replaced token. */
+  readonly replaces: TokenId
+  /** The replaced token expires at this time at the latest. */
+  readonly replacedUntil: number
+}
+
+/** The tokens of the catalog. */
+export interface TokenCatalog {
+  /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
+  findGrant(tokenHash: Uint8Array): Promise<Grant | null>
+
+  /** What a user with this id has who has no row yet, in a bucket: as findGrant, without scopes. Null if there is no such bucket. */
+  newUserGrant(bucket: string, id: TokenId): Promise<Grant | null>
+
+  /** Creates the token, and its bucket if it does not exist. Returns whether it created the bucket. */
+  addToken(token: NewToken, by?: Actor): Promise<boolean>
+
+  /**
+   * Creates the row of a user of an issuer, unless there is one with its hash. If the bucket does not exist,
+   * creates it with the settings `newBucket`, or returns false if they are null.
+   */
+  addUser(user: NewToken, newBucket: Partial<BucketSettings> | null, by?: Actor): Promise<boolean>
+
+  /** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
+  createBucketWithToken(token: NewToken, by?: Actor): Promise<boolean>
+
+  /** Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, or its bucket deleted. */
+  grantToken(bucketId: BucketId, grantor: TokenId, token: GrantedToken, by?: Actor): Promise<void>
+
+  /**
+   * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
+   * created. Throws Fault `token-revoked` as grantToken.
+   */
+  rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor, by?: Actor): Promise<boolean>
+
+  token(id: TokenId): Promise<TokenRecord | null>
+
+  /** Tokens of the bucket in the order of their creation, from that after `after` on; null begins with the first. */
+  tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): Promise<readonly TokenRecord[]>
+
+  /** All tokens, or those of one bucket, oldest first; without their hashes. */
+  tokens(bucket?: string): Promise<readonly TokenRecord[]>
+
+  /** False if there is no such token. A second revocation keeps the first time. */
+  revokeToken(id: TokenId, at: number, by?: Actor): Promise<boolean>
+
+  /** Records a use; the caller limits how often. */
+  touchToken(id: TokenId, at: number): Promise<void>
+}
+
+const scopeSets = new Map<string, ReadonlySet<Scope>>()
+
+/** Parses stored scopes, each distinct text once. Unknown names grant nothing. */
+function scopesOf(stored: string): ReadonlySet<Scope> {
+  let set = scopeSets.get(stored)
+  if (!set) {
+    set = new Set(stored.split(' ').filter(isScope))
+    scopeSets.set(stored, set)
+  }
+  return set
+}
+
+/** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
+const privacyColumn = 'private + (private & signed_pages)'
+
+/** The columns of `buckets` that `readGrant` reads after those of the token; `now` is a parameter. */
+export const grantedColumns = (now: string): string =>
+  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(now)}`
+
+/**
+ * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, 1 if the bucket removes metadata, the next
+ * expiry, the lifetime of items, and `expiredColumn`.
+ */
+export const readGrant = (row: Row): Grant => ({
+  tokenId: tokenIdOf(row, 0),
+  bucketId: bucketIdOf(row, 1),
+  scopes: scopesOf(text(row, 2)),
+  expiresAt: integerOrNull(row, 3),
+  revokedAt: integerOrNull(row, 4),
+  lastUsedAt: integerOrNull(row, 5),
+  subject: null,
+  revision: integer(row, 6),
+  expired: integer(row, 12),
+  total: integer(row, 7) - integer(row, 12),
+  isPrivate: integer(row, 8) > 0,
+  signsPages: integer(row, 8) === 2,
+  removesMetadata: integer(row, 9) === 1,
+  nextExpiry: integerOrNull(row, 10),
+  itemDays: integerOrNull(row, 11),
+})
+
+/** Reads token, bucket's name, name, scopes, creation, expiry, last use and revocation. */
+export const readToken = (row: Row): TokenRecord => ({
+  id: tokenIdOf(row, 0),
+  bucket: text(row, 1),
+  name: text(row, 2),
+  scopes: [...scopesOf(text(row, 3))],
+  createdAt: integer(row, 4),
+  expiresAt: integerOrNull(row, 5),
+  lastUsedAt: integerOrNull(row, 6),
+  revokedAt: integerOrNull(row, 7),
+})
+
+export const newUserGrant = (bucket: string, id: TokenId): Query<Grant | null> =>
+  first(
+    readGrant,
+    `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns('$2')} FROM buckets WHERE name = $1 AND id > 0`,
+    ...[bucket, Date.now(), id],
+  )
+
+const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
+  last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
+
+export const findToken = (id: TokenId): Query<TokenRecord | null> =>
+  first(readToken, `${tokenRows} WHERE tokens.id = $1`, id)
+
+export const tokensAfter = (bucketId: BucketId, after: TokenId | null, limit: number): Query<TokenRecord[]> =>
+  all(
+    readToken,
+    `${tokenRows} WHERE tokens.bucket_id = $1
+    AND tokens.number > coalesce((SELECT number FROM tokens WHERE id = $2), 0) ORDER BY tokens.number LIMIT $3`,
+    ...[bucketId, after, limit],
+  )
+
+export function listTokens(bucket?: string): Query<TokenRecord[]> {
+  const order = 'ORDER BY tokens.created_at, tokens.number'
+  return bucket === undefined
+    ? all(readToken, `${tokenRows} ${order}`)
+    : all(readToken, `${tokenRows} WHERE buckets.name = $1 ${order}`, bucket)
+}
+
+const insertion = `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+const insertedValues = (bucketId: BucketId, token: GrantedToken) => {
+  const { id, name, hash, scopes, createdAt, expiresAt } = token
+  return [id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt]
+}
+
+function* insertToken(bucketId: BucketId, token: GrantedToken, by: Actor | undefined): Work<undefined> {
+  yield* change(insertion, ...insertedValues(bucketId, token))
+  yield* record(by, (by) => tokenEvent(bucketId, token, by))
+}
+
+export function* addToken(token: Audited & NewToken): Work<boolean> {
+  const isNew = yield* createBucket({ ...token, name: token.bucket, settings: {} })
+  yield* insertToken(yield* holdBucket(token.bucket), token, token.by)
+  return isNew
+}
+
+export function* createBucketWithToken(token: Audited & NewToken): Work<boolean> {
+  const isNew = yield* createBucket({ ...token, name: token.bucket, settings: {} })
+  if (isNew) yield* insertToken(yield* holdBucket(token.bucket), token, token.by)
+  return isNew
+}
+
+export function* addUser({
+  user,
+  newBucket,
+  ...audited
+}: Audited & {
+  readonly user: NewToken
+  readonly newBucket: Partial<BucketSettings> | null
+}): Work<boolean> {
+  const { bucket: name, createdAt } = user
+  if (newBucket !== null) yield* createBucket({ name, settings: newBucket, createdAt, ...audited })
+  const bucketId = yield* findBucket(name)
+  if (bucketId === null) return false
+  // Waits for a transaction that is adding the row.
+  yield* change(`${insertion} ON CONFLICT (hash) DO NOTHING`, ...insertedValues(bucketId, user))
+  return true
+}
+
+/** Returns the id of the bucket, which cannot be deleted until the end of the transaction. */
+function* holdBucket(name: string): Work<BucketId> {
+  const id = yield* findBucket(name)
+  if (id === null) throw new Error('the bucket of a new token does not exist')
+  return id
+}
+
+/** As TokenCatalog.grantToken. */
+export function* grantToken({
+  bucketId,
+  grantor,
+  token,
+  by,
+}: Audited & {
+  readonly bucketId: BucketId
+  readonly grantor: TokenId
+  readonly token: GrantedToken
+}): Work<undefined> {
+  yield* requireGrantor(bucketId, grantor, token.createdAt)
+  yield* insertToken(bucketId, token, by)
+}
+
+/** As TokenCatalog.rotateToken. */
+export function* rotateToken({
+  bucketId,
+  grantor,
+  successor,
+  by,
+}: Audited & {
+  readonly bucketId: BucketId
+  readonly grantor: TokenId
+  readonly successor: TokenSuccessor
+}): Work<boolean> {
+  yield* requireGrantor(bucketId, grantor, successor.createdAt)
+  const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
+  // The lock makes a concurrent rotation wait, so that it reads the expiry that the first one sets.
+  const added = yield* change(
+    `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id = $6 FOR UPDATE)
+    INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+    SELECT $1, bucket_id, name, $2, scopes, $3, $4 FROM replaced
+    WHERE revoked_at IS NULL AND coalesce(expires_at > $3, true)`,
+    ...[id, hash, createdAt, expiresAt, replaces, bucketId],
+  )
+  if (added !== 1) return false
+  yield* change(
+    'UPDATE tokens SET expires_at = CASE WHEN expires_at < $1 THEN expires_at ELSE $1 END WHERE id = $2',
+    ...[replacedUntil, replaces],
+  )
+  yield* record(by, (by) => rotationEvent(bucketId, successor, by))
+  return true
+}
+
+/** As TokenCatalog.revokeToken. */
+export function* revokeToken({
+  id,
+  at,
+  by,
+}: Audited & { readonly id: TokenId; readonly at: number }): Work<boolean> {
+  const token = yield* first(
+    (row) => ({ bucketId: bucketIdOf(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
+    'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
+    id,
+  )
+  if (token === null) return false
+  const { revokedAt, ...revoked } = token
+  if (revokedAt !== null) return true
+  yield* change('UPDATE tokens SET revoked_at = $1 WHERE id = $2', at, id)
+  yield* record(by, (by) => ({ action: 'token-revoke', by, target: id, ...revoked }))
+  return true
+}
+
+export function* touchToken({ id, at }: { readonly id: TokenId; readonly at: number }): Work<undefined> {
+  yield* change('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)
+}
+
+/** The lock makes a revocation at the same time wait for the new token. */
+function* requireGrantor(bucketId: BucketId, grantor: TokenId, now: number): Work<void> {
+  const grant = yield* first(
+    () => true,
+    `SELECT 1 FROM tokens WHERE id = $1 AND bucket_id = $2 AND revoked_at IS NULL AND coalesce(expires_at > $3, true)
+    FOR UPDATE`,
+    ...[grantor, bucketId, now],
+  )
+  if (grant === null) throw tokenRevoked()
+}
+
+const tokenEvent = (
+  bucketId: BucketId,
+  { id, name, scopes, expiresAt }: GrantedToken,
+  by: Actor,
+): AuditEvent => ({
+  action: 'token-create',
+  by,
+  bucketId,
+  target: id,
+  name,
+  detail: { scopes, expires_at: timeOf(expiresAt) },
+})
+
+/** The target is the new token. */
+const rotationEvent = (
+  bucketId: BucketId,
+  { id, expiresAt, replaces, replacedUntil }: TokenSuccessor,
+  by: Actor,
+): AuditEvent => ({
+  action: 'token-rotate',
+  by,
+  bucketId,
+  target: id,
+  detail: { replaces, replaced_until: timeOf(replacedUntil), expires_at: timeOf(expiresAt) },
+})
+
+const timeOf = (milliseconds: number | null): string | null =>
+  milliseconds === null ? null : new Date(milliseconds).toISOString()

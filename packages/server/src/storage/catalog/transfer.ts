@@ -1,0 +1,423 @@
+import { createHash } from 'node:crypto'
+import { ExplainedError } from '../../core/faults.ts'
+import { bucketIds, correctBucket } from './audit.ts'
+import { eventColumnCount, eventColumns } from './audit-events.ts'
+import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
+import {
+  itemColumnCount,
+  itemColumns,
+  keyedItemColumnCount,
+  keyedItemColumns,
+  keyedItems,
+  readItemDetails,
+  readNewItem,
+  storeRequest,
+} from './items.ts'
+import { listKeys, replaceKeys, type SigningKey } from './keys.ts'
+import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
+import {
+  all,
+  bucketIdOf,
+  bytes,
+  change,
+  type EngineName,
+  eachEngine,
+  first,
+  integer,
+  integerOrNull,
+  type Query,
+  type Row,
+  text,
+  textOrNull,
+  tokenIdOf,
+  type Work,
+} from './statements.ts'
+import { readToken, type TokenRecord } from './tokens.ts'
+import { isTrash, refreshExpiry } from './trash.ts'
+import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
+
+/** A bucket without its counters, which the target counts again. */
+interface TransferredBucket extends BucketSettings {
+  readonly id: BucketId
+  readonly name: string
+  readonly createdAt: number
+  readonly revision: number
+  readonly nextSeq: number
+}
+
+interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
+  readonly bucketId: BucketId
+  /** SHA-256 of the token, 32 bytes. */
+  readonly hash: Uint8Array
+}
+
+/** The place of an item in its catalog. Items are transferred in this order. */
+export interface ItemPosition {
+  readonly bucketId: BucketId
+  readonly seq: number
+}
+
+export interface TransferredItem extends ItemPosition {
+  readonly item: ItemDetails
+  /** Null if they are in the blob store. */
+  readonly bytes: Uint8Array<ArrayBuffer> | null
+  /** Null if it is not in the trash. */
+  readonly trashed: {
+    readonly homeSeq: number
+    readonly deletedAt: number
+    readonly expiresAt: number
+  } | null
+  readonly isDamaged: boolean
+}
+
+interface TransferredRequest {
+  readonly request: Omit<IdempotentRequest, 'now'>
+  /** The items of its response. */
+  readonly items: readonly NewItem[]
+}
+
+/** An event of the audit log, as the columns `eventColumns`, of which the first is its time. */
+type TransferredEvent = readonly [time: number, ...(number | string | null)[]]
+
+/**
+ * Reads all rows of a catalog that are copied to another one: all but unfinished uploads, intents, tombstones and retired ids,
+ * which describe the blob store of this catalog.
+ */
+export interface CatalogRows {
+  /** Identifies the state of all items: differs after any change of them. */
+  state(): Promise<string>
+  buckets(): Promise<TransferredBucket[]>
+  tokens(): Promise<TransferredToken[]>
+  keys(): Promise<SigningKey[]>
+  /** Up to `limit` items after this position, or from the first if it is null. */
+  items(after: ItemPosition | null, limit: number): Promise<TransferredItem[]>
+  /** All idempotency keys, in batches. */
+  requests(): AsyncIterable<readonly TransferredRequest[]>
+  /** The audit log in its order, in batches. */
+  events(): AsyncIterable<readonly TransferredEvent[]>
+  /** All items, or those up to and including this position. */
+  countItems(upTo?: ItemPosition): Promise<number>
+}
+
+/** A catalog whose rows move to another one. No other process may change it during the transfer. */
+export interface CatalogSource extends CatalogRows {
+  /** The settings of the place to which the rows have moved; null if they have not. */
+  movedTo(): Promise<string | null>
+  /** From then on, no process but a transfer opens the catalog; with null, every process opens it again. */
+  setMovedTo(settings: string | null): Promise<void>
+  blobsIdentity(): Promise<string | null>
+  close(): Promise<void>
+}
+
+/**
+ * Fills an empty catalog. No service starts on it before `finish`. An interrupted transfer continues with the next call of `begin`.
+ */
+export interface CatalogTarget {
+  /** Whether a transfer into the catalog has begun and not ended. */
+  isUnfinished(): Promise<boolean>
+  /**
+   * Adds the buckets, and returns the position of the last item that an interrupted transfer has added; null if there is
+   * none. Starts again if the interrupted transfer was of another state. Throws TransferError if the catalog has other data.
+   */
+  begin(state: string, buckets: readonly TransferredBucket[]): Promise<ItemPosition | null>
+  addTokens(tokens: readonly TransferredToken[]): Promise<void>
+  /** Replaces all keys. */
+  setKeys(keys: readonly SigningKey[]): Promise<void>
+  /** Adds the items with their positions, durably. */
+  addItems(items: readonly TransferredItem[]): Promise<void>
+  addRequests(requests: readonly TransferredRequest[]): Promise<void>
+  /** Removes the events that an interrupted transfer has added. */
+  clearEvents(): Promise<void>
+  addEvents(events: readonly TransferredEvent[]): Promise<void>
+  /** Counts the items of each bucket. From then on, a service can start on the catalog. */
+  finish(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The catalog cannot receive the rows; the message is one line and says what to do. */
+export class TransferError extends ExplainedError {
+  override readonly name = 'TransferError'
+}
+
+/** The reason for which no process opens a catalog whose rows have moved. `place` is the path of the catalog, or the name of the database. */
+export const movedText = (place: string, settings: string): string =>
+  `The data of ${place} were moved by mediabucket migrate: use them with ${settings}, or run mediabucket migrate --reopen to use the earlier data again.`
+
+const movedPrefix = 'moved to '
+
+/** Replaces the identity of a store whose bytes `mediabucket migrate` has copied elsewhere, or of a shared one whose rows it has moved. */
+export const movedIdentity = (settings: string): string => movedPrefix + settings
+
+/** The settings in such an identity; null for any other. */
+export const movedSettings = (identity: string | null): string | null =>
+  identity?.startsWith(movedPrefix) ? identity.slice(movedPrefix.length) : null
+
+/** In `meta` from the start to the end of a transfer into the catalog: the state of the source; empty before it is known. */
+export const transferKey = 'transfer'
+
+/** In `meta` of a catalog whose rows have moved: the settings of their new place. */
+export const movedKey = 'moved'
+
+/** Events, and idempotency keys, in a batch. */
+const eventsPerBatch = 1_000
+const requestsPerBatch = 500
+
+const bucketColumns = ['id', 'name', 'created_at', 'revision', 'next_seq', ...settingColumns]
+
+const readBucket = (row: Row): TransferredBucket => ({
+  id: bucketIdOf(row, 0),
+  name: text(row, 1),
+  createdAt: integer(row, 2),
+  revision: integer(row, 3),
+  nextSeq: integer(row, 4),
+  ...readBucketSettings(row, 5),
+})
+
+const listBuckets = (): Query<TransferredBucket[]> =>
+  all(readBucket, `SELECT ${bucketColumns.join(', ')} FROM buckets ORDER BY id`)
+
+/** As CatalogRows.state. */
+function* readState(): Query<string> {
+  const epoch = yield* readMeta('epoch')
+  const revisions = (yield* listBuckets()).map(({ id, revision }) => [id, revision])
+  return createHash('sha256')
+    .update(JSON.stringify([epoch, revisions]))
+    .digest('hex')
+}
+
+function readTransferredToken(row: Row): TransferredToken {
+  const { bucket: _bucket, ...token } = readToken(row)
+  return { ...token, bucketId: bucketIdOf(row, 8), hash: bytes(row, 9) }
+}
+
+const tokenRows = `SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, bucket_id, hash
+  FROM tokens ORDER BY number`
+
+const readTransferredItem = (row: Row): TransferredItem => ({
+  item: readItemDetails(row),
+  bucketId: bucketIdOf(row, itemColumnCount),
+  seq: integer(row, itemColumnCount + 1),
+  isDamaged: integer(row, itemColumnCount + 2) === 1,
+  bytes: row[itemColumnCount + 3] === null ? null : bytes(row, itemColumnCount + 3),
+  trashed:
+    row[itemColumnCount + 4] === null
+      ? null
+      : {
+          homeSeq: integer(row, itemColumnCount + 4),
+          deletedAt: integer(row, itemColumnCount + 5),
+          expiresAt: integer(row, itemColumnCount + 6),
+        },
+})
+
+const listItems = (after: ItemPosition | null, limit: number): Query<TransferredItem[]> =>
+  all(
+    readTransferredItem,
+    `SELECT items.${itemColumns}, items.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes,
+      home_seq, deleted_at, items.expires_at
+    FROM items LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = items.id
+    WHERE (items.bucket_id, seq) > ($1, $2) ORDER BY items.bucket_id, seq LIMIT $3`,
+    ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
+  )
+
+const countItems = (upTo?: ItemPosition): Query<number | null> =>
+  first(
+    (row) => integer(row, 0),
+    'SELECT count(*) FROM items WHERE (bucket_id, seq) <= ($1, $2)',
+    ...[upTo?.bucketId ?? Number.MAX_SAFE_INTEGER, upTo?.seq ?? 0],
+  )
+
+/** The items of the first keys after one, also of those that have expired. */
+const keyedRows = eachEngine(
+  (engine) => `SELECT ${keyedItemColumns(engine)}, token_id, requests.key, fingerprint, expires_at
+    FROM (SELECT * FROM keyed_requests WHERE (token_id, key) > ($1, $2) ORDER BY token_id, key LIMIT ${requestsPerBatch})
+      AS requests, ${keyedItems[engine].rows}
+    ORDER BY token_id, requests.key, ${keyedItems[engine].order}`,
+)
+
+function* requestsAfter(tokenId: string, key: string): Query<TransferredRequest[]> {
+  const rows = yield* all(
+    (row) => ({
+      item: readNewItem(row),
+      request: {
+        tokenId: tokenIdOf(row, keyedItemColumnCount),
+        key: text(row, keyedItemColumnCount + 1),
+        fingerprint: bytes(row, keyedItemColumnCount + 2),
+        expiresAt: integer(row, keyedItemColumnCount + 3),
+      },
+    }),
+    keyedRows,
+    ...[tokenId, key],
+  )
+  const requests = Map.groupBy(rows, ({ request }) => `${request.tokenId} ${request.key}`)
+  return [...requests.values()].flatMap((items) => {
+    const [first] = items
+    return first ? [{ request: first.request, items: items.map(({ item }) => item) }] : []
+  })
+}
+
+const readTransferredEvent = (row: Row): TransferredEvent => [
+  integer(row, 0),
+  integer(row, 1),
+  integerOrNull(row, 2),
+  textOrNull(row, 3),
+  textOrNull(row, 4),
+  integerOrNull(row, 5),
+  textOrNull(row, 6),
+  integer(row, 7),
+  ...[8, 9, 10, 11].map((column) => textOrNull(row, column)),
+]
+
+const eventRows = {
+  sqlite: `SELECT ${eventColumns}, id FROM audit_events WHERE id > $2 ORDER BY id LIMIT ${eventsPerBatch}`,
+  postgres: `SELECT ${eventColumns}, number FROM audit_events WHERE (time, number) > ($1, $2)
+    ORDER BY time, number LIMIT ${eventsPerBatch}`,
+}
+
+const eventsAfter = (time: number, number: number) =>
+  all(
+    (row) => ({ event: readTransferredEvent(row), number: integer(row, eventColumnCount) }),
+    eventRows,
+    ...[time, number],
+  )
+
+export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRows {
+  return {
+    state: () => query(readState()),
+    buckets: () => query(listBuckets()),
+    tokens: () => query(all(readTransferredToken, tokenRows)),
+    keys: () => query(listKeys()),
+    items: (after, limit) => query(listItems(after, limit)),
+    async *requests() {
+      let requests = await query(requestsAfter('', ''))
+      for (let last = requests.at(-1); last !== undefined; last = requests.at(-1)) {
+        yield requests
+        requests = await query(requestsAfter(last.request.tokenId, last.request.key))
+      }
+    },
+    async *events() {
+      let events = await query(eventsAfter(Number.MIN_SAFE_INTEGER, -1))
+      for (let last = events.at(-1); last !== undefined; last = events.at(-1)) {
+        yield events.map(({ event }) => event)
+        events = await query(eventsAfter(last.event[0], last.number))
+      }
+    },
+    countItems: async (upTo) => (await query(countItems(upTo))) ?? 0,
+  }
+}
+
+/** How an engine runs the statements of a transfer. */
+export interface TransferEngine {
+  readonly name: EngineName
+  query<T>(query: Query<T>): Promise<T>
+  /** Runs one transaction. Calls the function again if the transaction must be repeated. */
+  change<T>(work: () => Work<T>): Promise<T>
+  close(): Promise<void>
+}
+
+function* setMoved(settings: string | null): Work<void> {
+  yield* change('DELETE FROM meta WHERE key = $1', movedKey)
+  if (settings !== null) yield* writeMeta(movedKey, settings)
+}
+
+export const createSource = ({ query, change, close }: TransferEngine): CatalogSource => ({
+  ...createRows(query),
+  movedTo: () => query(readMeta(movedKey)),
+  setMovedTo: (settings) => change(() => setMoved(settings)),
+  blobsIdentity: () => query(blobsIdentity()),
+  close,
+})
+
+const bucketInsertion = eachEngine(
+  (
+    engine,
+  ) => `INSERT INTO buckets (${bucketColumns.join(', ')}) ${engine === 'postgres' ? 'OVERRIDING SYSTEM VALUE' : ''}
+    VALUES (${bucketColumns.map((_, index) => `$${index + 1}`).join(', ')})
+    ON CONFLICT (id) DO UPDATE SET ${settingColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
+)
+
+const tables = ['keyed_requests', 'damaged', 'contents', 'items', 'ranks', 'tokens', 'buckets']
+
+function* removeRows(): Work<void> {
+  const others = ['uploads', 'upload_parts', 'upload_pieces']
+  yield* change({ sqlite: null, postgres: `TRUNCATE ${[...tables, ...others].join(', ')}` })
+  for (const table of tables) yield* change({ sqlite: `DELETE FROM ${table}`, postgres: null })
+}
+
+/** As CatalogTarget.begin. */
+function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): Work<ItemPosition | null> {
+  const earlier = yield* readMeta(transferKey)
+  if (earlier === null && !(yield* isNew()))
+    throw new TransferError(
+      'The target has data. Choose an empty one, or start the service on it if this migration was completed before.',
+    )
+  if (earlier !== null && earlier !== state) yield* removeRows()
+  yield* writeMeta(transferKey, state)
+  for (const bucket of buckets)
+    yield* change(
+      bucketInsertion,
+      ...[bucket.id, bucket.name, bucket.createdAt, bucket.revision, bucket.nextSeq],
+      ...settingValues(bucket).map(({ value }) => value),
+    )
+  return yield* first(
+    (row) => ({ bucketId: bucketIdOf(row, 0), seq: integer(row, 1) }),
+    'SELECT bucket_id, seq FROM items ORDER BY bucket_id DESC, seq DESC LIMIT 1',
+  )
+}
+
+/** Their numbers are generated in this order. */
+function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
+  for (const { id, bucketId, name, hash, scopes, createdAt, expiresAt, lastUsedAt, revokedAt } of tokens)
+    yield* change(
+      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,
+        revoked_at = excluded.revoked_at`,
+      ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, lastUsedAt, revokedAt],
+    )
+}
+
+function* insertRequests(requests: readonly TransferredRequest[]): Work<void> {
+  for (const { request, items } of requests) yield* storeRequest(request, items)
+}
+
+function* countBucket(id: BucketId, engine: EngineName): Work<void> {
+  yield* correctBucket(id, engine)
+  if (!isTrash(id)) yield* refreshExpiry(id)
+}
+
+const eventRemoval = { sqlite: 'DELETE FROM audit_events', postgres: 'TRUNCATE audit_events' }
+
+function* removeEvents(): Work<void> {
+  yield* change(eventRemoval)
+}
+
+/** The audit log has ids of deleted buckets. A new bucket with one of them would seem to have its events. */
+const idRetirement = {
+  sqlite: `INSERT OR REPLACE INTO meta (key, value)
+    SELECT 'last_bucket_id', max(bucket_id) FROM audit_events WHERE bucket_id IS NOT NULL HAVING count(*) > 0`,
+  // The ids of the buckets were given, so the sequence of new ids has not moved.
+  postgres: `SELECT setval(pg_get_serial_sequence('buckets', 'id'), greatest(1, (SELECT max(id) FROM buckets),
+    (SELECT max(bucket_id) FROM audit_events)))`,
+}
+
+function* endTransfer(): Work<void> {
+  yield* change(idRetirement)
+  yield* change('DELETE FROM meta WHERE key = $1', transferKey)
+}
+
+export const createTarget = (
+  { name, query, change, close }: TransferEngine,
+  own: Pick<CatalogTarget, 'isUnfinished' | 'addItems' | 'addEvents'>,
+): CatalogTarget => ({
+  ...own,
+  begin: (state, buckets) => change(() => beginTransfer(state, buckets)),
+  addTokens: (tokens) => change(() => insertTokens(tokens)),
+  setKeys: (keys) => change(() => replaceKeys(keys)),
+  addRequests: (requests) => change(() => insertRequests(requests)),
+  clearEvents: () => change(removeEvents),
+  async finish() {
+    for (const id of await query(bucketIds())) await change(() => countBucket(id, name))
+    await change(endTransfer)
+  },
+  close,
+})

@@ -1,0 +1,245 @@
+import type { ItemId } from '../../core/ids.ts'
+import type { Actor } from '../../core/tokens.ts'
+import type { Audited } from './audit-events.ts'
+import type { CatalogStatistics, UpkeepRun } from './records.ts'
+import {
+  all,
+  change,
+  first,
+  integer,
+  itemIdOf,
+  type Query,
+  type Row,
+  record,
+  text,
+  type Work,
+} from './statements.ts'
+
+/** What keeps rows and bytes together, and what monitoring reads. */
+export interface UpkeepCatalog {
+  /**
+   * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,
+   * so after a crash the remaining ones name all committed bytes without an item. Their deadline is `lifetime` milliseconds from now;
+   * a deadline of an existing intent is only extended.
+   */
+  addIntents(ids: readonly ItemId[], lifetime: number): Promise<void>
+
+  intents(): Promise<readonly ItemId[]>
+
+  /** The ids of intents whose deadline has passed. */
+  expiredIntents(): Promise<readonly ItemId[]>
+
+  /**
+   * Of intents whose deadline has passed, returns the ids that no item, tombstone or unfinished upload has, and reserves them
+   * permanently in the same transaction: no item can have them, so their bytes can be removed.
+   */
+  retireIntents(ids: readonly ItemId[]): Promise<readonly ItemId[]>
+
+  /** Removes intents. Call it when the blob store has no bytes under these ids. */
+  clearIntents(ids: readonly ItemId[]): Promise<void>
+
+  /** Returns the ids that no item, tombstone or unfinished upload has. */
+  findUnreferenced(ids: readonly ItemId[]): Promise<readonly ItemId[]>
+
+  /** Ids of removed items whose bytes or variants may still exist in the blob store. */
+  tombstones(): Promise<readonly ItemId[]>
+
+  /** Removes the tombstones of items whose bytes and variants were removed. */
+  clearTombstones(ids: readonly ItemId[]): Promise<void>
+
+  /** The identity of the directory of the bytes; null before the first start. */
+  blobsIdentity(): Promise<string | null>
+
+  /** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
+  claimBlobsIdentity(identity: string): Promise<string>
+
+  /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
+  someWithBlobs(): Promise<readonly ItemId[]>
+
+  statistics(): Promise<CatalogStatistics>
+
+  /** Records a completed upkeep command; replaces the earlier record of its kind. */
+  recordUpkeep(run: UpkeepRun, by?: Actor): Promise<void>
+
+  /** True if the catalog has no bucket. */
+  isNew(): Promise<boolean>
+
+  /**
+   * Waits until no change of an earlier process can be committed any more: a database may still be committing what a process sent
+   * before it was killed. For a start that compares rows with files.
+   */
+  settle(): Promise<void>
+
+  /** Throws if rows cannot be read. */
+  checkReads(): Promise<void>
+
+  /** Throws if rows cannot be written. */
+  checkWrites(): Promise<void>
+}
+
+const readId = (row: Row): ItemId => itemIdOf(row, 0)
+
+/** Milliseconds since 1970, by the clock of the engine. */
+const sqliteNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+
+const intentsUntilNow = {
+  sqlite: `SELECT id FROM intents WHERE expires_at <= ${sqliteNow}`,
+  postgres: 'SELECT id FROM intents WHERE expires_at <= clock_timestamp()',
+}
+
+const intentInsertion = {
+  sqlite: `INSERT INTO intents (id, expires_at) SELECT value, ${sqliteNow} + $2 FROM json_each($1) WHERE true
+    ON CONFLICT DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)`,
+  postgres: `INSERT INTO intents (id, expires_at)
+    SELECT id, clock_timestamp() + $2::int8 * interval '1 millisecond' FROM unnest($1::text[]) AS id ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET expires_at = greatest(intents.expires_at, excluded.expires_at)`,
+}
+
+/** Of SQLite; PostgreSQL has functions. */
+const unreferenced = `SELECT value FROM json_each($1) WHERE NOT EXISTS (SELECT 1 FROM items WHERE id = value)
+  AND NOT EXISTS (SELECT 1 FROM tombstones WHERE id = value)
+  AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)`
+
+const retirement = {
+  sqlite: 'INSERT INTO retired (id) SELECT value FROM json_each($1) WHERE true ON CONFLICT DO NOTHING',
+  postgres: null,
+}
+
+export function* addIntents({
+  ids,
+  lifetime,
+}: {
+  readonly ids: readonly ItemId[]
+  readonly lifetime: number
+}): Work<undefined> {
+  yield* change(intentInsertion, ids, lifetime)
+}
+
+export const listIntents = (): Query<ItemId[]> => all(readId, 'SELECT id FROM intents')
+
+export const expiredIntents = (): Query<ItemId[]> => all(readId, intentsUntilNow)
+
+/** As UpkeepCatalog.retireIntents. */
+export function* retireIntents({ ids }: { readonly ids: readonly ItemId[] }): Work<readonly ItemId[]> {
+  const expired = `${unreferenced} AND value IN (${intentsUntilNow.sqlite})`
+  const retired = yield* all(readId, { sqlite: expired, postgres: 'SELECT retire_intents($1)' }, ids)
+  yield* change(retirement, retired)
+  return retired
+}
+
+/** As findUnreferenced, and reserves the returned ids permanently. */
+export function* retireIds(ids: readonly ItemId[]): Work<readonly ItemId[]> {
+  const retired = yield* all(readId, { sqlite: unreferenced, postgres: 'SELECT retire_ids($1)' }, ids)
+  yield* change(retirement, retired)
+  return retired
+}
+
+export function* clearIntents({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
+  yield* change('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)
+}
+
+export const findUnreferenced = (ids: readonly ItemId[]): Query<ItemId[]> =>
+  all(readId, { sqlite: unreferenced, postgres: 'SELECT unreferenced_ids($1)' }, ids)
+
+export const listTombstones = (): Query<ItemId[]> => all(readId, 'SELECT id FROM tombstones')
+
+export function* clearTombstones({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
+  yield* change('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)
+}
+
+/** The value of a key of `meta`; null if there is none. */
+export const readMeta = (key: string): Query<string | null> =>
+  first((row) => text(row, 0), 'SELECT value FROM meta WHERE key = $1', key)
+
+export const writeMeta = (key: string, value: string): Work<number> =>
+  change(
+    'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+    ...[key, value],
+  )
+
+export const blobsIdentity = (): Query<string | null> => readMeta('blobs')
+
+/** As UpkeepCatalog.claimBlobsIdentity. */
+export function* claimBlobsIdentity({ identity }: { readonly identity: string }): Work<string> {
+  yield* change("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
+  return (yield* blobsIdentity()) ?? identity
+}
+
+/** As UpkeepCatalog.someWithBlobs. */
+export function* someWithBlobs(): Query<ItemId[]> {
+  const some = (order: 'ASC' | 'DESC') =>
+    all(
+      readId,
+      `SELECT id FROM items WHERE content_id IS NULL
+      ORDER BY bucket_id ${order}, seq ${order} LIMIT 20`,
+    )
+  return [...(yield* some('ASC')), ...(yield* some('DESC'))]
+}
+
+export function* isNew(): Query<boolean> {
+  return (yield* first(() => false, 'SELECT 1 FROM buckets LIMIT 1')) ?? true
+}
+
+/** The kinds of upkeep runs. The last run of each is a value of the table `meta`. */
+const upkeepKinds = ['backup', 'fsck'] as const
+
+const runKey = (kind: UpkeepRun['kind']): string => `last-${kind}`
+
+/** The statistics that are stored in the catalog. */
+export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges' | 'logBytes'>> {
+  const sums = yield* first(
+    (row) => ({
+      items: integer(row, 0),
+      bytes: integer(row, 1),
+      unfinishedUploads: integer(row, 2),
+      unfinishedBytes: integer(row, 3),
+    }),
+    `SELECT coalesce(sum(total), 0)::int8, coalesce(sum(bytes), 0)::int8,
+      coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8 FROM buckets WHERE id > 0`,
+  )
+  const upkeep: UpkeepRun[] = []
+  for (const kind of upkeepKinds) {
+    const [finishedAt, faults] = (yield* readMeta(runKey(kind)))?.split(' ').map(Number) ?? []
+    if (finishedAt !== undefined && faults !== undefined) upkeep.push({ kind, finishedAt, faults })
+  }
+  return { ...(sums ?? { items: 0, bytes: 0, unfinishedUploads: 0, unfinishedBytes: 0 }), upkeep }
+}
+
+/** As UpkeepCatalog.recordUpkeep. */
+export function* recordUpkeep({ kind, finishedAt, faults, by }: Audited & UpkeepRun): Work<undefined> {
+  yield* writeMeta(runKey(kind), `${finishedAt} ${faults}`)
+  yield* record(by, (by) => ({ action: kind, by, bucketId: null, target: null, detail: { faults } }))
+}
+
+const waitForChanges = {
+  sqlite: null,
+  // A transaction that changes these tables holds locks that exclude this one until it ends.
+  postgres: 'LOCK TABLE items, uploads, intents IN SHARE MODE',
+}
+
+/** As UpkeepCatalog.settle. */
+export function* settle(_: null): Work<undefined> {
+  yield* change(waitForChanges)
+}
+
+const writeCheck = {
+  sqlite: `INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(${sqliteNow} AS TEXT))`,
+  // Each transaction writes the row of its batch.
+  postgres: null,
+}
+
+/** As UpkeepCatalog.checkWrites. */
+export function* checkWrites(_: null): Work<undefined> {
+  yield* change(writeCheck)
+}
+
+/** Returns the free space of the catalog to the file system. */
+export interface CatalogVacuum {
+  /** Bytes of the catalog, and how many of them are free. */
+  space(): { readonly size: number; readonly free: number }
+  /** Releases some free space in a short transaction. A server may be running. */
+  releaseSome(): void
+  /** Truncates the files of the catalog, as far as no other process is reading them. */
+  finish(): void
+  close(): void
+}

@@ -1,0 +1,344 @@
+import type { ItemId, UploadId } from '../../core/ids.ts'
+import type { Amount } from '../../core/space.ts'
+import type { Actor } from '../../core/tokens.ts'
+import type { AddedItem, BucketId } from './records.ts'
+import {
+  all,
+  bucketIdOf,
+  bytes,
+  change,
+  eachEngine,
+  first,
+  integer,
+  integerOrNull,
+  itemIdOf,
+  type Query,
+  type Row,
+  text,
+  textOrNull,
+  uploadIdOf,
+  type Work,
+} from './statements.ts'
+
+/** A new resumable upload. */
+export interface NewUpload {
+  readonly id: UploadId
+  readonly bucketId: BucketId
+  /** Bytes of the complete file; null while unknown. */
+  readonly length: number | null
+  /** Upload-Metadata exactly as sent; null if there was none. */
+  readonly metadata: string | null
+  readonly filename: string | null
+  readonly declaredType: string | null
+  /** The id that the item will have. */
+  readonly itemId: ItemId
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+export interface Upload extends NewUpload {
+  /** Bytes that are received and synced. */
+  readonly offset: number
+  /** True once the item was added, even if it was deleted since. */
+  readonly finished: boolean
+}
+
+/** What a remote blob store holds of an upload. */
+export interface UploadParts {
+  /** The store's id of the multipart upload; null before the first part. */
+  readonly multipart: string | null
+  /** In the order of their bytes. */
+  readonly parts: readonly UploadPart[]
+}
+
+interface UploadPart {
+  /** From 1. */
+  readonly number: number
+  /** Bytes. */
+  readonly size: number
+  readonly etag: string
+}
+
+/** Bytes that were received: parts in the blob store, and a piece, too short for a part, for the catalog. */
+export interface StoredParts {
+  /** They follow the recorded parts, and contain the bytes of the recorded pieces. */
+  readonly parts: readonly UploadPart[]
+  /** May be empty. */
+  readonly piece: Uint8Array
+}
+
+/** A change of an upload's offset. `expiresAt` is in milliseconds since 1970. */
+export interface OffsetMove {
+  readonly from: number
+  readonly to: number
+  readonly expiresAt: number
+}
+
+/** The resumable uploads of the catalog. */
+export interface UploadCatalog {
+  /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded`. */
+  createUpload(upload: NewUpload): Promise<void>
+
+  upload(id: UploadId): Promise<Upload | null>
+
+  /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws Fault `quota-exceeded`. */
+  declareLength(id: UploadId, length: number): Promise<boolean>
+
+  /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws Fault `quota-exceeded`. */
+  moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
+
+  /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
+  uploadParts(id: UploadId): Promise<UploadParts | null>
+
+  /** The bytes of the upload that are in the catalog, in order. They follow the bytes of its parts. */
+  uploadPieces(id: UploadId): Promise<Uint8Array[]>
+
+  /** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as uploadParts. */
+  beginParts(id: UploadId, multipart: string): Promise<string | null>
+
+  /** As moveUpload; in the same transaction adds the parts and the piece. If there are parts, removes the pieces before them. */
+  storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): Promise<boolean>
+
+  /**
+   * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
+   * has this id and the length `received`, by default the item's size. Throws Fault `quota-exceeded`.
+   */
+  finishUpload(
+    id: UploadId,
+    added: AddedItem,
+    expiresAt: number,
+    by?: Actor,
+    received?: number,
+  ): Promise<boolean>
+
+  /**
+   * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
+   * upload. False if there is no such upload.
+   */
+  removeUpload(id: UploadId, onlyUnfinished?: boolean): Promise<boolean>
+
+  unfinishedUploads(): Promise<readonly Upload[]>
+
+  /** Uploads, finished or not, that expired at `now` or before. */
+  expiredUploads(now: number): Promise<readonly Upload[]>
+
+  /** Uploads of the bucket, finished or not. */
+  uploadsOf(bucketId: BucketId): Promise<readonly Upload[]>
+}
+
+const uploadColumns =
+  'id, bucket_id, length, received, metadata, filename, declared_type, item_id, finished, expires_at'
+
+const readUpload = (row: Row): Upload => ({
+  id: uploadIdOf(row, 0),
+  bucketId: bucketIdOf(row, 1),
+  length: integerOrNull(row, 2),
+  offset: integer(row, 3),
+  metadata: textOrNull(row, 4),
+  filename: textOrNull(row, 5),
+  declaredType: textOrNull(row, 6),
+  itemId: itemIdOf(row, 7),
+  finished: integer(row, 8) === 1,
+  expiresAt: integer(row, 9),
+})
+
+const uploadRows = `SELECT ${uploadColumns} FROM uploads`
+
+export const findUpload = (id: UploadId): Query<Upload | null> =>
+  first(readUpload, `${uploadRows} WHERE id = $1`, id)
+
+export const unfinishedUploads = (): Query<Upload[]> => all(readUpload, `${uploadRows} WHERE finished = 0`)
+
+export const expiredUploads = (now: number): Query<Upload[]> =>
+  all(readUpload, `${uploadRows} WHERE expires_at <= $1 ORDER BY expires_at`, now)
+
+export const uploadsOf = (bucketId: BucketId): Query<Upload[]> =>
+  all(readUpload, `${uploadRows} WHERE bucket_id = $1`, bucketId)
+
+/** As UploadCatalog.uploadParts. */
+export function* findParts(id: UploadId): Query<UploadParts | null> {
+  // One statement, and so one snapshot.
+  const rows = yield* all(
+    (row) => ({
+      multipart: textOrNull(row, 0),
+      part: row[1] === null ? [] : [{ number: integer(row, 1), size: integer(row, 2), etag: text(row, 3) }],
+    }),
+    `SELECT multipart, number, size, etag FROM uploads LEFT JOIN upload_parts ON upload_id = id
+    WHERE id = $1 AND finished = 0 ORDER BY number`,
+    id,
+  )
+  const [upload] = rows
+  return upload === undefined
+    ? null
+    : { multipart: upload.multipart, parts: rows.flatMap(({ part }) => part) }
+}
+
+export const findPieces = (id: UploadId): Query<Uint8Array[]> =>
+  all((row) => bytes(row, 0), 'SELECT bytes FROM upload_pieces WHERE upload_id = $1 ORDER BY number', id)
+
+// Only the functions below write the rows of uploads. They also update the reservations of the bucket.
+
+/** As UploadCatalog.createUpload. */
+export function* createUpload(upload: NewUpload): Work<undefined> {
+  const { id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt } = upload
+  yield* reserve(bucketId, reservedBy({ length, offset: 0 }))
+  yield* change(
+    `INSERT INTO uploads (id, bucket_id, length, metadata, filename, declared_type, item_id, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    ...[id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt],
+  )
+}
+
+/** As UploadCatalog.declareLength. */
+export function* declareLength({
+  id,
+  length,
+}: {
+  readonly id: UploadId
+  readonly length: number
+}): Work<boolean> {
+  const upload = yield* findUnfinished(id)
+  if (upload?.length !== null) return false
+  yield* reserve(upload.bucketId, { items: 0, bytes: length - upload.offset })
+  yield* change('UPDATE uploads SET length = $1 WHERE id = $2', length, id)
+  return true
+}
+
+/** As UploadCatalog.moveUpload. */
+export function* moveUpload({
+  id,
+  from,
+  to,
+  expiresAt,
+}: OffsetMove & { readonly id: UploadId }): Work<boolean> {
+  const upload = yield* findUnfinished(id)
+  if (upload?.offset !== from) return false
+  if (upload.length === null) yield* reserve(upload.bucketId, { items: 0, bytes: to - from })
+  yield* change('UPDATE uploads SET received = $1, expires_at = $2 WHERE id = $3', to, expiresAt, id)
+  return true
+}
+
+/** As UploadCatalog.beginParts. */
+export const beginParts = ({
+  id,
+  multipart,
+}: {
+  readonly id: UploadId
+  readonly multipart: string
+}): Work<string | null> =>
+  first(
+    (row) => text(row, 0),
+    'UPDATE uploads SET multipart = coalesce(multipart, $1) WHERE id = $2 AND finished = 0 RETURNING multipart',
+    ...[multipart, id],
+  )
+
+/** As UploadCatalog.storeParts. */
+export function* storeParts({
+  id,
+  stored: { parts, piece },
+  move,
+}: {
+  readonly id: UploadId
+  readonly stored: StoredParts
+  readonly move: OffsetMove
+}): Work<boolean> {
+  if (!(yield* moveUpload({ id, ...move }))) return false
+  for (const { number, size, etag } of parts)
+    yield* change(
+      'INSERT INTO upload_parts (upload_id, number, size, etag) VALUES ($1, $2, $3, $4)',
+      ...[id, number, size, etag],
+    )
+  if (parts.length > 0) yield* change('DELETE FROM upload_pieces WHERE upload_id = $1', id)
+  if (piece.byteLength > 0) yield* addPiece(id, piece)
+  return true
+}
+
+/** Pieces are joined up to this length, so that short chunks do not become many rows. Bytes. */
+const maxPiece = 65_536
+
+// SQLite joins bytes as text.
+const joinPiece = eachEngine((engine) => {
+  const joined = engine === 'sqlite' ? 'CAST(bytes || $3 AS BLOB)' : 'bytes || $3'
+  return `UPDATE upload_pieces SET bytes = ${joined} WHERE upload_id = $1 AND number = $2`
+})
+
+function* addPiece(id: UploadId, piece: Uint8Array): Work<void> {
+  const last = yield* first(
+    (row) => ({ number: integer(row, 0), size: integer(row, 1) }),
+    `SELECT number, length(bytes) FROM upload_pieces WHERE upload_id = $1 ORDER BY number DESC LIMIT 1`,
+    id,
+  )
+  const { number, size } = last ?? { number: -1, size: maxPiece }
+  if (size + piece.byteLength <= maxPiece) yield* change(joinPiece, id, number, piece)
+  else
+    yield* change(
+      'INSERT INTO upload_pieces (upload_id, number, bytes) VALUES ($1, $2, $3)',
+      ...[id, number + 1, piece],
+    )
+}
+
+/** As UploadCatalog.finishUpload. */
+export function* finishUpload({
+  id,
+  added,
+  expiresAt,
+  received,
+}: {
+  readonly id: UploadId
+  readonly added: AddedItem
+  readonly expiresAt: number
+  readonly received: number
+}): Work<boolean> {
+  const upload = yield* findUnfinished(id)
+  if (upload?.length !== received) return false
+  const reserved = reservedBy(upload)
+  // Other reservations do not count, because this one came first.
+  yield (engine) => engine.requireReserved(upload.bucketId, reserved)
+  yield* release(upload.bucketId, reserved)
+  yield (engine) => engine.append(upload.bucketId, [added])
+  yield* change(
+    'UPDATE uploads SET received = length, finished = 1, item_id = $1, expires_at = $2 WHERE id = $3',
+    ...[added.id, expiresAt, id],
+  )
+  yield* removeParts(id)
+  return true
+}
+
+/** As UploadCatalog.removeUpload. */
+export function* removeUpload({
+  id,
+  onlyUnfinished,
+}: {
+  readonly id: UploadId
+  readonly onlyUnfinished: boolean
+}): Work<boolean> {
+  const upload = yield* findUnfinished(id)
+  if (upload) {
+    yield* release(upload.bucketId, reservedBy(upload))
+    yield* removeParts(id)
+  } else if (onlyUnfinished) return false
+  return (yield* change('DELETE FROM uploads WHERE id = $1', id)) === 1
+}
+
+const findUnfinished = (id: UploadId): Query<Upload | null> =>
+  first(readUpload, `${uploadRows} WHERE id = $1 AND finished = 0`, id)
+
+function* removeParts(id: UploadId): Work<void> {
+  yield* change('DELETE FROM upload_parts WHERE upload_id = $1', id)
+  yield* change('DELETE FROM upload_pieces WHERE upload_id = $1', id)
+}
+
+/** An unfinished upload reserves one item and its length, or its offset while the length is unknown. */
+const reservedBy = ({ length, offset }: Pick<Upload, 'length' | 'offset'>): Amount => ({
+  items: 1,
+  bytes: length ?? offset,
+})
+
+function* reserve(bucketId: BucketId, more: Amount): Work<void> {
+  yield (engine) => engine.requireRoom(bucketId, more)
+  yield (engine) => engine.reserve(bucketId, more)
+}
+
+function* release(bucketId: BucketId, { items, bytes }: Amount): Work<void> {
+  yield (engine) => engine.reserve(bucketId, { items: -items, bytes: -bytes })
+}

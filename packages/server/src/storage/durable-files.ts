@@ -1,0 +1,98 @@
+import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { errorCode } from '../core/faults.ts'
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+
+/** Syncs a file or a directory. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Creates a file that must not exist. Never writes through a link, whose target may be any file of this user. */
+export const createFile = (path: string) => open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+
+/** Replaces the whole file atomically: readers, and a start after a power failure, find the old text or the new one. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  // What an interrupted call has left, or a link that somebody else has put there.
+  await rm(`${path}.new`, { force: true })
+  const file = await createFile(`${path}.new`)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(`${path}.new`, path)
+  await syncPath(dirname(path))
+}
+
+/** The parsed file; null if there is none, or if it is not JSON. */
+export async function readJson(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** A directory cannot be created. It has the members of a system error; `path` is the first directory that failed. */
+export class CreateDirectoryError extends Error {
+  override readonly name = 'CreateDirectoryError'
+  readonly path: string
+  readonly code: string | null
+  readonly syscall = 'mkdir'
+
+  constructor(path: string, cause: unknown) {
+    const code = errorCode(cause)
+    super(`${path} cannot be created (${code})`, { cause })
+    this.path = path
+    this.code = code
+  }
+}
+
+/**
+ * Creates a directory and its missing parents, accessible to their owner only, and syncs each changed parent. Throws
+ * CreateDirectoryError. Not `recursive`: that mkdir never returns where the system reports ENOENT below an existing
+ * directory, as in /proc.
+ */
+export function createDirectories(path: string): void {
+  const missing: string[] = []
+  for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at)
+  for (const directory of missing) {
+    create(directory)
+    syncDirectory(dirname(directory))
+  }
+}
+
+function create(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have created it. A dangling link is not a directory.
+    if (errorCode(error) !== 'EEXIST' || !existsSync(path)) throw new CreateDirectoryError(path, error)
+  }
+}
+
+function syncDirectory(path: string): void {
+  let descriptor: number
+  try {
+    descriptor = openSync(path, 'r')
+  } catch (error) {
+    // This user may be allowed to write to a directory and not to read it.
+    if (errorCode(error) === 'EACCES') return
+    throw error
+  }
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

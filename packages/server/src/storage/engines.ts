@@ -1,0 +1,246 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { defaultReserve, type FileSystemSpace } from '../core/space.ts'
+import type { S3Location } from '../core/storage-urls.ts'
+import { type Actor, service } from '../core/tokens.ts'
+import type { BlobAudit, BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
+import { type DiskSpace, diskSpace } from './blobs/disk/files.ts'
+import type { CatalogAudit, CopyableAudit } from './catalog/audit.ts'
+import type { AuditLog } from './catalog/audit-log.ts'
+import type { Catalog } from './catalog/catalog.ts'
+import { findExposedEntries, markTransfer as markSqliteTransfer } from './catalog/sqlite/data-directory.ts'
+import { ballastSize, catalogDirectory, createBallast } from './catalog/sqlite/database.ts'
+import {
+  acquireDataLock,
+  acquireBackupHold as acquireSqliteBackupHold,
+  acquireWorkerLock,
+  watchBackupHold as watchSqliteBackupHold,
+} from './catalog/sqlite/locks.ts'
+import type { CatalogRows, CatalogSource, CatalogTarget } from './catalog/transfer.ts'
+import type { CatalogVacuum } from './catalog/upkeep.ts'
+
+// The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. Only what is used is loaded.
+
+export { DataLockedError } from './catalog/sqlite/locks.ts'
+
+/** `thread` for the server, so that commits do not block requests; `direct` for a command. */
+type Writer =
+  | {
+      writer: 'thread'
+      onWriterFailure: (error: Error) => void
+      onCommit: (seconds: number) => void
+    }
+  | { writer: 'direct'; actor: Actor }
+
+/** The settings of the service that say where its data is, and how it is stored (docs/settings.md). */
+export interface StorageSettings {
+  readonly data: string
+  /** Null for SQLite in the data directory. */
+  readonly databaseUrl: string | null
+  /** Null for the data directory. */
+  readonly blobsUrl: S3Location | null
+  /** Bytes. Files of up to this size are stored in the catalog. */
+  readonly inlineSize: number
+  /** Bytes that must stay free on the disk; null for a share of it. */
+  readonly minFree: number | null
+  readonly audit: 'off' | 'changes' | 'all'
+}
+
+export async function openCatalog(
+  { data, databaseUrl: url, audit }: StorageSettings,
+  writer: Writer,
+): Promise<Catalog> {
+  const actor = audit === 'off' ? null : writer.writer === 'direct' ? writer.actor : service
+  if (url === null) {
+    const { openSqliteCatalog } = await import('./catalog/sqlite/catalog.ts')
+    return openSqliteCatalog({ directory: data, ...writer, actor })
+  }
+  const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
+  return writer.writer === 'direct'
+    ? openPostgresCatalog({ url, role: 'command', actor })
+    : openPostgresCatalog({ url, role: 'server', ...writer, actor })
+}
+
+type Data = Pick<StorageSettings, 'data'>
+type CatalogPlace = Pick<StorageSettings, 'data' | 'databaseUrl'>
+
+/** Without `blobsUrl`, the bytes are in the data directory, as in every backup. */
+type Blobs = Data & Partial<Pick<StorageSettings, 'inlineSize' | 'blobsUrl'>>
+
+/** With `thread` for the server; without it for a command. Without `logs` for commands and backups, which have no uploads. */
+export async function openBlobs(
+  { data: directory, inlineSize = 0, blobsUrl = null }: Blobs,
+  logs?: { readonly intents: IntentLog; readonly parts?: PartLog },
+  thread?: {
+    /** A name for the temporary files of this process, if the server has several. */
+    readonly owner?: string | undefined
+    readonly onSync: (seconds: number) => void
+    readonly onVariantDamage: (reason: string) => void
+  },
+): Promise<BlobStore> {
+  if (blobsUrl === null) {
+    const { openDiskBlobs } = await import('./blobs/disk/blobs.ts')
+    return openDiskBlobs({
+      directory,
+      ...(logs && { intents: logs.intents }),
+      ...(thread && { inlineSize, thread }),
+    })
+  }
+  const { openS3Blobs } = await import('./blobs/s3/blobs.ts')
+  return openS3Blobs({ location: blobsUrl, ...(logs && { logs }) })
+}
+
+/** For a migration into this store. The items of all bytes exist already, so an interruption leaves no bytes without an item. */
+export const openBlobsTarget = (config: Blobs): Promise<BlobStore> =>
+  openBlobs(config, { intents: { record: async () => undefined, clear: async () => undefined } })
+
+/** False if no server has used the directory, or the database, yet. Throws DatabaseError. */
+export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise<boolean> {
+  if (url === null) return existsSync(join(data, 'catalog.db'))
+  const { hasPostgresCatalog } = await import('./catalog/postgres/database.ts')
+  return hasPostgresCatalog(url)
+}
+
+/** For checks. */
+export async function openAudit({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogAudit> {
+  if (url === null) return openCopyableAudit({ data })
+  const { openPostgresAudit } = await import('./catalog/postgres/database.ts')
+  return openPostgresAudit(url)
+}
+
+/** Reads the audit log. */
+export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Promise<AuditLog> {
+  if (url === null) {
+    const { openSqliteAuditLog } = await import('./catalog/sqlite/audit-log.ts')
+    return openSqliteAuditLog(data)
+  }
+  const { openPostgresAuditLog } = await import('./catalog/postgres/audit-log.ts')
+  return openPostgresAuditLog(url)
+}
+
+/** For a migration from this catalog. */
+export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogSource> {
+  if (url === null) {
+    const { openSqliteSource } = await import('./catalog/sqlite/transfer.ts')
+    return openSqliteSource(data)
+  }
+  const { openPostgresSource } = await import('./catalog/postgres/transfer.ts')
+  return openPostgresSource(url)
+}
+
+/** Calls `work` with the rows of the database as of one moment, while servers write. */
+export async function readDatabaseSnapshot<T>(
+  url: string,
+  work: (source: CatalogRows) => Promise<T>,
+): Promise<T> {
+  const { readPostgresSnapshot } = await import('./catalog/postgres/transfer.ts')
+  return readPostgresSnapshot(url, work)
+}
+
+/** Before anything else is created for a migration into this catalog: from then on no service starts on it. */
+export async function markTransfer(place: CatalogPlace): Promise<void> {
+  if (place.databaseUrl === null) markSqliteTransfer(place.data)
+  // Opening it has this effect.
+  else await (await openCatalogTarget(place)).close()
+}
+
+/** For a migration into this catalog, which must be empty. */
+export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
+  if (url === null) {
+    const { openSqliteTarget } = await import('./catalog/sqlite/transfer.ts')
+    return openSqliteTarget(data)
+  }
+  const { openPostgresTarget } = await import('./catalog/postgres/transfer.ts')
+  return openPostgresTarget(url)
+}
+
+/** For backups and restores. Opens a data directory or a backup. */
+export async function openCopyableAudit({ data }: Data): Promise<CopyableAudit> {
+  const { openSqliteAudit } = await import('./catalog/sqlite/audit.ts')
+  return openSqliteAudit(data)
+}
+
+/** Copies the catalog of a backup into a directory. Throws CatalogVersionError. */
+export async function copyBackup(rows: string, directory: string): Promise<void> {
+  const { copyBackup } = await import('./catalog/sqlite/transfer.ts')
+  copyBackup(rows, directory)
+}
+
+/** Returns the free space of the catalog to the file system. */
+export async function openVacuum({ data }: Data): Promise<CatalogVacuum> {
+  const { openSqliteVacuum } = await import('./catalog/sqlite/audit.ts')
+  return openSqliteVacuum(data)
+}
+
+export async function openBlobAudit({
+  data: directory,
+  blobsUrl,
+}: Data & Pick<StorageSettings, 'blobsUrl'>): Promise<BlobAudit> {
+  if (blobsUrl === null) {
+    const { openDiskAudit } = await import('./blobs/disk/audit.ts')
+    return openDiskAudit({ directory })
+  }
+  const { openS3Audit } = await import('./blobs/s3/audit.ts')
+  return openS3Audit(blobsUrl)
+}
+
+/** Delays the removal of the bytes of deleted items until `release` (docs/interface.md F6). Throws BackupHoldError. */
+export const acquireBackupHold = (config: StorageSettings): { release(): void } =>
+  acquireSqliteBackupHold(config.data)
+
+/** Reports whether any process holds a backup hold. */
+export const watchBackupHold = (config: StorageSettings): { isHeld(): boolean; close(): void } =>
+  watchSqliteBackupHold(config.data)
+
+/** Where the bytes are. The identity there is compared with the catalog's before the store is used. */
+export async function openBlobsDirectory({
+  data,
+  blobsUrl,
+}: Data & Pick<StorageSettings, 'blobsUrl'>): Promise<BlobsDirectory> {
+  if (blobsUrl === null) {
+    const { openDiskBlobsDirectory } = await import('./blobs/disk/blobs-directory.ts')
+    return openDiskBlobsDirectory(data)
+  }
+  const { openS3Directory } = await import('./blobs/s3/blobs.ts')
+  return openS3Directory(blobsUrl)
+}
+
+type Space = Pick<StorageSettings, 'data' | 'databaseUrl' | 'blobsUrl' | 'minFree'>
+
+/**
+ * The free space of the file systems of bytes and rows, which may be one, as far as they are on this machine. The ballast counts
+ * as free.
+ */
+export function readSpaces({ data, databaseUrl, blobsUrl, minFree }: Space): FileSystemSpace[] {
+  const bytes = join(data, 'blobs')
+  // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
+  const blobs = blobsUrl === null && existsSync(bytes) ? diskSpace(bytes) : null
+  const space = (stores: FileSystemSpace['stores'], { free, total }: DiskSpace, held: number) => ({
+    stores,
+    free: free + held,
+    total,
+    reserve: minFree ?? defaultReserve(total),
+  })
+  if (databaseUrl !== null) return blobs === null ? [] : [space('blobs', blobs, 0)]
+  const catalog = diskSpace(catalogDirectory(data))
+  const ballast = ballastSize(data)
+  if (blobs === null) return [space('catalog', catalog, ballast)]
+  if (blobs.device === catalog.device) return [space('blobs and catalog', blobs, ballast)]
+  return [space('blobs', blobs, 0), space('catalog', catalog, ballast)]
+}
+
+/** Creates the ballast, space that deletes can use on a full disk, unless that would use up the reserve. */
+export async function ensureBallast(config: Space): Promise<void> {
+  if (config.databaseUrl !== null) return
+  const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
+  if (catalog && catalog.free >= catalog.reserve) await createBallast(config.data, catalog.reserve)
+}
+
+/** Names in the data directory that other users of the machine can read, write or enter. */
+export const findExposed = (config: Data): string[] => findExposedEntries(config.data)
+
+/** Allows one server for each data directory (docs/interface.md O6). Throws DataLockedError. */
+export const lockData = (config: StorageSettings): { release(): void } => acquireDataLock(config.data)
+
+/** For a worker of a server: a start of the next server waits until the worker has ended. */
+export const lockWorker = (config: StorageSettings): { release(): void } => acquireWorkerLock(config.data)

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { errorCode } from '../core/faults.ts'
+import type { ItemId } from '../core/ids.ts'
+import type { BlobStore } from '../storage/blobs/blobs.ts'
+import type { CopyableAudit, MissingRows } from '../storage/catalog/audit.ts'
+import {
+  CreateDirectoryError,
+  createDirectories,
+  readJson,
+  replaceFile,
+  syncPath,
+} from '../storage/durable-files.ts'
+import { type CopyFault, type CopyResult, copyBlobs, copyFaults, hashFile } from './copies.ts'
+import { BackupError } from './interrupted-restore.ts'
+
+/** As stored in `backup.json` and `restoring.json`. */
+export const FaultyItems = Type.Array(
+  Type.Object({
+    id: Type.Unsafe<ItemId>(Type.String()),
+    what: Type.Unsafe<CopyFault>(Type.Enum(Object.keys(copyFaults))),
+  }),
+)
+
+/**
+ * Copies a snapshot of the rows, then the bytes that they name, into an open backup directory (docs/interface.md F6, F7).
+ * The caller must hold the backup hold during the call, so that no bytes of the snapshot are deleted.
+ */
+export async function backUp(parts: {
+  /** Writes the rows as of one moment into a directory. */
+  readonly snapshot: CopyableAudit['snapshot']
+  readonly blobs: Pick<BlobStore, 'open'>
+  readonly directory: string
+  readonly openAudit: (directory: string) => Promise<CopyableAudit>
+  readonly openBlobs: (directory: string) => Promise<BlobStore>
+  readonly onItem: (done: number, of: number) => void
+}): Promise<CopyResult & Pick<MissingRows, 'hasLostEvents'>> {
+  const { blobs, directory, onItem } = parts
+  const target = await parts.openBlobs(directory)
+  // Removes the temporary files of a killed backup.
+  await target.recovery?.removeTemporary()
+  const snapshot = await newSnapshot(directory)
+  const path = join(directory, snapshot)
+  const missing = await parts.snapshot(path, await earlierSnapshot(directory))
+  const lost = missing.items.map((id) => ({ id, what: 'lost' as const }))
+  const rows = await parts.openAudit(path)
+  let result: CopyResult
+  try {
+    const { items } = await rows.count()
+    let done = 0
+    const copied = await copyBlobs({
+      audit: rows,
+      from: blobs,
+      to: target,
+      onItem: () => onItem(++done, items),
+    })
+    result = { ...copied, faulty: [...lost, ...copied.faulty] }
+  } finally {
+    await rows.close()
+  }
+  await finishBackup(directory, { snapshot, items: result.items, faulty: [...result.faulty] })
+  return { ...result, hasLostEvents: missing.hasLostEvents }
+}
+
+const marker = 'backup.json'
+const format = 1
+const snapshotName = /^snapshot-[0-9a-f]{16}$/
+
+const FinishedBackup = Type.Object({
+  /** The subdirectory with the rows. */
+  snapshot: Type.String({ pattern: snapshotName.source }),
+  /** The hash of the rows, in hexadecimal. */
+  sha256: Type.String(),
+  items: Type.Integer(),
+  finishedAt: Type.String(),
+  /** Items whose bytes are not in the backup. */
+  faulty: FaultyItems,
+})
+
+/** The last complete backup. */
+type FinishedBackup = Type.Static<typeof FinishedBackup>
+
+const Marker = Type.Object({
+  format: Type.Literal(format),
+  finished: Type.Union([FinishedBackup, Type.Null()]),
+})
+
+/**
+ * Creates or opens a backup directory and returns its real path. Throws BackupError if the directory holds anything else,
+ * or if it contains the data directory or is inside it. `backup.json` names the last complete backup; it is replaced atomically.
+ */
+export async function openBackupDirectory(path: string, data: string): Promise<string> {
+  const { existing, missing } = await resolvePath(path)
+  if (!(await stat(existing)).isDirectory())
+    throw new BackupError(`${existing} is a file, not a directory; choose a directory.`)
+  const directory = join(existing, ...missing)
+  // With a database and an S3 store, there may be no data directory.
+  const source = existsSync(data) ? await realpath(data) : resolve(data)
+  if (isWithin(directory, source))
+    throw new BackupError(
+      `${path} is ${directory === source ? 'the data directory itself' : `inside the data directory ${data}`}. A backup must survive the loss of that directory. Choose another directory, preferably on another disk.`,
+    )
+  if (isWithin(source, directory))
+    throw new BackupError(`${path} holds the data directory ${data}; choose a directory elsewhere.`)
+  try {
+    createDirectories(directory)
+  } catch (error) {
+    if (!(error instanceof CreateDirectoryError)) throw error
+    throw new BackupError(
+      `The directory ${error.path} cannot be created (${error.code}); choose another one.`,
+    )
+  }
+  const names = await readdir(directory)
+  if (!names.includes(marker)) {
+    // A backup that was interrupted at its start leaves only `backup.json.new`.
+    if (names.some((name) => !['lost+found', `${marker}.new`].includes(name)))
+      throw new BackupError(`${path} is not empty and holds no backup; choose another directory.`)
+    await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
+  }
+  await readMarker(directory)
+  return directory
+}
+
+/**
+ * The real path of the deepest existing ancestor, and the missing names below it. The path is not normalized first:
+ * `link/..` is the parent of the link's target.
+ */
+async function resolvePath(path: string): Promise<{ existing: string; missing: string[] }> {
+  const missing: string[] = []
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return { existing: await realpath(at), missing }
+    } catch (error) {
+      if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? ''))
+        throw new BackupError(`${path} cannot be used (${errorCode(error)}); choose another directory.`)
+      missing.unshift(basename(at))
+    }
+  }
+}
+
+const isWithin = (path: string, directory: string): boolean => {
+  const route = relative(directory, path)
+  return route === '' || !(route === '..' || route.startsWith(`..${sep}`) || isAbsolute(route))
+}
+
+/** Throws BackupError if there is no complete backup. */
+export async function readBackup(path: string): Promise<FinishedBackup> {
+  const finished = await readMarker(path)
+  if (finished === null)
+    throw new BackupError(`The backup in ${path} was interrupted and never finished; run it again.`)
+  return finished
+}
+
+/** The directory with the rows of the last complete backup; null if there is none. */
+async function earlierSnapshot(directory: string): Promise<string | null> {
+  const finished = await readMarker(directory)
+  return finished && join(directory, finished.snapshot)
+}
+
+async function newSnapshot(directory: string): Promise<string> {
+  const snapshot = `snapshot-${randomBytes(8).toString('hex')}`
+  await mkdir(join(directory, snapshot), { mode: 0o700 })
+  return snapshot
+}
+
+/** Syncs the snapshot, replaces `backup.json`, and removes earlier snapshots. The blobs must be synced already. */
+async function finishBackup(
+  directory: string,
+  backup: Pick<FinishedBackup, 'snapshot' | 'items' | 'faulty'>,
+): Promise<void> {
+  const rows = join(directory, backup.snapshot, 'catalog.db')
+  await syncPath(rows)
+  await syncPath(join(directory, backup.snapshot))
+  await syncPath(directory)
+  const finished = { ...backup, sha256: await hashFile(rows), finishedAt: new Date().toISOString() }
+  await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished }, null, 2)}\n`)
+  for (const name of await readdir(directory))
+    if (snapshotName.test(name) && name !== backup.snapshot)
+      await rm(join(directory, name), { recursive: true, force: true })
+}
+
+async function readMarker(directory: string): Promise<FinishedBackup | null> {
+  const path = join(directory, marker)
+  if (!existsSync(path)) throw new BackupError(`${directory} holds no backup: there is no ${marker}.`)
+  const content = await readJson(path)
+  if (!Value.Check(Marker, content))
+    throw new BackupError(`${path} is damaged, or another version of mediabucket wrote it.`)
+  return content.finished
+}

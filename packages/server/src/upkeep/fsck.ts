@@ -1,0 +1,324 @@
+import { errorCode, Fault } from '../core/faults.ts'
+import { type ItemId, isItemId, isUploadId } from '../core/ids.ts'
+import { settleAll } from '../core/tasks.ts'
+import { deleteBlobs } from '../items/blob-deletion.ts'
+import { type BlobAudit, type BlobEntry, type BlobStore, BlobTruncatedError } from '../storage/blobs/blobs.ts'
+import { type AuditedItem, type CatalogAudit, itemBatches } from '../storage/catalog/audit.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import { hashBlob, openItem } from './copies.ts'
+import { createFindings, type Finding, type FindingCode, type Findings } from './findings.ts'
+
+type CheckedCatalog = Pick<
+  Catalog,
+  | 'item'
+  | 'tombstones'
+  | 'clearTombstones'
+  | 'intents'
+  | 'clearIntents'
+  | 'upload'
+  | 'unfinishedUploads'
+  | 'removeUpload'
+>
+
+export interface DataReport {
+  readonly items: number
+  /** Bytes found for the items. */
+  readonly bytes: number
+  readonly findings: readonly Finding[]
+  /** True if a server was running, so that temporary files were not checked; null if the check did not need to know. */
+  readonly serverRuns: boolean | null
+  readonly isClean: boolean
+}
+
+/**
+ * Compares rows with bytes and bytes with rows, and optionally repairs (docs/interface.md F1 to F5). A repair changes rows
+ * only in a transaction that has checked them again, and moves unknown files instead of removing them.
+ */
+export async function checkData(parts: {
+  readonly catalog: CheckedCatalog
+  readonly audit: CatalogAudit
+  readonly blobs: Pick<BlobStore, 'open' | 'remove'>
+  readonly blobAudit: BlobAudit
+  readonly isBackupRunning: () => boolean
+  readonly quiescence: Quiescence
+  readonly repair: boolean
+  readonly verifyBytes: boolean
+  /** `of` is the number of items at the start. */
+  readonly onItem: (done: number, of: number) => void
+}): Promise<DataReport> {
+  const { audit, repair } = parts
+  const findings = createFindings()
+
+  const { details, rows, bytes } = await audit.damage()
+  for (const detail of details) findings.add('catalog-damaged', detail)
+  for (const id of rows) findings.add('row-unreadable', id)
+  for (const id of bytes) findings.add('bytes-unreadable', id)
+  // Damaged rows cannot be compared with anything.
+  if (details.length > 0)
+    return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
+  for (const { bucket, what, detail } of await (repair ? audit.recount() : audit.bucketFaults())) {
+    findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
+    if (repair) findings.repaired(`bucket-${what}-wrong`)
+  }
+  await checkIds(parts.catalog, findings, repair)
+  await checkContents({ ...parts, findings })
+  const { items } = await audit.count()
+  let done = 0
+  const checked = await checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) })
+  const serverRuns = await checkOrphans({ ...parts, findings })
+
+  const all = findings.all()
+  const isClean = all.every(({ count, repaired }) => count === repaired)
+  return { ...checked, findings: all, serverRuns, isClean }
+}
+
+/** Reports deletions and uploads whose ids the service did not create. They have no bytes, so a repair only removes their rows. */
+async function checkIds(catalog: CheckedCatalog, findings: Findings, repair: boolean): Promise<void> {
+  async function check<Id extends string>(
+    what: string,
+    ids: readonly Id[],
+    remove: (ids: readonly Id[]) => Promise<unknown>,
+  ): Promise<void> {
+    for (const id of ids) findings.add('id-malformed', `${what} ${JSON.stringify(id)}`)
+    if (!repair || ids.length === 0) return
+    await remove(ids)
+    findings.repaired('id-malformed', ids.length)
+  }
+  const malformed = (ids: readonly ItemId[]) => ids.filter((id) => !isItemId(id))
+  await check('deletion', malformed(await catalog.tombstones()), (ids) => catalog.clearTombstones(ids))
+  await check('intent', malformed(await catalog.intents()), (ids) => catalog.clearIntents(ids))
+  const uploads = (await catalog.unfinishedUploads())
+    .filter(({ id, itemId }) => !isUploadId(id) || !isItemId(itemId))
+    .map(({ id }) => id)
+  await check('upload', uploads, (ids) => Promise.all(ids.map((id) => catalog.removeUpload(id))))
+}
+
+/** Items that are checked in parallel. */
+const parallelism = 8
+
+/**
+ * Checks the bytes of every item. A running server causes no false findings: it stores bytes before their row or with it, and
+ * deletes them with it or after it, and a finding is added only if the row still exists after the check.
+ */
+export async function checkItems(parts: {
+  readonly catalog: Pick<Catalog, 'item'>
+  readonly audit: CatalogAudit
+  readonly blobs: Pick<BlobStore, 'open'>
+  readonly findings: Findings
+  /** Reads and hashes every byte. Marks items with wrong bytes as damaged, and unmarks those with correct ones. */
+  readonly verifyBytes: boolean
+  readonly onItem: () => void
+}): Promise<{ items: number; bytes: number }> {
+  const { catalog, audit, blobs, findings, verifyBytes, onItem } = parts
+  let items = 0
+  let bytes = 0
+
+  async function checkBytes(item: AuditedItem): Promise<FindingCode | 'intact' | 'unverified'> {
+    const blob = await openItem({ audit, blobs }, item)
+    if (blob === null) return 'bytes-missing'
+    bytes += blob.size
+    if (blob.size !== item.size) {
+      await blob.close()
+      return 'size-wrong'
+    }
+    if (!verifyBytes) {
+      await blob.close()
+      return item.damaged ? 'bytes-damaged' : 'unverified'
+    }
+    return Buffer.compare(await hashBlob(blob), item.sha256) === 0 ? 'intact' : 'hash-wrong'
+  }
+
+  /** Such an id must not become a path. */
+  function reportMalformed(item: AuditedItem): void {
+    items += 1
+    findings.add('id-malformed', `item ${JSON.stringify(item.id)}`)
+    onItem()
+  }
+
+  async function checkItem(item: AuditedItem): Promise<void> {
+    if (!isItemId(item.id)) return reportMalformed(item)
+    const verdict = await checkBytes(item).catch((error: unknown) => {
+      // Other errors, such as those of the catalog, are not findings about this item.
+      if (isUnreadable(error)) return 'bytes-unreadable' as const
+      throw error
+    })
+    items += 1
+    if (verdict === 'intact') {
+      if (item.damaged) await audit.unmarkDamaged([item.id])
+    } else if (verdict !== 'unverified' && (await catalog.item(item.id)) !== null) {
+      findings.add(verdict, item.id)
+      if (verdict === 'hash-wrong') await audit.markDamaged([item.id])
+    }
+    onItem()
+  }
+
+  for await (const batch of itemBatches(audit))
+    for (const result of await settleAll(batch, parallelism, checkItem))
+      if (result.status === 'rejected') throw result.reason
+  return { items, bytes }
+}
+
+function isUnreadable(error: unknown): boolean {
+  // The store throws it for an entry that is not a regular file (docs/interface.md B8).
+  if (error instanceof Fault) return error.code === 'media-unknown'
+  return error instanceof BlobTruncatedError || ['EIO', 'EACCES'].includes(errorCode(error) ?? '')
+}
+
+/** Excludes operations in progress from a check. */
+export interface Quiescence {
+  /** The lock of the data directory, which keeps servers out; null while a server runs. */
+  lock(): { release(): void } | null
+  /** Waits until the operations in progress have probably ended. */
+  wait(): Promise<void>
+}
+
+interface Parts {
+  readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'upload' | 'intents'>
+  readonly audit: Pick<CatalogAudit, 'findUnreferenced' | 'retire'>
+  readonly blobs: Pick<BlobStore, 'open' | 'remove'>
+  readonly blobAudit: BlobAudit
+  readonly isBackupRunning: () => boolean
+  readonly findings: Findings
+  readonly quiescence: Quiescence
+  readonly repair: boolean
+}
+
+type StoredBlob = Extract<BlobEntry, { kind: 'stored' }>
+
+/** The number of entries that one query looks up. */
+const batchLength = 500
+
+/**
+ * Reports orphans and unfinished deletes, or repairs them. Returns whether a server was running; null if no candidate was
+ * found, because the lock is not tried then.
+ *
+ * An upload stores its bytes before its row, so each candidate is checked a second time: under the lock of the data
+ * directory, or after a wait if a server holds the lock. The wait only avoids false findings. Safety comes from `retire`:
+ * before bytes are moved, a transaction reserves their id, and no commit can name it afterwards
+ * (`retired` in catalog/sqlite/schema.ts). So no completed upload can lose its bytes, however long its commit takes.
+ */
+async function checkOrphans(parts: Parts): Promise<boolean | null> {
+  const { catalog, blobAudit, quiescence } = parts
+  const candidates: BlobEntry[] = []
+  for await (const batch of batches(blobAudit.entries())) candidates.push(...(await orphansOf(parts, batch)))
+  const tombstones = new Set((await catalog.tombstones()).filter(isItemId))
+  if (candidates.length === 0 && tombstones.size === 0) return null
+
+  const lock = quiescence.lock()
+  try {
+    if (lock === null) {
+      if (tombstones.size === 0 && candidates.every(({ kind }) => kind === 'temporary')) return true
+      await quiescence.wait()
+    }
+    const uploading = new Set<ItemId>(lock === null ? await catalog.intents() : [])
+    const existing: BlobEntry[] = []
+    for (const entry of candidates) {
+      // A server removes stale temporary files when it starts, so these may belong to uploads in progress.
+      if (lock === null && entry.kind === 'temporary') continue
+      // An upload that stores its bytes under their id long before its row, as on S3. A sweep removes them if it was interrupted.
+      if (entry.kind === 'stored' && uploading.has(entry.id)) continue
+      if (await blobAudit.exists(entry)) existing.push(entry)
+    }
+    await reportOrRepairOrphans(parts, await orphansOf(parts, existing))
+    const remaining = (await catalog.tombstones()).filter((id) => tombstones.has(id))
+    await reportOrRepairTombstones(parts, remaining)
+    return lock === null
+  } finally {
+    lock?.release()
+  }
+}
+
+/** The entries that belong to no item or unfinished upload, temporary and foreign ones included. */
+async function orphansOf({ catalog, audit }: Parts, entries: readonly BlobEntry[]): Promise<BlobEntry[]> {
+  const ids = entries.flatMap((entry) =>
+    entry.kind === 'stored' || entry.kind === 'variant' ? [entry.id] : [],
+  )
+  const unreferenced = new Set(await audit.findUnreferenced(ids))
+  const orphans: BlobEntry[] = []
+  for (const entry of entries) {
+    if ((entry.kind === 'stored' || entry.kind === 'variant') && !unreferenced.has(entry.id)) continue
+    // A finished upload has its bytes under the id of its item, so a partial file under its own id is an orphan.
+    if (entry.kind === 'partial' && (await catalog.upload(entry.id))?.finished === false) continue
+    orphans.push(entry)
+  }
+  return orphans
+}
+
+const codes: Readonly<Record<BlobEntry['kind'], FindingCode>> = {
+  stored: 'bytes-orphaned',
+  variant: 'variant-orphaned',
+  temporary: 'temporary-stale',
+  partial: 'part-stale',
+  foreign: 'entry-foreign',
+}
+
+async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promise<void> {
+  const { audit, blobAudit, findings, repair } = parts
+  if (!repair) {
+    for (const { kind, path } of orphans) findings.add(codes[kind], path)
+    return
+  }
+  const stored = orphans.filter((entry): entry is StoredBlob => entry.kind === 'stored')
+  const retired = new Set<ItemId>(await audit.retire(stored.map(({ id }) => id)))
+  for (const entry of orphans) {
+    // A row names it now, or it was removed: not a finding.
+    if (entry.kind === 'stored' && !retired.has(entry.id)) continue
+    const path = await blobAudit.quarantine(entry)
+    if (path === null) continue
+    findings.add(codes[entry.kind], `${entry.path} → ${path}`)
+    findings.repaired(codes[entry.kind])
+  }
+}
+
+/** A repair deletes the bytes of tombstones: their deletes were acknowledged, and no row names the bytes. */
+async function reportOrRepairTombstones(parts: Parts, ids: readonly ItemId[]): Promise<void> {
+  const { blobs, findings, repair } = parts
+  const codeOf = new Map<ItemId, FindingCode>()
+  for (const id of ids) {
+    const blob = await blobs.open(id)
+    await blob?.close()
+    const code = blob ? 'tombstone-with-bytes' : 'tombstone-without-bytes'
+    codeOf.set(id, code)
+    // While a backup defers deletions, tombstones are expected.
+    if (!parts.isBackupRunning()) findings.add(code, id)
+  }
+  if (!repair || parts.isBackupRunning()) return
+  const failed = new Set<ItemId>()
+  await deleteBlobs({ ...parts, onDeletionFailure: (id) => failed.add(id) }, ids)
+  for (const [id, code] of codeOf) if (!failed.has(id)) findings.repaired(code)
+}
+
+async function* batches<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let batch: T[] = []
+  for await (const one of all) {
+    batch.push(one)
+    if (batch.length < batchLength) continue
+    yield batch
+    batch = []
+  }
+  yield batch
+}
+
+/**
+ * Reports bytes in the catalog that no item has; a repair moves them to `lost+found/`. They are removed with their rows, so
+ * only a damaged catalog has such bytes, and no item can get them later.
+ */
+async function checkContents(parts: {
+  readonly audit: Pick<CatalogAudit, 'orphanedContents' | 'content' | 'removeContents'>
+  readonly blobAudit: Pick<BlobAudit, 'setAside'>
+  readonly findings: Findings
+  readonly repair: boolean
+}): Promise<void> {
+  const { audit, blobAudit, findings, repair } = parts
+  for (const id of await audit.orphanedContents()) {
+    const bytes = repair ? await audit.content(id) : null
+    if (bytes === null) {
+      findings.add('content-orphaned', `content ${id} of catalog.db`)
+      continue
+    }
+    const path = await blobAudit.setAside(`content.${id}`, bytes)
+    await audit.removeContents([id])
+    findings.add('content-orphaned', `content ${id} of catalog.db → ${path}`)
+    findings.repaired('content-orphaned')
+  }
+}

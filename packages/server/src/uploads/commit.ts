@@ -1,0 +1,378 @@
+import { createHash } from 'node:crypto'
+import { hasTiffStructure, isRawExtension } from '@mediabucket/strip-metadata'
+import { Fault } from '../core/faults.ts'
+import { createItemIds, type ItemId } from '../core/ids.ts'
+import { cleanFilename, extensionOf } from '../core/names.ts'
+import { storedType } from '../core/stored-type.ts'
+import type { Actor } from '../core/tokens.ts'
+import type { MeasurePicture, RemoveMetadata } from '../pictures/received-pictures.ts'
+import type { BlobStore } from '../storage/blobs/blobs.ts'
+import { bytesOf, type ReceivedBlob, type ReceivedFile } from '../storage/blobs/received-file.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type {
+  AddedItem,
+  BucketId,
+  Grant,
+  IdempotentRequest,
+  NewItem,
+  TokenId,
+} from '../storage/catalog/records.ts'
+import { sniffType } from './file-type.ts'
+import { type FileReceiver, receivedBytes } from './received-files.ts'
+import { createQuotaReservations, noReservation, type QuotaReservation } from './space.ts'
+
+/** A file being received; `filename` and `declaredType` are as sent by the client. */
+export interface IncomingFile {
+  /** All bytes if they have arrived already, otherwise their source. Valid until the next files are requested. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+  readonly filename: string | null
+  readonly declaredType: string | null
+}
+
+/** Files in groups that arrive together. */
+export type IncomingFiles = AsyncIterable<readonly IncomingFile[]>
+
+interface StoreOptions {
+  readonly by: Actor
+  readonly key?: RequestKey | null
+  /** When the items expire; null or left out for never. */
+  readonly expiresAt?: number | null
+  /** The total size of the files in bytes, if known. */
+  readonly declaredBytes?: number
+  /** The size of the only file in bytes, if known. */
+  readonly atMost?: number | null
+}
+
+export type StoreItems = ReturnType<typeof storeItemsOperation>
+
+/**
+ * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
+ * to its end before it takes the next one. Without files, it stores nothing.
+ */
+export function storeItemsOperation(
+  parts: Omit<ItemParts, 'blobs'> & {
+    readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
+    readonly blobs: BlobStore
+    readonly newReceiver: () => FileReceiver
+    readonly onStored: OnStored
+    /** Bytes. */
+    readonly maxFileSize: number
+    readonly now: () => number
+  },
+) {
+  const { blobs, newReceiver, maxFileSize, now } = parts
+  const reserve = createQuotaReservations(parts)
+  const newId = createItemIds(now)
+  const commitFiles = commitFilesOperation(parts)
+
+  async function receiveAll(
+    bucket: UploadBucket,
+    files: IncomingFiles,
+    reservation: QuotaReservation,
+    receiver: FileReceiver,
+    { declaredBytes = 0, atMost = null, expiresAt = null }: StoreOptions,
+  ): Promise<Arrival[]> {
+    const arrivals: Arrival[] = []
+    const received: { file: ReceivedFile }[] = []
+    let bytes = 0
+    async function* reserving(
+      source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    ): AsyncGenerator<Uint8Array> {
+      for await (const chunk of source) {
+        bytes += chunk.byteLength
+        await reservation.hold({ items: arrivals.length + 1, bytes })
+        yield chunk
+      }
+    }
+    async function receiveOne({ body, filename, declaredType }: IncomingFile): Promise<void> {
+      const [whole, source] = body instanceof Uint8Array ? [body, [body]] : [null, body]
+      const id = newId()
+      const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
+      if (inMemory) bytes += inMemory.size
+      const file = inMemory ?? (await receiver.receive(id, reserving(source), maxFileSize, atMost))
+      received.push({ file })
+      const { item, stored } = await newItem(parts, file, bucket, {
+        ...{ id, filename, declaredType, expiresAt },
+        createdAt: now(),
+      })
+      arrivals.push({ sent: { filename, declaredType, sha256: file.sha256 }, file: stored, item })
+      if (stored === file) return
+      received.push({ file: stored })
+      await blobs.discard(blobsOf([{ file }]))
+    }
+    try {
+      await reservation.hold({ items: 1, bytes: declaredBytes })
+      for await (const group of files) {
+        await reservation.hold({ items: arrivals.length + group.length, bytes: bytes + arrivedBytes(group) })
+        for (const file of group) await receiveOne(file)
+      }
+    } catch (error) {
+      await blobs.discard(blobsOf(received))
+      throw error
+    }
+    return arrivals
+  }
+
+  return async function storeItems(
+    bucket: UploadBucket,
+    files: IncomingFiles,
+    options: StoreOptions,
+  ): Promise<Stored> {
+    const { bucketId } = bucket
+    const { by, key = null } = options
+    // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
+    const reservation = key ? noReservation : reserve(bucketId)
+    const receiver = newReceiver()
+    try {
+      const arrivals = await receiveAll(bucket, files, reservation, receiver, options)
+      if (arrivals.length === 0) return { items: [], repeated: false }
+      return await commitFiles(bucketId, arrivals, { by, key, onCommit: reservation.settle })
+    } finally {
+      receiver.release()
+      reservation.release()
+    }
+  }
+}
+
+/** The bytes of the files that have arrived completely. */
+const arrivedBytes = (files: readonly IncomingFile[]): number =>
+  files.reduce((sum, { body }) => sum + (body instanceof Uint8Array ? body.byteLength : 0), 0)
+
+/** A file that has arrived completely; `filename` and `declaredType` are as sent by the client. */
+interface WholeFile extends Omit<IncomingFile, 'body'> {
+  readonly bytes: Uint8Array
+  /** When the item expires; null or left out for never. */
+  readonly expiresAt?: number | null
+}
+
+export type StoreSmallFile = ReturnType<typeof storeSmallFileOperation>
+
+/**
+ * Stores a small file with less work than StoreItems: nothing is streamed, and only the commit checks the quota. Passes the
+ * file to StoreItems if it is not small, or if the memory for small files is in use.
+ */
+export function storeSmallFileOperation(
+  parts: Omit<ItemParts, 'blobs'> & {
+    readonly catalog: CommitCatalog
+    readonly blobs: BlobStore
+    readonly newReceiver: () => FileReceiver
+    readonly onStored: OnStored
+    readonly storeItems: StoreItems
+    readonly now: () => number
+  },
+) {
+  const { newReceiver, storeItems, now } = parts
+  const newId = createItemIds(now)
+  const commitFiles = commitFilesOperation(parts)
+
+  /** Stores one file, durable when it resolves. Takes over the memory of the bytes. */
+  return async function storeSmallFile(
+    bucket: UploadBucket,
+    sent: WholeFile,
+    key: RequestKey | null,
+    by: Actor,
+  ): Promise<Stored> {
+    const size = sent.bytes.byteLength
+    const receiver = newReceiver()
+    if (!receiver.reserve(size))
+      return storeItems(bucket, alone({ ...sent, body: sent.bytes }), {
+        ...{ by, key, declaredBytes: size, atMost: size },
+        expiresAt: sent.expiresAt ?? null,
+      })
+    try {
+      const file = receivedBytes(sent.bytes)
+      const { sha256 } = file
+      const { item, stored } = await newItem(parts, file, bucket, { ...sent, id: newId(), createdAt: now() })
+      const arrival = { sent: { ...sent, sha256 }, file: stored, item }
+      return await commitFiles(bucket.bucketId, [arrival], { by, key })
+    } finally {
+      receiver.release()
+    }
+  }
+}
+
+async function* alone(file: IncomingFile): IncomingFiles {
+  yield [file]
+}
+
+/** What a client sent, the file that is stored, and its item. */
+export interface Arrival {
+  readonly sent: {
+    readonly filename: string | null
+    readonly declaredType: string | null
+    /** Of the bytes as they were sent; 32 bytes. */
+    readonly sha256: Uint8Array
+  }
+  readonly file: ReceivedFile
+  readonly item: AddedItem
+}
+
+export type CommitCatalog = Pick<Catalog, 'addItems' | 'addItemsOnce' | 'findRepeated'>
+
+/** The idempotency key of a request (docs/interface.md I1). */
+export interface RequestKey {
+  readonly tokenId: TokenId
+  readonly key: string
+}
+
+export interface Stored {
+  readonly items: readonly NewItem[]
+  /** True if an earlier request with the same key stored them. */
+  readonly repeated: boolean
+}
+
+interface CommitOptions {
+  readonly by: Actor
+  readonly key: RequestKey | null
+  /** Called before the commit of the rows. */
+  readonly onCommit?: () => void
+}
+
+/**
+ * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
+ * if the outcome of the commit is unknown, blobs stay, because rows may name them.
+ */
+export type CommitFiles = (
+  bucketId: BucketId,
+  arrivals: readonly Arrival[],
+  options: CommitOptions,
+) => Promise<Stored>
+
+/** Milliseconds until an idempotency key expires (docs/interface.md I5). */
+const keyLifetime = 86_400_000
+
+function commitFilesOperation(parts: {
+  readonly catalog: CommitCatalog
+  readonly blobs: Pick<BlobStore, 'commit' | 'discard'>
+  readonly onStored: OnStored
+  readonly now: () => number
+}): CommitFiles {
+  const { catalog, blobs, onStored, now } = parts
+
+  /** Returns the stored items: these, or those of the first request with the same key. */
+  async function commitRows(
+    bucketId: BucketId,
+    items: readonly AddedItem[],
+    request: IdempotentRequest | null,
+    by: Actor,
+  ): Promise<readonly NewItem[]> {
+    if (request) return catalog.addItemsOnce(bucketId, items, request, by)
+    await catalog.addItems(bucketId, items, by)
+    return items
+  }
+
+  function requestOf(key: RequestKey, arrivals: readonly Arrival[]): IdempotentRequest {
+    const at = now()
+    return { ...key, fingerprint: fingerprintOf(arrivals), now: at, expiresAt: at + keyLifetime }
+  }
+
+  return async (bucketId, arrivals, { by, key, onCommit = () => {} }) => {
+    const items = arrivals.map(({ item }) => item)
+    const stored = blobsOf(arrivals)
+    const request = key && requestOf(key, arrivals)
+    try {
+      const first = request && (await catalog.findRepeated(request))
+      if (first) {
+        await blobs.discard(stored)
+        return { items: first, repeated: true }
+      }
+      if (stored.length > 0) await blobs.commit(stored)
+    } catch (error) {
+      await blobs.discard(stored)
+      throw error
+    }
+    try {
+      onCommit()
+      const committed = await commitRows(bucketId, items, request, by)
+      const repeated = committed[0]?.id !== items[0]?.id
+      if (repeated) await blobs.discard(stored)
+      else for (const item of items) onStored(bucketId, item)
+      return { items: committed, repeated }
+    } catch (error) {
+      // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
+      if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(stored)
+      throw error
+    }
+  }
+}
+
+/** The files that the blob store has received. */
+const blobsOf = (received: readonly { readonly file: ReceivedFile }[]): ReceivedBlob[] =>
+  received.flatMap(({ file }) => ('handle' in file ? [file] : []))
+
+/** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
+function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
+  const content = arrivals.map(({ sent: { filename, declaredType, sha256 } }) => [
+    filename,
+    declaredType,
+    Buffer.from(sha256).toString('hex'),
+  ])
+  return createHash('sha256').update(JSON.stringify(content)).digest()
+}
+
+/** Faults after which the rows are certainly not committed. */
+const notCommitted: ReadonlySet<string> = new Set([
+  'storage-full',
+  'catalog-busy',
+  'quota-exceeded',
+  'idempotency-key-reused',
+  'token-revoked',
+])
+
+/** The bucket of an upload. */
+export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata'>
+
+/** Called with each new item, before the response to its upload. Must return at once. */
+export type OnStored = (bucketId: BucketId, item: NewItem) => void
+
+export interface ItemParts {
+  readonly blobs: Pick<BlobStore, 'peek'>
+  readonly measurePicture: MeasurePicture
+  readonly removeMetadata: RemoveMetadata
+}
+
+/**
+ * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
+ * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
+ * and Fault `overloaded` if the type is needed for that and cannot be read.
+ */
+export async function newItem(
+  parts: ItemParts,
+  file: ReceivedFile,
+  { bucketId, removesMetadata }: UploadBucket,
+  given: {
+    readonly id: ItemId
+    /** As sent by the client. */
+    readonly filename: string | null
+    readonly declaredType: string | null
+    readonly createdAt: number
+    /** Null or left out for never. */
+    readonly expiresAt?: number | null
+  },
+): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
+  const filename = cleanFilename(given.filename)
+  // Required where metadata are removed: with another type, the file would be stored with its metadata.
+  const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })
+  // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
+  const sniffed = sniffing && (await sniffing)
+  const type = storedType({ sniffed, declared: given.declaredType, filename, start: file })
+  // A RAW file with the structure of TIFF is stored as it is sent.
+  const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
+  const stored =
+    removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
+  const measuring = parts.measurePicture(stored, type.contentType, bucketId)
+  const dimensions = measuring && (await measuring)
+  const item = {
+    id: 'id' in stored && stored !== file ? stored.id : given.id,
+    filename,
+    ...type,
+    size: stored.size,
+    sha256: stored.sha256,
+    width: dimensions?.width ?? null,
+    height: dimensions?.height ?? null,
+    createdAt: given.createdAt,
+    bytes: bytesOf(stored),
+    ...(given.expiresAt == null ? {} : { expiresAt: given.expiresAt }),
+  }
+  return { item, stored }
+}

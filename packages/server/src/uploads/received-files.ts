@@ -1,0 +1,193 @@
+import { hash } from 'node:crypto'
+import { Fault } from '../core/faults.ts'
+import type { ItemId, UploadId } from '../core/ids.ts'
+import type { BlobStore } from '../storage/blobs/blobs.ts'
+import { type ReceivedBytes, type ReceivedFile, received } from '../storage/blobs/received-file.ts'
+
+/** Receives the files of one request. */
+export interface FileReceiver {
+  /**
+   * Reads the bytes of the item `id` from the source to its end. `atMost` is their size, null if unknown. Throws Fault
+   * `file-too-large` above `limit` bytes and `storage-full`; leaves nothing behind when it throws.
+   */
+  receive(
+    id: ItemId,
+    source: AsyncIterable<Uint8Array>,
+    limit: number,
+    atMost: number | null,
+  ): Promise<ReceivedFile>
+  /** Copies a file that has arrived completely. Null if it is not small, or there is no memory. Throws Fault `file-too-large` above `limit` bytes. */
+  receiveWhole(bytes: Uint8Array, limit: number): ReceivedBytes | null
+  /** Reserves memory for a file of `size` bytes that the caller receives. False if it is not small, or there is no memory. */
+  reserve(size: number): boolean
+  /** A complete resumable upload of `size` bytes, for the item `itemId`. Throws PartialUploadLost. */
+  complete(id: UploadId, size: number, itemId: ItemId): Promise<ReceivedFile>
+  /** The bytes in memory do not count any more. Call it when the request has ended. */
+  release(): void
+}
+
+const tooLarge = (limit: number) =>
+  new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+
+/** Limit for the bytes in memory of all requests. Further files are received by the blob store. Bytes. */
+const maxHeld = 16 * 1024 * 1024
+
+/** Of SHA-256. Bytes. */
+const digestLength = 32
+
+/** Files of up to `inlineSize` bytes are received into memory, larger ones into the blob store; all of them if it is 0. */
+export function createFileReceivers(parts: {
+  readonly blobs: Pick<BlobStore, 'receive' | 'partialUploads'>
+  readonly inlineSize: number
+}): () => FileReceiver {
+  const { blobs, inlineSize } = parts
+  let held = 0
+
+  return () => {
+    let mine = 0
+
+    const count = (bytes: number): void => {
+      mine += bytes
+      held += bytes
+    }
+    const allocateBytes = createSharedMemory(count)
+    const allocateDigest = createSharedMemory()
+    /** Whether a file with this size and `more` bytes that do not count yet fits into memory. */
+    const fits = (size: number, more: number) =>
+      inlineSize > 0 && size <= inlineSize && held + more <= maxHeld
+
+    /** Passes a file that does not fit to the blob store, from its first byte. */
+    async function receiveSmall(
+      id: ItemId,
+      source: AsyncIterable<Uint8Array>,
+      limit: number,
+    ): Promise<ReceivedFile> {
+      const chunks = source[Symbol.asyncIterator]()
+      const start: Uint8Array<ArrayBuffer>[] = []
+      let size = 0
+      try {
+        for (;;) {
+          const { done, value } = await chunks.next()
+          if (done) return received(joined(start, size))
+          const { byteLength } = value
+          if (size + byteLength > limit) throw tooLarge(limit)
+          if (!fits(size + byteLength, byteLength)) {
+            count(-size)
+            size = 0
+            return await blobs.receive(id, resumed([...start, value], chunks), limit)
+          }
+          // A copy: the source reuses the memory of a chunk for the next one.
+          start.push(new Uint8Array(value))
+          size += byteLength
+          count(byteLength)
+        }
+      } catch (error) {
+        count(-size)
+        await chunks.return?.()
+        throw error
+      }
+    }
+
+    return {
+      receive: (id, source, limit, atMost) =>
+        fits(atMost ?? 0, 0) ? receiveSmall(id, source, limit) : blobs.receive(id, source, limit),
+
+      receiveWhole(bytes, limit) {
+        const size = bytes.byteLength
+        if (size > limit) throw tooLarge(limit)
+        if (!fits(size, size)) return null
+        const copy = allocateBytes(size)
+        copy.set(bytes)
+        const sha256 = allocateDigest(digestLength)
+        // As a string, because Node would allocate a buffer for each digest.
+        sha256.write(hash('sha256', copy, 'binary'), 'binary')
+        return { bytes: copy, size, sha256, head: copy }
+      },
+
+      reserve(size) {
+        if (!fits(size, size)) return false
+        count(size)
+        return true
+      },
+
+      async complete(id, size, itemId) {
+        if (!fits(size, size)) return blobs.partialUploads.complete(id, size, itemId)
+        count(size)
+        return received(await blobs.partialUploads.read(id, size))
+      },
+
+      release() {
+        count(-mine)
+      },
+    }
+  }
+}
+
+/** Takes over the buffer of the bytes if they fill it, and copies them otherwise, because the commit needs a buffer of its own. */
+export function receivedBytes(bytes: Uint8Array): ReceivedBytes {
+  const { buffer, byteLength } = bytes
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) return received(Buffer.from(buffer))
+  const copy = Buffer.allocUnsafeSlow(byteLength)
+  copy.set(bytes)
+  return received(copy)
+}
+
+function joined(chunks: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8Array<ArrayBuffer> {
+  const [only, ...more] = chunks
+  if (only && more.length === 0) return only
+  const bytes = new Uint8Array(size)
+  let filled = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, filled)
+    filled += chunk.byteLength
+  }
+  return bytes
+}
+
+/** The chunks that were read already, then the rest. */
+export async function* resumed(
+  start: readonly Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* start
+    for (;;) {
+      const { done, value } = await rest.next()
+      if (done) return
+      yield value
+    }
+  } finally {
+    await rest.return?.()
+  }
+}
+
+/** The longest buffer that several small files share. Bytes. */
+const maxShared = 65_536
+
+/**
+ * Returns a function that allocates memory for the small files of a request. Passing a buffer to the writer thread takes as long as receiving
+ * a small file, so small files share buffers. The unused part of a buffer is at most as long as what was allocated before it.
+ * `onAllocate` is called with the length of each buffer.
+ */
+export function createSharedMemory(
+  onAllocate: (length: number) => void = () => undefined,
+): (size: number) => Buffer<ArrayBuffer> {
+  let buffer = Buffer.allocUnsafeSlow(0)
+  let unused = 0
+  let allocated = 0
+  return (size) => {
+    if (size > unused) {
+      const length = Math.max(size, Math.min(allocated, maxShared))
+      const added = Buffer.allocUnsafeSlow(length)
+      onAllocate(length)
+      // The previous buffer stays in use if it has more unused memory.
+      if (length - size < unused) return added.subarray(0, size)
+      buffer = added
+      unused = length
+    }
+    const start = buffer.length - unused
+    unused -= size
+    allocated += size
+    return buffer.subarray(start, start + size)
+  }
+}

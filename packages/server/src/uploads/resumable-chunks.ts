@@ -1,0 +1,346 @@
+import { setTimeout } from 'node:timers/promises'
+import { Fault } from '../core/faults.ts'
+import type { UploadId } from '../core/ids.ts'
+import type { Actor } from '../core/tokens.ts'
+import { type BlobStore, PartialUploadLost } from '../storage/blobs/blobs.ts'
+import { type ReceivedBlob, type ReceivedFile, received } from '../storage/blobs/received-file.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { AddedItem, NewItem } from '../storage/catalog/records.ts'
+import type { Upload } from '../storage/catalog/uploads.ts'
+import { type ItemParts, newItem, type OnStored, type UploadBucket } from './commit.ts'
+import { type FileReceiver, resumed } from './received-files.ts'
+import { type ChunkHeader, checkChunk, uploadUnknown } from './resumable-uploads.ts'
+import type { UploadLock, UploadLocks } from './upload-locks.ts'
+
+export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'> {
+  readonly source: AsyncIterable<Uint8Array>
+  /** Nothing is stored unless the source ends without an error. */
+  readonly isAtomic: boolean
+  /** Who sends it. The sender of the last chunk has uploaded the item. */
+  readonly by: Actor
+  /** When the item expires; null or left out for never. */
+  readonly expiresAt?: number | null
+}
+
+/** How an upload ends. */
+interface End {
+  readonly expiresAt: number
+  readonly by: Actor
+  /** Bytes of the upload. */
+  readonly length: number
+}
+
+interface AppendedUpload {
+  readonly upload: Upload
+  /** The new item, if this chunk completed the upload. */
+  readonly item: NewItem | null
+}
+
+export type AppendUpload = ReturnType<typeof appendUploadOperation>
+
+/** A chunk is synced in segments of at most this length. A crash loses at most the segment that is being received. */
+const segmentLimit = { bytes: 16 * 1024 * 1024, milliseconds: 2_000 }
+const isFull = (bytes: number, milliseconds: number) =>
+  bytes >= segmentLimit.bytes || milliseconds >= segmentLimit.milliseconds
+const never = () => false
+
+/**
+ * Appends a chunk. The offset is raised only after the bytes are synced. If the source fails, the bytes that were received
+ * before the failure are stored, unless the chunk is atomic. A chunk that contains a whole small upload is received into
+ * memory, and is stored by the commit of its item. The last byte turns the upload into an item before any response reports
+ * the upload as complete (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `quota-exceeded`, `storage-full`, the
+ * faults of `checkChunk`, and the errors of the source.
+ */
+export function appendUploadOperation(
+  parts: Omit<ItemParts, 'blobs'> & {
+    readonly catalog: Pick<
+      Catalog,
+      'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'
+    >
+    readonly blobs: BlobStore
+    readonly newReceiver: () => FileReceiver
+    readonly onStored: OnStored
+    readonly locks: UploadLocks
+    /** Bytes. */
+    readonly maxFileSize: number
+    /** An upload expires this many milliseconds after bytes were last stored. */
+    readonly expiry: number
+    readonly now: () => number
+  },
+) {
+  const { catalog, blobs, locks, maxFileSize, expiry, now } = parts
+
+  async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
+    const { id, length, itemId } = upload
+    // An earlier attempt may have renamed the file to its item's name and then failed to commit.
+    await blobs.partialUploads.reclaim(id, itemId)
+    const receiver = parts.newReceiver()
+    const since = now()
+    try {
+      const source = lock.watch(abortable(lock.signal, chunk.source))
+      if (upload.offset > 0 || length === null || !receiver.reserve(length))
+        return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
+      const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
+      if (small.bytes !== null) return await finish(upload, chunk, received(small.bytes))
+      // A slow client must not occupy the memory that other requests need.
+      receiver.release()
+      return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
+    } finally {
+      receiver.release()
+    }
+  }
+
+  async function appendSegments(
+    upload: Upload,
+    chunk: Chunk,
+    lock: UploadLock,
+    receiver: FileReceiver,
+    /** The time at which the reading of the chunk began. */
+    since: number,
+  ): Promise<AppendedUpload> {
+    const { id, length, itemId } = upload
+    const { isAtomic } = chunk
+    const end = length ?? maxFileSize
+    let current = upload
+    for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
+      const { offset } = current
+      const expiresAt = now() + expiry
+      const { size, failure, isRecorded } = await blobs.partialUploads.append(current, {
+        ...{ offset, source: segment, limit: end - offset, isAtomic, expiresAt },
+      })
+      const reason = lock.signal.aborted ? takenOver() : failure
+      if (failure !== null && isAtomic) throw reason
+      if (size === length) return finish(current, chunk, await receiver.complete(id, size, itemId))
+      if (isRecorded) current = { ...current, offset: size, expiresAt }
+      else if (size > offset) current = await moveOffset(current, size)
+      if (failure !== null) throw reason
+    }
+    return { upload: current, item: null }
+  }
+
+  async function moveOffset(upload: Upload, offset: number): Promise<Upload> {
+    const expiresAt = now() + expiry
+    if (!(await catalog.moveUpload(upload.id, upload.offset, offset, expiresAt))) throw await refusal(upload)
+    return { ...upload, offset, expiresAt }
+  }
+
+  async function finish(
+    upload: Upload,
+    { by, removesMetadata, expiresAt: itemExpiry = null }: Chunk,
+    file: ReceivedFile,
+  ): Promise<AppendedUpload> {
+    const bucket = { bucketId: upload.bucketId, removesMetadata }
+    const given = { ...upload, id: upload.itemId, createdAt: now(), expiresAt: itemExpiry }
+    const { item, stored } = await newItem(parts, file, bucket, given)
+    const expiresAt = now() + expiry
+    const end = { expiresAt, by, length: file.size }
+    const isFinished = await ('bytes' in stored
+      ? storeBytes(upload, item, end)
+      : storeBlob(upload, item, stored, end))
+    if (!isFinished) throw await refusal(upload)
+    parts.onStored(upload.bucketId, item)
+    if (stored !== file) await discardReceived(upload, file)
+    return { upload: { ...upload, itemId: item.id, offset: file.size, finished: true, expiresAt }, item }
+  }
+
+  /** The bytes as they were sent, of which a copy without metadata is stored. If this fails, a sweep or the next start removes them. */
+  async function discardReceived({ id, itemId }: Upload, file: ReceivedFile): Promise<void> {
+    if ('bytes' in file) return
+    await blobs.partialUploads.remove(id).catch(() => undefined)
+    await blobs.remove(itemId).catch(() => undefined)
+  }
+
+  /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
+  async function storeBytes(
+    { id }: Upload,
+    item: AddedItem,
+    { expiresAt, by, length }: End,
+  ): Promise<boolean> {
+    const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
+    await blobs.partialUploads.remove(id).catch(() => undefined)
+    return isFinished
+  }
+
+  async function storeBlob(
+    { id }: Upload,
+    item: AddedItem,
+    blob: ReceivedBlob,
+    { expiresAt, by, length }: End,
+  ): Promise<boolean> {
+    await blobs.commit([blob])
+    const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
+    if (!isFinished) await blobs.discard([blob])
+    return isFinished
+  }
+
+  /** A file that cannot be stored in this bucket: its bytes are not kept. */
+  async function removeRefused({ id, itemId }: Upload): Promise<void> {
+    if (!(await catalog.removeUpload(id, true))) return
+    await blobs.partialUploads.remove(id).catch(() => undefined)
+    await blobs.remove(itemId).catch(() => undefined)
+  }
+
+  /** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */
+  async function refusal({ id, offset, length }: Upload): Promise<Fault> {
+    const found = await catalog.upload(id)
+    const isChanged = found && (found.finished || found.offset !== offset || found.length !== length)
+    return isChanged ? takenOver() : uploadUnknown()
+  }
+
+  /** Call it with the lock: a concurrent write that has read the upload without a length could store the last byte without creating the item. */
+  async function declareLength(upload: Upload, length: number): Promise<Upload> {
+    if (upload.length === null && !(await catalog.declareLength(upload.id, length)))
+      throw await refusal(upload)
+    return { ...upload, length }
+  }
+
+  return function appendUpload(id: UploadId, chunk: Chunk): Promise<AppendedUpload> {
+    return locks.hold(id, async (lock) => {
+      const found = await catalog.upload(id)
+      if (found === null) throw uploadUnknown()
+      checkChunk(found, chunk, maxFileSize)
+      const { length = null } = chunk
+      const upload = length === null ? found : await declareLength(found, length)
+      if (upload.finished) return { upload, item: null }
+      try {
+        return await append(upload, chunk, lock)
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'file-unreadable') await removeRefused(upload)
+        if (!(error instanceof PartialUploadLost)) throw error
+        // False if the upload was removed with its bucket, or if another process has finished it.
+        if (!(await catalog.removeUpload(id, true))) throw await refusal(upload)
+        throw error.cause instanceof Fault ? error.cause : error
+      }
+    })
+  }
+}
+
+const takenOver = () =>
+  new Fault('upload-offset-conflict', 'Another request has taken over the upload; send HEAD for its offset.')
+
+/**
+ * Reads a whole upload of `length` bytes into memory. `bytes` is null if the source has other bytes, fails, or takes longer than
+ * `maxDuration` milliseconds: then `rest` has all that it would have had.
+ */
+async function readSmallUpload(
+  source: AsyncIterable<Uint8Array>,
+  length: number,
+  maxDuration: number,
+  now: () => number,
+): Promise<
+  | { readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly bytes: null; readonly rest: AsyncIterable<Uint8Array> }
+> {
+  const deadline = now() + maxDuration
+  const timer = new AbortController()
+  // A client that sends nothing must not keep the memory either.
+  const timeout = setTimeout(maxDuration, null, { ref: false, signal: timer.signal }).catch(() => null)
+  const buffers = source[Symbol.asyncIterator]()
+  const bytes = new Uint8Array(length)
+  let size = 0
+  const rest = (next: readonly Uint8Array[], others: AsyncIterator<Uint8Array>) => ({
+    bytes: null,
+    rest: resumed([bytes.subarray(0, size), ...next], others),
+  })
+  try {
+    for (;;) {
+      const next = buffers.next()
+      const result = await Promise.race([next, timeout])
+      if (result === null) return rest([], startingWith(next, buffers))
+      const { done, value } = result
+      if (done) return size === length ? { bytes } : rest([], buffers)
+      if (size + value.byteLength > length || now() >= deadline) return rest([value], buffers)
+      bytes.set(value, size)
+      size += value.byteLength
+    }
+  } catch (error) {
+    return rest([], { next: () => Promise.reject(error) })
+  } finally {
+    timer.abort()
+  }
+}
+
+/** The iterator, whose next result has been requested already. */
+function startingWith<T>(next: Promise<IteratorResult<T>>, others: AsyncIterator<T>): AsyncIterator<T> {
+  let isFirst = true
+  return {
+    next() {
+      if (!isFirst) return others.next()
+      isFirst = false
+      return next
+    },
+    return: async () => {
+      // It would wait for the result that was requested.
+      others.return?.().catch(() => undefined)
+      return { done: true, value: undefined }
+    },
+  }
+}
+
+/**
+ * Splits a source into segments. A segment ends after the first buffer for which `isFull` is true, given the segment's
+ * bytes and milliseconds so far; the first one began at `since`. Each segment must be read to its end before the next; an empty source has one.
+ */
+async function* splitSource(
+  source: AsyncIterable<Uint8Array>,
+  isFull: (bytes: number, milliseconds: number) => boolean,
+  now: () => number,
+  since = now(),
+): AsyncGenerator<AsyncIterable<Uint8Array>, void, void> {
+  const buffers = source[Symbol.asyncIterator]()
+  let ended = false
+  let start = since
+
+  async function* segment(): AsyncGenerator<Uint8Array, void, void> {
+    for (let bytes = 0; bytes === 0 || !isFull(bytes, now() - start); ) {
+      const { done, value } = await buffers.next()
+      if (done) {
+        ended = true
+        return
+      }
+      bytes += value.byteLength
+      yield value
+    }
+  }
+
+  try {
+    do {
+      yield segment()
+      start = now()
+    } while (!ended)
+  } finally {
+    closeSource(buffers)
+  }
+}
+
+/** The source, which throws the signal's reason once the signal is aborted, also while it waits for bytes. */
+async function* abortable(
+  signal: AbortSignal,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  const buffers = source[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const { done, value } = await orAbort(signal, buffers.next())
+      if (done) return
+      yield value
+    }
+  } finally {
+    closeSource(buffers)
+  }
+}
+
+/** Does not wait: `return` of a generator resolves only after its pending `next`, which may never resolve. */
+function closeSource(buffers: AsyncIterator<unknown>): void {
+  buffers.return?.().catch(() => undefined)
+}
+
+/** Promise.race, but removes its listener: the signal outlives many promises. */
+function orAbort<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,465 @@
+import type { IncomingMessage } from 'node:http'
+import { Type } from 'typebox'
+import { Fault } from '../core/faults.ts'
+import type { UploadId } from '../core/ids.ts'
+import { essenceOf } from '../core/stored-type.ts'
+import { requireScope } from '../core/tokens.ts'
+import type { Caller } from '../http/authorizer.ts'
+import type { BodyReader } from '../http/bodies.ts'
+import type { HttpContext } from '../http/context.ts'
+import { HeaderFault } from '../http/headers.ts'
+import { exampleBase, type OperationDescription, type ResponseHeader } from '../http/openapi/description.ts'
+import { UploadParams } from '../http/openapi/parameters.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import type { Upload } from '../storage/catalog/uploads.ts'
+import type { AppendUpload, Chunk } from './resumable-chunks.ts'
+import {
+  type Checksum,
+  checksumAlgorithms,
+  parseMetadata,
+  parseUploadHeaders,
+  type UploadHeaders,
+  type UploadMetadata,
+  uploadExpiry,
+  verifyChecksum,
+} from './resumable-headers.ts'
+import {
+  type CreateUpload,
+  checkChunk,
+  checkFileSize,
+  findUpload,
+  type RemoveUpload,
+} from './resumable-uploads.ts'
+import type { UploadLocks } from './upload-locks.ts'
+
+/** The operations that these routes call. */
+export interface ResumableUploadOperations {
+  readonly createUpload: CreateUpload
+  readonly appendUpload: AppendUpload
+  readonly removeUpload: RemoveUpload
+  readonly waitForWriter: UploadLocks['waitForWriter']
+}
+
+const tusVersion = '1.0.0'
+
+/**
+ * On every response of the routes. tus 1.0.0, Core: "The Tus-Resumable header MUST be included in every request and response
+ * except for OPTIONS requests."
+ */
+const versionHeader = { 'tus-resumable': tusVersion }
+
+/**
+ * tus 1.0.0: each extension that the server supports MUST be announced; creation-with-upload "depends directly on the
+ * Creation extension".
+ */
+const extensions = [
+  'creation',
+  'creation-with-upload',
+  'creation-defer-length',
+  'expiration',
+  'termination',
+  'checksum',
+]
+
+/** The methods of `X-HTTP-Method-Override`. */
+const overrideMethods = ['DELETE', 'HEAD', 'PATCH'] as const
+
+/** Responds to a request with a valid token to an upload. */
+type UploadHandler = (caller: Caller, exchange: Exchange<'id'>) => Promise<Reply>
+
+/** `/api/uploads`: resumable uploads by the tus protocol 1.0.0 (docs/interface.md R1 to R13). */
+export function resumableUploadRoutes(
+  http: HttpContext,
+  operations: ResumableUploadOperations,
+): readonly Route[] {
+  const { authorize, readBody, catalog, metrics, settings } = http
+  const { baseUrl, maxFileSize } = settings
+
+  async function authorizeUpload(exchange: Exchange): Promise<Caller> {
+    const caller = await authorize(exchange, 'media:write')
+    requireVersion(exchange.request)
+    return caller
+  }
+
+  // tus 1.0.0, HEAD and PATCH: if the resource is not found, the Server SHOULD return 404. Expiration: also for "an
+  // upload which has since been removed". Termination: also "For all future requests to this URL".
+  const findOwn = ({ bucketId }: Caller, { params }: Exchange<'id'>) =>
+    findUpload(catalog, bucketId, params.id, Date.now())
+
+  async function appendChunk(id: UploadId, chunk: Chunk): Promise<Upload> {
+    const { upload, item } = await operations.appendUpload(id, chunk)
+    if (item) {
+      metrics.uploadedItems.inc()
+      metrics.uploadedBytes.inc(item.size)
+    }
+    return upload
+  }
+
+  /** `POST /api/uploads`: creates an upload, with its first chunk or without (R1). */
+  async function create(exchange: Exchange): Promise<Reply> {
+    const { request } = exchange
+    metrics.countActiveUpload(exchange.response)
+    const { bucketId, actor: by, removesMetadata, itemDays } = await authorizeUpload(exchange)
+    refuseContentCoding(request)
+    const headers = parseUploadHeaders(request.headers)
+    refuseConcatenation(headers)
+    const length = requireLength(headers)
+    if (length !== null) checkFileSize(length, maxFileSize)
+    const { metadata, checksum } = headers
+    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, true) }
+    const chunk = hasChunkType(request)
+      ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
+      : null
+    // Before the upload is created, so that the request reserves nothing if its chunk is refused.
+    if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
+    const created = await operations.createUpload(bucketId, {
+      length,
+      metadata: metadata?.header || null,
+      filename: firstOf(metadata, 'filename', 'name'),
+      declaredType: firstOf(metadata, 'filetype', 'type'),
+    })
+
+    // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
+    // file. Such an upload is immediately complete after its creation without transferring data".
+    const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
+    const upload = first === null ? created : await appendChunk(created.id, first)
+    return {
+      // tus 1.0.0, Creation: "The Server MUST acknowledge a successful upload creation with the 201 Created status. The Server
+      // MUST set the Location header to the URL of the created resource."
+      status: 201,
+      headers: {
+        location: `${baseUrl}/api/uploads/${upload.id}`,
+        // tus 1.0.0, Creation With Upload: the Server "MUST include the Upload-Offset header in the response and MUST set its
+        // value to the offset of the upload after applying the accepted bytes."
+        ...(chunk === null ? {} : { 'upload-offset': `${upload.offset}` }),
+        ...stateHeaders(upload, baseUrl),
+      },
+    }
+  }
+
+  /** `HEAD /api/uploads/:id`: the offset and the length (R3). */
+  async function describe(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    const { id } = await findOwn(caller, exchange)
+    parseUploadHeaders(exchange.request.headers)
+    // A client usually sends HEAD to resume. The previous request may still wait for bytes from a lost connection.
+    await operations.waitForWriter(id)
+    const { length, metadata, offset, ...state } = await findUpload(catalog, caller.bucketId, id, Date.now())
+    return {
+      // tus 1.0.0, HEAD: "The Server SHOULD acknowledge successful HEAD requests with a 200 OK or 204 No Content status."
+      status: 200,
+      headers: {
+        // tus 1.0.0, HEAD: "The Server MUST always include the Upload-Offset header in the response for a HEAD request, even if
+        // the offset is 0, or the upload is already considered completed."
+        'upload-offset': `${offset}`,
+        // tus 1.0.0, HEAD: "If the size of the upload is known, the Server MUST include the Upload-Length header in the
+        // response." Creation: "As long as the length of the upload is not known, the Server MUST set Upload-Defer-Length: 1 in
+        // all responses to HEAD requests."
+        ...(length === null ? { 'upload-defer-length': '1' } : { 'upload-length': `${length}` }),
+        // tus 1.0.0, Creation: "If an upload contains additional metadata, responses to HEAD requests MUST include the
+        // Upload-Metadata header and its value as specified by the Client during the creation."
+        ...(metadata ? { 'upload-metadata': metadata } : {}),
+        ...stateHeaders(state, baseUrl),
+      },
+    }
+  }
+
+  /** `PATCH /api/uploads/:id`: appends a chunk (R4 to R7). */
+  async function append(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    const { request } = exchange
+    const found = await findOwn(caller, exchange)
+    refuseContentCoding(request)
+    // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
+    // SHOULD return a 415 Unsupported Media Type status."
+    if (!hasChunkType(request))
+      throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
+    const { offset, length, checksum } = parseUploadHeaders(request.headers)
+    if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
+    const { actor: by, removesMetadata, itemDays } = caller
+    const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
+    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, false) }
+    const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
+    // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
+    // does not fit is rejected here.
+    checkChunk(found, chunk, maxFileSize)
+    const upload = await appendChunk(found.id, chunk)
+    // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
+    // include the Upload-Offset header containing the new offset."
+    return {
+      status: 204,
+      headers: { 'upload-offset': `${upload.offset}`, ...stateHeaders(upload, baseUrl) },
+    }
+  }
+
+  /** `DELETE /api/uploads/:id`: removes the upload, and its item if it is finished (R9). */
+  async function remove(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    const { id } = await findOwn(caller, exchange)
+    parseUploadHeaders(exchange.request.headers)
+    const mayDelete = () => requireScope(caller, 'media:delete')
+    const removed = await operations.removeUpload(id, mayDelete, caller.actor)
+    if (removed.item) metrics.deletedItems.inc()
+    // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".
+    return { status: 204, headers: { 'cache-control': 'no-store' } }
+  }
+
+  /**
+   * `POST /api/uploads/:id`: handles the request as one with the method of `X-HTTP-Method-Override`. On other methods the header is
+   * ignored, so that a request never does more than its method permits (R13).
+   */
+  async function override(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+    // tus 1.0.0, Core: the header "MUST be interpreted as the request's method by the Server, if the header is presented. The
+    // actual method of the request MUST be ignored."
+    const value = exchange.request.headers['x-http-method-override']
+    switch (overrideMethods.find((method) => method === value)) {
+      case 'DELETE':
+        return await remove(caller, exchange)
+      case 'HEAD':
+        return await describe(caller, exchange)
+      case 'PATCH':
+        return await append(caller, exchange)
+      default: {
+        const detail = `POST needs the header X-HTTP-Method-Override with ${overrideMethods.join(', ')}.`
+        throw new HeaderFault('method-not-allowed', detail, { allow: 'DELETE, HEAD, OPTIONS, PATCH' })
+      }
+    }
+  }
+
+  const options = {
+    readsBody: true,
+    headers: versionHeader,
+    optionsHeaders: tusOptionsHeaders(maxFileSize),
+  }
+  const uploadRoute = (method: Route['method'], description: OperationDescription, handle: UploadHandler) => {
+    const readsBody = method === 'POST' || method === 'PATCH'
+    return route(
+      method,
+      '/api/uploads/:id',
+      description,
+      async (exchange) => {
+        if (readsBody) metrics.countActiveUpload(exchange.response)
+        return await handle(await authorizeUpload(exchange), exchange)
+      },
+      { ...options, readsBody },
+    )
+  }
+  return [
+    route('POST', '/api/uploads', createUploadDescription, create, options),
+    route('POST', '/api/uploads/', createUploadDescription, create, options),
+    uploadRoute('HEAD', findUploadDescription, describe),
+    uploadRoute('PATCH', appendUploadDescription, append),
+    uploadRoute('DELETE', removeUploadDescription, remove),
+    uploadRoute('POST', overrideUploadDescription, override),
+  ]
+}
+
+/** What the response to OPTIONS carries, which needs neither token nor version. `maxFileSize` is in bytes. */
+const tusOptionsHeaders = (maxFileSize: number): Readonly<Record<string, string>> => ({
+  // tus 1.0.0, OPTIONS: "A successful response […] MUST contain the Tus-Version header."
+  'tus-version': tusVersion,
+  ...versionHeader,
+  // tus 1.0.0, Core: "The Tus-Extension response header MUST be a comma-separated list of the extensions".
+  'tus-extension': extensions.join(','),
+  // tus 1.0.0, Core: "The Tus-Max-Size response header MUST be a non-negative integer indicating the maximum allowed size".
+  'tus-max-size': String(maxFileSize),
+  // tus 1.0.0, Checksum: "The Tus-Checksum-Algorithm header MUST be included in the response to an OPTIONS request."
+  'tus-checksum-algorithm': checksumAlgorithms.join(','),
+})
+
+/** Throws Fault `upload-version-unsupported`. */
+function requireVersion({ headers }: IncomingMessage): void {
+  if (headers['tus-resumable'] === tusVersion) return
+  // tus 1.0.0, Core: "If the version specified by the Client is not supported by the Server, it MUST respond with the 412
+  // Precondition Failed status and MUST include the Tus-Version header into the response. In addition, the Server MUST NOT
+  // process the request."
+  throw new HeaderFault('upload-version-unsupported', `Send the header Tus-Resumable: ${tusVersion}.`, {
+    'tus-version': tusVersion,
+  })
+}
+
+/** The headers that describe the state of an upload. */
+function stateHeaders(
+  { finished, itemId, expiresAt }: Pick<Upload, 'finished' | 'itemId' | 'expiresAt'>,
+  baseUrl: string,
+): Readonly<Record<string, string>> {
+  // tus 1.0.0, HEAD: "The Server MUST prevent the client and/or proxies from caching the response by adding the
+  // Cache-Control: no-store header".
+  const caching = { 'cache-control': 'no-store' }
+  if (finished) return { ...caching, 'content-location': `${baseUrl}/api/media/${itemId}` }
+  // tus 1.0.0, Expiration: "This header MUST be included in every PATCH response if the upload is going to expire. If the
+  // expiration is known at the creation, the Upload-Expires header MUST be included in the response to the initial POST
+  // request. […] The value of the Upload-Expires header MUST be in RFC 9110 datetime format."
+  return { ...caching, 'upload-expires': new Date(expiresAt).toUTCString() }
+}
+
+/** Throws Fault `upload-malformed`. */
+function refuseConcatenation({ concat }: UploadHeaders): void {
+  if (concat !== null)
+    throw new Fault('upload-malformed', 'Concatenation is not supported; send the file as one upload.')
+}
+
+/** The length of the file; null where it is deferred. Throws Fault `upload-malformed`. */
+function requireLength({ length, isLengthDeferred }: UploadHeaders): number | null {
+  // tus 1.0.0, Creation: "The request MUST include one of the following headers: a) Upload-Length […] b)
+  // Upload-Defer-Length: 1" and "If the length of an upload is not deferred, this header MUST be omitted."
+  if ((length === null) !== isLengthDeferred)
+    throw new Fault('upload-malformed', 'Send either Upload-Length or Upload-Defer-Length: 1.')
+  return length
+}
+
+/** The value of the first of these keys that has one; an empty value does not count. */
+const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | null =>
+  keys.map((key) => metadata?.values.get(key)).find(Boolean) ?? null
+
+const chunkType = 'application/offset+octet-stream'
+
+/** Whether the request declares its body as a chunk. */
+const hasChunkType = ({ headers }: IncomingMessage): boolean =>
+  essenceOf(headers['content-type'] ?? '') === chunkType
+
+/** The declared length of the body in bytes; 0 if it is not declared. */
+const declaredBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+/** Throws Fault `content-coding-unsupported`. */
+function refuseContentCoding({ headers }: IncomingMessage): void {
+  if (headers['content-encoding'] !== undefined)
+    throw new Fault('content-coding-unsupported', 'Send the bytes without Content-Encoding.')
+}
+
+/** The body of the request as a chunk. */
+function bodyChunk(
+  request: IncomingMessage,
+  readBody: BodyReader,
+  {
+    checksum,
+    ...header
+  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'expiresAt'> & {
+    readonly checksum: Checksum | null
+  },
+): Chunk {
+  const body = readBody(request)
+  return {
+    ...header,
+    declaredBytes: declaredBytes(request),
+    source: checksum === null ? body : verifyChecksum(body, checksum),
+    // tus 1.0.0, Checksum: on a mismatch "the uploaded chunk MUST be discarded, and the upload and its offset MUST NOT be
+    // updated". Otherwise "The Server SHOULD always attempt to store as much of the received data as possible."
+    isAtomic: checksum !== null,
+  }
+}
+
+/** The only chunk of an empty file. */
+const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata' | 'expiresAt'>): Chunk => ({
+  offset: 0,
+  source: noBytes(),
+  isAtomic: true,
+  ...sender,
+})
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}
+
+const progress: readonly ResponseHeader[] = [
+  'Tus-Resumable',
+  'Upload-Offset',
+  'Upload-Expires',
+  'Content-Location',
+  'Cache-Control',
+]
+const chunk = {
+  description: 'The bytes that follow the offset.',
+  content: {
+    'application/offset+octet-stream': { schema: Type.String({ format: 'binary' }) },
+  },
+}
+const sharedProblems = ['upload-malformed', 'upload-version-unsupported'] as const
+const chunkProblems = [
+  ...sharedProblems,
+  'upload-incomplete',
+  'file-unreadable',
+  'file-too-large',
+  'content-coding-unsupported',
+  'checksum-malformed',
+  'checksum-mismatch',
+  'quota-exceeded',
+  'storage-full',
+] as const
+const curl = `curl -H "Authorization: Bearer $TOKEN" -H 'Tus-Resumable: 1.0.0'`
+const example = `${exampleBase}/api/uploads/7m2k9x4c1v8q0h3r5wnp6tzjya`
+const problemHeaders: readonly ResponseHeader[] = ['Tus-Resumable', 'Tus-Version', 'Allow']
+const shared = { tag: 'Upload', needs: 'media:write', problemHeaders } as const
+
+const createUploadDescription: OperationDescription = {
+  ...shared,
+  operationId: 'createUpload',
+  summary: 'Create a resumable upload',
+  description: `The creation of the tus protocol, version 1.0.0: for large files and for connections that break. Any tus client
+does it. The \`filename\` and the \`filetype\` of \`Upload-Metadata\` are the name and the declared type of the item. A body of the
+type \`application/offset+octet-stream\` is the first chunk.`,
+  rules: 'R1 to R13',
+  headers: ['Tus-Resumable', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Checksum'],
+  body: chunk,
+  responses: {
+    201: { description: 'Created; `Location` is the URL of the upload.', headers: ['Location', ...progress] },
+  },
+  problems: chunkProblems,
+  curl: `${curl} -H 'Upload-Length: 48213' -X POST ${exampleBase}/api/uploads`,
+}
+
+const findUploadDescription: OperationDescription = {
+  ...shared,
+  operationId: 'findUpload',
+  summary: 'Get the offset of an upload',
+  description:
+    'The offset includes only bytes that are synced to disk. With the last byte the item exists, and `Content-Location` names it.',
+  rules: 'R3, R5 and R6',
+  path: UploadParams,
+  headers: ['Tus-Resumable'],
+  responses: {
+    200: {
+      description: 'The upload.',
+      headers: [...progress, 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata'],
+    },
+  },
+  problems: [...sharedProblems, 'upload-unknown'],
+  head: true,
+  curl: `${curl} -I ${example}`,
+}
+
+const appendUploadDescription: OperationDescription = {
+  ...shared,
+  operationId: 'appendUpload',
+  summary: 'Send a chunk',
+  description:
+    'Received bytes count once they are synced, even if the connection breaks. With `Upload-Checksum` a chunk counts completely or not at all.',
+  rules: 'R4 to R7',
+  path: UploadParams,
+  headers: ['Tus-Resumable', 'Upload-Offset', 'Upload-Checksum', 'Upload-Length'],
+  body: chunk,
+  responses: { 204: { description: 'Received and synced.', headers: progress } },
+  problems: [...chunkProblems, 'upload-unknown', 'upload-type-unsupported', 'upload-offset-conflict'],
+  curl: `${curl} -H 'Upload-Offset: 0' -H 'Content-Type: application/offset+octet-stream' -X PATCH --data-binary @harbour.jpg ${example}`,
+}
+
+const removeUploadDescription: OperationDescription = {
+  ...shared,
+  operationId: 'removeUpload',
+  summary: 'Remove an upload',
+  description:
+    'The received bytes and the reserved space are freed. With a finished upload its item is deleted too, which requires `media:delete`.',
+  rules: 'R9',
+  path: UploadParams,
+  headers: ['Tus-Resumable'],
+  responses: { 204: { description: 'Removed.', headers: ['Tus-Resumable', 'Cache-Control'] } },
+  problems: [...sharedProblems, 'upload-unknown'],
+  curl: `${curl} -X DELETE ${example}`,
+}
+
+const overrideUploadDescription: OperationDescription = {
+  ...appendUploadDescription,
+  operationId: 'overrideUpload',
+  summary: 'Send a chunk where PATCH is not possible',
+  description:
+    'For environments without PATCH or DELETE. The request is handled as one with the method of `X-HTTP-Method-Override`, and requires the same scopes.',
+  rules: 'R13',
+  headers: [...(appendUploadDescription.headers ?? []), 'X-HTTP-Method-Override'],
+  problems: [...appendUploadDescription.problems, 'method-not-allowed'],
+  curl: `${curl} -H 'X-HTTP-Method-Override: DELETE' -X POST ${example}`,
+}

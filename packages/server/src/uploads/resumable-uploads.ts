@@ -1,0 +1,196 @@
+import { Fault } from '../core/faults.ts'
+import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
+import type { Actor } from '../core/tokens.ts'
+import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
+import type { NewUpload, Upload } from '../storage/catalog/uploads.ts'
+import type { AllUploadLocks, UploadLocks } from './upload-locks.ts'
+
+/** What the client says about the file. */
+type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
+
+export type CreateUpload = ReturnType<typeof createUploadOperation>
+
+/** Creates a resumable upload and reserves its length. Throws Fault `file-too-large` and `quota-exceeded`. */
+export function createUploadOperation(parts: {
+  readonly catalog: Pick<Catalog, 'createUpload'>
+  /** Bytes. */
+  readonly maxFileSize: number
+  /** Milliseconds. */
+  readonly expiry: number
+  readonly now: () => number
+}) {
+  const { catalog, maxFileSize, expiry, now } = parts
+  return async function createUpload(bucketId: BucketId, request: UploadRequest): Promise<Upload> {
+    if (request.length !== null) checkFileSize(request.length, maxFileSize)
+    const upload = {
+      ...request,
+      id: newUploadId(),
+      bucketId,
+      itemId: newItemId(),
+      expiresAt: now() + expiry,
+    }
+    await catalog.createUpload(upload)
+    return { ...upload, offset: 0, finished: false }
+  }
+}
+
+/** The same for every reason, so that the ids of other buckets cannot be probed (docs/interface.md R10). */
+export const uploadUnknown = (): Fault => new Fault('upload-unknown', 'There is no such upload.')
+
+/** The upload with this id, which may be any text, if it is the bucket's and has not expired. Throws Fault `upload-unknown`. */
+export async function findUpload(
+  catalog: Pick<Catalog, 'upload'>,
+  bucketId: BucketId,
+  id: string,
+  now: number,
+): Promise<Upload> {
+  const upload = isUploadId(id) ? await catalog.upload(id) : null
+  if (upload === null || upload.bucketId !== bucketId || upload.expiresAt <= now) throw uploadUnknown()
+  return upload
+}
+
+/** A chunk as its request describes it, before its bytes are read. */
+export interface ChunkHeader {
+  readonly offset: number
+  /** The length of the file, where this request declares it. */
+  readonly length?: number | null
+  /** Bytes of the chunk, where known. */
+  readonly declaredBytes?: number
+}
+
+/**
+ * Throws the Fault for a chunk that does not fit its upload: `upload-offset-conflict`, `upload-malformed` or
+ * `file-too-large`. The quotations are from tus 1.0.0.
+ */
+export function checkChunk(
+  upload: Pick<Upload, 'offset' | 'length'>,
+  { offset, length = null, declaredBytes = 0 }: ChunkHeader,
+  maxFileSize: number,
+): void {
+  // Core, PATCH: "The Upload-Offset header's value MUST be equal to the current offset of the resource. […] If the
+  // offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource."
+  if (offset !== upload.offset)
+    throw new Fault('upload-offset-conflict', `The upload is at offset ${upload.offset}.`)
+  if (length !== null) checkLength(upload, length, maxFileSize)
+  const end = length ?? upload.length ?? maxFileSize
+  if (offset + declaredBytes > end)
+    throw new Fault('file-too-large', `No more than ${end - offset} bytes are expected here.`)
+}
+
+function checkLength(
+  { offset, length: known }: Pick<Upload, 'offset' | 'length'>,
+  length: number,
+  maxFileSize: number,
+): void {
+  // Creation: "Once set the length MUST NOT be changed." Clients repeat it when they retry the chunk that declared it.
+  if (known !== null && length !== known)
+    throw new Fault('upload-malformed', `Upload-Length was declared as ${known} and cannot be changed.`)
+  if (length < offset)
+    throw new Fault('upload-malformed', `Upload-Length must be at least the offset, ${offset}.`)
+  checkFileSize(length, maxFileSize)
+}
+
+/**
+ * Creation: "If the length of the upload exceeds the maximum, […] the Server MUST respond with the 413 Request Entity Too
+ * Large status."
+ */
+export function checkFileSize(length: number, maxFileSize: number): void {
+  if (length > maxFileSize) throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`)
+}
+
+export interface RemoveUploadParts {
+  readonly catalog: Pick<Catalog, 'upload' | 'removeUpload'>
+  readonly blobs: Pick<BlobStore, 'partialUploads'>
+  readonly locks: Pick<UploadLocks, 'hold'>
+}
+
+interface ItemRemoval {
+  readonly removeItem: (bucketId: BucketId, id: string, by: Actor) => Promise<void>
+}
+
+export type RemoveUpload = ReturnType<typeof removeUploadOperation>
+
+/** Removes an upload with its bytes, and its item if it has become one (docs/interface.md R9). Throws Fault `upload-unknown`. */
+export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval) {
+  /**
+   * `permitItemRemoval` throws unless the caller may remove items; it is called only for a finished upload. Returns whether
+   * an item was removed.
+   */
+  return function removeUpload(
+    id: UploadId,
+    permitItemRemoval: () => void,
+    by: Actor,
+  ): Promise<{ item: boolean }> {
+    return parts.locks.hold(id, async () => {
+      const upload = await parts.catalog.upload(id)
+      if (upload === null) throw uploadUnknown()
+      if (upload.finished) permitItemRemoval()
+      const item = upload.finished && (await removeItemOf(parts, upload, by))
+      await dropUpload(parts, upload)
+      return { item }
+    })
+  }
+}
+
+/** Removes the row and, unless it has become an item, the bytes. The caller holds the lock. */
+export async function dropUpload(
+  { catalog, blobs }: Omit<RemoveUploadParts, 'locks'>,
+  upload: Upload,
+): Promise<void> {
+  // A row that the service did not write has no bytes.
+  const hasBytes = isUploadId(upload.id) && isItemId(upload.itemId)
+  // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes.
+  if (hasBytes && !upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.itemId)
+  await catalog.removeUpload(upload.id)
+  if (hasBytes) await blobs.partialUploads.remove(upload.id)
+}
+
+/** Returns false if the item was deleted before. */
+async function removeItemOf(
+  { removeItem }: ItemRemoval,
+  { bucketId, itemId }: Upload,
+  by: Actor,
+): Promise<boolean> {
+  try {
+    await removeItem(bucketId, itemId, by)
+    return true
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'media-unknown') return false
+    throw error
+  }
+}
+
+/** Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. */
+export async function removeExpired(
+  parts: RemoveUploadParts & {
+    readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
+    readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>
+    readonly now: () => number
+  },
+): Promise<{ uploads: number; requests: number }> {
+  const { catalog, locks, now } = parts
+  let uploads = 0
+  for (const { id } of await catalog.expiredUploads(now())) {
+    // A request that writes to it extends its expiry.
+    if (locks.isHeld(id)) continue
+    await locks.hold(id, async () => {
+      const upload = await catalog.upload(id)
+      if (upload === null || upload.expiresAt > now()) return
+      await dropUpload(parts, upload)
+      uploads += 1
+    })
+  }
+  return { uploads, requests: await catalog.forgetRequests(now()) }
+}
+
+/** The records of the parts of partial uploads, in the catalog. */
+export const partLog = (
+  catalog: Pick<Catalog, 'uploadParts' | 'uploadPieces' | 'beginParts' | 'storeParts'>,
+): PartLog => ({
+  read: catalog.uploadParts,
+  pieces: catalog.uploadPieces,
+  begin: catalog.beginParts,
+  store: catalog.storeParts,
+})

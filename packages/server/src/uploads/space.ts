@@ -1,0 +1,248 @@
+import { createSlab, type Slab } from '../core/bytes.ts'
+import { bucketDeleted, Fault } from '../core/faults.ts'
+import type { PeerCounts } from '../core/processes.ts'
+import { type Amount, type FileSystemSpace, requireWithinQuota } from '../core/space.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
+
+/** The free space that one upload has claimed. */
+export interface SpaceClaim {
+  /** Call it for received bytes. Throws Fault `storage-full`. */
+  arrived(bytes: number): void
+  release(): void
+}
+
+/** The free space of the data's file systems, minus the claims of uploads (docs/interface.md S4). */
+export interface FreeSpace {
+  /** Reads the file systems now. */
+  read(): readonly FileSystemSpace[]
+  /** False if every upload would be refused. Reads the file systems now. */
+  hasRoom(): boolean
+  /** Claims space for an upload of `declared` bytes, 0 if its size is unknown. Throws Fault `storage-full`. */
+  claim(declared: number): SpaceClaim
+}
+
+/** A reading is reused for at most 100 ms, in which other processes write too. */
+const readingLifetime = 100
+
+/**
+ * Within that time, a reading is also reused for at most a hundredth of the space that is not claimed, or 1 MiB if that is more. The bytes of
+ * streamed uploads count. This process subtracts them from the reading, but not what they add to the log and the rows.
+ */
+const readingShare = 100
+const minReadingBytes = 1024 * 1024
+
+/** Received bytes of an upload that may not be on the disk yet: small files are held in memory. */
+const unwritten = 65_536
+
+/** Upper bound for the small files of uploads in progress, which the catalog will store: uploads/received-files.ts. Bytes. */
+const maxInline = 16 * 1024 * 1024
+
+/** Upper bound for an item's rows and index entries, in the write-ahead log and the database. Bytes. */
+const rowSize = 65_536
+
+export function createFreeSpace(parts: {
+  readonly readSpaces: () => readonly FileSystemSpace[]
+  /** Milliseconds. */
+  readonly now: () => number
+  readonly peers: PeerCounts
+}): FreeSpace {
+  const { peers } = parts
+  let spaces: readonly FileSystemSpace[] = []
+  let readAt = Number.NEGATIVE_INFINITY
+  let arrivedSince = 0
+  /** The received bytes for which the reading is reused. */
+  let reusedFor = 0
+  /** Bytes that uploads in progress will still write, in all processes. */
+  let outstanding = 0
+  const key = ''
+  peers.subscribe('claimed-bytes', (_key, change) => {
+    outstanding += change
+  })
+  const changeOutstanding = (change: number) => {
+    outstanding += change
+    peers.add('claimed-bytes', key, change)
+  }
+
+  function read(): readonly FileSystemSpace[] {
+    spaces = parts.readSpaces()
+    readAt = parts.now()
+    arrivedSince = 0
+    // Infinite if no file system is this machine's, and then nothing is refused.
+    const room = Math.min(...spaces.map(({ free, reserve }) => free - reserve)) - outstanding
+    reusedFor = Math.max(minReadingBytes, room / readingShare)
+    return spaces
+  }
+
+  const fits = (): boolean => {
+    const isStale = parts.now() - readAt >= readingLifetime || arrivedSince >= reusedFor
+    if (isStale) read()
+    if (fitsReading()) return true
+    // Space may have been freed since.
+    if (!isStale) read()
+    return fitsReading()
+  }
+
+  const fitsReading = (): boolean => {
+    // Bytes received since the reading may be on the disk or not.
+    const expected = outstanding + arrivedSince
+    return spaces.every(
+      ({ stores, free, reserve }) =>
+        free - (stores === 'catalog' ? rowSize + Math.min(expected, maxInline) : expected) >= reserve,
+    )
+  }
+
+  return {
+    read,
+    hasRoom() {
+      read()
+      return fits()
+    },
+    claim(declared) {
+      let arrived = 0
+      let mine = 0
+      const release = () => {
+        changeOutstanding(-mine)
+        mine = 0
+      }
+      const take = () => {
+        const rest = Math.max(declared, arrived) - Math.max(0, arrived - unwritten)
+        changeOutstanding(rest - mine)
+        mine = rest
+        let accepted = false
+        try {
+          accepted = fits()
+        } finally {
+          if (!accepted) release()
+        }
+        if (!accepted) throw storageFull()
+      }
+      take()
+      return {
+        arrived(bytes) {
+          arrived += bytes
+          arrivedSince += bytes
+          take()
+        },
+        release,
+      }
+    },
+  }
+}
+
+const storageFull = () =>
+  new Fault('storage-full', 'The upload would leave less free space than the service reserves on its disk.')
+
+/**
+ * Returns a check that calls `onFull` when a disk becomes too full for uploads, and `onFreed` when all disks have enough space again. If
+ * they have, the check also recreates the ballast.
+ */
+export function createFreeSpaceMonitor(parts: {
+  readonly space: FreeSpace
+  readonly ensureBallast: () => Promise<void>
+  readonly onFull: (full: readonly FileSystemSpace[]) => void
+  readonly onFreed: () => void
+}): () => Promise<void> {
+  let isFull = false
+  return async () => {
+    const full = parts.space.read().filter(({ free, reserve }) => free < reserve)
+    if (full.length > 0 && !isFull) parts.onFull(full)
+    if (full.length === 0 && isFull) parts.onFreed()
+    isFull = full.length > 0
+    if (!isFull) await parts.ensureBallast()
+  }
+}
+
+/** Events that clients can cause in any number leave this multiple of the space that uploads leave, so that they do not use the space of uploads. */
+const factor = 2
+
+/** Whether the disk of the catalog has space for events of downloads and links (docs/interface.md Y1, Y8). */
+export const hasRoomForEvents = (spaces: readonly FileSystemSpace[]): boolean =>
+  spaces.every(({ stores, free, reserve }) => stores === 'blobs' || free >= factor * reserve)
+
+/** The part of a bucket's quota that one upload in progress has reserved. */
+export interface QuotaReservation {
+  /** Raises the reservation to this total. Throws Fault `quota-exceeded`. */
+  hold(amount: Amount): Promise<void>
+  /** Call it before the commit: until the release, others that exceed the quota wait for the result. */
+  settle(): void
+  release(): void
+}
+
+/** Reserves nothing and never throws. */
+export const noReservation: QuotaReservation = { hold: async () => {}, settle() {}, release() {} }
+
+/** All reservations of one bucket. */
+interface Held {
+  items: number
+  bytes: number
+  /** Commits in progress; each resolves at its release. */
+  readonly settling: Slab<Promise<void>>
+}
+
+/**
+ * Reservations for uploads within one request, in the memory of this process. A best-effort early check: the catalog
+ * enforces the quota at the commit.
+ */
+export function createQuotaReservations(parts: {
+  readonly catalog: Pick<Catalog, 'bucket'>
+}): (bucketId: BucketId) => QuotaReservation {
+  const all = new Map<BucketId, Held>()
+
+  return (bucketId) => {
+    const held = all.get(bucketId) ?? { items: 0, bytes: 0, settling: createSlab() }
+    all.set(bucketId, held)
+    let mine: Amount = { items: 0, bytes: 0 }
+    let unlimited = false
+    let settled = () => {}
+
+    async function take(more: Amount): Promise<void> {
+      for (;;) {
+        const bucket = await parts.catalog.bucket(bucketId)
+        if (bucket === null) throw bucketDeleted()
+        unlimited = bucket.maxItems === null && bucket.maxBytes === null
+        const taken = {
+          items: bucket.items + bucket.reservedItems + held.items,
+          bytes: bucket.bytes + bucket.reservedBytes + held.bytes,
+        }
+        try {
+          requireWithinQuota(bucket, taken, more)
+          mine = { items: mine.items + more.items, bytes: mine.bytes + more.bytes }
+          held.items += more.items
+          held.bytes += more.bytes
+          return
+        } catch (error) {
+          // A commit in progress may be counted twice.
+          if (held.settling.size() === 0) throw error
+          await Promise.race(held.settling.values())
+        }
+      }
+    }
+
+    return {
+      async hold({ items, bytes }) {
+        const more = { items: Math.max(0, items - mine.items), bytes: Math.max(0, bytes - mine.bytes) }
+        if (unlimited || more.items + more.bytes === 0) return
+        await take(more)
+      },
+
+      settle() {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        const key = held.settling.add(promise)
+        settled = () => {
+          held.settling.remove(key)
+          resolve()
+        }
+      },
+
+      release() {
+        held.items -= mine.items
+        held.bytes -= mine.bytes
+        mine = { items: 0, bytes: 0 }
+        const settle = settled
+        settled = () => {}
+        settle()
+      },
+    }
+  }
+}

@@ -1,0 +1,326 @@
+import type { IncomingMessage } from 'node:http'
+import { Type } from 'typebox'
+import { Fault } from '../core/faults.ts'
+import { listingPaths } from '../core/page.ts'
+import { createTimestampFormat, defaultExpiry, parseExpiry } from '../core/times.ts'
+import type { Caller } from '../http/authorizer.ts'
+import type { BodyReader } from '../http/bodies.ts'
+import type { HttpContext } from '../http/context.ts'
+import { countHeader, dispositionFilename, parseParameters } from '../http/headers.ts'
+import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
+import { otherItem, sampleItem } from '../http/openapi/samples.ts'
+import { MediaList, MediaObject } from '../http/openapi/schemas.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import { mediaObjectOf } from '../items/items.ts'
+import type { Grant } from '../storage/catalog/records.ts'
+import type { IncomingFile, IncomingFiles, RequestKey, Stored, StoreItems, StoreSmallFile } from './commit.ts'
+import { malformedForm, maxPartOverhead, type Part, readFileHeaders, readParts } from './form-parts.ts'
+import { resumed } from './received-files.ts'
+
+/** The operations that these routes call. */
+export interface UploadOperations {
+  readonly storeItems: StoreItems
+  readonly storeSmallFile: StoreSmallFile
+}
+
+/** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
+export function uploadRoutes(http: HttpContext, operations: UploadOperations): readonly Route[] {
+  const { authorize, readBody, readWholeBody, metrics, urls, settings } = http
+  const { maxFileSize, inlineSize } = settings
+  /** Larger files are streamed. Bytes. */
+  const smallFileSize = Math.min(inlineSize, maxFileSize)
+
+  async function storeForm(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
+    if (length > maxFormLength(maxFileSize)) throw fileTooLarge(maxFileSize)
+    const key = requestKey(request, caller)
+    return await operations.storeItems(caller, readFormFiles(request, readBody), {
+      by: caller.actor,
+      key,
+      expiresAt: itemExpiryOf(request, caller, key !== null),
+      declaredBytes: minFileBytes(length),
+      atMost: null,
+    })
+  }
+
+  async function storeRawBody(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
+    if (length > maxFileSize) throw fileTooLarge(maxFileSize)
+    const key = requestKey(request, caller)
+    const expiresAt = itemExpiryOf(request, caller, key !== null)
+    // With `Expect` the client sends the body only if the quota allows it, which storeItems checks first (U11).
+    if (length > 0 && length <= smallFileSize && request.headers.expect === undefined) {
+      const file = rawFileHeaders(request)
+      // Streams and async generators take twice as much CPU time as storing a small file.
+      const bytes = await readWholeBody(request)
+      // Null if the memory for bodies is used up.
+      if (bytes !== null)
+        return await operations.storeSmallFile(caller, { ...file, bytes, expiresAt }, key, caller.actor)
+    }
+    return await operations.storeItems(caller, readRawFile(request, readBody), {
+      by: caller.actor,
+      key,
+      expiresAt,
+      declaredBytes: length,
+      atMost: request.headers['content-length'] === undefined ? null : length,
+    })
+  }
+
+  async function store(exchange: Exchange): Promise<Reply> {
+    const { request } = exchange
+    const { headers } = request
+    metrics.countActiveUpload(exchange.response)
+    const caller = await authorize(exchange, 'media:write')
+    if (headers['content-encoding'] !== undefined)
+      throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
+    // Node keeps the first one, which may not be the one that describes the body.
+    if (countHeader(request, 'content-type') > 1)
+      throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
+    const length = Number(headers['content-length'] ?? 0)
+    const { items, repeated } = await (isMultipartForm(headers['content-type'] ?? '')
+      ? storeForm(request, caller, length)
+      : storeRawBody(request, caller, length))
+    if (!repeated) {
+      metrics.uploadedItems.inc(items.length)
+      metrics.uploadedBytes.inc(items.reduce((sum, { size }) => sum + size, 0))
+    }
+
+    const formatTime = createTimestampFormat()
+    const described = items.map((item) => mediaObjectOf(urls, item, null, formatTime))
+    const [first, ...others] = described
+    const caching = { 'cache-control': 'private, no-cache' }
+    if (!first || others.length > 0) return { status: 201, headers: caching, json: { data: described } }
+    const location = `${urls.baseUrl}/api/media/${first.id}`
+    return { status: 201, headers: { ...caching, location }, json: first }
+  }
+
+  // JSON and text are files too (U3).
+  return listingPaths.map((path) => route('POST', path, description, store, { readsBody: true }))
+}
+
+/** The idempotency key of the request, null without one. Throws Fault where it is malformed. */
+function requestKey({ headers }: IncomingMessage, { tokenId }: Pick<Grant, 'tokenId'>): RequestKey | null {
+  const header = headers['idempotency-key']
+  return header === undefined ? null : { tokenId, key: parseIdempotencyKey(header.toString()) }
+}
+
+const fileTooLarge = (limit: number) => new Fault('file-too-large', `A file may have at most ${limit} bytes.`)
+
+/** The form in the OpenAPI document; a file part may have any name. */
+const Form = Type.Object(
+  {
+    file: Type.Array(Type.String({ format: 'binary' }), {
+      description: 'One or more files.',
+    }),
+  },
+  {
+    additionalProperties: true,
+    description:
+      'Every part with a filename is a file; fields are ignored. Malformed and ambiguous forms are refused.',
+  },
+)
+
+const description: OperationDescription = {
+  operationId: 'storeMedia',
+  tag: 'Upload',
+  summary: 'Upload files',
+  description: `The body is a form, whose file parts are all stored or none, or any other body, which is stored as one file: its type
+is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
+
+The stored type is detected from the bytes. Where that fails, it is the declared type, or the type of the name's extension
+if none is declared.
+
+With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
+  rules: 'U1 to U12, I1 to I5',
+  needs: 'media:write',
+  headers: ['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Expect'],
+  body: {
+    description:
+      'The files. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',
+    content: { 'multipart/form-data': { schema: Form }, '*/*': {} },
+  },
+  responses: {
+    201: {
+      description:
+        'Stored. One file returns its media object and `Location`, several files a list in the order sent.',
+      headers: ['Location', 'Cache-Control'],
+      content: {
+        'application/json': {
+          schema: Type.Union([MediaObject, MediaList]),
+          examples: { 'one file': sampleItem, 'several files': { data: [sampleItem, otherItem] } },
+        },
+      },
+    },
+  },
+  problems: [
+    'form-malformed',
+    'form-without-file',
+    'upload-incomplete',
+    'filename-malformed',
+    'file-unreadable',
+    'file-too-large',
+    'parts-too-many',
+    'content-coding-unsupported',
+    'idempotency-key-malformed',
+    'idempotency-key-reused',
+    'quota-exceeded',
+    'storage-full',
+  ],
+  curl: `curl -H "Authorization: Bearer $TOKEN" -F file=@harbour.jpg ${exampleBase}/api/media`,
+}
+
+/** The name and the type of a raw body, as sent. Throws Fault where the name is malformed. */
+function rawFileHeaders({ headers }: IncomingMessage): Pick<IncomingFile, 'filename' | 'declaredType'> {
+  const header = headers['content-disposition']
+  const disposition = header === undefined ? null : parseParameters(header)
+  const filename = disposition === null ? undefined : dispositionFilename(disposition)
+  if (header !== undefined && filename === undefined)
+    throw new Fault(
+      'filename-malformed',
+      'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
+    )
+  return { filename: filename ?? null, declaredType: headers['content-type'] ?? null }
+}
+
+/** Yields a raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
+const readRawFile = (request: IncomingMessage, readBody: BodyReader): IncomingFiles =>
+  yieldFile({ ...rawFileHeaders(request), body: readBody(request) })
+
+async function* yieldFile(file: IncomingFile): AsyncGenerator<readonly IncomingFile[]> {
+  yield [file]
+}
+
+/** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
+const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/
+const bare = /^[\w!#$%&'*+.^`|~:/=@-]+$/
+
+const maxLength = 255
+
+/** Returns the key of an Idempotency-Key header; quoted and bare forms are the same key (docs/interface.md I1). Throws Fault. */
+function parseIdempotencyKey(header: string): string {
+  const key = quoted.exec(header)?.[1]?.replace(/\\(.)/g, '$1') ?? bare.exec(header)?.[0]
+  if (key === undefined || key.length > maxLength)
+    throw new Fault(
+      'idempotency-key-malformed',
+      `Idempotency-Key must be one quoted string, or one word, of 1 to ${maxLength} visible ASCII characters.`,
+    )
+  return key
+}
+
+const name = 'mediabucket-expires-at'
+
+/**
+ * When the items of an upload expire (docs/interface.md E1): milliseconds since 1970, null for never. Throws Fault `request-malformed`.
+ * A request that can be a repetition (`isKeyed`) may state a time that has passed since the first one.
+ */
+function itemExpiryOf(
+  request: IncomingMessage,
+  { itemDays }: { readonly itemDays: number | null },
+  isKeyed: boolean,
+): number | null {
+  const header = request.headers[name]
+  const now = Date.now()
+  if (header === undefined) return defaultExpiry(itemDays, now)
+  const expiry =
+    countHeader(request, name) > 1 ? undefined : parseExpiry(header.toString(), isKeyed ? 0 : now)
+  if (expiry === undefined)
+    throw new Fault(
+      'request-malformed',
+      'Mediabucket-Expires-At must be one time of RFC 3339 in the future, such as 2030-01-31T12:00:00Z.',
+    )
+  return expiry
+}
+
+/** Whether a Content-Type is multipart/form-data, even where its parameters are malformed. */
+const isMultipartForm = (contentType: string): boolean =>
+  /^[ \t]*multipart\/form-data(?![\w!#$%&'*+.^`|~-])/i.test(contentType)
+
+/** RFC 2046, section 5.1.1: 1 to 70 of these characters; the last one must not be a space. */
+const validBoundary = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/
+
+/** Returns the boundary of a Content-Type. Throws Fault `form-malformed`. */
+function parseBoundary(contentType: string): string {
+  const boundary = parseParameters(contentType)?.parameters.get('boundary')
+  if (boundary === undefined)
+    throw malformedForm(
+      'its Content-Type must have the form multipart/form-data; boundary=…, with one boundary',
+    )
+  if (!validBoundary.test(boundary))
+    throw malformedForm(
+      "its boundary must have 1 to 70 characters, each a letter, a digit, a space or one of '()+_,-./:=?, and must not end in a space",
+    )
+  return boundary
+}
+
+/** The most parts of a form, files and fields together. */
+const maxParts = 1_000
+
+/**
+ * Yields the file parts of a form as they arrive, those that arrive together as one group, and skips its fields (docs/interface.md U1). Throws before the body is
+ * read where the headers of the request are malformed.
+ */
+function readFormFiles(request: IncomingMessage, readBody: BodyReader): IncomingFiles {
+  const boundary = parseBoundary(request.headers['content-type'] ?? '')
+  return readFilesBetween(boundary, readBody(request))
+}
+
+/** Yields the files of a form with this boundary. `minStreamed` is that of readParts. */
+export async function* readFilesBetween(
+  boundary: string,
+  bytes: AsyncIterable<Uint8Array>,
+  minStreamed?: number,
+): AsyncGenerator<readonly IncomingFile[]> {
+  let [hasFile, hasEmptyInput] = [false, false]
+  for await (const parts of readParts(bytes, boundary, maxParts, minStreamed)) {
+    const files: IncomingFile[] = []
+    for (const part of parts) {
+      const file = readFileHeaders(part.headers, boundary)
+      if (file === null) {
+        await skipField(part.body)
+        continue
+      }
+      const body = file.filename === '' ? await bodyUnlessEmpty(part.body) : part.body
+      if (body === null) hasEmptyInput = true
+      else files.push({ body, filename: file.filename, declaredType: file.declaredType })
+    }
+    if (files.length === 0) continue
+    hasFile = true
+    yield files
+  }
+  if (!hasFile)
+    throw new Fault(
+      'form-without-file',
+      hasEmptyInput
+        ? 'No file was chosen: the only file of the form has no name and no bytes.'
+        : 'The form has no file; give a part a filename, as `curl -F file=@photo.png` does.',
+    )
+}
+
+/**
+ * Null if the body has no bytes. Browsers send an input in which no file is chosen as an empty file with an empty name (HTML, "constructing the
+ * entry list").
+ */
+async function bodyUnlessEmpty(body: Part['body']): Promise<Part['body'] | null> {
+  if (body instanceof Uint8Array) return body.byteLength === 0 ? null : body
+  const chunks = body[Symbol.asyncIterator]()
+  const { done, value } = await chunks.next()
+  return done ? null : resumed([value], chunks)
+}
+
+/** The largest size of a field. Bytes. */
+const maxFieldSize = 1_000_000
+
+/** The length of the largest form. Bytes. */
+const maxFormLength = (maxFileSize: number): number =>
+  maxParts * (Math.max(maxFileSize, maxFieldSize) + maxPartOverhead) + maxPartOverhead
+
+/** The size that the files of a form of this length have at least: all other parts are fields, as large as they may be. Bytes. */
+const minFileBytes = (formLength: number): number =>
+  Math.max(0, formLength - maxParts * (maxFieldSize + maxPartOverhead) - maxPartOverhead)
+
+async function skipField(field: Part['body']): Promise<void> {
+  let size = 0
+  for await (const chunk of field instanceof Uint8Array ? [field] : field) {
+    size += chunk.byteLength
+    if (size > maxFieldSize)
+      throw new Fault('body-too-large', `A field of a form may have at most ${maxFieldSize} bytes.`)
+  }
+}

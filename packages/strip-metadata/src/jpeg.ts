@@ -1,0 +1,172 @@
+import { append, type ByteSource, type Edit, type Piece, type Range, UnreadableFile } from './pieces.ts'
+import { exifPrefix, orientationBlock, orientationOf } from './tiff-directory.ts'
+
+/** The marker of the first application segment. */
+const jfif = 0xe0
+
+/**
+ * A JPEG file with the segments that a decoder needs, the colour profile and the orientation. All other APPn segments, comments and
+ * everything after the picture are left out: Exif, XMP, IPTC, maker notes, thumbnails, further pictures, videos of motion photos.
+ */
+export async function planJpeg(source: ByteSource): Promise<Piece[]> {
+  const start: Piece[] = [{ from: 0, to: 2 }]
+  const rest: Piece[] = []
+  let isFirst = true
+  let hasScan = false
+  let orientation: number | null = null
+  for await (const part of jpegPartsOf(source)) {
+    // An application segment of JFIF is the first one, before Exif.
+    await addPart(source, isFirst && part.marker === jfif ? start : rest, part)
+    // Decoders read the orientation in the first Exif segment before the first scan.
+    if (!hasScan && orientation === null && part.marker === 0xe1) orientation = await readExif(source, part)
+    hasScan ||= part.marker === null
+    isFirst = false
+  }
+  if (orientation !== null && orientation !== 1) append(start, { bytes: exifSegment(orientation) })
+  for (const piece of rest) append(start, piece)
+  return start
+}
+
+/** What becomes zeros of a JPEG file within another file: nothing moves, and the segments keep their lengths. */
+export async function jpegEdits(source: ByteSource): Promise<Edit[]> {
+  const edits: Edit[] = []
+  let last = 0
+  for await (const part of jpegPartsOf(source)) {
+    const start = part.data + ((await neededLength(source, part)) ?? 0)
+    edits.push({ start, end: part.end, bytes: null })
+    last = part.end
+  }
+  edits.push({ start: last, end: source.size, bytes: null })
+  return edits.filter(({ start, end }) => start < end)
+}
+
+async function readExif(source: ByteSource, part: JpegPart): Promise<number | null> {
+  if ((await text(source, part, exifPrefix.length)) !== exifPrefix) return null
+  return orientationOf(await source.read(part.data, part.end - part.data))
+}
+
+async function addPart(source: ByteSource, pieces: Piece[], part: JpegPart): Promise<void> {
+  const { marker, start, data, end } = part
+  const needed = await neededLength(source, part)
+  if (needed === null) return
+  if (marker === null || needed === end - data) return append(pieces, { from: start, to: end })
+  const fixed = await source.read(data, needed)
+  const size = marker === jfif ? [0, 0] : []
+  const length = 2 + fixed.byteLength + size.length
+  append(pieces, { bytes: Buffer.from([0xff, marker, 0, length, ...fixed, ...size]) })
+}
+
+/** How many bytes of the parameters of a part a decoder needs; null if it does not need the part. */
+async function neededLength(source: ByteSource, part: JpegPart): Promise<number | null> {
+  const { marker, data, end } = part
+  const length = end - data
+  if (marker === null || marker < jfif || marker === endOfImage) return length
+  // Without the thumbnail, whose size follows the 12 bytes.
+  if (marker === jfif && (await text(source, part, 5)) === 'JFIF\0' && length >= 14) return 12
+  if (marker === 0xee && (await text(source, part, 5)) === 'Adobe' && length >= 12) return 12
+  return marker === 0xe2 && (await text(source, part, 12)) === 'ICC_PROFILE\0' ? length : null
+}
+
+/** The first characters of the parameters. */
+async function text(source: ByteSource, { data, end }: JpegPart, length: number): Promise<string> {
+  return (await source.read(data, Math.min(length, end - data))).toString('latin1')
+}
+
+function exifSegment(orientation: number): Buffer {
+  const block = orientationBlock(orientation)
+  const length = 2 + exifPrefix.length + block.byteLength
+  return Buffer.concat([Buffer.from([0xff, 0xe1, 0, length]), Buffer.from(exifPrefix), block])
+}
+
+const startOfImage = 0xd8
+const endOfImage = 0xd9
+const startOfScan = 0xda
+
+/** The length of a scan of one component, without its marker. Bytes. */
+const minScan = 8
+
+/** Cameras write less than 100, and less than 1,000 if they store other pictures in them. */
+const maxSegments = 100_000
+
+/** A segment, the marker of the end, or the compressed data of a scan, which has no marker. */
+interface JpegPart extends Range {
+  readonly marker: number | null
+  /** The position of the parameters, after their length. */
+  readonly data: number
+}
+
+/** The parts of a JPEG file in their order, up to its end. The file may end within a scan. Throws UnreadableFile. */
+async function* jpegPartsOf(source: ByteSource): AsyncGenerator<JpegPart> {
+  if ((await source.read(0, 2)).readUInt16BE() !== 0xff00 + startOfImage) throw damaged('no start')
+  let [hasFrame, hasScan] = [false, false]
+  let position = 2
+  for (let segments = 1; segments <= maxSegments; segments += 1) {
+    const segment = await readSegment(source, position)
+    yield segment
+    position = segment.end
+    hasFrame ||= isFrame(segment.marker)
+    if (segment.marker === endOfImage) {
+      if (!hasScan) throw damaged('no scan')
+      return
+    }
+    if (segment.marker !== startOfScan) continue
+    if (!hasFrame) throw damaged('no frame')
+    hasScan = true
+    const end = await endOfData(source, position)
+    yield { marker: null, start: position, data: position, end }
+    if (end === source.size) return
+    position = end
+  }
+  throw damaged('too many segments')
+}
+
+async function readSegment(
+  source: ByteSource,
+  position: number,
+): Promise<JpegPart & { readonly marker: number }> {
+  // A marker may be preceded by any number of bytes FF. Its own FF is the last one.
+  const after = await endOfFill(source, position)
+  if (after === position) throw damaged('no marker')
+  const start = after - 1
+  const marker = (await source.read(after, 1)).readUInt8()
+  if (marker === endOfImage) return { marker, start, data: start + 2, end: start + 2 }
+  if (marker < 0xc0 || (marker >= 0xd0 && marker < startOfScan)) throw damaged('an unexpected marker')
+  const length = (await source.read(start + 2, 2)).readUInt16BE()
+  const end = start + 2 + length
+  if (length < (marker === startOfScan ? minScan : 2)) throw damaged('a segment is too short')
+  if (end > source.size) throw damaged('a segment ends after the file')
+  return { marker, start, data: start + 4, end }
+}
+
+/** The position of the first byte from `position` on that is not FF. */
+async function endOfFill(source: ByteSource, position: number): Promise<number> {
+  for (let start = position; ; ) {
+    const bytes = await source.readSome(start)
+    const length = bytes.findIndex((byte) => byte !== 0xff)
+    if (length >= 0) return start + length
+    start += bytes.byteLength
+  }
+}
+
+/** The position of the next marker in compressed data, or the size of the file. */
+async function endOfData(source: ByteSource, from: number): Promise<number> {
+  let previous = 0
+  for (let position = from; position < source.size; ) {
+    const bytes = await source.readSome(position)
+    for (let at = 0; at < bytes.byteLength; at += 1) {
+      const byte = bytes[at] ?? 0
+      if (previous === 0xff && !isData(byte)) return position + at - 1
+      previous = byte
+    }
+    position += bytes.byteLength
+  }
+  return source.size
+}
+
+/** Whether a byte after FF belongs to compressed data: an escaped FF, a fill byte, or a restart. */
+const isData = (byte: number) => byte === 0 || byte === 0xff || (byte >= 0xd0 && byte <= 0xd7)
+
+/** Not DHT, JPG and DAC. */
+const isFrame = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
+
+const damaged = (what: string) => new UnreadableFile(`not a JPEG file: ${what}`)
