@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../harness/directory.ts'
@@ -53,9 +54,10 @@ export async function traceServer(
     messages += chunk
   })
   const ended = new Promise<void>((resolve) => strace.once('exit', () => resolve()))
-  await until('strace is attached', () => {
+  // It attaches to one thread after another.
+  await until('strace is attached to every thread', () => {
     if (strace.exitCode !== null) throw new Error(messages)
-    return messages.includes('attached')
+    return isTraced(server.process.pid)
   })
   async function end(): Promise<void> {
     strace.kill('SIGINT')
@@ -70,6 +72,19 @@ export async function traceServer(
       await end()
       await directory[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** Whether each thread of a process is traced. */
+function isTraced(pid: number | undefined): boolean {
+  const tasks = `/proc/${pid}/task`
+  try {
+    return readdirSync(tasks).every((task) =>
+      /^TracerPid:\s*[1-9]/m.test(readFileSync(join(tasks, task, 'status'), 'utf8')),
+    )
+  } catch {
+    // A thread ended in the meantime.
+    return false
   }
 }
 
