@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 // Loaded before the service (--import). Writes the longest turn of the event loop since SIGUSR2 into the file TEST_LOOP_FILE: the
@@ -7,7 +7,11 @@ import { isMainThread } from 'node:worker_threads'
 const file = process.env['TEST_LOOP_FILE']
 if (isMainThread && file !== undefined) {
   let [longest, last] = [0, cpu()]
-  const write = () => writeFileSync(file, longest.toFixed(1))
+  // The test never reads a file that is written in part.
+  const write = () => {
+    writeFileSync(`${file}.new`, longest.toFixed(1))
+    renameSync(`${file}.new`, file)
+  }
   setInterval(() => {
     const now = cpu()
     if (now - last > longest) {
