@@ -47,7 +47,8 @@ export function verifyUserOperation(
   const { issuer, newBuckets } = settings
   const { verifyJwt, catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
-  const verified = new LRUCache<string, Verified>({ max: maxVerified })
+  // With `max` it would allocate all places at the start.
+  const verified = new LRUCache<string, Verified>({ maxSize: maxVerified, sizeCalculation: () => 1 })
 
   async function verify(token: string, key: string): Promise<Verified> {
     const user = await verifyJwt(token)

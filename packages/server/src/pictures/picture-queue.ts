@@ -29,7 +29,8 @@ export function createPictureQueue<Job extends { readonly bucket: string }>(
   /** No list is empty. */
   const waiting = new Map<string, Job[]>()
   /** The last turn of each bucket, also of those without waiting jobs: otherwise such a bucket would have the next turn too. */
-  const turns = new LRUCache<string, number>({ max: maxTurns })
+  // With `max` it would allocate all places at the start.
+  const turns = new LRUCache<string, number>({ maxSize: maxTurns, sizeCalculation: () => 1 })
   let turn = 0
   /** The buckets with each number of jobs. No set is empty. */
   const bySize = new Map<number, Set<string>>()

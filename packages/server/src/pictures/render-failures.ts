@@ -44,7 +44,8 @@ const maxLength = 64
 
 export function createRenderFailures(parts: FailureParts): RenderFailures {
   const { variants } = parts.blobs
-  const cache = new LRUCache<ItemId, Failure>({ max: cacheSize })
+  // With `max` it would allocate all places at the start.
+  const cache = new LRUCache<ItemId, Failure>({ maxSize: cacheSize, sizeCalculation: () => 1 })
   const keys = new Map<PictureTool | null, Promise<VariantKey>>()
 
   function keyFor({ contentType }: Item): Promise<VariantKey> {
