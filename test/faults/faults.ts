@@ -44,16 +44,16 @@ const row = (
 ): FaultRow => ({ ...fault, rules, short, perHundred, isPossible })
 
 /** Processes killed at random moments. */
-export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUploads, 10, 100)]
+export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUploads, 5, 100)]
 
 /** Processes killed at chosen steps. */
 export const kills: readonly FaultRow[] = [
-  row('U2, R6, M2', killAtSteps, 10, 60),
+  row('U2, R6, M2', killAtSteps, 5, 60),
   row('M2, R6', killAtStart, 2, 5),
   row('S8', killInARow, 3, 100),
-  row('M2', killDuringDeletes, 4, 25),
-  row('F7, F8', killUpkeep, 6, 100),
-  row('O11', killWorkers, 3, 25),
+  row('M2', killDuringDeletes, 2, 25),
+  row('F7, F8', killUpkeep, 4, 100),
+  row('O11', killWorkers, 1, 25),
 ]
 
 /** Faults of disks, clocks, signals and clients. */
@@ -69,7 +69,7 @@ export const otherFaults: readonly FaultRow[] = [
   row('F3', flippedByte, 1, 5),
   row('F1, F2', plantedBlobs, 1, 5),
   row('I2', sameKey, 2, 25),
-  row('I2', clientGone, 5, 25),
+  row('I2', clientGone, 2, 25),
 ]
 
 /** Faults of several servers that share PostgreSQL and an S3 store. */
