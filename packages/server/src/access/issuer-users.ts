@@ -10,8 +10,7 @@ import type { VerifiedGrant } from '../http/authorizer.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Grant, TokenId } from '../storage/catalog/records.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
-import { type RemoveExpired, recordUseOperation, removeExpiredOf } from './token-verification.ts'
-import { newUserId } from './tokens.ts'
+import { newUserId, type RemoveExpired, recordUseOperation, removeExpiredOf } from './tokens.ts'
 
 /** Verified tokens in memory; a token that is evicted is verified again. */
 const maxVerified = 10_000

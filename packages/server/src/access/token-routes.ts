@@ -1,8 +1,15 @@
 import type { ParameterFault } from '../core/faults.ts'
-import { isTokenName, tokenNameRule } from '../core/names.ts'
 import { parseTokenListQuery } from '../core/queries.ts'
 import { parseTimestamp } from '../core/times.ts'
-import { defaultOverlap, isScope, maxOverlap, type Scope, scopes } from '../core/tokens.ts'
+import {
+  defaultOverlap,
+  isScope,
+  isTokenName,
+  maxOverlap,
+  type Scope,
+  scopes,
+  tokenNameRule,
+} from '../core/tokens.ts'
 import { type JsonObject, jsonBodyProblems, malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'

@@ -1,10 +1,20 @@
-import { bucketDeleted, Fault } from '../core/faults.ts'
+import { bucketDeleted, Fault, tokenRevoked } from '../core/faults.ts'
 import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
-import { type Actor, hashToken, newToken, requireGrantable, type Scope } from '../core/tokens.ts'
+import {
+  type Actor,
+  hashToken,
+  isWellFormedToken,
+  newToken,
+  requireGrantable,
+  type Scope,
+} from '../core/tokens.ts'
+import type { VerifiedGrant } from '../http/authorizer.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { Grant, TokenId } from '../storage/catalog/records.ts'
+import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/tokens.ts'
+
+const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
 
 /** A token as the API represents it to its owner (docs/interface.md T1). */
 export interface TokenObject {
@@ -86,25 +96,20 @@ interface IssuedToken {
 /** Creates a token, and its bucket if it does not exist. Only the hash of the token is stored (docs/interface.md A8). */
 export async function issueToken(
   catalog: Pick<Catalog, 'addToken'>,
-  request: TokenRequest,
+  { now, ...request }: TokenRequest,
 ): Promise<IssuedToken & { readonly isNewBucket: boolean }> {
-  const { token, row } = createToken(request)
-  const isNewBucket = await catalog.addToken(row)
+  const { token, row } = generateToken(now)
+  const isNewBucket = await catalog.addToken({ ...request, ...row })
   return { token, id: row.id, isNewBucket }
 }
 
 /** Creates a bucket with a token. Null if the bucket exists: of several processes, one gets the token. */
 export async function issueTokenOfNewBucket(
   catalog: Pick<Catalog, 'createBucketWithToken'>,
-  request: TokenRequest,
+  { now, ...request }: TokenRequest,
 ): Promise<IssuedToken | null> {
-  const { token, row } = createToken(request)
-  return (await catalog.createBucketWithToken(row)) ? { token, id: row.id } : null
-}
-
-function createToken({ now, ...request }: TokenRequest): { token: string; row: NewToken } {
   const { token, row } = generateToken(now)
-  return { token, row: { ...request, ...row } }
+  return (await catalog.createBucketWithToken({ ...request, ...row })) ? { token, id: row.id } : null
 }
 
 /** Finds a token of the caller's bucket. Throws Fault `managed-token-unknown`, also for tokens of other buckets (docs/interface.md A6). */
@@ -113,10 +118,10 @@ async function findManagedToken(
   grant: Pick<Grant, 'tokenId'>,
   id: string,
 ): Promise<TokenRecord> {
-  const unknown = new Fault('managed-token-unknown', 'The bucket has no token with this id.')
-  if (!isTokenId(id)) throw unknown
+  const unknown = () => new Fault('managed-token-unknown', 'The bucket has no token with this id.')
+  if (!isTokenId(id)) throw unknown()
   const [own, token] = await Promise.all([catalog.token(grant.tokenId), catalog.token(id)])
-  if (token === null || token.bucket !== own?.bucket) throw unknown
+  if (token === null || token.bucket !== own?.bucket) throw unknown()
   return token
 }
 
@@ -129,7 +134,7 @@ export async function describeToken(
   grant: Pick<Grant, 'tokenId' | 'scopes' | 'expiresAt'>,
 ): Promise<TokenObject> {
   const token = await catalog.token(grant.tokenId)
-  if (token === null) throw new Fault('token-unknown', 'This service has not issued this token.')
+  if (token === null) throw tokenUnknown()
   return tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
 }
 
@@ -233,3 +238,88 @@ export async function revokeToken(
   const token = await findManagedToken(catalog, grant, id)
   await catalog.revokeToken(token.id, now, by)
 }
+
+/**
+ * Looks up a token for each request: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9).
+ * Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
+ */
+export function verifyTokenOperation(parts: {
+  readonly catalog: Pick<Catalog, 'findGrant' | 'touchToken'>
+  readonly removeExpired: RemoveExpired
+  readonly now: () => number
+  /** Receives the error if a use could not be recorded; the request is not affected. */
+  readonly onTouchFailure: (error: unknown) => void
+}) {
+  const { catalog, removeExpired, now } = parts
+  const recordUse = recordUseOperation(parts)
+  return async function verifyToken(token: string): Promise<VerifiedGrant> {
+    const grant = await catalog.findGrant(hashToken(token))
+    if (grant === null) {
+      // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
+      if (isWellFormedToken(token)) throw tokenUnknown()
+      throw new Fault(
+        'token-malformed',
+        'This is not a token of this service. It may be cut off or mistyped.',
+      )
+    }
+    if (grant.revokedAt !== null) throw tokenRevoked()
+    const at = now()
+    if (grant.expiresAt !== null && grant.expiresAt <= at)
+      throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)
+    recordUse(grant, at)
+    return removeExpiredOf(grant, removeExpired, at)
+  }
+}
+
+/**
+ * Removes the items of a bucket that have expired, in the background. The returned function waits for that; it throws Fault `catalog-busy` if
+ * it takes long. Does nothing for a while after a failure: the sweep reports it.
+ */
+export type RemoveExpired = (bucketId: BucketId) => () => Promise<void>
+
+/** Starts the removal of the items that have expired at `now`. Reads leave them out until they are removed (docs/interface.md E2). */
+export const removeExpiredOf = (
+  grant: VerifiedGrant,
+  removeExpired: RemoveExpired,
+  now: number,
+): VerifiedGrant =>
+  grant.nextExpiry !== null && grant.nextExpiry <= now
+    ? { ...grant, settle: removeExpired(grant.bucketId) }
+    : grant
+
+/** Milliseconds between two recorded uses of a token. */
+const interval = 3_600_000
+
+/** Maximum number of tokens in memory. An evicted token costs one more write. */
+const maxTokens = 10_000
+
+/**
+ * Records uses of tokens in the background, at most one attempt per token and hour, so that a full or busy catalog does not receive a
+ * write with every request. A clock that is set back by an hour or more does not stop the recording.
+ */
+export function recordUseOperation(parts: {
+  readonly catalog: Pick<Catalog, 'touchToken'>
+  readonly onTouchFailure: (error: unknown) => void
+}): (grant: Pick<Grant, 'tokenId' | 'lastUsedAt'>, at: number) => void {
+  const { catalog, onTouchFailure } = parts
+  const attempts = new Map<TokenId, number>()
+
+  async function touch(id: TokenId, at: number): Promise<void> {
+    try {
+      await catalog.touchToken(id, at)
+    } catch (error) {
+      onTouchFailure(error)
+    }
+  }
+
+  return ({ tokenId, lastUsedAt }, at) => {
+    if (isRecent(lastUsedAt, at) || isRecent(attempts.get(tokenId) ?? null, at)) return
+    attempts.delete(tokenId)
+    attempts.set(tokenId, at)
+    const [oldest] = attempts.keys()
+    if (attempts.size > maxTokens && oldest !== undefined) attempts.delete(oldest)
+    void touch(tokenId, at)
+  }
+}
+
+const isRecent = (time: number | null, at: number): boolean => time !== null && Math.abs(at - time) < interval

@@ -83,15 +83,6 @@ export const bucketNameRule =
 /** Validates every bucket name that a user enters. */
 export const isBucketName = (name: string): boolean => shape.test(name)
 
-/** Characters. */
-export const maxTokenName = 200
-
-/** What a name of a token must be, for messages. */
-export const tokenNameRule = `A name has at most ${maxTokenName} characters, and no control characters.`
-
-export const isTokenName = (name: string): boolean =>
-  name.length <= maxTokenName && name.isWellFormed() && !/\p{Cc}/u.test(name)
-
 /** The longest texts of an item. Characters of Unicode. */
 export const maxAltText = 1_000
 export const maxCaption = 5_000

@@ -28,6 +28,3 @@ export interface PeerCounts {
   /** `receive` is called for each change of a count of another process. */
   subscribe(topic: CountTopic, receive: (key: string, change: number) => void): void
 }
-
-/** For a service of one process. */
-export const noPeers: PeerCounts = { add() {}, subscribe() {} }

@@ -25,6 +25,15 @@ export const hashToken = (token: string): Uint8Array => Buffer.from(hash('sha256
 /** The low 30 bits of the CRC-32, which detect any one changed character. */
 const checksum = (text: string): string => base32Of(crc32(text), checksumLength)
 
+/** Characters. */
+export const maxTokenName = 200
+
+/** What a name of a token must be, for messages. */
+export const tokenNameRule = `A name has at most ${maxTokenName} characters, and no control characters.`
+
+export const isTokenName = (name: string): boolean =>
+  name.length <= maxTokenName && name.isWellFormed() && !/\p{Cc}/u.test(name)
+
 /** The permissions of a token (docs/interface.md A3). */
 export const scopes = ['media:read', 'media:write', 'media:delete', 'tokens:manage'] as const
 export type Scope = (typeof scopes)[number]

@@ -93,6 +93,7 @@ export const isVariantWait = (value: unknown): boolean =>
 
 /** Throws Fault `parameter-malformed`. */
 export function parseVariantWait(value: unknown): VariantWait {
+  if (value === undefined) return null
   const reader = createParameterReader({ wait: value })
   const wait = reader.read<VariantWait>('wait', null, 'one integer from 0 to 60', (text) =>
     waitShape.test(text) ? Number(text) : null,

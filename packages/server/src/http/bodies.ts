@@ -282,13 +282,13 @@ function sendContinue(request: IncomingMessage): void {
 
 /** Reads and discards a body, so that the connection can be reused. Throws Fault above `limit` bytes. */
 export async function discardBody(request: IncomingMessage, limit: number): Promise<void> {
-  const tooLarge = new Fault('body-too-large', 'This operation does not accept a body of this size.')
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge
+  const tooLarge = () => new Fault('body-too-large', 'This operation does not accept a body of this size.')
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
   let size = 0
   sendContinue(request)
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += chunk.byteLength
-    if (size > limit) throw tooLarge
+    if (size > limit) throw tooLarge()
   }
 }
 
@@ -351,13 +351,13 @@ export function malformed(parameters: readonly ParameterFault[]): Fault {
 }
 
 async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<Uint8Array> {
-  const tooLarge = new Fault('body-too-large', `The body has more than ${maxJsonBody} bytes.`)
-  if (Number(request.headers['content-length'] ?? 0) > maxJsonBody) throw tooLarge
+  const tooLarge = () => new Fault('body-too-large', `The body has more than ${maxJsonBody} bytes.`)
+  if (Number(request.headers['content-length'] ?? 0) > maxJsonBody) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of readBody(request)) {
     size += chunk.byteLength
-    if (size > maxJsonBody) throw tooLarge
+    if (size > maxJsonBody) throw tooLarge()
     // The memory of a chunk is freed when the next one is read.
     chunks.push(Uint8Array.from(chunk))
   }

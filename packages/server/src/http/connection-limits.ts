@@ -46,7 +46,8 @@ export function limitConnections(
     readonly metrics: Pick<Metrics, 'refusedConnections' | 'countConnections'>
     readonly log: Pick<BaseLogger, 'warn'>
     readonly baseUrl: string
-    readonly peers: PeerCounts
+    /** Null for a service of one process. */
+    readonly peers: PeerCounts | null
   },
 ): void {
   const { addresses, metrics, log, baseUrl, peers } = parts
@@ -75,12 +76,12 @@ export function limitConnections(
     if (left > 0) perAddress.set(address, left)
     else perAddress.delete(address)
   }
-  peers.subscribe('connections', change)
+  peers?.subscribe('connections', change)
 
   function changeOwn(address: string, connections: number): void {
     open += connections
     change(address, connections)
-    peers.add('connections', address, connections)
+    peers?.add('connections', address, connections)
   }
 
   function count(socket: Socket, address: string): void {

@@ -65,13 +65,14 @@ export function createRequestLimits(
     readonly addresses: ClientAddresses
     readonly metrics: Pick<Metrics, 'limitedRequests'>
     readonly log: Pick<BaseLogger, 'warn'>
-    readonly peers: PeerCounts
+    /** Null for a service of one process. */
+    readonly peers: PeerCounts | null
   },
 ): RequestLimits {
   const { addresses, metrics, log, peers } = parts
   const limitOf = (name: LimitName, rate: RequestRate | null) => {
     const limit = rate && createRateLimit(rate)
-    if (limit) peers.subscribe(name, limit.add)
+    if (limit) peers?.subscribe(name, limit.add)
     return limit
   }
   const tokens = limitOf('token', tokenRate)
@@ -93,7 +94,7 @@ export function createRequestLimits(
   function take(name: LimitName, limit: RateLimit, key: string, request: IncomingMessage | null) {
     const wait = limit.take(key)
     if (wait === 0) {
-      peers.add(name, key, 1)
+      peers?.add(name, key, 1)
       return null
     }
     metrics.limitedRequests.inc({ limit: name })

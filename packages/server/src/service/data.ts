@@ -31,8 +31,8 @@ export interface StartContext {
   readonly log: Logger
   readonly metrics: Metrics
   readonly closers: Closers
-  /** The other workers of the service. */
-  readonly peers: PeerCounts
+  /** The other workers of the service; null if it has one process. */
+  readonly peers: PeerCounts | null
 }
 
 export interface OpenData {

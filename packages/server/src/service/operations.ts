@@ -1,5 +1,5 @@
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
-import { type RemoveExpired, verifyAnyToken, verifyTokenOperation } from '../access/token-verification.ts'
+import { type RemoveExpired, verifyTokenOperation } from '../access/tokens.ts'
 import { createVariantList } from '../core/variants.ts'
 import { cachedBytesOperations, createBytesCache, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
@@ -76,8 +76,11 @@ export function createOperations(
     leavesFiles: config.sendfile !== null && config.blobsUrl === null,
   })
   return {
+    // JWTs have dots, and tokens of this service have none.
     verifyToken:
-      issuer === null ? verifyToken : verifyAnyToken({ verifyToken, verifyUser: issuer.verifyUser }),
+      issuer === null
+        ? verifyToken
+        : (token) => (token.includes('.') ? issuer.verifyUser(token) : verifyToken(token)),
     listPage: listPageOperation({
       catalog,
       urls: settings,

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { tokenRoutes } from '../access/token-routes.ts'
-import type { verifyTokenOperation } from '../access/token-verification.ts'
+import type { verifyTokenOperation } from '../access/tokens.ts'
 import type { CachedBytesOperations } from '../downloads/bytes-cache.ts'
 import type { BytesOperations } from '../downloads/bytes-response.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'

@@ -3,7 +3,6 @@ import type { Server as HttpServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueTokenOfNewBucket } from '../access/tokens.ts'
-import { noPeers } from '../core/processes.ts'
 import { storeOriginOf } from '../core/storage-urls.ts'
 import { createClosers } from '../core/tasks.ts'
 import { defaultScopes } from '../core/tokens.ts'
@@ -59,7 +58,7 @@ export async function startServer(
   onFailure: (error: Error) => void,
 ): Promise<Server> {
   const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
-  const context = { config, log, closers, metrics: createMetrics(), peers: noPeers }
+  const context = { config, log, closers, metrics: createMetrics(), peers: null }
   try {
     lockDirectory(context)
     const data = await openData(context, onFailure)

@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import { ExplainedError } from '../core/faults.ts'
-import { noPeers } from '../core/processes.ts'
 import { createClosers, resolvesWithin } from '../core/tasks.ts'
 import { createMetrics } from '../http/metrics.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
@@ -49,7 +48,7 @@ export async function startWorkers(
 ): Promise<Server> {
   const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
   const metrics = createMetrics()
-  const context = { config, log, closers, metrics, peers: noPeers }
+  const context = { config, log, closers, metrics, peers: null }
   try {
     lockDirectory(context)
     const data = await openData(context, parts.onFailure)

@@ -45,7 +45,8 @@ export function createFreeSpace(parts: {
   readonly readSpaces: () => readonly FileSystemSpace[]
   /** Milliseconds. */
   readonly now: () => number
-  readonly peers: PeerCounts
+  /** Null for a service of one process. */
+  readonly peers: PeerCounts | null
 }): FreeSpace {
   const { peers } = parts
   let spaces: readonly FileSystemSpace[] = []
@@ -56,12 +57,12 @@ export function createFreeSpace(parts: {
   /** Bytes that uploads in progress will still write, in all processes. */
   let outstanding = 0
   const key = ''
-  peers.subscribe('claimed-bytes', (_key, change) => {
+  peers?.subscribe('claimed-bytes', (_key, change) => {
     outstanding += change
   })
   const changeOutstanding = (change: number) => {
     outstanding += change
-    peers.add('claimed-bytes', key, change)
+    peers?.add('claimed-bytes', key, change)
   }
 
   function read(): readonly FileSystemSpace[] {

@@ -1,9 +1,16 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../../core/faults.ts'
 import { maxIds } from '../../core/ids.ts'
-import { maxAltText, maxCaption, maxTokenName, tokenNameRule } from '../../core/names.ts'
+import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
-import { defaultOverlap, maxOverlap, type Scope, scopes } from '../../core/tokens.ts'
+import {
+  defaultOverlap,
+  maxOverlap,
+  maxTokenName,
+  type Scope,
+  scopes,
+  tokenNameRule,
+} from '../../core/tokens.ts'
 import { limit } from './parameters.ts'
 
 // The shapes that several schemas have.
