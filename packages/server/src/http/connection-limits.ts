@@ -4,9 +4,9 @@ import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../core/faults.ts'
 import type { PeerCounts } from '../core/processes.ts'
+import { createLingeringClose, serializeProblem } from './connections.ts'
 import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { createLingeringClose, serializeProblem } from './pipelining.ts'
 
 export interface ConnectionSettings {
   /** 0 for no limit. */

@@ -53,7 +53,8 @@ export interface HttpParts {
   readonly metrics: Metrics
   readonly limits: RequestLimits
   readonly addresses: ClientAddresses
-  readonly isStopping: () => boolean
+  /** Aborted when the service begins to stop: then readiness is false, and responses close their connections. */
+  readonly stopping: AbortSignal
 }
 
 /** What every route may use besides the operations. */

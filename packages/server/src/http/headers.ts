@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { decodeExtended } from 'content-disposition'
 import { Fault, type FaultCode } from '../core/faults.ts'
+import { METHODS } from '../core/node-http.ts'
 import type { VariantFormat } from '../core/variants.ts'
 
 /** Returns how many times the request has a header. `name` is lower-case. Node drops repeated fields from `request.headers`. */
@@ -23,6 +24,37 @@ export function requireHostHeader(request: IncomingMessage): void {
   if (count === 0 && request.httpVersion !== '1.0')
     throw new Fault('request-malformed', 'The request has no Host header.')
 }
+
+/** The largest number of headers of a request. */
+export const maxHeaders = 100
+
+/** Node's parser also knows the methods of RTSP. */
+const methods: ReadonlySet<string> = new Set(METHODS)
+
+/** The detail of the problem `http-version-unsupported`. */
+export const supportedVersions = 'The service supports HTTP/1.1 and HTTP/1.0 only.'
+
+/** Why a request that Node's parser accepts is not valid HTTP/1.1 or HTTP/1.0 (docs/interface.md N4); null if it is. */
+export function protocolFault(request: IncomingMessage): Fault | null {
+  const { httpVersionMajor, httpVersionMinor, method = '', url = '', rawHeaders, headers } = request
+  if (httpVersionMajor !== 1) return new Fault('http-version-unsupported', supportedVersions)
+  if (!methods.has(method))
+    return new Fault('method-unsupported', 'No operation of the service uses this method.')
+  if (!url.startsWith('/') && !isAbsoluteOrAsterisk(method, url))
+    return new Fault('request-malformed', 'The target of the request must be a path or an http URL.')
+  if (rawHeaders.length > 2 * maxHeaders)
+    return new Fault('headers-too-large', `A request may have at most ${maxHeaders} headers.`)
+  const coding = headers['transfer-encoding']
+  if (coding === undefined) return null
+  // RFC 9112, section 6.1: this framing is faulty.
+  if (httpVersionMinor === 0)
+    return new Fault('request-malformed', 'An HTTP/1.0 request cannot have a Transfer-Encoding.')
+  if (coding.toLowerCase() === 'chunked') return null
+  return new Fault('transfer-coding-unsupported', 'Send the body with Transfer-Encoding: chunked alone.')
+}
+
+const isAbsoluteOrAsterisk = (method: string, url: string): boolean =>
+  /^https?:\/\//i.test(url) || (url === '*' && method === 'OPTIONS')
 
 /** A fault whose problem has headers of its own. */
 export class HeaderFault extends Fault {

@@ -2,19 +2,21 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { createServer as createListener, type Server as Listener, type Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../core/faults.ts'
-import { METHODS } from '../core/node-http.ts'
 import { handleExpectations, isDiscarding } from './bodies.ts'
-import { isParserPause, parserUnsupported, sentBytes } from './node-internals.ts'
 import {
   closeAfter,
+  closeOnIdleTimeout,
+  closeSlowReaders,
   createLingeringClose,
   currentResponse,
+  isParserPause,
   refusePipelining,
+  requirePausableParser,
   serializeProblem,
-} from './pipelining.ts'
+} from './connections.ts'
+import { maxHeaders, supportedVersions } from './headers.ts'
 import { type CodeAndDetail, incompleteBody } from './problems.ts'
 
 // An import would load more: see core/node-http.ts.
@@ -71,54 +73,6 @@ export function createHttpServer(
   return server.setTimeout(idleTimeout)
 }
 
-const twoRequests = Buffer.from('GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n')
-
-/** Throws UnsupportedNodeError where refusePipelining cannot stop the parser of this version of Node. */
-function requirePausableParser(): void {
-  const server = createServer({ requireHostHeader: false })
-  refusePipelining(server)
-  let isPaused = false
-  server.on('clientError', (error) => {
-    isPaused = 'code' in error && isParserPause({ code: String(error.code) })
-  })
-  const connection = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
-  server.emit('connection', connection)
-  for (const parse of connection.listeners('data')) parse.call(connection, twoRequests)
-  connection.destroy()
-  if (!isPaused) throw parserUnsupported()
-}
-
-/** The largest number of headers of a request. */
-const maxHeaders = 100
-
-/** Node's parser also knows the methods of RTSP. */
-const methods: ReadonlySet<string> = new Set(METHODS)
-
-/** The detail of the problem `http-version-unsupported`. */
-const supportedVersions = 'The service supports HTTP/1.1 and HTTP/1.0 only.'
-
-/** Why a request that Node's parser accepts is not valid HTTP/1.1 or HTTP/1.0 (docs/interface.md N4); null if it is. */
-export function protocolFault(request: IncomingMessage): Fault | null {
-  const { httpVersionMajor, httpVersionMinor, method = '', url = '', rawHeaders, headers } = request
-  if (httpVersionMajor !== 1) return new Fault('http-version-unsupported', supportedVersions)
-  if (!methods.has(method))
-    return new Fault('method-unsupported', 'No operation of the service uses this method.')
-  if (!url.startsWith('/') && !isAbsoluteOrAsterisk(method, url))
-    return new Fault('request-malformed', 'The target of the request must be a path or an http URL.')
-  if (rawHeaders.length > 2 * maxHeaders)
-    return new Fault('headers-too-large', `A request may have at most ${maxHeaders} headers.`)
-  const coding = headers['transfer-encoding']
-  if (coding === undefined) return null
-  // RFC 9112, section 6.1: this framing is faulty.
-  if (httpVersionMinor === 0)
-    return new Fault('request-malformed', 'An HTTP/1.0 request cannot have a Transfer-Encoding.')
-  if (coding.toLowerCase() === 'chunked') return null
-  return new Fault('transfer-coding-unsupported', 'Send the body with Transfer-Encoding: chunked alone.')
-}
-
-const isAbsoluteOrAsterisk = (method: string, url: string): boolean =>
-  /^https?:\/\//i.test(url) || (url === '*' && method === 'OPTIONS')
-
 /** Refuses CONNECT: the service is no proxy. Node ignores upgrades, as RFC 9110, section 7.8, allows. */
 function refuseTunnels(
   server: Server,
@@ -174,92 +128,6 @@ function createClientErrorHandler(baseUrl: string, log: BaseLogger) {
     log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
     socket.end(bytes)
   }
-}
-
-/**
- * Closes connections on which the client has been silent for the idle timeout, in milliseconds (docs/interface.md O4,
- * U12). Time in which the client waits for the service, for a slow disk for example, does not count.
- */
-export function closeOnIdleTimeout(server: Server, idleTimeout: number): void {
-  server.on('timeout', (socket: Socket) => {
-    const response = currentResponse(socket)
-    if (response !== null && isServersTurn(response)) socket.setTimeout(idleTimeout)
-    else socket.destroy()
-  })
-}
-
-/** Whether the server, not the client, must act: the request is complete, has unread bytes, or is paused. */
-const isServersTurn = ({ headersSent, req }: ServerResponse): boolean =>
-  !headersSent && (req.complete || req.readableLength > 0 || req.socket.isPaused())
-
-/**
- * Tracks connections that have not sent a request, such as those that browsers open in advance. `closeUnused` closes
- * them and all idle ones, so that they do not delay a stop: Node's `closeIdleConnections` leaves the former open.
- */
-export function trackUnusedConnections(server: Server): { closeUnused(): void } {
-  const unused = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    unused.add(socket)
-    socket.once('close', () => unused.delete(socket))
-  })
-  server.on('request', ({ socket }: IncomingMessage) => unused.delete(socket))
-  return {
-    closeUnused() {
-      for (const socket of unused) socket.destroy()
-      server.closeIdleConnections()
-    },
-  }
-}
-
-/** The longest time between two checks of a connection. Milliseconds. */
-const longestInterval = 5_000
-
-/** When a measurement began, and `sentBytes` at that time. */
-interface Observation {
-  readonly since: number
-  readonly sent: number
-}
-
-/**
- * Closes connections whose clients receive fewer bytes per second than `minSendRate` while more are ready, measured over
- * the idle timeout (docs/interface.md N6). Time in which the service has nothing to send does not count.
- */
-export function closeSlowReaders(
-  server: Server,
-  { minSendRate, idleTimeout }: { readonly minSendRate: number; readonly idleTimeout: number },
-  onClose: () => void,
-): void {
-  const open = new Set<Socket>()
-  const observations = new WeakMap<Socket, Observation>()
-
-  function measure(socket: Socket, now: number): void {
-    // All bytes were sent, so a new measurement begins.
-    if (socket.writableLength === 0) {
-      observations.delete(socket)
-      return
-    }
-    const sent = sentBytes(socket)
-    const before = observations.get(socket)
-    if (before !== undefined && now - before.since < idleTimeout) return
-    observations.set(socket, { since: now, sent })
-    if (before === undefined || ((sent - before.sent) * 1_000) / (now - before.since) >= minSendRate) return
-    onClose()
-    socket.destroy()
-  }
-
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-  const timer = setInterval(
-    () => {
-      const now = performance.now()
-      for (const socket of open) measure(socket, now)
-    },
-    Math.min(longestInterval, idleTimeout / 4),
-  )
-  timer.unref()
-  server.once('close', () => clearInterval(timer))
 }
 
 /** A bound port that accepts connections before the server exists. */

@@ -19,7 +19,7 @@ const headers = { 'cache-control': 'no-store' }
 
 /** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
 export function monitoringRoutes(http: HttpContext, operations: MonitoringOperations): readonly Route[] {
-  const { metrics, isStopping } = http
+  const { metrics, stopping } = http
   const renderMetrics = createMetricsRenderer(metrics)
 
   async function checkHealth(): Promise<Reply> {
@@ -27,7 +27,7 @@ export function monitoringRoutes(http: HttpContext, operations: MonitoringOperat
   }
 
   async function checkReadiness({ query }: Exchange): Promise<Reply> {
-    if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
+    if (stopping.aborted) throw new Fault('shutting-down', 'The service is stopping.')
     const { reads, writes, reasons } = await operations.readiness()
     if (!reads || (!writes && query['writes'] !== undefined))
       throw new Fault(

@@ -6,9 +6,13 @@ import type { BytesOperations } from '../downloads/bytes-response.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
-import { createDispatcher, createMediaHost } from '../http/dispatcher.ts'
+import {
+  createDispatcher,
+  createMediaHost,
+  createRequestLogger,
+  type LineWriter,
+} from '../http/dispatcher.ts'
 import { createFaultReporter } from '../http/problems.ts'
-import { createRequestLogger, type LineWriter } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
 import type { ItemRemover } from '../items/deletion.ts'
@@ -41,7 +45,7 @@ export function createApp(
   { writeLine, downloadLog, gallery, signIn }: AppParts,
 ): Server {
   const http = createHttpContext(parts, operations.verifyToken)
-  const { settings, log, metrics, limits, corsHeaders, isStopping } = http
+  const { settings, log, metrics, limits, corsHeaders, stopping } = http
   const { baseUrl, mediaBaseUrl } = settings
   const routes = [
     ...serviceRoutes(http, operations, downloadLog),
@@ -54,7 +58,7 @@ export function createApp(
     limits,
     mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
     reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
-    isStopping,
+    stopping,
   })
   return createHttpServer(dispatch, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
 }

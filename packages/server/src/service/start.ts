@@ -8,10 +8,11 @@ import { createClosers } from '../core/tasks.ts'
 import { defaultScopes } from '../core/tokens.ts'
 import { createDownloadLog, type DownloadLog } from '../downloads/download-log.ts'
 import { limitConnections } from '../http/connection-limits.ts'
+import { trackUnusedConnections } from '../http/connections.ts'
 import type { HttpParts } from '../http/context.ts'
 import { createClientAddresses, createRequestLimits } from '../http/limits.ts'
 import { createMetrics } from '../http/metrics.ts'
-import { type BoundPort, bindPort, trackUnusedConnections } from '../http/server.ts'
+import { type BoundPort, bindPort } from '../http/server.ts'
 import { findTools, toolNames } from '../pictures/tools.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
@@ -193,11 +194,10 @@ export function createHttpApp(
   const { settings, catalog, downloadLog, gallery, signIn, writeLine, closePort } = parts
   const addresses = createClientAddresses(config.trustedProxies)
   const limits = createRequestLimits(config, { addresses, metrics, log, peers })
-  let stopping = false
-  const isStopping = () => stopping
+  const stop = new AbortController()
   const server = createApp(
     operations,
-    { settings, catalog, log, metrics, limits, addresses, isStopping },
+    { settings, catalog, log, metrics, limits, addresses, stopping: stop.signal },
     { writeLine, downloadLog, gallery, signIn },
   )
   const connections = trackUnusedConnections(server)
@@ -205,9 +205,7 @@ export function createHttpApp(
   closers.add('the HTTP server', closePort)
   return {
     server,
-    announceStop() {
-      stopping = true
-    },
+    announceStop: () => stop.abort(),
     closeUnused: connections.closeUnused,
   }
 }

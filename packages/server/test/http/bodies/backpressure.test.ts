@@ -4,8 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createBackpressure, createBodyReader, createWholeBodyReader } from '../../../src/http/bodies.ts'
-import { refusePipelining } from '../../../src/http/pipelining.ts'
-import { closeOnIdleTimeout } from '../../../src/http/server.ts'
+import { closeOnIdleTimeout, refusePipelining } from '../../../src/http/connections.ts'
 
 const room = 50_000
 /** The bytes of one read, and so the least that a body can add before its connection is paused. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { expect, test } from 'vitest'
+import { createSerializer } from '../../../src/http/dispatcher.ts'
 import { closedObject, nullable } from '../../../src/http/openapi/schemas.ts'
-import { createSerializer } from '../../../src/http/route.ts'
 
 const Row = closedObject('Row', 'A row.', {
   id: Type.String(),

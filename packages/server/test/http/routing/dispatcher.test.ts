@@ -20,7 +20,7 @@ test('P1 a source that ends early before the response has begun is reported, alt
       reported.push(thrown)
       return new Fault('internal', 'The service met an unexpected error.')
     },
-    isStopping: () => false,
+    stopping: new AbortController().signal,
   })
   const received = await exchange(dispatch, ['GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'])
   expect(received).toMatch(/^HTTP\/1\.1 500 /)
