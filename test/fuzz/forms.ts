@@ -178,7 +178,7 @@ async function readFiles(
         const chunks: Buffer[] = []
         for await (const chunk of file.body instanceof Uint8Array ? [file.body] : file.body)
           chunks.push(Buffer.from(chunk))
-        files.push({ filename: file.filename, bytes: Buffer.concat(chunks).toString('latin1') })
+        files.push({ filename: file.sent.filename, bytes: Buffer.concat(chunks).toString('latin1') })
       }
     return files
   } catch (error) {

@@ -9,7 +9,6 @@ import {
 import { Fault } from '../core/faults.ts'
 import { createItemIds } from '../core/ids.ts'
 import { decodeText } from '../core/stored-type.ts'
-import { isDecoded } from '../core/variants.ts'
 import type { BlobStore, LocalBytes, OpenBlob } from '../storage/blobs/blobs.ts'
 import { shareContent } from '../storage/blobs/memory-blob.ts'
 import { type ReceivedFile, received } from '../storage/blobs/received-file.ts'
@@ -19,12 +18,8 @@ import { type PictureSize, type PictureSource, sourceOf } from './picture-task.t
 import type { PictureWorkers, ReadBytes } from './picture-workers.ts'
 import { type InstalledTools, sourceFileOf } from './tools.ts'
 
-/** The displayed width and height of a received picture; null if unknown, at once if it is no picture. Never throws. */
-export type MeasurePicture = (
-  file: ReceivedFile,
-  contentType: string,
-  bucketId: BucketId,
-) => Promise<PictureSize | null> | null
+/** The displayed width and height of a received picture; null if unknown. Never throws. */
+export type MeasurePicture = (file: ReceivedFile, bucketId: BucketId) => Promise<PictureSize | null>
 
 /** Bytes from the start of a picture that usually have its header. */
 const headerLength = 262_144
@@ -39,7 +34,7 @@ export function measurePictureOperation(parts: {
     return result.outcome === 'measured' ? result.size : null
   }
 
-  async function measureFile(file: ReceivedFile, bucketId: BucketId): Promise<PictureSize | null> {
+  return async (file, bucketId) => {
     try {
       if ('bytes' in file) return await measure(file.bytes, bucketId)
       for (const length of [headerLength, Number.POSITIVE_INFINITY]) {
@@ -57,8 +52,6 @@ export function measurePictureOperation(parts: {
       return null
     }
   }
-
-  return (file, contentType, bucketId) => (isDecoded(contentType) ? measureFile(file, bucketId) : null)
 }
 
 /**

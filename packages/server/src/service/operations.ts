@@ -15,17 +15,11 @@ import { listPageOperation } from '../listing/pages.ts'
 import type { MeasurePicture, RemoveMetadata } from '../pictures/received-pictures.ts'
 import type { Variants } from '../pictures/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { type OnStored, storeItemsOperation, storeSmallFileOperation } from '../uploads/commit.ts'
+import { type OnStored, storeOperations } from '../uploads/commit.ts'
 import { createFileReceivers, type FileReceiver } from '../uploads/received-files.ts'
 import { appendUploadOperation } from '../uploads/resumable-chunks.ts'
 import { createUploadOperation, removeUploadOperation } from '../uploads/resumable-uploads.ts'
 import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
-import {
-  appendUploadWithSpaceCheck,
-  createUploadWithSpaceCheck,
-  storeItemsWithSpaceCheck,
-  storeSmallFileWithSpaceCheck,
-} from '../uploads/space-checks.ts'
 import type { UploadLocks } from '../uploads/upload-locks.ts'
 import type { Config } from './config.ts'
 import type { OpenData, StartContext } from './data.ts'
@@ -60,7 +54,6 @@ export function createOperations(
   metrics.watchPageLinkCache(() => pageLinkCache.size())
   const cache = createBytesCache(sizes.bytes, headersMemory)
   metrics.watchBytesCache(cache.statistics)
-  const storeItems = storeItemsOperation(uploading)
   const verifyToken = verifyTokenOperation({
     catalog,
     removeExpired: remover.removeExpired,
@@ -89,13 +82,9 @@ export function createOperations(
       cacheSize: sizes.pages,
     }),
     listItems: listItemsOperation({ catalog }),
-    storeItems: storeItemsWithSpaceCheck(space, storeItems),
-    storeSmallFile: storeSmallFileWithSpaceCheck(
-      space,
-      storeSmallFileOperation({ ...uploading, storeItems }),
-    ),
-    createUpload: createUploadWithSpaceCheck(space, createUploadOperation(uploading)),
-    appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
+    ...storeOperations({ ...uploading, space }),
+    createUpload: createUploadOperation({ ...uploading, space }),
+    appendUpload: appendUploadOperation({ ...uploading, space }),
     removeUpload: removeUploadOperation(uploading),
     waitForWriter: locks.waitForWriter,
     editItem: editItemOperation({ catalog }),
@@ -126,7 +115,7 @@ export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
   readonly removeMetadata: RemoveMetadata
   readonly removeItem: ItemRemover['remove']
   readonly locks: UploadLocks
-  readonly onStored: OnStored
+  readonly onStored: OnStored | null
   readonly maxFileSize: Config['maxFileSize']
   readonly expiry: Config['uploadExpiry']
   readonly now: () => number

@@ -44,7 +44,7 @@ export function startThumbnailWorkers(
     readonly space: FreeSpace
     readonly tools: InstalledTools
   },
-): { openBytes: OpenBytes; openVariant: Variants['open']; renderAhead: OnStored } {
+): { openBytes: OpenBytes; openVariant: Variants['open']; renderAhead: OnStored | null } {
   const openBytes = openBytesOperation({ catalog, blobs })
   const limits = {
     queue: Math.ceil(variantQueue / config.workers),
@@ -106,7 +106,7 @@ export function startThumbnailWorkers(
   return {
     openBytes,
     openVariant: variants.open,
-    renderAhead: config.renderAhead ? ahead.add : () => undefined,
+    renderAhead: config.renderAhead ? ahead.add : null,
   }
 }
 

@@ -21,8 +21,9 @@ import { type ItemOperations, itemRoutes } from '../items/item-routes.ts'
 import { type LinkOperations, linkRoutes } from '../items/links.ts'
 import { type TrashOperations, trashRoutes } from '../items/trash.ts'
 import { type ListingOperations, listingRoutes } from '../listing/listing-routes.ts'
+import type { StoreOperations } from '../uploads/commit.ts'
 import { type ResumableUploadOperations, resumableUploadRoutes } from '../uploads/resumable-routes.ts'
-import { type UploadOperations, uploadRoutes } from '../uploads/upload-routes.ts'
+import { uploadRoutes } from '../uploads/upload-routes.ts'
 import { documentationRoutes } from './documentation-routes.ts'
 import { type Gallery, type GallerySignIn, galleryRoutes } from './gallery-routes.ts'
 import { type MonitoringOperations, monitoringRoutes } from './monitoring.ts'
@@ -89,7 +90,7 @@ function serviceRoutes(
 export interface Operations
   extends ListingOperations,
     ItemListOperations,
-    UploadOperations,
+    StoreOperations,
     ResumableUploadOperations,
     ItemOperations,
     TrashOperations,

@@ -5,9 +5,10 @@ import { createItemIds, type ItemId } from '../core/ids.ts'
 import { cleanFilename, extensionOf } from '../core/names.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { Actor } from '../core/tokens.ts'
+import { isDecoded } from '../core/variants.ts'
 import type { MeasurePicture, RemoveMetadata } from '../pictures/received-pictures.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
-import { bytesOf, type ReceivedBlob, type ReceivedFile } from '../storage/blobs/received-file.ts'
+import type { ReceivedBlob, ReceivedFile } from '../storage/blobs/received-file.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type {
   AddedItem,
@@ -19,18 +20,29 @@ import type {
 } from '../storage/catalog/records.ts'
 import { sniffType } from './file-type.ts'
 import { type FileReceiver, receivedBytes } from './received-files.ts'
-import { createQuotaReservations, noReservation, type QuotaReservation } from './space.ts'
+import {
+  createQuotaReservations,
+  type FreeSpace,
+  noReservation,
+  type QuotaReservation,
+  type SpaceClaim,
+} from './space.ts'
 
-/** A file being received; `filename` and `declaredType` are as sent by the client. */
-export interface IncomingFile {
-  /** All bytes if they have arrived already, otherwise their source. Valid until the next files are requested. */
-  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+/** What a client says about a file, as it was sent. */
+export interface SentFile {
   readonly filename: string | null
   readonly declaredType: string | null
 }
 
+/** A file being received. */
+export interface IncomingFile {
+  readonly sent: SentFile
+  /** All bytes if they have arrived already, otherwise their source. Valid until the next files are requested. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+}
+
 /** Files in groups that arrive together. */
-export type IncomingFiles = AsyncIterable<readonly IncomingFile[]>
+export type IncomingFiles = Iterable<readonly IncomingFile[]> | AsyncIterable<readonly IncomingFile[]>
 
 interface StoreOptions {
   readonly by: Actor
@@ -43,24 +55,27 @@ interface StoreOptions {
   readonly atMost?: number | null
 }
 
-export type StoreItems = ReturnType<typeof storeItemsOperation>
+/** Parts of the uploads of one request. */
+interface Receiving {
+  readonly receiver: FileReceiver
+  readonly reservation: QuotaReservation
+  readonly claim: SpaceClaim
+}
 
-/**
- * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
- * to its end before it takes the next one. Without files, it stores nothing.
- */
-export function storeItemsOperation(
-  parts: Omit<ItemParts, 'blobs'> & {
-    readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
-    readonly blobs: BlobStore
-    readonly newReceiver: () => FileReceiver
-    readonly onStored: OnStored
-    /** Bytes. */
-    readonly maxFileSize: number
-    readonly now: () => number
-  },
+export type StoreOperations = ReturnType<typeof storeOperations>
+
+export function storeOperations(
+  parts: Omit<ItemParts, 'blobs'> &
+    CommitParts & {
+      readonly catalog: Pick<Catalog, 'bucket'>
+      readonly blobs: BlobStore
+      readonly newReceiver: () => FileReceiver
+      readonly space: Pick<FreeSpace, 'claim'>
+      /** Bytes. */
+      readonly maxFileSize: number
+    },
 ) {
-  const { blobs, newReceiver, maxFileSize, now } = parts
+  const { blobs, newReceiver, space, maxFileSize, now } = parts
   const reserve = createQuotaReservations(parts)
   const newId = createItemIds(now)
   const commitFiles = commitFilesOperation(parts)
@@ -68,42 +83,40 @@ export function storeItemsOperation(
   async function receiveAll(
     bucket: UploadBucket,
     files: IncomingFiles,
-    reservation: QuotaReservation,
-    receiver: FileReceiver,
+    { receiver, reservation, claim }: Receiving,
     { declaredBytes = 0, atMost = null, expiresAt = null }: StoreOptions,
   ): Promise<Arrival[]> {
     const arrivals: Arrival[] = []
-    const received: { file: ReceivedFile }[] = []
+    const received: ReceivedFile[] = []
     let bytes = 0
-    async function* reserving(
-      source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-    ): AsyncGenerator<Uint8Array> {
+    async function* holding(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, isClaimed: boolean) {
       for await (const chunk of source) {
+        if (!isClaimed) claim.arrived(chunk.byteLength)
         bytes += chunk.byteLength
         await reservation.hold({ items: arrivals.length + 1, bytes })
         yield chunk
       }
     }
-    async function receiveOne({ body, filename, declaredType }: IncomingFile): Promise<void> {
-      const [whole, source] = body instanceof Uint8Array ? [body, [body]] : [null, body]
+    async function receiveOne({ sent, body }: IncomingFile): Promise<void> {
       const id = newId()
+      const whole = body instanceof Uint8Array ? body : null
       const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
       if (inMemory) bytes += inMemory.size
-      const file = inMemory ?? (await receiver.receive(id, reserving(source), maxFileSize, atMost))
-      received.push({ file })
-      const { item, stored } = await newItem(parts, file, bucket, {
-        ...{ id, filename, declaredType, expiresAt },
-        createdAt: now(),
-      })
-      arrivals.push({ sent: { filename, declaredType, sha256: file.sha256 }, file: stored, item })
+      const source = body instanceof Uint8Array ? holding([body], true) : holding(body, false)
+      const file = inMemory ?? (await receiver.receive(id, source, maxFileSize, atMost))
+      received.push(file)
+      const { item, stored } = await newItem(parts, file, bucket, sent, { id, createdAt: now(), expiresAt })
+      arrivals.push({ sent, sha256: file.sha256, file: stored, item })
       if (stored === file) return
-      received.push({ file: stored })
-      await blobs.discard(blobsOf([{ file }]))
+      received.push(stored)
+      await blobs.discard(blobsOf([file]))
     }
     try {
       await reservation.hold({ items: 1, bytes: declaredBytes })
       for await (const group of files) {
-        await reservation.hold({ items: arrivals.length + group.length, bytes: bytes + arrivedBytes(group) })
+        const arrived = arrivedBytes(group)
+        if (arrived > 0) claim.arrived(arrived)
+        await reservation.hold({ items: arrivals.length + group.length, bytes: bytes + arrived })
         for (const file of group) await receiveOne(file)
       }
     } catch (error) {
@@ -113,101 +126,81 @@ export function storeItemsOperation(
     return arrivals
   }
 
-  return async function storeItems(
+  /**
+   * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
+   * to its end before it takes the next one. Without files, it stores nothing.
+   */
+  async function storeItems(
     bucket: UploadBucket,
     files: IncomingFiles,
     options: StoreOptions,
   ): Promise<Stored> {
     const { bucketId } = bucket
-    const { by, key = null } = options
+    const { by, key = null, declaredBytes = 0, atMost } = options
+    const claim = space.claim(atMost ?? declaredBytes)
     // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
     const reservation = key ? noReservation : reserve(bucketId)
     const receiver = newReceiver()
     try {
-      const arrivals = await receiveAll(bucket, files, reservation, receiver, options)
+      const arrivals = await receiveAll(bucket, files, { receiver, reservation, claim }, options)
       if (arrivals.length === 0) return { items: [], repeated: false }
       return await commitFiles(bucketId, arrivals, { by, key, onCommit: reservation.settle })
     } finally {
       receiver.release()
       reservation.release()
+      claim.release()
     }
   }
+
+  /**
+   * Stores a small file that has arrived completely with less work than storeItems: nothing is streamed, and only the commit checks the quota.
+   * Passes it to storeItems if it is not small, or if the memory for small files is in use. Takes over the memory of the bytes.
+   */
+  async function storeSmallFile(
+    bucket: UploadBucket,
+    bytes: Uint8Array,
+    sent: SentFile,
+    { by, key, expiresAt }: Required<Pick<StoreOptions, 'by' | 'key' | 'expiresAt'>>,
+  ): Promise<Stored> {
+    const size = bytes.byteLength
+    const receiver = newReceiver()
+    if (!receiver.reserve(size))
+      return storeItems(bucket, [[{ sent, body: bytes }]], {
+        ...{ by, key, expiresAt },
+        ...{ declaredBytes: size, atMost: size },
+      })
+    try {
+      const claim = space.claim(size)
+      try {
+        const file = receivedBytes(bytes)
+        const { item, stored } = await newItem(parts, file, bucket, sent, {
+          ...{ id: newId(), createdAt: now(), expiresAt },
+        })
+        const arrival = { sent, sha256: file.sha256, file: stored, item }
+        return await commitFiles(bucket.bucketId, [arrival], { by, key })
+      } finally {
+        claim.release()
+      }
+    } finally {
+      receiver.release()
+    }
+  }
+
+  return { storeItems, storeSmallFile }
 }
 
 /** The bytes of the files that have arrived completely. */
 const arrivedBytes = (files: readonly IncomingFile[]): number =>
   files.reduce((sum, { body }) => sum + (body instanceof Uint8Array ? body.byteLength : 0), 0)
 
-/** A file that has arrived completely; `filename` and `declaredType` are as sent by the client. */
-interface WholeFile extends Omit<IncomingFile, 'body'> {
-  readonly bytes: Uint8Array
-  /** When the item expires; null or left out for never. */
-  readonly expiresAt?: number | null
-}
-
-export type StoreSmallFile = ReturnType<typeof storeSmallFileOperation>
-
-/**
- * Stores a small file with less work than StoreItems: nothing is streamed, and only the commit checks the quota. Passes the
- * file to StoreItems if it is not small, or if the memory for small files is in use.
- */
-export function storeSmallFileOperation(
-  parts: Omit<ItemParts, 'blobs'> & {
-    readonly catalog: CommitCatalog
-    readonly blobs: BlobStore
-    readonly newReceiver: () => FileReceiver
-    readonly onStored: OnStored
-    readonly storeItems: StoreItems
-    readonly now: () => number
-  },
-) {
-  const { newReceiver, storeItems, now } = parts
-  const newId = createItemIds(now)
-  const commitFiles = commitFilesOperation(parts)
-
-  /** Stores one file, durable when it resolves. Takes over the memory of the bytes. */
-  return async function storeSmallFile(
-    bucket: UploadBucket,
-    sent: WholeFile,
-    key: RequestKey | null,
-    by: Actor,
-  ): Promise<Stored> {
-    const size = sent.bytes.byteLength
-    const receiver = newReceiver()
-    if (!receiver.reserve(size))
-      return storeItems(bucket, alone({ ...sent, body: sent.bytes }), {
-        ...{ by, key, declaredBytes: size, atMost: size },
-        expiresAt: sent.expiresAt ?? null,
-      })
-    try {
-      const file = receivedBytes(sent.bytes)
-      const { sha256 } = file
-      const { item, stored } = await newItem(parts, file, bucket, { ...sent, id: newId(), createdAt: now() })
-      const arrival = { sent: { ...sent, sha256 }, file: stored, item }
-      return await commitFiles(bucket.bucketId, [arrival], { by, key })
-    } finally {
-      receiver.release()
-    }
-  }
-}
-
-async function* alone(file: IncomingFile): IncomingFiles {
-  yield [file]
-}
-
 /** What a client sent, the file that is stored, and its item. */
-export interface Arrival {
-  readonly sent: {
-    readonly filename: string | null
-    readonly declaredType: string | null
-    /** Of the bytes as they were sent; 32 bytes. */
-    readonly sha256: Uint8Array
-  }
+interface Arrival {
+  readonly sent: SentFile
+  /** Of the bytes as they were sent; 32 bytes. */
+  readonly sha256: Uint8Array
   readonly file: ReceivedFile
   readonly item: AddedItem
 }
-
-export type CommitCatalog = Pick<Catalog, 'addItems' | 'addItemsOnce' | 'findRepeated'>
 
 /** The idempotency key of a request (docs/interface.md I1). */
 export interface RequestKey {
@@ -228,27 +221,17 @@ interface CommitOptions {
   readonly onCommit?: () => void
 }
 
-/**
- * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
- * if the outcome of the commit is unknown, blobs stay, because rows may name them.
- */
-export type CommitFiles = (
-  bucketId: BucketId,
-  arrivals: readonly Arrival[],
-  options: CommitOptions,
-) => Promise<Stored>
-
 /** Milliseconds until an idempotency key expires (docs/interface.md I5). */
 const keyLifetime = 86_400_000
 
-function commitFilesOperation(parts: {
-  readonly catalog: CommitCatalog
+interface CommitParts {
+  readonly catalog: Pick<Catalog, 'addItems' | 'addItemsOnce' | 'findRepeated'>
   readonly blobs: Pick<BlobStore, 'commit' | 'discard'>
-  readonly onStored: OnStored
+  readonly onStored: OnStored | null
   readonly now: () => number
-}): CommitFiles {
-  const { catalog, blobs, onStored, now } = parts
+}
 
+function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
     bucketId: BucketId,
@@ -266,9 +249,17 @@ function commitFilesOperation(parts: {
     return { ...key, fingerprint: fingerprintOf(arrivals), now: at, expiresAt: at + keyLifetime }
   }
 
-  return async (bucketId, arrivals, { by, key, onCommit = () => {} }) => {
+  /**
+   * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
+   * if the outcome of the commit is unknown, blobs stay, because rows may name them.
+   */
+  return async function commitFiles(
+    bucketId: BucketId,
+    arrivals: readonly Arrival[],
+    { by, key, onCommit }: CommitOptions,
+  ): Promise<Stored> {
     const items = arrivals.map(({ item }) => item)
-    const stored = blobsOf(arrivals)
+    const stored = blobsOf(arrivals.map(({ file }) => file))
     const request = key && requestOf(key, arrivals)
     try {
       const first = request && (await catalog.findRepeated(request))
@@ -282,11 +273,11 @@ function commitFilesOperation(parts: {
       throw error
     }
     try {
-      onCommit()
+      onCommit?.()
       const committed = await commitRows(bucketId, items, request, by)
       const repeated = committed[0]?.id !== items[0]?.id
       if (repeated) await blobs.discard(stored)
-      else for (const item of items) onStored(bucketId, item)
+      else if (onStored) for (const item of items) onStored(bucketId, item)
       return { items: committed, repeated }
     } catch (error) {
       // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
@@ -297,12 +288,11 @@ function commitFilesOperation(parts: {
 }
 
 /** The files that the blob store has received. */
-const blobsOf = (received: readonly { readonly file: ReceivedFile }[]): ReceivedBlob[] =>
-  received.flatMap(({ file }) => ('handle' in file ? [file] : []))
+const blobsOf = (files: readonly ReceivedFile[]): ReceivedBlob[] => files.filter((file) => 'handle' in file)
 
 /** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
 function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
-  const content = arrivals.map(({ sent: { filename, declaredType, sha256 } }) => [
+  const content = arrivals.map(({ sent: { filename, declaredType }, sha256 }) => [
     filename,
     declaredType,
     Buffer.from(sha256).toString('hex'),
@@ -340,28 +330,20 @@ export async function newItem(
   parts: ItemParts,
   file: ReceivedFile,
   { bucketId, removesMetadata }: UploadBucket,
-  given: {
-    readonly id: ItemId
-    /** As sent by the client. */
-    readonly filename: string | null
-    readonly declaredType: string | null
-    readonly createdAt: number
-    /** Null or left out for never. */
-    readonly expiresAt?: number | null
-  },
+  sent: SentFile,
+  given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
-  const filename = cleanFilename(given.filename)
+  const filename = cleanFilename(sent.filename)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
   const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })
   // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
   const sniffed = sniffing && (await sniffing)
-  const type = storedType({ sniffed, declared: given.declaredType, filename, start: file })
+  const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
   // A RAW file with the structure of TIFF is stored as it is sent.
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const stored =
     removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
-  const measuring = parts.measurePicture(stored, type.contentType, bucketId)
-  const dimensions = measuring && (await measuring)
+  const dimensions = isDecoded(type.contentType) ? await parts.measurePicture(stored, bucketId) : null
   const item = {
     id: 'id' in stored && stored !== file ? stored.id : given.id,
     filename,
@@ -371,8 +353,8 @@ export async function newItem(
     width: dimensions?.width ?? null,
     height: dimensions?.height ?? null,
     createdAt: given.createdAt,
-    bytes: bytesOf(stored),
-    ...(given.expiresAt == null ? {} : { expiresAt: given.expiresAt }),
+    bytes: 'bytes' in stored ? stored.bytes : null,
+    ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
   }
   return { item, stored }
 }

@@ -1,6 +1,7 @@
 import { Fault } from '../core/faults.ts'
 import { essenceOf } from '../core/stored-type.ts'
 import { dispositionFilename, parseParameters } from '../http/headers.ts'
+import type { SentFile } from './commit.ts'
 
 /** A part of a multipart body. */
 export interface Part {
@@ -149,12 +150,6 @@ async function skipToDelimiter(input: FormInput): Promise<boolean> {
   }
 }
 
-/** What the headers of a file part say about the file, as the client sent it. */
-export interface FileHeaders {
-  readonly filename: string | null
-  readonly declaredType: string | null
-}
-
 /**
  * The headers of nearly all file parts: those that browsers and curl send for a name without quotes, percent signs, backslashes and
  * characters outside ASCII.
@@ -166,7 +161,7 @@ const plainFile =
  * Reads the header lines of a part, which are Latin-1, without the last line break (RFC 7578, section 4). Returns null where the part
  * is a field. Throws Fault `form-malformed`.
  */
-export function readFileHeaders(block: string, boundary: string): FileHeaders | null {
+export function readFileHeaders(block: string, boundary: string): SentFile | null {
   // The complete parser takes a fifteenth of the time of a small file in a form. A test compares both.
   const [, filename, declaredType] = plainFile.exec(block) ?? []
   return filename !== undefined && declaredType !== undefined
@@ -175,7 +170,7 @@ export function readFileHeaders(block: string, boundary: string): FileHeaders | 
 }
 
 /** As readFileHeaders, for all headers. */
-export function parseFileHeaders(block: string, boundary: string): FileHeaders | null {
+export function parseFileHeaders(block: string, boundary: string): SentFile | null {
   const headers = parseHeaders(block, boundary)
   const disposition = parseParameters(headers.get('content-disposition') ?? '')
   if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))

@@ -10,6 +10,7 @@ import type { Upload } from '../storage/catalog/uploads.ts'
 import { type ItemParts, newItem, type OnStored, type UploadBucket } from './commit.ts'
 import { type FileReceiver, resumed } from './received-files.ts'
 import { type ChunkHeader, checkChunk, uploadUnknown } from './resumable-uploads.ts'
+import type { FreeSpace, SpaceClaim } from './space.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
 
 export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'> {
@@ -59,7 +60,8 @@ export function appendUploadOperation(
     >
     readonly blobs: BlobStore
     readonly newReceiver: () => FileReceiver
-    readonly onStored: OnStored
+    readonly onStored: OnStored | null
+    readonly space: Pick<FreeSpace, 'claim'>
     readonly locks: UploadLocks
     /** Bytes. */
     readonly maxFileSize: number
@@ -68,16 +70,21 @@ export function appendUploadOperation(
     readonly now: () => number
   },
 ) {
-  const { catalog, blobs, locks, maxFileSize, expiry, now } = parts
+  const { catalog, blobs, space, locks, maxFileSize, expiry, now } = parts
 
-  async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
+  async function append(
+    upload: Upload,
+    chunk: Chunk,
+    lock: UploadLock,
+    claim: SpaceClaim,
+  ): Promise<AppendedUpload> {
     const { id, length, itemId } = upload
     // An earlier attempt may have renamed the file to its item's name and then failed to commit.
     await blobs.partialUploads.reclaim(id, itemId)
     const receiver = parts.newReceiver()
     const since = now()
     try {
-      const source = lock.watch(abortable(lock.signal, chunk.source))
+      const source = lock.watch(abortable(lock.signal, claiming(claim, chunk.source)))
       if (upload.offset > 0 || length === null || !receiver.reserve(length))
         return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
       const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
@@ -130,15 +137,16 @@ export function appendUploadOperation(
     file: ReceivedFile,
   ): Promise<AppendedUpload> {
     const bucket = { bucketId: upload.bucketId, removesMetadata }
-    const given = { ...upload, id: upload.itemId, createdAt: now(), expiresAt: itemExpiry }
-    const { item, stored } = await newItem(parts, file, bucket, given)
+    const { item, stored } = await newItem(parts, file, bucket, upload, {
+      ...{ id: upload.itemId, createdAt: now(), expiresAt: itemExpiry },
+    })
     const expiresAt = now() + expiry
     const end = { expiresAt, by, length: file.size }
     const isFinished = await ('bytes' in stored
       ? storeBytes(upload, item, end)
       : storeBlob(upload, item, stored, end))
     if (!isFinished) throw await refusal(upload)
-    parts.onStored(upload.bucketId, item)
+    parts.onStored?.(upload.bucketId, item)
     if (stored !== file) await discardReceived(upload, file)
     return { upload: { ...upload, itemId: item.id, offset: file.size, finished: true, expiresAt }, item }
   }
@@ -194,7 +202,7 @@ export function appendUploadOperation(
     return { ...upload, length }
   }
 
-  return function appendUpload(id: UploadId, chunk: Chunk): Promise<AppendedUpload> {
+  function appendClaimed(id: UploadId, chunk: Chunk, claim: SpaceClaim): Promise<AppendedUpload> {
     return locks.hold(id, async (lock) => {
       const found = await catalog.upload(id)
       if (found === null) throw uploadUnknown()
@@ -203,7 +211,7 @@ export function appendUploadOperation(
       const upload = length === null ? found : await declareLength(found, length)
       if (upload.finished) return { upload, item: null }
       try {
-        return await append(upload, chunk, lock)
+        return await append(upload, chunk, lock, claim)
       } catch (error) {
         if (error instanceof Fault && error.code === 'file-unreadable') await removeRefused(upload)
         if (!(error instanceof PartialUploadLost)) throw error
@@ -212,6 +220,15 @@ export function appendUploadOperation(
         throw error.cause instanceof Fault ? error.cause : error
       }
     })
+  }
+
+  return async function appendUpload(id: UploadId, chunk: Chunk): Promise<AppendedUpload> {
+    const claim = space.claim(chunk.declaredBytes ?? 0)
+    try {
+      return await appendClaimed(id, chunk, claim)
+    } finally {
+      claim.release()
+    }
   }
 }
 
@@ -310,6 +327,17 @@ async function* splitSource(
     } while (!ended)
   } finally {
     closeSource(buffers)
+  }
+}
+
+/** The source, whose bytes are subtracted from the claim. Throws Fault `storage-full`. */
+async function* claiming(
+  claim: SpaceClaim,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const chunk of source) {
+    claim.arrived(chunk.byteLength)
+    yield chunk
   }
 }
 

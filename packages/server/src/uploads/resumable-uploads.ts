@@ -5,6 +5,7 @@ import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import type { NewUpload, Upload } from '../storage/catalog/uploads.ts'
+import type { FreeSpace } from './space.ts'
 import type { AllUploadLocks, UploadLocks } from './upload-locks.ts'
 
 /** What the client says about the file. */
@@ -12,17 +13,19 @@ type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'decla
 
 export type CreateUpload = ReturnType<typeof createUploadOperation>
 
-/** Creates a resumable upload and reserves its length. Throws Fault `file-too-large` and `quota-exceeded`. */
+/** Creates a resumable upload and reserves its length. Throws Fault `file-too-large`, `quota-exceeded` and `storage-full`. */
 export function createUploadOperation(parts: {
   readonly catalog: Pick<Catalog, 'createUpload'>
+  readonly space: Pick<FreeSpace, 'claim'>
   /** Bytes. */
   readonly maxFileSize: number
   /** Milliseconds. */
   readonly expiry: number
   readonly now: () => number
 }) {
-  const { catalog, maxFileSize, expiry, now } = parts
+  const { catalog, space, maxFileSize, expiry, now } = parts
   return async function createUpload(bucketId: BucketId, request: UploadRequest): Promise<Upload> {
+    space.claim(request.length ?? 0).release()
     if (request.length !== null) checkFileSize(request.length, maxFileSize)
     const upload = {
       ...request,

@@ -13,18 +13,12 @@ import { MediaList, MediaObject } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { mediaObjectOf } from '../items/items.ts'
 import type { Grant } from '../storage/catalog/records.ts'
-import type { IncomingFile, IncomingFiles, RequestKey, Stored, StoreItems, StoreSmallFile } from './commit.ts'
+import type { IncomingFile, IncomingFiles, RequestKey, SentFile, Stored, StoreOperations } from './commit.ts'
 import { malformedForm, maxPartOverhead, type Part, readFileHeaders, readParts } from './form-parts.ts'
 import { resumed } from './received-files.ts'
 
-/** The operations that these routes call. */
-export interface UploadOperations {
-  readonly storeItems: StoreItems
-  readonly storeSmallFile: StoreSmallFile
-}
-
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
-export function uploadRoutes(http: HttpContext, operations: UploadOperations): readonly Route[] {
+export function uploadRoutes(http: HttpContext, operations: StoreOperations): readonly Route[] {
   const { authorize, readBody, readWholeBody, metrics, urls, settings } = http
   const { maxFileSize, inlineSize } = settings
   /** Larger files are streamed. Bytes. */
@@ -45,20 +39,17 @@ export function uploadRoutes(http: HttpContext, operations: UploadOperations): r
   async function storeRawBody(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFileSize) throw fileTooLarge(maxFileSize)
     const key = requestKey(request, caller)
-    const expiresAt = itemExpiryOf(request, caller, key !== null)
+    const options = { by: caller.actor, key, expiresAt: itemExpiryOf(request, caller, key !== null) }
+    const sent = rawFileHeaders(request)
     // With `Expect` the client sends the body only if the quota allows it, which storeItems checks first (U11).
     if (length > 0 && length <= smallFileSize && request.headers.expect === undefined) {
-      const file = rawFileHeaders(request)
       // Streams and async generators take twice as much CPU time as storing a small file.
       const bytes = await readWholeBody(request)
       // Null if the memory for bodies is used up.
-      if (bytes !== null)
-        return await operations.storeSmallFile(caller, { ...file, bytes, expiresAt }, key, caller.actor)
+      if (bytes !== null) return await operations.storeSmallFile(caller, bytes, sent, options)
     }
-    return await operations.storeItems(caller, readRawFile(request, readBody), {
-      by: caller.actor,
-      key,
-      expiresAt,
+    return await operations.storeItems(caller, [[{ sent, body: readBody(request) }]], {
+      ...options,
       declaredBytes: length,
       atMost: request.headers['content-length'] === undefined ? null : length,
     })
@@ -167,8 +158,8 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
   curl: `curl -H "Authorization: Bearer $TOKEN" -F file=@harbour.jpg ${exampleBase}/api/media`,
 }
 
-/** The name and the type of a raw body, as sent. Throws Fault where the name is malformed. */
-function rawFileHeaders({ headers }: IncomingMessage): Pick<IncomingFile, 'filename' | 'declaredType'> {
+/** The name and the type of a raw body (docs/interface.md U3). Throws Fault where the name is malformed. */
+function rawFileHeaders({ headers }: IncomingMessage): SentFile {
   const header = headers['content-disposition']
   const disposition = header === undefined ? null : parseParameters(header)
   const filename = disposition === null ? undefined : dispositionFilename(disposition)
@@ -178,14 +169,6 @@ function rawFileHeaders({ headers }: IncomingMessage): Pick<IncomingFile, 'filen
       'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
     )
   return { filename: filename ?? null, declaredType: headers['content-type'] ?? null }
-}
-
-/** Yields a raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
-const readRawFile = (request: IncomingMessage, readBody: BodyReader): IncomingFiles =>
-  yieldFile({ ...rawFileHeaders(request), body: readBody(request) })
-
-async function* yieldFile(file: IncomingFile): AsyncGenerator<readonly IncomingFile[]> {
-  yield [file]
 }
 
 /** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
@@ -272,14 +255,14 @@ export async function* readFilesBetween(
   for await (const parts of readParts(bytes, boundary, maxParts, minStreamed)) {
     const files: IncomingFile[] = []
     for (const part of parts) {
-      const file = readFileHeaders(part.headers, boundary)
-      if (file === null) {
+      const sent = readFileHeaders(part.headers, boundary)
+      if (sent === null) {
         await skipField(part.body)
         continue
       }
-      const body = file.filename === '' ? await bodyUnlessEmpty(part.body) : part.body
+      const body = sent.filename === '' ? await bodyUnlessEmpty(part.body) : part.body
       if (body === null) hasEmptyInput = true
-      else files.push({ body, filename: file.filename, declaredType: file.declaredType })
+      else files.push({ sent, body })
     }
     if (files.length === 0) continue
     hasFile = true

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import { findByNameOperation, findItem } from '../../src/items/items.ts'
-import { storeItemsOperation } from '../../src/uploads/commit.ts'
+import { storeOperations } from '../../src/uploads/commit.ts'
 import { file, incoming, temporaryData } from './temporary-media.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }
@@ -28,7 +28,7 @@ test('A6, M3: an id that is unknown, deleted, malformed or of another bucket giv
 
 test('B1, B7: an item is found only by its id, with or without its own extension', async () => {
   await using data = await temporaryData()
-  const storeItems = storeItemsOperation({ ...data, maxFileSize: 100, now: Date.now })
+  const { storeItems } = storeOperations({ ...data, maxFileSize: 100, now: Date.now })
   const { items: stored } = await storeItems(
     { bucketId: await data.bucket('default'), removesMetadata: false },
     incoming(file(Buffer.from('%PDF-1.7')), file(Buffer.from('?'))),

@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
-import { bytesOf } from '../../src/storage/blobs/received-file.ts'
+import type { ReceivedFile } from '../../src/storage/blobs/received-file.ts'
 import { createFileReceivers, receivedBytes } from '../../src/uploads/received-files.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { temporaryStore } from '../blobs/temporary-store.ts'
 
 const noLimit = 1e9
+const bytesOf = (file: ReceivedFile) => ('bytes' in file ? file.bytes : null)
 
 async function receivers(inlineSize: number) {
   const disk = await temporaryStore()

@@ -4,16 +4,17 @@ import { Fault } from '../../src/core/faults.ts'
 import { service } from '../../src/core/tokens.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
-import { storeItemsOperation } from '../../src/uploads/commit.ts'
+import { storeOperations } from '../../src/uploads/commit.ts'
 import { chunksOf, readBytes } from '../blobs/blob-contract.ts'
 import { systemError, watchedFiles } from '../blobs/watched-files.ts'
 import { file, incoming, type TemporaryData, temporaryData } from './temporary-media.ts'
 
 const at = Date.UTC(2026, 0, 2, 3, 4, 5)
+const unnamed = { filename: null, declaredType: null }
 
 function storing(data: TemporaryData, change: Partial<Catalog> = {}, maxFileSize = 1e9) {
   const catalog = { ...data.catalog, ...change }
-  const store = storeItemsOperation({ ...data, catalog, maxFileSize, now: () => at })
+  const { storeItems: store } = storeOperations({ ...data, catalog, maxFileSize, now: () => at })
   type Request = Parameters<typeof store>
   return async (bucketId: BucketId, files: Request[1], options?: Pick<Request[2], 'key'>) =>
     (await store({ bucketId, removesMetadata: false }, files, { ...options, by: service })).items
@@ -101,7 +102,7 @@ describe('storing', () => {
     async function* files() {
       for (const name of ['first', 'second']) {
         order.push(`${name} is requested`)
-        yield [{ body: chunks(name), filename: null, declaredType: null }]
+        yield [{ sent: unnamed, body: chunks(name) }]
       }
     }
     await storing(data)(await data.bucket('default'), files())
@@ -173,11 +174,7 @@ describe('small and large files', () => {
 })
 
 describe('U2: all or none', () => {
-  const broken = {
-    body: chunksOf(randomBytes(9000), 1000, new Error('gone')),
-    filename: null,
-    declaredType: null,
-  }
+  const broken = { sent: unnamed, body: chunksOf(randomBytes(9000), 1000, new Error('gone')) }
 
   test('U10: if the source of a file fails, the files before it are not stored', async () => {
     await using data = await temporaryData()
@@ -251,7 +248,7 @@ describe('U2: all or none', () => {
       await using data = await temporaryData(undefined, 100)
       const bucketId = await data.bucket('default')
       await data.catalog.setBucket('default', quota)
-      const whole = () => ({ body: Buffer.from('ab'), filename: null, declaredType: null })
+      const whole = () => ({ sent: unnamed, body: Buffer.from('ab') })
       let requested = 0
       async function* groups() {
         for (const group of [[whole(), whole(), whole()], [whole()]]) {

@@ -1,3 +1,4 @@
+import { noPeers } from '../../src/core/processes.ts'
 import { hashToken, newToken, service } from '../../src/core/tokens.ts'
 import { intentLog } from '../../src/items/blob-deletion.ts'
 import type { MeasurePicture, RemoveMetadata } from '../../src/pictures/received-pictures.ts'
@@ -6,8 +7,9 @@ import type { Files } from '../../src/storage/blobs/disk/files.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
-import { type IncomingFile, type OnStored, storeItemsOperation } from '../../src/uploads/commit.ts'
+import { type IncomingFile, type OnStored, storeOperations } from '../../src/uploads/commit.ts'
 import { createFileReceivers, type FileReceiver } from '../../src/uploads/received-files.ts'
+import { createFreeSpace, type FreeSpace } from '../../src/uploads/space.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../blobs/temporary-store.ts'
 
@@ -20,6 +22,8 @@ export interface TemporaryData extends AsyncDisposable {
   readonly measurePicture: MeasurePicture
   readonly removeMetadata: RemoveMetadata
   readonly onStored: OnStored
+  /** Refuses nothing. */
+  readonly space: FreeSpace
   /** No backup runs. */
   isBackupRunning(): boolean
   /** Creates the bucket if it does not exist. */
@@ -29,6 +33,9 @@ export interface TemporaryData extends AsyncDisposable {
   /** Ids on the first page of the bucket. */
   listed(bucketId: BucketId): Promise<string[]>
 }
+
+/** Refuses nothing. */
+export const unlimited: FreeSpace = createFreeSpace({ readSpaces: () => [], now: Date.now, peers: noPeers })
 
 /** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
 export async function temporaryData(files?: Files, inlineSize = 0): Promise<TemporaryData> {
@@ -41,13 +48,14 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
   const removeMetadata: RemoveMetadata = async (file) => file
   const onStored = () => undefined
   const newReceiver = createFileReceivers({ blobs, inlineSize })
-  const storeItems = storeItemsOperation({
+  const { storeItems } = storeOperations({
     catalog,
     blobs,
     newReceiver,
     measurePicture,
     removeMetadata,
     onStored,
+    space: unlimited,
     maxFileSize: 1e9,
     now: Date.now,
   })
@@ -79,6 +87,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
     measurePicture,
     removeMetadata,
     onStored,
+    space: unlimited,
     isBackupRunning: () => false,
     bucket,
     async store(text) {
@@ -106,7 +115,7 @@ export const file = (
   bytes: Uint8Array,
   filename: string | null = null,
   declaredType: string | null = null,
-): IncomingFile => ({ body: chunksOf(bytes), filename, declaredType })
+): IncomingFile => ({ sent: { filename, declaredType }, body: chunksOf(bytes) })
 
 /** Yields the files, then throws `failure` if there is one. */
 export async function* incoming(...files: (IncomingFile | Error)[]): AsyncGenerator<readonly IncomingFile[]> {

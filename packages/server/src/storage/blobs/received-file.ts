@@ -29,10 +29,6 @@ export interface ReceivedBytes {
 /** A received file: its bytes, or a file of the blob store. */
 export type ReceivedFile = ReceivedBytes | ReceivedBlob
 
-/** The bytes for the commit of a file's row; null if they are in the blob store. */
-export const bytesOf = (file: ReceivedFile): Uint8Array<ArrayBuffer> | null =>
-  'bytes' in file ? file.bytes : null
-
 /** The bytes of a whole file; the commit takes over their memory. */
 export const received = (bytes: Uint8Array<ArrayBuffer>): ReceivedBytes => ({
   bytes,

@@ -21,6 +21,7 @@ import { appendUploadOperation } from '../../../src/uploads/resumable-chunks.ts'
 import { createUploadLocks } from '../../../src/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../../blobs/blob-contract.ts'
 import { temporaryS3Store } from '../../blobs/temporary-s3-store.ts'
+import { unlimited } from '../temporary-media.ts'
 
 const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 6e8, niceness: 0 }
 
@@ -143,7 +144,7 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
     const append = appendUploadOperation({
       ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
       ...{ measurePicture: async () => null, locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
-      onStored: () => undefined,
+      ...{ onStored: null, space: unlimited },
       removeMetadata: removeMetadataOperation({
         ...{ blobs, workers, comparisonWorkers, tools: new Map(), now: Date.now },
       }),

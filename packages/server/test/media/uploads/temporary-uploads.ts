@@ -29,6 +29,7 @@ export function uploadsOf(
     measurePicture: data.measurePicture,
     removeMetadata: data.removeMetadata,
     onStored: data.onStored,
+    space: data.space,
     locks,
     maxFileSize: 1e9,
     expiry,

@@ -7,6 +7,7 @@ import { appendUploadOperation } from '../../../src/uploads/resumable-chunks.ts'
 import { createUploadLocks } from '../../../src/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../../blobs/blob-contract.ts'
 import { type TemporaryS3Store, temporaryS3Store } from '../../blobs/temporary-s3-store.ts'
+import { unlimited } from '../temporary-media.ts'
 
 /** A chunk that stops after its first byte, and continues once `resume` is called. */
 function stoppedChunk(bytes: Uint8Array) {
@@ -34,7 +35,12 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
   }
   return appendUploadOperation({
     ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
-    ...{ measurePicture: async () => null, removeMetadata: async (file) => file, onStored: () => undefined },
+    ...{
+      measurePicture: async () => null,
+      removeMetadata: async (file) => file,
+      onStored: null,
+      space: unlimited,
+    },
     ...{ locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
   })
 }

@@ -79,7 +79,7 @@ describe('X3 a file with the structure of TIFF is stored as it is sent', () => {
       let isRemoved = false
       const file = received(Uint8Array.from(bytes))
       const id = createItemIds(Date.now)()
-      const given = { id, filename, declaredType: null, createdAt: 0 }
+      const given = { id, createdAt: 0, expiresAt: null }
       const parts = {
         blobs: { peek: () => Promise.reject(new Error('the bytes are in memory')) },
         measurePicture: async () => null,
@@ -88,7 +88,13 @@ describe('X3 a file with the structure of TIFF is stored as it is sent', () => {
           return file
         },
       }
-      await newItem(parts, file, { bucketId: 1 as BucketId, removesMetadata: true }, given)
+      await newItem(
+        parts,
+        file,
+        { bucketId: 1 as BucketId, removesMetadata: true },
+        { filename, declaredType: null },
+        given,
+      )
       return isRemoved
     }
     expect([await removedFrom('a.SRW'), await removedFrom('a.tif'), await removedFrom('srw')]).toEqual([
