@@ -17,22 +17,6 @@ export function parseTimestamp(text: string): number | null {
   return Date.parse(`${date}T${time}${offset.toUpperCase()}`) + milliseconds + roundedUp
 }
 
-/**
- * Returns a function that formats times in milliseconds since 1970 as RFC 3339, in UTC. It formats equal times that follow each other once: the
- * items of a form mostly have the same time, and to format it takes 0.4 µs, more than to describe the rest of an item.
- */
-export function createTimestampFormat(): (time: number) => string {
-  let last = Number.NaN
-  let text = ''
-  return (time) => {
-    if (time !== last) {
-      text = new Date(time).toISOString()
-      last = time
-    }
-    return text
-  }
-}
-
 const units: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
   ['s', 1000],
@@ -66,12 +50,6 @@ export function parseRequestRate(text: string): RequestRate | null | undefined {
     return undefined
   return { requests: Number(amount), window }
 }
-
-const day = 86_400_000
-
-/** When a new item expires, by the lifetime of its bucket; null for never. */
-export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
-  itemDays === null ? null : now + itemDays * day
 
 /** A time after `earliest`; undefined for any other text. Milliseconds since 1970. */
 export function parseExpiry(text: string, earliest: number): number | undefined {

@@ -102,6 +102,22 @@ const noTools: ReadonlySet<never> = new Set()
 
 const toIso = (time: number): string => new Date(time).toISOString()
 
+/**
+ * Returns a function that formats times in milliseconds since 1970 as RFC 3339, in UTC. It formats equal times that follow each other once: the
+ * items of a form mostly have the same time, and to format it takes 0.4 µs, more than to describe the rest of an item.
+ */
+export function createTimestampFormat(): (time: number) => string {
+  let last = Number.NaN
+  let text = ''
+  return (time) => {
+    if (time !== last) {
+      text = new Date(time).toISOString()
+      last = time
+    }
+    return text
+  }
+}
+
 /** A new item has no texts except its name. With `signer`, the URLs are signed. */
 export function mediaObjectOf(
   urls: UrlSettings,

@@ -15,14 +15,19 @@ import {
   openBlobs,
   openBlobsDirectory,
   openCatalog,
-  readSpaces,
+  spacePlaces,
   watchBackupHold,
 } from '../storage/engines.ts'
 import { matchBlobsDirectory } from '../upkeep/blobs-identity.ts'
 import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import { recover } from '../upkeep/recovery.ts'
 import { partLog } from '../uploads/resumable-uploads.ts'
-import { createFreeSpace, createFreeSpaceMonitor, type FreeSpace } from '../uploads/space.ts'
+import {
+  createFreeSpace,
+  createFreeSpaceMonitor,
+  createSpaceReader,
+  type FreeSpace,
+} from '../uploads/space.ts'
 import type { Config } from './config.ts'
 
 /** What every step of the start receives. */
@@ -155,14 +160,18 @@ const spaceCheckInterval = 1_000
 
 /** The free space, from which the uploads of this process claim their bytes. */
 export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
-  createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now(), peers })
+  createFreeSpace({
+    readSpaces: createSpaceReader(spacePlaces(config), config.minFree),
+    now: () => performance.now(),
+    peers,
+  })
 
 /** Logs when the disk becomes too full for uploads and when it has enough space again, and reserves space for deletes. */
 export function startSpaceWatch({ config, log, closers }: StartContext, space: FreeSpace): void {
   const checks = startPeriodicTask({
     work: createFreeSpaceMonitor({
       space,
-      ensureBallast: () => ensureBallast(config),
+      ensureBallast: (reserve) => ensureBallast(config, reserve),
       onFull: (full) =>
         log.error(
           { full },

@@ -1,15 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { defaultReserve, type FileSystemSpace } from '../core/space.ts'
 import type { S3Location } from '../core/storage-urls.ts'
 import { type Actor, service } from '../core/tokens.ts'
 import type { BlobAudit, BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
-import { type DiskSpace, diskSpace } from './blobs/disk/files.ts'
 import type { CatalogAudit, CopyableAudit } from './catalog/audit.ts'
 import type { AuditLog } from './catalog/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { findExposedEntries, markTransfer as markSqliteTransfer } from './catalog/sqlite/data-directory.ts'
-import { ballastSize, catalogDirectory, createBallast } from './catalog/sqlite/database.ts'
+import { catalogPlace, createBallast } from './catalog/sqlite/database.ts'
 import {
   acquireDataLock,
   acquireBackupHold as acquireSqliteBackupHold,
@@ -41,8 +39,6 @@ export interface StorageSettings {
   readonly blobsUrl: S3Location | null
   /** Bytes. Files of up to this size are stored in the catalog. */
   readonly inlineSize: number
-  /** Bytes that must stay free on the disk; null for a share of it. */
-  readonly minFree: number | null
   readonly audit: 'off' | 'changes' | 'all'
 }
 
@@ -205,36 +201,30 @@ export async function openBlobsDirectory({
   return openS3Directory(blobsUrl)
 }
 
-type Space = Pick<StorageSettings, 'data' | 'databaseUrl' | 'blobsUrl' | 'minFree'>
-
-/**
- * The free space of the file systems of bytes and rows, which may be one, as far as they are on this machine. The ballast counts
- * as free.
- */
-export function readSpaces({ data, databaseUrl, blobsUrl, minFree }: Space): FileSystemSpace[] {
-  const bytes = join(data, 'blobs')
-  // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
-  const blobs = blobsUrl === null && existsSync(bytes) ? diskSpace(bytes) : null
-  const space = (stores: FileSystemSpace['stores'], { free, total }: DiskSpace, held: number) => ({
-    stores,
-    free: free + held,
-    total,
-    reserve: minFree ?? defaultReserve(total),
-  })
-  if (databaseUrl !== null) return blobs === null ? [] : [space('blobs', blobs, 0)]
-  const catalog = diskSpace(catalogDirectory(data))
-  const ballast = ballastSize(data)
-  if (blobs === null) return [space('catalog', catalog, ballast)]
-  if (blobs.device === catalog.device) return [space('blobs and catalog', blobs, ballast)]
-  return [space('blobs', blobs, 0), space('catalog', catalog, ballast)]
+/** Where the service uses the space of this machine. */
+export interface SpacePlaces {
+  /** The directory of the bytes; null if they are elsewhere. */
+  readonly blobs: string | null
+  /** Null if the rows are elsewhere. */
+  readonly catalog: {
+    directory(): string
+    /** Bytes of the ballast, which counts as free. */
+    held(): number
+  } | null
 }
 
-/** Creates the ballast, space that deletes can use on a full disk, unless that would use up the reserve. */
-export async function ensureBallast(config: Space): Promise<void> {
-  if (config.databaseUrl !== null) return
-  const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
-  if (catalog && catalog.free >= catalog.reserve) await createBallast(config.data, catalog.reserve)
-}
+export const spacePlaces = ({
+  data,
+  databaseUrl,
+  blobsUrl,
+}: Pick<StorageSettings, 'data' | 'databaseUrl' | 'blobsUrl'>): SpacePlaces => ({
+  blobs: blobsUrl === null ? join(data, 'blobs') : null,
+  catalog: databaseUrl === null ? catalogPlace(data) : null,
+})
+
+/** Creates the ballast, space that deletes can use on a full disk. */
+export const ensureBallast = (config: Data, reserve: number): Promise<void> =>
+  createBallast(config.data, reserve)
 
 /** Names in the data directory that other users of the machine can read, write or enter. */
 export const findExposed = (config: Data): string[] => findExposedEntries(config.data)

@@ -221,8 +221,11 @@ interface CommitOptions {
   readonly onCommit?: () => void
 }
 
+/** Milliseconds. */
+const day = 86_400_000
+
 /** Milliseconds until an idempotency key expires (docs/interface.md I5). */
-const keyLifetime = 86_400_000
+const keyLifetime = day
 
 interface CommitParts {
   readonly catalog: Pick<Catalog, 'addItems' | 'addItemsOnce' | 'findRepeated'>
@@ -311,6 +314,10 @@ const notCommitted: ReadonlySet<string> = new Set([
 
 /** The bucket of an upload. */
 export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata'>
+
+/** When a new item expires, by the lifetime of its bucket; null for never. */
+export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
+  itemDays === null ? null : now + itemDays * day
 
 /** Called with each new item, before the response to its upload. Must return at once. */
 export type OnStored = (bucketId: BucketId, item: NewItem) => void

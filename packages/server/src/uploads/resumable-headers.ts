@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
-import { defaultExpiry, parseExpiry } from '../core/times.ts'
+import { parseExpiry } from '../core/times.ts'
+import { defaultExpiry } from './commit.ts'
 
 /** The headers of a request that describe an upload or a chunk; null or false where they are absent. */
 export interface UploadHeaders {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PeerCounts } from '../core/processes.ts'
-import type { FileSystemSpace } from '../core/space.ts'
 import type { Bucket, BucketId } from '../storage/catalog/records.ts'
-import { createFreeSpace, createQuotaReservations } from './space.ts'
+import { createFreeSpace, createQuotaReservations, type FileSystemSpace } from './space.ts'
 
 const megabyte = 1024 * 1024
 

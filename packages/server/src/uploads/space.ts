@@ -1,9 +1,49 @@
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { createSlab, type Slab } from '../core/bytes.ts'
 import { bucketDeleted, Fault } from '../core/faults.ts'
 import type { PeerCounts } from '../core/processes.ts'
-import { type Amount, type FileSystemSpace, requireWithinQuota } from '../core/space.ts'
+import { type Amount, requireWithinQuota } from '../core/space.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
+import type { SpacePlaces } from '../storage/engines.ts'
+
+/** A file system on which data are stored. Bytes. */
+export interface FileSystemSpace {
+  readonly stores: 'blobs' | 'catalog' | 'blobs and catalog'
+  readonly free: number
+  readonly total: number
+  /** Uploads leave at least this much free. */
+  readonly reserve: number
+}
+
+/** The default of the reserve: a tenth of the file system, 64 MB at the most. Bytes. */
+const defaultReserve = (total: number): number => Math.min(64e6, Math.floor(total / 10))
+
+/**
+ * Returns a function that reads the free space of the file systems of bytes and rows, which may be one, as far as they are on this machine.
+ * It is synchronous: it takes a few microseconds and does not access the disk. `minFree` is null for the default of the reserve.
+ */
+export function createSpaceReader(
+  { blobs, catalog }: SpacePlaces,
+  minFree: number | null,
+): () => FileSystemSpace[] {
+  function spaceAt(path: string, stores: FileSystemSpace['stores'], held: number) {
+    const { bsize, bavail, blocks } = statfsSync(path)
+    const total = blocks * bsize
+    return { stores, free: bavail * bsize + held, total, reserve: minFree ?? defaultReserve(total) }
+  }
+  return () => {
+    // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
+    const bytes = blobs !== null && existsSync(blobs) ? blobs : null
+    const rows = catalog && { path: catalog.directory(), held: catalog.held() }
+    if (bytes !== null && rows !== null && statSync(bytes).dev === statSync(rows.path).dev)
+      return [spaceAt(bytes, 'blobs and catalog', rows.held)]
+    return [
+      ...(bytes === null ? [] : [spaceAt(bytes, 'blobs', 0)]),
+      ...(rows === null ? [] : [spaceAt(rows.path, 'catalog', rows.held)]),
+    ]
+  }
+}
 
 /** The free space that one upload has claimed. */
 export interface SpaceClaim {
@@ -140,17 +180,20 @@ const storageFull = () =>
  */
 export function createFreeSpaceMonitor(parts: {
   readonly space: FreeSpace
-  readonly ensureBallast: () => Promise<void>
+  /** Creates the ballast on the disk of the catalog, which has this reserve. Bytes. */
+  readonly ensureBallast: (reserve: number) => Promise<void>
   readonly onFull: (full: readonly FileSystemSpace[]) => void
   readonly onFreed: () => void
 }): () => Promise<void> {
   let isFull = false
   return async () => {
-    const full = parts.space.read().filter(({ free, reserve }) => free < reserve)
+    const spaces = parts.space.read()
+    const full = spaces.filter(({ free, reserve }) => free < reserve)
     if (full.length > 0 && !isFull) parts.onFull(full)
     if (full.length === 0 && isFull) parts.onFreed()
     isFull = full.length > 0
-    if (!isFull) await parts.ensureBallast()
+    const catalog = spaces.find(({ stores }) => stores !== 'blobs')
+    if (!isFull && catalog) await parts.ensureBallast(catalog.reserve)
   }
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import { listingPaths } from '../core/page.ts'
-import { createTimestampFormat, defaultExpiry, parseExpiry } from '../core/times.ts'
+import { parseExpiry } from '../core/times.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -11,9 +11,17 @@ import { exampleBase, type OperationDescription } from '../http/openapi/descript
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
 import { MediaList, MediaObject } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import { mediaObjectOf } from '../items/items.ts'
+import { createTimestampFormat, mediaObjectOf } from '../items/items.ts'
 import type { Grant } from '../storage/catalog/records.ts'
-import type { IncomingFile, IncomingFiles, RequestKey, SentFile, Stored, StoreOperations } from './commit.ts'
+import {
+  defaultExpiry,
+  type IncomingFile,
+  type IncomingFiles,
+  type RequestKey,
+  type SentFile,
+  type Stored,
+  type StoreOperations,
+} from './commit.ts'
 import { malformedForm, maxPartOverhead, type Part, readFileHeaders, readParts } from './form-parts.ts'
 import { resumed } from './received-files.ts'
 

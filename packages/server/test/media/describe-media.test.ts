@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mediaObjectOf } from '../../src/items/items.ts'
+import { createTimestampFormat, mediaObjectOf } from '../../src/items/items.ts'
 import { newItem } from '../catalog/samples.ts'
 import { temporaryData } from './temporary-media.ts'
 
@@ -47,4 +47,9 @@ test.each([
   expect(mediaObjectOf(settings, item).variants).toEqual(
     has ? { thumb: `${url(item.id)}?variant=thumb`, medium: `${url(item.id)}?variant=medium` } : null,
   )
+})
+
+test('M1 a time is formatted as RFC 3339, after the same one and after another one', () => {
+  const times = [0, 1_790_000_000_000, 1_790_000_000_000, 1_790_000_000_001, 0]
+  expect(times.map(createTimestampFormat())).toEqual(times.map((time) => new Date(time).toISOString()))
 })

@@ -1,4 +1,3 @@
-import { noPeers } from '../../src/core/processes.ts'
 import { hashToken, newToken, service } from '../../src/core/tokens.ts'
 import { intentLog } from '../../src/items/blob-deletion.ts'
 import type { MeasurePicture, RemoveMetadata } from '../../src/pictures/received-pictures.ts'
@@ -35,7 +34,7 @@ export interface TemporaryData extends AsyncDisposable {
 }
 
 /** Refuses nothing. */
-export const unlimited: FreeSpace = createFreeSpace({ readSpaces: () => [], now: Date.now, peers: noPeers })
+export const unlimited: FreeSpace = createFreeSpace({ readSpaces: () => [], now: Date.now, peers: null })
 
 /** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
 export async function temporaryData(files?: Files, inlineSize = 0): Promise<TemporaryData> {

@@ -8,8 +8,6 @@ import {
   open as openWithCallback,
   rename,
   type Stats,
-  statfsSync,
-  statSync,
   unlink,
   write,
 } from 'node:fs'
@@ -225,18 +223,4 @@ const timed = (sync: () => Promise<void>, onSync: OnSync) => async () => {
   const startedAt = performance.now()
   await sync()
   onSync((performance.now() - startedAt) / 1000)
-}
-
-export interface DiskSpace {
-  /** Equal for paths on one file system. */
-  readonly device: number
-  /** Bytes that this process may still write. */
-  readonly free: number
-  readonly total: number
-}
-
-/** The space of the file system of a path. Synchronous: it takes a few microseconds and does not access the disk. */
-export function diskSpace(path: string): DiskSpace {
-  const { bsize, bavail, blocks } = statfsSync(path)
-  return { device: statSync(path).dev, free: bavail * bsize, total: blocks * bsize }
 }

@@ -240,7 +240,7 @@ const maxSize = 4 * 1024 * 1024
 const neededToOpen = 1024 * 1024
 
 /** The directory in which SQLite stores the catalog and its log: that of the target if `catalog.db` is a link. */
-export function catalogDirectory(directory: string): string {
+function catalogDirectory(directory: string): string {
   return dirname(truePath(directory))
 }
 
@@ -259,8 +259,14 @@ function ballastPath(directory: string): string {
 }
 
 /** Bytes; 0 if there is no ballast. */
-export const ballastSize = (directory: string): number =>
+const ballastSize = (directory: string): number =>
   statSync(ballastPath(directory), { throwIfNoEntry: false })?.size ?? 0
+
+/** Where the catalog uses space, and the bytes there that its ballast holds. */
+export const catalogPlace = (directory: string) => ({
+  directory: () => catalogDirectory(directory),
+  held: () => ballastSize(directory),
+})
 
 /** Removes the ballast; false if there is none. */
 function releaseBallast(directory: string): boolean {
