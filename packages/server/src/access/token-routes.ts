@@ -12,6 +12,7 @@ import {
 } from '../core/tokens.ts'
 import { type JsonObject, jsonBodyProblems, malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
+import { noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { sampleCreatedToken, sampleToken } from '../http/openapi/samples.ts'
 import {
@@ -26,8 +27,6 @@ import {
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/tokens.ts'
 import { describeToken, grantToken, listTokens, revokeToken, rotateToken } from './tokens.ts'
-
-const noStore = { 'cache-control': 'no-store' }
 
 /** `/api/token` and `/api/tokens` (docs/interface.md T1 to T8). */
 export function tokenRoutes({ authorize, readAuthorizedJson, catalog }: HttpContext): readonly Route[] {

@@ -1,15 +1,10 @@
 import { bucketDeleted, Fault, tokenRevoked } from '../core/faults.ts'
 import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
-import {
-  type Actor,
-  hashToken,
-  isWellFormedToken,
-  newToken,
-  requireGrantable,
-  type Scope,
-} from '../core/tokens.ts'
+import { type Actor, hashToken, isWellFormedToken, newToken, requireGrantable } from '../core/tokens.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
+import type * as schemas from '../http/openapi/schemas.ts'
+import type { ValueOf } from '../http/openapi/schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/tokens.ts'
@@ -17,27 +12,13 @@ import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../sto
 const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
 
 /** A token as the API represents it to its owner (docs/interface.md T1). */
-export interface TokenObject {
-  readonly id: string
-  readonly name: string
-  readonly bucket: string
-  readonly scopes: readonly Scope[]
-  /** RFC 3339, UTC. */
-  readonly created_at: string
-  readonly expires_at: string | null
-}
+type TokenObject = ValueOf<typeof schemas.TokenObject>
 
 /** A token as the API represents it to those who manage the tokens of a bucket (docs/interface.md T4). */
-interface ManagedTokenObject extends TokenObject {
-  /** RFC 3339, UTC. */
-  readonly last_used_at: string | null
-  readonly revoked_at: string | null
-}
+type ManagedTokenObject = ValueOf<typeof schemas.TokenList>['data'][number]
 
 /** A new token, with the token itself (docs/interface.md T6). */
-export interface CreatedToken extends TokenObject {
-  readonly token: string
-}
+type CreatedToken = ValueOf<typeof schemas.CreatedToken>
 
 const tokenObject = ({ id, name, bucket, scopes, createdAt, expiresAt }: TokenRecord): TokenObject => ({
   id,
@@ -138,18 +119,12 @@ export async function describeToken(
   return tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
 }
 
-export interface TokenList {
-  readonly data: readonly ManagedTokenObject[]
-  /** Null if no tokens follow. */
-  readonly next_cursor: string | null
-}
-
 /** Lists tokens of the caller's bucket, oldest first (docs/interface.md T4). Throws Fault `cursor-malformed`. */
 export async function listTokens(
   catalog: Pick<Catalog, 'token' | 'tokensAfter'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId'>,
   { after, limit }: TokenListQuery,
-): Promise<TokenList> {
+): Promise<ValueOf<typeof schemas.TokenList>> {
   const previous = after === null ? null : await findPrevious(catalog, grant, after)
   // One more than the limit shows whether further tokens follow.
   const tokens = await catalog.tokensAfter(grant.bucketId, previous, limit + 1)

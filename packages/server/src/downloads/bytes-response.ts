@@ -237,19 +237,6 @@ const lifetime = { redirect: 3_600_000, proxy: 86_400_000 }
 /** The service sends the bytes itself if they may be sent for a shorter time, because a signed URL of the store can be half as old. */
 const leastLifetime = 10_000
 
-/** The headers of a response that the service would send. */
-interface OwnResponse {
-  /** Except those of `content`. */
-  readonly common: readonly string[]
-  /** Those of `common` that a redirect has too. */
-  readonly security: readonly string[]
-  readonly contentType: string
-  readonly contentDisposition: string
-  readonly cacheControl: string
-  /** Milliseconds for which others may send the bytes instead of the service; null for any time. */
-  readonly validFor: number | null
-}
-
 /** A response without a body: a proxy or the store sends it. */
 interface HandedOver {
   readonly status: 200 | 302
@@ -264,7 +251,7 @@ interface HandedOver {
 async function handOver(
   sendFile: SendFile,
   blob: Pick<OpenVariant, 'content' | 'close'>,
-  describe: () => OwnResponse,
+  describe: () => Representation,
 ): Promise<HandedOver | null> {
   const { content } = blob
   if (content.type === 'bytes') return null
@@ -276,7 +263,7 @@ async function handOver(
     return { status, head: [...head, 'content-length', '0'], sentBy: status === 302 ? 'store' : 'proxy' }
   }
 
-  const head = [...own.common, 'content-type', contentType, 'content-disposition', contentDisposition]
+  const head = [...own.common, ...own.content]
   if (content.type === 'file') {
     const { path } = content
     if (sendFile.header === 'x-sendfile') return leave(200, [...head, sendFile.header, path])

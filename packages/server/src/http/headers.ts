@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { decodeExtended } from 'content-disposition'
 import { Fault, type FaultCode } from '../core/faults.ts'
@@ -55,6 +56,9 @@ export function protocolFault(request: IncomingMessage): Fault | null {
 
 const isAbsoluteOrAsterisk = (method: string, url: string): boolean =>
   /^https?:\/\//i.test(url) || (url === '*' && method === 'OPTIONS')
+
+/** The headers of responses that no cache stores. */
+export const noStore = { 'cache-control': 'no-store' } as const
 
 /** A fault whose problem has headers of its own. */
 export class HeaderFault extends Fault {
@@ -247,6 +251,10 @@ function anyTagMatches(header: string, matches: (opaque: string, weak: boolean) 
   }
   return false
 }
+
+/** The part of an entity tag that identifies what determines a representation. 16 characters. */
+export const fingerprintOf = (values: readonly unknown[]): string =>
+  hash('sha256', JSON.stringify(values), 'base64url').slice(0, 16)
 
 /** The validators of an item: its entity tag with quotes, and its time of storage in milliseconds since 1970. */
 export interface Validators {

@@ -1,20 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { BaseLogger } from 'pino'
-import { errorCode, Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
+import { errorCode, Fault, type FaultCode } from '../core/faults.ts'
 import { HeaderFault } from './headers.ts'
 import type { RequestLimits } from './limits.ts'
+import type { Problem, ValueOf } from './openapi/schemas.ts'
 import { problemKinds } from './problem-kinds.ts'
 
 /** RFC 9457, extended by `code` for programs and `errors` for invalid parameters (docs/interface.md P1). */
-export interface ProblemDetails {
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  readonly detail: string
-  readonly instance: string
-  readonly code: FaultCode
-  readonly errors?: readonly ParameterFault[]
-}
+export type ProblemDetails = ValueOf<typeof Problem>
 
 export function problemDetails(fault: Fault, baseUrl: string, instance: string): ProblemDetails {
   const { status, title } = problemKinds[fault.code]

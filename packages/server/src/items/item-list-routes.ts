@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -17,7 +16,7 @@ import type { Turns } from '../core/tasks.ts'
 import { listState } from '../core/times.ts'
 import type { HttpContext } from '../http/context.ts'
 import { serializersOf } from '../http/dispatcher.ts'
-import { acceptsCoding, matchesWeakly, weightOf } from '../http/headers.ts'
+import { acceptsCoding, fingerprintOf, matchesWeakly, weightOf } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemListQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
@@ -60,10 +59,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
 
   /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
   function entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {
-    const digest = createHash('sha256')
-      .update(JSON.stringify([formatVersion, catalog.epoch, settings, query]))
-      .digest('base64url')
-      .slice(0, 16)
+    const digest = fingerprintOf([formatVersion, catalog.epoch, settings, query])
     const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
     return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
   }

@@ -7,7 +7,7 @@ import { readListedUrls, signsUrls } from '../core/queries.ts'
 import { requireFewExpired } from '../core/times.ts'
 import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
-import { matchesStrongly, matchesWeakly } from '../http/headers.ts'
+import { matchesStrongly, matchesWeakly, noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemParams, ItemQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
@@ -24,8 +24,6 @@ export interface ItemOperations {
   readonly removeItem: ItemRemover['remove']
   readonly removeItems: ItemRemover['removeMany']
 }
-
-const noStore = { 'cache-control': 'no-store' }
 
 /** `/api/media/{id}`, `DELETE /api/media` and `GET /api/bucket` (docs/interface.md M1 to M6, Q3). */
 export function itemRoutes(http: HttpContext, operations: ItemOperations): readonly Route[] {

@@ -3,6 +3,8 @@ import { isItemId } from '../core/ids.ts'
 import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
 import type { Actor } from '../core/tokens.ts'
 import { builtInSizes, hasVariants } from '../core/variants.ts'
+import type * as schemas from '../http/openapi/schemas.ts'
+import type { ValueOf } from '../http/openapi/schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type {
   BucketId,
@@ -72,31 +74,7 @@ const preconditionFailed = (): Fault =>
   new Fault('precondition-failed', 'The item has changed: If-Match does not name its current ETag.')
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
-export interface MediaObject {
-  readonly id: string
-  readonly url: string
-  readonly filename: string | null
-  readonly content_type: string
-  /** Bytes. */
-  readonly size: number
-  /** Hexadecimal. */
-  readonly sha256: string
-  /** RFC 3339, UTC. */
-  readonly created_at: string
-  /** RFC 3339, UTC; null if it does not expire (docs/interface.md E1). */
-  readonly expires_at: string | null
-  /** Pixels. */
-  readonly width: number | null
-  readonly height: number | null
-  readonly alt_text: string | null
-  readonly caption: string | null
-  /** Base64; null until the first variant was rendered (docs/interface.md V13). */
-  readonly thumbhash: string | null
-  /** Seconds. */
-  readonly duration: number | null
-  /** The URLs of smaller pictures by the names of their sizes; null if the type of the item has none (docs/interface.md V3). */
-  readonly variants: Readonly<Record<string, string>> | null
-}
+type MediaObject = ValueOf<typeof schemas.MediaObject>
 
 const noTools: ReadonlySet<never> = new Set()
 
@@ -153,27 +131,10 @@ export function mediaObjectOf(
 }
 
 /** A bucket as in responses (docs/interface.md Q3). */
-export interface BucketObject {
-  readonly name: string
-  readonly items: number
-  readonly bytes: number
-  readonly reserved_items: number
-  readonly reserved_bytes: number
-  readonly max_items: number | null
-  readonly max_bytes: number | null
-  readonly trash_days: number
-  readonly trash_items: number
-  readonly trash_bytes: number
-  readonly private: boolean
-  readonly signed_pages: boolean
-  readonly remove_metadata: boolean
-  readonly item_days: number | null
-}
-
 export async function describeBucket(
   catalog: Pick<Catalog, 'bucket' | 'trashState'>,
   bucketId: BucketId,
-): Promise<BucketObject> {
+): Promise<ValueOf<typeof schemas.BucketObject>> {
   const bucket = await catalog.bucket(bucketId)
   if (bucket === null) throw bucketDeleted()
   const trash = await catalog.trashState(bucketId)

@@ -4,6 +4,7 @@ import { isItemId } from '../core/ids.ts'
 import type { Actor } from '../core/tokens.ts'
 import { type JsonObject, jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
+import { noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemParams, LinkBody, LinksBody } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem, sampleLink } from '../http/openapi/samples.ts'
@@ -21,8 +22,6 @@ export interface LinkOperations {
   readonly recordLinks: RecordLinks | null
 }
 
-const headers = { 'cache-control': 'no-store' }
-
 /** `POST /api/media/{id}/links` and `POST /api/links` (docs/interface.md H7). */
 export function linkRoutes(http: HttpContext, operations: LinkOperations): readonly Route[] {
   const { readAuthorizedJson, catalog, turns, settings } = http
@@ -39,7 +38,7 @@ export function linkRoutes(http: HttpContext, operations: LinkOperations): reado
     const { sign, expires } = await operations.signLinks(lifetime)
     if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
     const link = { url: sign(item, options), expires_at: new Date(expires * 1000).toISOString() }
-    return { status: 201, headers, json: link }
+    return { status: 201, headers: noStore, json: link }
   }
 
   async function createMany(exchange: Exchange): Promise<Reply> {
@@ -58,7 +57,7 @@ export function linkRoutes(http: HttpContext, operations: LinkOperations): reado
       missing: ids.filter((_, index) => !isOwn(found[index])),
       expires_at: new Date(expires * 1000).toISOString(),
     }
-    return { status: 200, headers, json }
+    return { status: 200, headers: noStore, json }
   }
 
   const readsBody = true

@@ -4,6 +4,7 @@ import { parseTrashQuery } from '../core/queries.ts'
 import { type Actor, service } from '../core/tokens.ts'
 import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
+import { noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { TrashQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
@@ -14,8 +15,6 @@ import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'
 import type { ItemRemover } from './deletion.ts'
 import { mediaObjectOf } from './items.ts'
-
-const headers = { 'cache-control': 'no-store' }
 
 /** `GET` and `DELETE /api/trash`, `POST /api/trash/restore` (docs/interface.md, Trash). */
 export function trashRoutes(
@@ -35,13 +34,13 @@ export function trashRoutes(
     const { after, limit } = parseTrashQuery(exchange.query)
     await turns.next(grant.tokenId)
     const { items, next } = await operations.listTrash(grant.bucketId, after, limit)
-    return { status: 200, headers, json: { data: items.map(describe), next_cursor: next } }
+    return { status: 200, headers: noStore, json: { data: items.map(describe), next_cursor: next } }
   }
 
   async function restore(exchange: Exchange): Promise<Reply> {
     const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids'])
     const restored = await operations.restoreItems(caller.bucketId, readIds(body['ids']), caller.actor)
-    return { status: 200, headers, json: restored }
+    return { status: 200, headers: noStore, json: restored }
   }
 
   async function purge(exchange: Exchange): Promise<Reply> {
@@ -49,7 +48,7 @@ export function trashRoutes(
     const { ids, all } = body
     if (all === undefined) {
       const purged = await operations.purgeItems(caller.bucketId, readIds(ids), caller.actor)
-      return { status: 200, headers, json: purged }
+      return { status: 200, headers: noStore, json: purged }
     }
     if (all !== true || ids !== undefined)
       throw malformed([{ parameter: 'all', detail: 'True, and then no ids.' }])

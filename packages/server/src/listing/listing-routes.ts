@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTick } from 'node:timers/promises'
@@ -9,7 +8,7 @@ import { requireScope } from '../core/tokens.ts'
 import { type AuthorizationVerifier, requireAuthorization } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import { corsHead } from '../http/cors.ts'
-import { acceptsCoding, matchesWeakly } from '../http/headers.ts'
+import { acceptsCoding, fingerprintOf, matchesWeakly } from '../http/headers.ts'
 import type { RequestLimits } from '../http/limits.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ListingQuery } from '../http/openapi/parameters.ts'
@@ -127,7 +126,7 @@ const areIdentical = (one: CallersRequest, other: CallersRequest): boolean =>
 // requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
 
 /** The requests of one tick with the same Authorization header, whose token is verified once. */
-interface Caller {
+interface RequestsOfCaller {
   readonly grant: Promise<Grant>
   readonly groups: Group[]
 }
@@ -153,7 +152,7 @@ export function coalesceRequests(
   respondToListing: ListingResponder,
 ): (request: CallersRequest) => Promise<ListingResponse> {
   /** The callers of the current tick by Authorization header. */
-  let callers: Map<string, Caller> | null = null
+  let callers: Map<string, RequestsOfCaller> | null = null
   let tickEnd = Promise.resolve()
 
   function startTick() {
@@ -164,7 +163,7 @@ export function coalesceRequests(
         resolve()
       })
     })
-    return new Map<string, Caller>()
+    return new Map<string, RequestsOfCaller>()
   }
 
   async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
@@ -177,7 +176,7 @@ export function coalesceRequests(
     return await respondToListing(grant, request)
   }
 
-  function callerOf({ authorization }: CallersRequest): Caller {
+  function callerOf({ authorization }: CallersRequest): RequestsOfCaller {
     callers ??= startTick()
     const existing = callers.get(authorization)
     if (existing) return existing
@@ -186,7 +185,7 @@ export function coalesceRequests(
     return caller
   }
 
-  function groupOf({ groups }: Caller, request: CallersRequest): Group {
+  function groupOf({ groups }: RequestsOfCaller, request: CallersRequest): Group {
     const existing = groups.find((group) => areIdentical(group.request, request))
     if (existing) return existing
     const group = { request, response: null }
@@ -254,10 +253,15 @@ export function createListingResponder(
   const commonHeaders = ['cache-control', 'private, no-cache', 'vary', varyHeader]
 
   /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([formatVersion, epoch, baseUrl, mediaBaseUrl, extensions, linkStyle, envelope]))
-    .digest('base64url')
-    .slice(0, 16)
+  const fingerprint = fingerprintOf([
+    formatVersion,
+    epoch,
+    baseUrl,
+    mediaBaseUrl,
+    extensions,
+    linkStyle,
+    envelope,
+  ])
   /** `links` identifies the signed URLs of the page; it is empty for plain ones. */
   const entityTag = (
     bucketId: BucketId,

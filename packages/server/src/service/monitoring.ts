@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import type { HttpContext } from '../http/context.ts'
+import { noStore } from '../http/headers.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ReadinessQuery } from '../http/openapi/parameters.ts'
@@ -15,15 +16,13 @@ export interface MonitoringOperations {
   readonly readiness: ReturnType<typeof checkReadinessOperation>
 }
 
-const headers = { 'cache-control': 'no-store' }
-
 /** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
 export function monitoringRoutes(http: HttpContext, operations: MonitoringOperations): readonly Route[] {
   const { metrics, stopping } = http
   const renderMetrics = createMetricsRenderer(metrics)
 
   async function checkHealth(): Promise<Reply> {
-    return { status: 200, headers, json: { status: 'ok' } }
+    return { status: 200, headers: noStore, json: { status: 'ok' } }
   }
 
   async function checkReadiness({ query }: Exchange): Promise<Reply> {
@@ -34,12 +33,12 @@ export function monitoringRoutes(http: HttpContext, operations: MonitoringOperat
         'not-ready',
         `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
       )
-    return { status: 200, headers, json: { status: 'ready', reads, writes, reasons } }
+    return { status: 200, headers: noStore, json: { status: 'ready', reads, writes, reasons } }
   }
 
   async function sendMetrics(): Promise<Reply> {
     const body = await renderMetrics()
-    return { status: 200, headers: { ...headers, 'content-type': metrics.registry.contentType }, body }
+    return { status: 200, headers: { ...noStore, 'content-type': metrics.registry.contentType }, body }
   }
 
   return [

@@ -1,11 +1,10 @@
-import type { Static } from 'typebox'
 import { pageObject } from '../../core/page.ts'
 import { exampleBase } from './description.ts'
-import type { MediaObject } from './schemas.ts'
+import type { MediaObject, ValueOf } from './schemas.ts'
 
 // The values in the examples of the OpenAPI document.
 
-export const sampleItem: Static<typeof MediaObject> = {
+export const sampleItem: ValueOf<typeof MediaObject> = {
   id: 'k92v8d0q3h5wkc9r1n6x7zjy4tam',
   url: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg`,
   filename: 'harbour.jpg',
@@ -26,7 +25,7 @@ export const sampleItem: Static<typeof MediaObject> = {
   },
 }
 
-export const otherItem: Static<typeof MediaObject> = {
+export const otherItem: ValueOf<typeof MediaObject> = {
   ...sampleItem,
   variants: null,
   id: '4h9b1e7g0mzq4rx2k8c5n6vwyh3d',

@@ -30,6 +30,11 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const time = (description: string) => Type.String({ format: 'date-time', description })
 const pixels = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
 
+type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T
+
+/** The values of a schema, which nothing changes. */
+export type ValueOf<Schema extends TSchema> = Frozen<Static<Schema>>
+
 // The schemas of responses. A schema with a title is a component of the OpenAPI document with that name.
 
 const Link = closedObject('Link', 'One entry of `links`.', {
