@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { errors, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
+import type { BaseLogger } from 'pino'
 import { bucketNameFor } from '../core/buckets.ts'
 import { Fault } from '../core/faults.ts'
 import { type Claims, type IssuerSettings, readClaim, scopesOfClaim } from '../core/issuer.ts'
@@ -9,8 +10,69 @@ import { type Scope, service } from '../core/tokens.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Grant, TokenId } from '../storage/catalog/records.ts'
-import type { IssuerKeys } from './issuer-keys.ts'
+import { clientMetadata, createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
 import { newUserId, type RemoveExpired, recordUseOperation, removeExpiredOf } from './tokens.ts'
+
+/** One line of the log for each reason and minute, so that refused tokens do not fill it. Milliseconds. */
+const refusalInterval = 60_000
+
+/** What the service needs of the issuer: the verification of its tokens, and the sign-in at the gallery. Does not wait for the issuer. */
+export function openIssuer(
+  settings: IssuerSettings,
+  parts: {
+    readonly catalog: Catalog
+    readonly removeExpired: RemoveExpired
+    readonly log: Pick<BaseLogger, 'info' | 'warn'>
+  },
+) {
+  const { catalog, removeExpired, log } = parts
+  const { issuer, signIn } = settings
+  let isAvailable: boolean | null = null
+  const keys = createIssuerKeys(settings, {
+    now: Date.now,
+    onFailure(err) {
+      if (isAvailable !== false)
+        log.warn(
+          { err, issuer },
+          'the keys of the issuer cannot be requested; earlier ones remain in use for a day',
+        )
+      isAvailable = false
+    },
+    onSuccess() {
+      if (isAvailable !== true) log.info({ issuer }, 'received the keys of the issuer')
+      isAvailable = true
+    },
+  })
+  void keys.refresh()
+
+  const loggedAt = new Map<string, number>()
+  function onRefusal(reason: string): void {
+    const at = Date.now()
+    if (Math.abs(at - (loggedAt.get(reason) ?? 0)) < refusalInterval) return
+    loggedAt.set(reason, at)
+    log.warn({ reason }, 'refused a token of the issuer; further ones of this minute are not logged')
+  }
+
+  return {
+    verifyUser: verifyUserOperation(settings, {
+      verifyJwt: verifyJwtOperation(settings, { keys, now: Date.now, onRefusal }),
+      catalog,
+      removeExpired,
+      now: Date.now,
+      onTouchFailure: (err) => log.warn({ err }, 'the last use of a user was not recorded'),
+    }),
+    /** Null if the gallery offers no sign-in with the issuer. */
+    signIn: signIn && {
+      ...signIn,
+      metadata() {
+        const discovery = keys.discovery()
+        return discovery && clientMetadata(issuer, discovery)
+      },
+    },
+  }
+}
+
+export type Issuer = ReturnType<typeof openIssuer>
 
 /** Verified tokens in memory; a token that is evicted is verified again. */
 const maxVerified = 10_000

@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace'
 import { readConfig } from '../service/config.ts'
-import { openParentChannel, startWorker, type Worker } from '../service/worker.ts'
+import { openParentChannel, startWorker } from '../service/worker.ts'
 import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
 import { lowerWorkerPriority, skippedSignals } from './serve-process.ts'
@@ -21,7 +21,7 @@ const { config } = readConfig()
 const { log, writeLine } = openServiceLog(config)
 const parent = openParentChannel(send)
 const failed = new AbortController()
-let worker: Worker | null = null
+let worker: Awaited<ReturnType<typeof startWorker>> | null = null
 
 const { close, uninstall } = closeWithGrace(
   {
@@ -49,10 +49,9 @@ async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Pro
       log.fatal({ err: error }, `${error.message}; the worker stops`)
       failed.abort(error)
     }
-    worker = await startWorker(config, { log, writeLine, onFailure, parent, owner, port })
+    worker = await startWorker(config, log, { writeLine, onFailure, parent, owner, port })
     lowerWorkerPriority()
-    const { baseUrl, port: bound, hasGallery } = worker
-    send({ kind: 'ready', baseUrl, port: bound, hasGallery })
+    send({ kind: 'ready', address: worker.address })
     failed.signal.addEventListener('abort', () => close())
     if (failed.signal.aborted) close()
   } catch (error) {
@@ -65,6 +64,6 @@ async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Pro
 
 async function snapshotMetrics(request: number): Promise<void> {
   // Before the start is complete, there is nothing to count.
-  const metrics = (await worker?.snapshotMetrics()) ?? []
+  const metrics = (await worker?.metrics.registry.getMetricsAsJSON()) ?? []
   send({ kind: 'metrics-snapshot', request, metrics })
 }

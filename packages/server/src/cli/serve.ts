@@ -1,8 +1,9 @@
 import { extname, join, resolve } from 'node:path'
 import { styleText } from 'node:util'
+import type { Logger } from 'pino'
 import { locationText, withoutPassword } from '../core/storage-urls.ts'
 import type { Config } from '../service/config.ts'
-import type { Server } from '../service/start.ts'
+import type { Service } from '../service/start.ts'
 import { type Command, UsageError } from './command.ts'
 import { watchNpm } from './processes.ts'
 import { handleSignals, lowerWorkerPriority, skippedSignals } from './serve-process.ts'
@@ -37,7 +38,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
     if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)
     // Loaded here, so that other commands start faster.
     const [start, { openServiceLog }, { default: closeWithGrace }] = await Promise.all([
-      config.workers === 1 ? startOne() : startSeveral(),
+      loadStart(config),
       import('./service-log.ts'),
       import('close-with-grace'),
     ])
@@ -45,10 +46,11 @@ The log is written to standard error: as JSON, one object per line, or as readab
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
-    const server = await start(config, log, writeLine, (error) => {
+    const onFailure = (error: Error) => {
       log.fatal({ err: error }, `${error.message}; stopping`)
       failed.abort(error)
-    })
+    }
+    const service = await start(config, log, { writeLine, onFailure })
     lowerWorkerPriority()
     let cause: Cause = {}
     const { close } = closeWithGrace(
@@ -56,7 +58,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
       async ({ err }) => {
         if (err) log.fatal({ err }, 'an unexpected error occurred; stopping')
         else log.info(cause, 'stopping')
-        await server.stop()
+        await service.stop()
         log.info('stopped')
         // The exit code is 0 unless this function throws.
         failed.signal.throwIfAborted()
@@ -82,22 +84,39 @@ The log is written to standard error: as JSON, one object per line, or as readab
     // On a terminal, the banner contains this.
     if (!isReadable)
       log.info(
-        { url: server.baseUrl, host, port: server.port, data, ...placesOf(config), pid: process.pid },
+        {
+          url: service.address.baseUrl,
+          host,
+          port: service.address.port,
+          data,
+          ...placesOf(config),
+          pid: process.pid,
+        },
         'listening',
       )
-    console.log(banner(server, config))
+    console.log(banner(service, config))
   },
 }
 
-type Start = typeof import('../service/start.ts').startServer
+type Start = (
+  config: Config,
+  log: Logger,
+  parts: {
+    readonly writeLine: (line: string) => void
+    readonly onFailure: (error: Error) => void
+  },
+) => Promise<Service>
 
-const startOne = async (): Promise<Start> => (await import('../service/start.ts')).startServer
-
-async function startSeveral(): Promise<Start> {
+/** Loads what starts the service as one process, or as several. */
+async function loadStart({ workers }: Pick<Config, 'workers'>): Promise<Start> {
+  if (workers === 1) {
+    const { startService } = await import('../service/start.ts')
+    return (config, log, parts) => startService(config, log, { ...parts, shared: null })
+  }
   const { startWorkers } = await import('../service/workers.ts')
   // The extension is .ts in the sources and .js in the published build.
   const program = new URL(`./serve-worker${extname(import.meta.url)}`, import.meta.url)
-  return (config, log, _writeLine, onFailure) => startWorkers(config, log, { program, onFailure })
+  return (config, log, { onFailure }) => startWorkers(config, log, { program, onFailure })
 }
 
 type Places = Pick<Config, 'data' | 'databaseUrl' | 'blobsUrl'>
@@ -109,9 +128,12 @@ export const placesOf = ({ data, databaseUrl, blobsUrl }: Places) => ({
 })
 
 /** The text that a start prints on standard output: the URL, the token of the first start, and the next steps. */
-export function banner(server: Server, config: Places): string {
+export function banner(
+  { address, firstToken }: Pick<Service, 'address' | 'firstToken'>,
+  config: Places,
+): string {
   const { catalog, files } = placesOf(config)
-  const { baseUrl, hasGallery, firstToken } = server
+  const { baseUrl, hasGallery } = address
   const paint = (format: Parameters<typeof styleText>[0], text: string) =>
     styleText(format, text, { stream: process.stdout })
   const heading = (text: string) => paint('bold', text)

@@ -11,17 +11,6 @@ export interface Config extends SettingValues {
   readonly searchPath: string
 }
 
-/** The settings of a service whose port is bound, so that its URLs are known. */
-export interface BoundConfig extends Config {
-  readonly baseUrl: string
-  /** The base URL where files have no host of their own. */
-  readonly mediaBaseUrl: string
-  /** Whether the base URL is configured; otherwise it is made of host and port. */
-  readonly hasOwnAddress: boolean
-  /** The origin to which requests for bytes are redirected; null if they are not. */
-  readonly storeOrigin: string | null
-}
-
 /** With those of the commands that use a service over HTTP, which all others ignore without a warning. */
 const knownNames: ReadonlySet<string> = new Set([
   ...Object.keys(settings),

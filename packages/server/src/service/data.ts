@@ -2,32 +2,24 @@ import { statfs } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { ensureSigningKey } from '../access/signed-links.ts'
 import type { PeerCounts } from '../core/processes.ts'
-import { type Closers, startPeriodicTask } from '../core/tasks.ts'
+import { type Closers, createClosers, startPeriodicTask } from '../core/tasks.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../items/blob-deletion.ts'
 import { createItemRemover, type ItemRemover } from '../items/deletion.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import {
-  ensureBallast,
   findExposed,
   lockData,
   openBlobs,
   openBlobsDirectory,
   openCatalog,
-  spacePlaces,
   watchBackupHold,
 } from '../storage/engines.ts'
 import { matchBlobsDirectory } from '../upkeep/blobs-identity.ts'
 import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import { recover } from '../upkeep/recovery.ts'
 import { partLog } from '../uploads/resumable-uploads.ts'
-import {
-  createFreeSpace,
-  createFreeSpaceMonitor,
-  createSpaceReader,
-  type FreeSpace,
-} from '../uploads/space.ts'
 import type { Config } from './config.ts'
 
 /** What every step of the start receives. */
@@ -38,6 +30,20 @@ export interface StartContext {
   readonly closers: Closers
   /** The other workers of the service; null if it has one process. */
   readonly peers: PeerCounts | null
+}
+
+/** Runs the steps of a start. Each registers what it opens with `closers`; if one fails, these are closed, the last one first. */
+export async function startInSteps<Started>(
+  parts: Omit<StartContext, 'closers'>,
+  run: (context: StartContext) => Promise<Started>,
+): Promise<Started> {
+  const closers = createClosers((what, err) => parts.log.error({ err }, `${what} did not close`))
+  try {
+    return await run({ ...parts, closers })
+  } catch (error) {
+    await closers.closeAll().catch(() => undefined)
+    throw error
+  }
 }
 
 export interface OpenData {
@@ -153,34 +159,4 @@ export function startRemovals(
   })
   closers.add('the removal retry', () => retries.stop())
   return remover
-}
-
-/** Milliseconds between checks of the free space. Uploads check it more often. */
-const spaceCheckInterval = 1_000
-
-/** The free space, from which the uploads of this process claim their bytes. */
-export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
-  createFreeSpace({
-    readSpaces: createSpaceReader(spacePlaces(config), config.minFree),
-    now: () => performance.now(),
-    peers,
-  })
-
-/** Logs when the disk becomes too full for uploads and when it has enough space again, and reserves space for deletes. */
-export function startSpaceWatch({ config, log, closers }: StartContext, space: FreeSpace): void {
-  const checks = startPeriodicTask({
-    work: createFreeSpaceMonitor({
-      space,
-      ensureBallast: (reserve) => ensureBallast(config, reserve),
-      onFull: (full) =>
-        log.error(
-          { full },
-          `uploads are refused until there is more free space on the disk of ${config.data}`,
-        ),
-      onFreed: () => log.info('uploads are accepted again'),
-    }),
-    interval: spaceCheckInterval,
-    onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
-  })
-  closers.add('the watch of free space', () => checks.stop())
 }

@@ -1,8 +1,5 @@
 import type { Server } from 'node:http'
 import { tokenRoutes } from '../access/token-routes.ts'
-import type { verifyTokenOperation } from '../access/tokens.ts'
-import type { CachedBytesOperations } from '../downloads/bytes-cache.ts'
-import type { BytesOperations } from '../downloads/bytes-response.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
@@ -15,18 +12,17 @@ import {
 import { createFaultReporter } from '../http/problems.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
-import type { ItemRemover } from '../items/deletion.ts'
-import { type ItemListOperations, itemListRoutes } from '../items/item-list-routes.ts'
-import { type ItemOperations, itemRoutes } from '../items/item-routes.ts'
-import { type LinkOperations, linkRoutes } from '../items/links.ts'
-import { type TrashOperations, trashRoutes } from '../items/trash.ts'
-import { type ListingOperations, listingRoutes } from '../listing/listing-routes.ts'
-import type { StoreOperations } from '../uploads/commit.ts'
-import { type ResumableUploadOperations, resumableUploadRoutes } from '../uploads/resumable-routes.ts'
+import { itemListRoutes } from '../items/item-list-routes.ts'
+import { itemRoutes } from '../items/item-routes.ts'
+import { linkRoutes } from '../items/links.ts'
+import { trashRoutes } from '../items/trash.ts'
+import { listingRoutes } from '../listing/listing-routes.ts'
+import { resumableUploadRoutes } from '../uploads/resumable-routes.ts'
 import { uploadRoutes } from '../uploads/upload-routes.ts'
 import { documentationRoutes } from './documentation-routes.ts'
 import { type Gallery, type GallerySignIn, galleryRoutes } from './gallery-routes.ts'
-import { type MonitoringOperations, monitoringRoutes } from './monitoring.ts'
+import { monitoringRoutes } from './monitoring.ts'
+import type { Operations } from './operations.ts'
 
 /** What only some routes use. */
 interface AppParts {
@@ -45,7 +41,7 @@ export function createApp(
   parts: HttpParts,
   { writeLine, downloadLog, gallery, signIn }: AppParts,
 ): Server {
-  const http = createHttpContext(parts, operations.verifyToken)
+  const http = createHttpContext(parts, operations.access.verifyToken)
   const { settings, log, metrics, limits, corsHeaders, stopping } = http
   const { baseUrl, mediaBaseUrl } = settings
   const routes = [
@@ -71,33 +67,17 @@ function serviceRoutes(
   downloadLog: DownloadLog | null,
 ): readonly Route[] {
   const routes: readonly Route[] = [
-    ...listingRoutes(http, operations),
-    ...itemListRoutes(http, operations),
-    ...uploadRoutes(http, operations),
-    ...resumableUploadRoutes(http, operations),
-    ...itemRoutes(http, operations),
-    ...trashRoutes(http, operations),
-    ...linkRoutes(http, operations),
-    ...bytesRoutes(http, operations, downloadLog),
+    ...listingRoutes(http, operations.listing),
+    ...itemListRoutes(http, operations.items),
+    ...uploadRoutes(http, operations.uploads),
+    ...resumableUploadRoutes(http, operations.uploads),
+    ...itemRoutes(http, operations.items),
+    ...trashRoutes(http, operations.items),
+    ...linkRoutes(http, operations.items),
+    ...bytesRoutes(http, operations.downloads, downloadLog),
     ...tokenRoutes(http),
-    ...monitoringRoutes(http, operations),
+    ...monitoringRoutes(http, operations.monitoring),
     ...documentationRoutes(http, () => routes),
   ]
   return routes
-}
-
-/** The operations that clients call over HTTP: those of all routes. */
-export interface Operations
-  extends ListingOperations,
-    ItemListOperations,
-    StoreOperations,
-    ResumableUploadOperations,
-    ItemOperations,
-    TrashOperations,
-    LinkOperations,
-    BytesOperations,
-    CachedBytesOperations,
-    MonitoringOperations {
-  readonly verifyToken: ReturnType<typeof verifyTokenOperation>
-  readonly purgeItems: ItemRemover['purge']
 }

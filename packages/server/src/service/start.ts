@@ -3,210 +3,208 @@ import type { Server as HttpServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueTokenOfNewBucket } from '../access/tokens.ts'
+import type { PeerCounts } from '../core/processes.ts'
 import { storeOriginOf } from '../core/storage-urls.ts'
-import { createClosers } from '../core/tasks.ts'
 import { defaultScopes } from '../core/tokens.ts'
+import { openBytesOperation } from '../downloads/bytes-cache.ts'
 import { createDownloadLog, type DownloadLog } from '../downloads/download-log.ts'
 import { limitConnections } from '../http/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections.ts'
-import type { HttpParts } from '../http/context.ts'
 import { createClientAddresses, createRequestLimits } from '../http/limits.ts'
-import { createMetrics } from '../http/metrics.ts'
+import { createMetrics, type Metrics } from '../http/metrics.ts'
 import { type BoundPort, bindPort } from '../http/server.ts'
-import { findTools, toolNames } from '../pictures/tools.ts'
+import { startPictures } from '../pictures/start-pictures.ts'
+import { toolNames } from '../pictures/tools.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
-import { createUploadLocks, type UploadLocks } from '../uploads/upload-locks.ts'
-import { type BoundConfig, type Config, defaultBaseUrl } from './config.ts'
+import { lockWorker, spacePlaces } from '../storage/engines.ts'
+import { createFreeSpace, createSpaceReader, type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
+import { createUploadLocks, type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
+import { type Config, defaultBaseUrl } from './config.ts'
 import {
   lockDirectory,
   type OpenData,
   openData,
-  openSpace,
   recoverData,
   type StartContext,
+  startInSteps,
   startRemovals,
-  startSpaceWatch,
 } from './data.ts'
-import { type Gallery, type GallerySignIn, readGallery } from './gallery-routes.ts'
-import { createOperations, startIssuer, startUploads } from './operations.ts'
-import { startDimensionWorkers, startMetadataWorkers, startThumbnailWorkers } from './picture-workers.ts'
-import { createApp, type Operations } from './routes.ts'
-import { startAuditSweep, startExpirySweep, startIntentSweep, startTemporarySweep } from './sweeps.ts'
+import { type Gallery, readGallery } from './gallery-routes.ts'
+import { createOperations, type Operations } from './operations.ts'
+import { createApp } from './routes.ts'
+import { startSweeps } from './sweeps.ts'
+import type { ServiceAddress } from './worker-messages.ts'
 
-export interface Server {
-  readonly baseUrl: string
-  /** The port that the server listens on, also where MEDIABUCKET_PORT is 0. */
-  readonly port: number
-  /** Whether `/` serves the gallery. */
-  readonly hasGallery: boolean
+/** A service that listens. */
+export interface Service {
+  readonly address: ServiceAddress
   /** The token of the bucket `default`, on the first start with a new data directory; null on every later start. */
   readonly firstToken: string | null
   /** Stops accepting work, waits for requests in progress up to the shutdown timeout, and closes the data. */
   stop(): Promise<void>
 }
 
+/** A process that handles requests, with its parts. */
+interface ServiceProcess extends Service {
+  readonly data: OpenData
+  readonly operations: Operations
+  readonly http: HttpServer
+  readonly metrics: Metrics
+}
+
+/** What a worker shares with the other processes of the service. */
+export interface SharedParts {
+  /** The name of the worker. */
+  readonly owner: string
+  readonly locks: SharedLocks
+  readonly counts: PeerCounts
+  /** The metrics of all workers, as text. */
+  readMetrics(): Promise<string>
+}
+
+/** Milliseconds between two passes that close unused connections. */
+const closeInterval = 50
+
 /**
- * Starts the service as one process. Rejects when another server uses the data directory or the address.
- * Each step registers what it opens with `closers`, which a stop closes in reverse order.
+ * Starts a process that handles requests: the whole service, or one of its workers. The parent of workers holds the lock of the data
+ * directory, has recovered, and sweeps. Rejects when another service uses the data directory or the address.
  */
-export async function startServer(
+export async function startService(
   config: Config,
   log: Logger,
-  /** Writes one line per request to the log. */
-  writeLine: (line: string) => void,
-  /** Called when a thread has ended unexpectedly; the process must stop then. */
-  onFailure: (error: Error) => void,
-): Promise<Server> {
-  const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
-  const context = { config, log, closers, metrics: createMetrics(), peers: null }
-  try {
-    lockDirectory(context)
-    const data = await openData(context, onFailure)
-    await recoverData(context, data)
-    startIntentSweep(context, data)
-    startAuditSweep(context, data)
-    await startTemporarySweep(context)
-    const space = openSpace(context)
-    startSpaceWatch(context, space)
-    const locks = createUploadLocks()
-    await startExpirySweep(context, { ...data, locks })
-    const { app, ...served } = await serveData(context, data, { locks, space, writeLine })
-    const firstToken = await issueFirstToken(data.catalog)
-    return { ...served, firstToken, stop: () => stopServer(context, app) }
-  } catch (error) {
-    await closers.closeAll().catch(() => undefined)
-    throw error
-  }
-}
-
-export interface ServedData {
-  readonly baseUrl: string
-  readonly port: number
-  readonly hasGallery: boolean
-  readonly app: HttpApp
-}
-
-/** Starts everything that handles requests, and listens. */
-export async function serveData(
-  context: StartContext,
-  data: OpenData,
   parts: {
-    readonly locks: UploadLocks
-    readonly space: FreeSpace
     /** Writes one line per request to the log. */
     readonly writeLine: (line: string) => void
+    /** Called when a thread has ended unexpectedly; the process must stop then. */
+    readonly onFailure: (error: Error) => void
+    /** Null where this process is the whole service. */
+    readonly shared: SharedParts | null
   },
-): Promise<ServedData> {
-  const { locks, space, writeLine } = parts
-  const remover = startRemovals(context, data)
-  const measurePicture = startDimensionWorkers(context, data)
-  const tools = findTools(context.config.searchPath)
-  const removeMetadata = startMetadataWorkers(context, { ...data, tools })
-  const variants = startThumbnailWorkers(context, { ...data, space, tools })
-  const uploads = startUploads(context, {
-    ...data,
-    measurePicture,
-    removeMetadata,
-    removeItem: remover.remove,
-    locks,
-    onStored: variants.renderAhead,
+): Promise<ServiceProcess> {
+  const { writeLine, onFailure, shared } = parts
+  const own = createMetrics()
+  const metrics = shared === null ? own : { ...own, text: shared.readMetrics }
+  const peers = shared === null ? null : shared.counts
+  return startInSteps({ config, log, metrics, peers }, async (context) => {
+    const { closers } = context
+
+    // The data.
+    if (shared === null) lockDirectory(context)
+    else {
+      const lock = lockWorker(config)
+      closers.add('the lock of the worker', () => lock.release())
+    }
+    const data = await openData(context, onFailure, shared?.owner)
+    const { catalog, blobs } = data
+    const space = openSpace(context)
+
+    // What one process of the service does alone, before it handles requests and while it does.
+    const ownLocks = createUploadLocks()
+    const locks = shared === null ? ownLocks : shareUploadLocks(shared.locks)
+    if (shared === null) {
+      await recoverData(context, data)
+      await startSweeps(context, data, { space, locks: ownLocks })
+    }
+
+    // What operations use.
+    const remover = startRemovals(context, data)
+    const openBytes = openBytesOperation({ catalog, blobs })
+    const pictures = startPictures(config, { ...context, catalog, blobs, openBytes, hasRoom: space.hasRoom })
+    closers.add('the processes of pictures', pictures.close)
+    closers.add('resumable uploads', locks.allReleased)
+
+    // The operations. The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
+    const bound = await openPort(context)
+    const settings = { ...boundConfig(config, bound.port), tools: toolNames(pictures.tools) }
+    const gallery = await loadGallery(context)
+    const issuer = config.issuer && (await openIssuer(config.issuer, { ...remover, catalog, log }))
+    const operations = createOperations(context, {
+      catalog,
+      blobs,
+      space,
+      locks,
+      openBytes,
+      pictures,
+      remover,
+      settings,
+      issuer,
+    })
+
+    // HTTP.
+    const downloadLog = startDownloadLog(context, { catalog, space })
+    const addresses = createClientAddresses(config.trustedProxies)
+    const limits = createRequestLimits(config, { addresses, metrics, log, peers })
+    const stopping = new AbortController()
+    const http = createApp(
+      operations,
+      { settings, catalog, log, metrics, limits, addresses, stopping: stopping.signal },
+      { writeLine, downloadLog, gallery, signIn: issuer?.signIn ?? null },
+    )
+    const connections = trackUnusedConnections(http)
+    limitConnections(http, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
+    closers.add('the HTTP server', bound.close)
+    await bound.serve(http)
+
+    const firstToken = shared === null ? await issueFirstToken(catalog) : null
+    return {
+      address: { baseUrl: settings.baseUrl, port: bound.port, hasGallery: gallery !== null },
+      firstToken,
+      data,
+      operations,
+      http,
+      metrics,
+
+      async stop() {
+        // From now on readiness is false, and responses close their connections.
+        stopping.abort()
+        const deadline = setTimeout(() => http.closeAllConnections(), config.shutdownTimeout)
+        // Repeated, because a connection becomes unused when its request has been answered.
+        const closing = setInterval(connections.closeUnused, closeInterval)
+        try {
+          await closers.closeAll()
+        } finally {
+          clearInterval(closing)
+          clearTimeout(deadline)
+        }
+      },
+    }
   })
-  const { baseUrl, port, settings: bound, serve, closePort } = await bindAddress(context)
-  const settings = { ...bound, tools: toolNames(tools) }
-  const gallery = await loadGallery(context)
-  const issuer = await startIssuer(context, { ...data, ...remover })
-  const operations = createOperations(context, {
-    ...data,
-    ...uploads,
-    ...variants,
-    settings,
-    remover,
-    space,
-    issuer,
-  })
-  const app = createHttpApp(context, operations, {
-    settings,
-    catalog: data.catalog,
-    downloadLog: startDownloadLog(context, { ...data, space }),
-    gallery,
-    signIn: issuer?.signIn ?? null,
-    writeLine,
-    closePort,
-  })
-  await serve(app.server)
-  return { baseUrl, port, hasGallery: gallery !== null, app }
 }
 
-export interface BoundAddress {
-  readonly port: number
-  readonly baseUrl: string
-  readonly settings: BoundConfig
-  /** Listens with a server on the bound port. */
-  readonly serve: BoundPort['serve']
-  readonly closePort: BoundPort['close']
-}
+/** The free space, from which the uploads of this process claim their bytes. */
+export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
+  createFreeSpace({
+    readSpaces: createSpaceReader(spacePlaces(config), config.minFree),
+    now: () => performance.now(),
+    peers,
+  })
 
-/** Binds the port before the HTTP server exists, because URLs in responses contain it where MEDIABUCKET_PORT is 0. */
-export async function bindAddress({ config, closers }: StartContext): Promise<BoundAddress> {
-  // Exactly one address, also for a host name that has an IPv4 and an IPv6 address.
+/** The library that verifies tokens of an issuer is loaded only if it is used. */
+const openIssuer = async (...settings: Parameters<typeof import('../access/issuer-users.ts').openIssuer>) =>
+  (await import('../access/issuer-users.ts')).openIssuer(...settings)
+
+/** Binds exactly one address, also for a host name that has an IPv4 and an IPv6 address. */
+async function openPort({ config, closers }: StartContext): Promise<BoundPort> {
   const { address } = await lookup(config.host, { order: 'ipv4first' })
   const bound = await bindPort(address, config.port)
-  closers.add('the port', () => bound.close())
-  const { port, serve, close } = bound
+  closers.add('the port', bound.close)
+  return bound
+}
+
+/** The settings of a service whose port is bound, so that its URLs are known. */
+function boundConfig(config: Config, port: number) {
   const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
   // The gallery fetches text files from the media host.
   const corsOrigins =
     config.mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
   const { blobsUrl, sendfile } = config
-  const storeOrigin = blobsUrl && sendfile?.header === 'location' ? storeOriginOf(blobsUrl) : null
-  const settings = {
+  return {
     ...config,
     baseUrl,
     mediaBaseUrl: config.mediaBaseUrl ?? baseUrl,
     hasOwnAddress: config.baseUrl !== null,
     corsOrigins,
-    storeOrigin,
-  }
-  return { port, baseUrl, settings, serve, closePort: close }
-}
-
-export interface HttpApp {
-  readonly server: HttpServer
-  /** From now on readiness is false, and responses close their connections. */
-  announceStop(): void
-  /** Closes the connections that have no request in progress. */
-  closeUnused(): void
-}
-
-/** Creates the HTTP server, ready to listen. `closePort` stops it. */
-export function createHttpApp(
-  { config, log, metrics, closers, peers }: StartContext,
-  operations: Operations,
-  parts: Pick<HttpParts, 'settings' | 'catalog'> & {
-    readonly downloadLog: DownloadLog | null
-    readonly gallery: Gallery | null
-    readonly signIn: GallerySignIn | null
-    readonly writeLine: (line: string) => void
-    readonly closePort: () => Promise<void>
-  },
-): HttpApp {
-  const { settings, catalog, downloadLog, gallery, signIn, writeLine, closePort } = parts
-  const addresses = createClientAddresses(config.trustedProxies)
-  const limits = createRequestLimits(config, { addresses, metrics, log, peers })
-  const stop = new AbortController()
-  const server = createApp(
-    operations,
-    { settings, catalog, log, metrics, limits, addresses, stopping: stop.signal },
-    { writeLine, downloadLog, gallery, signIn },
-  )
-  const connections = trackUnusedConnections(server)
-  limitConnections(server, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
-  closers.add('the HTTP server', closePort)
-  return {
-    server,
-    announceStop: () => stop.abort(),
-    closeUnused: connections.closeUnused,
+    storeOrigin: blobsUrl && sendfile?.header === 'location' ? storeOriginOf(blobsUrl) : null,
   }
 }
 
@@ -214,7 +212,7 @@ export function createHttpApp(
 const logInterval = 60_000
 
 /** Records downloads in the audit log; null unless MEDIABUCKET_AUDIT is `all`. Start it before the HTTP server, which stops before it. */
-export function startDownloadLog(
+function startDownloadLog(
   { config, log, metrics, closers }: StartContext,
   { catalog, space }: Pick<OpenData, 'catalog'> & { readonly space: Pick<FreeSpace, 'read'> },
 ): DownloadLog | null {
@@ -254,7 +252,7 @@ function oncePer(interval: number): () => boolean {
 }
 
 /** Reads the built gallery. Null where it is turned off or not built. */
-export async function loadGallery({ config, log }: StartContext): Promise<Gallery | null> {
+async function loadGallery({ config, log }: StartContext): Promise<Gallery | null> {
   if (!config.gallery) return null
   const gallery = await readGallery(galleryDirectory())
   if (gallery === null)
@@ -279,21 +277,4 @@ export async function issueFirstToken(catalog: Catalog): Promise<string | null> 
     now: Date.now(),
   })
   return issued?.token ?? null
-}
-
-/** Milliseconds between two passes that close unused connections. */
-const closeInterval = 50
-
-/** Lets requests in progress finish within the shutdown timeout, and closes what the start opened in reverse order. */
-export async function stopServer({ config, closers }: StartContext, app: HttpApp): Promise<void> {
-  app.announceStop()
-  const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
-  // Repeated, because a connection becomes unused when its request has been answered.
-  const closing = setInterval(app.closeUnused, closeInterval)
-  try {
-    await closers.closeAll()
-  } finally {
-    clearInterval(closing)
-    clearTimeout(deadline)
-  }
 }

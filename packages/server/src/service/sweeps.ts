@@ -2,8 +2,10 @@ import { startPeriodicTask } from '../core/tasks.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
 import { removeExpiredItems } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash.ts'
+import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
 import { removeExpired } from '../uploads/resumable-uploads.ts'
+import { createFreeSpaceMonitor, type FreeSpace } from '../uploads/space.ts'
 import type { OpenData, StartContext } from './data.ts'
 
 /** Milliseconds between sweeps of the audit log. */
@@ -11,100 +13,115 @@ const auditSweepInterval = 600_000
 /** Events in one transaction. It takes some milliseconds, during which uploads wait. */
 const eventsPerBatch = 500
 const day = 86_400_000
-
-/** Removes the events whose days in the audit log have passed, in the background: now and periodically. One process of a service does it. */
-export function startAuditSweep(
-  { config, log, closers }: StartContext,
-  { catalog }: Pick<OpenData, 'catalog'>,
-): void {
-  let isStopping = false
-  async function work(): Promise<void> {
-    const before = Date.now() - config.auditDays * day
-    while (!isStopping && (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch);
-  }
-  const onFailure = (err: unknown) =>
-    log.warn({ err }, 'old events of the audit log stay until the next sweep')
-  const first = work().catch(onFailure)
-  const sweeps = startPeriodicTask({ work, interval: auditSweepInterval, onFailure })
-  closers.add('the sweep of the audit log', () => {
-    isStopping = true
-    return Promise.all([first, sweeps.stop()])
-  })
-}
-
-/** Milliseconds between sweeps; shorter where uploads expire sooner. */
+/** Items whose bytes are deleted before the sweep checks whether the service stops. */
+const itemsPerBatch = 100
+/** Milliseconds between removals of temporary files. */
+const temporarySweepInterval = 3600 * 1000
+/** Milliseconds between checks of the free space. Uploads check it more often. */
+const spaceCheckInterval = 1_000
+/** Milliseconds between removals of what has expired; shorter where uploads expire sooner. */
 const longestSweepInterval = 600_000
 
-/** Removes expired uploads, idempotency keys, items, and items of the trash, now and periodically. One process of a service does it. */
-export async function startExpirySweep(
-  { config, log, closers }: StartContext,
-  {
-    catalog,
-    blobs,
-    locks,
-    blobDeletion,
-  }: Pick<OpenData, 'catalog' | 'blobs' | 'blobDeletion'> &
-    Pick<Parameters<typeof removeExpired>[0], 'locks'>,
+/** Starts what one process of a service does now and then. Resolves when what had expired before is removed. */
+export async function startSweeps(
+  context: StartContext,
+  { catalog, blobs, blobDeletion }: OpenData,
+  parts: {
+    readonly space: FreeSpace
+    readonly locks: Parameters<typeof removeExpired>[0]['locks']
+  },
 ): Promise<void> {
-  const sweep = async () => {
+  const { config, log, closers } = context
+  const { space, locks } = parts
+
+  const removeInterrupted = createIntentSweep(blobDeletion)
+  // In the background.
+  void startSweep(context, {
+    name: 'the sweep of interrupted uploads',
+    interval: intentSweepInterval,
+    async work(isStopping) {
+      const removed = await removeInterrupted()
+      if (removed > 0) log.info({ removed }, 'removed the bytes of interrupted uploads')
+      // Of deleted items, when the removal of the bytes has failed.
+      const tombstones = await catalog.tombstones()
+      for (let done = 0; !isStopping() && done < tombstones.length; done += itemsPerBatch)
+        await deleteBlobs(blobDeletion, tombstones.slice(done, done + itemsPerBatch))
+    },
+    failure: 'the bytes of interrupted uploads and deleted items stay until the next sweep',
+  })
+
+  void startSweep(context, {
+    name: 'the sweep of the audit log',
+    interval: auditSweepInterval,
+    async work(isStopping) {
+      const before = Date.now() - config.auditDays * day
+      while (!isStopping() && (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch);
+    },
+    failure: 'old events of the audit log stay until the next sweep',
+  })
+
+  // Copies of files that killed processes have left in the directory for temporary files.
+  await startSweep(context, {
+    name: 'the sweep of temporary files',
+    interval: temporarySweepInterval,
+    async work() {
+      const directories = await removeLeftDirectories(Date.now())
+      if (directories > 0) log.info({ directories }, 'removed temporary copies of files of killed processes')
+    },
+    failure: 'temporary copies of files that killed processes have left cannot be removed',
+  })
+
+  const spaceChecks = startPeriodicTask({
+    work: createFreeSpaceMonitor({
+      space,
+      ensureBallast: (reserve) => ensureBallast(config, reserve),
+      onFull: (full) =>
+        log.error(
+          { full },
+          `uploads are refused until there is more free space on the disk of ${config.data}`,
+        ),
+      onFreed: () => log.info('uploads are accepted again'),
+    }),
+    interval: spaceCheckInterval,
+    onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
+  })
+  closers.add('the watch of free space', () => spaceChecks.stop())
+
+  const removeAllExpired = async () => {
     await removeExpired({ catalog, blobs, locks, now: Date.now })
     await purgeExpiredTrash({ catalog, blobDeletion, now: Date.now })
     await removeExpiredItems({ catalog, blobDeletion, now: Date.now })
   }
-  await sweep()
-  const sweeps = startPeriodicTask({
-    work: sweep,
+  // The start fails if this does.
+  await removeAllExpired()
+  const expirySweeps = startPeriodicTask({
+    work: removeAllExpired,
     interval: Math.min(config.uploadExpiry, longestSweepInterval),
     onFailure: (err) => log.warn({ err }, 'expired uploads and items stay until the next sweep'),
   })
-  closers.add('the expiry sweep', () => sweeps.stop())
+  closers.add('the expiry sweep', () => expirySweeps.stop())
 }
 
-/** Items whose bytes are deleted before the sweep checks whether the service stops. */
-const itemsPerBatch = 100
-
-/**
- * Removes the blobs of uploads that were interrupted, and those of deleted items whose removal has failed: periodically, and
- * at the start, in the background.
- */
-export function startIntentSweep(
+/** Runs the work now and at each interval. Resolves when the first run has ended; a stop waits for each run. */
+async function startSweep(
   { log, closers }: StartContext,
-  { blobDeletion }: Pick<OpenData, 'blobDeletion'>,
-): void {
-  const sweep = createIntentSweep(blobDeletion)
+  sweep: {
+    readonly name: string
+    /** Milliseconds. */
+    readonly interval: number
+    readonly work: (isStopping: () => boolean) => Promise<void>
+    /** The line of the log when it fails. */
+    readonly failure: string
+  },
+): Promise<void> {
   let isStopping = false
-  async function work(): Promise<void> {
-    const removed = await sweep()
-    if (removed > 0) log.info({ removed }, 'removed the bytes of interrupted uploads')
-    const tombstones = await blobDeletion.catalog.tombstones()
-    for (let done = 0; !isStopping && done < tombstones.length; done += itemsPerBatch)
-      await deleteBlobs(blobDeletion, tombstones.slice(done, done + itemsPerBatch))
-  }
-  const onFailure = (err: unknown) =>
-    log.warn({ err }, 'the bytes of interrupted uploads and deleted items stay until the next sweep')
+  const work = () => sweep.work(() => isStopping)
+  const onFailure = (err: unknown) => log.warn({ err }, sweep.failure)
   const first = work().catch(onFailure)
-  const sweeps = startPeriodicTask({ work, interval: intentSweepInterval, onFailure })
-  closers.add('the sweep of interrupted uploads', () => {
+  const { stop } = startPeriodicTask({ work, interval: sweep.interval, onFailure })
+  closers.add(sweep.name, () => {
     isStopping = true
-    return Promise.all([first, sweeps.stop()])
+    return Promise.all([first, stop()])
   })
-}
-
-/** Milliseconds between removals. */
-const sweepInterval = 3600 * 1000
-
-/** Removes the copies of files that killed processes have left in the directory for temporary files, now and at intervals. */
-export async function startTemporarySweep({
-  log,
-  closers,
-}: Pick<StartContext, 'log' | 'closers'>): Promise<void> {
-  const onFailure = (err: unknown) =>
-    log.warn({ err }, 'temporary copies of files that killed processes have left cannot be removed')
-  const work = async () => {
-    const directories = await removeLeftDirectories(Date.now())
-    if (directories > 0) log.info({ directories }, 'removed temporary copies of files of killed processes')
-  }
-  await work().catch(onFailure)
-  const sweeps = startPeriodicTask({ work, interval: sweepInterval, onFailure })
-  closers.add('the sweep of temporary files', () => sweeps.stop())
+  await first
 }

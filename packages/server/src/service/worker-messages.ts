@@ -21,7 +21,7 @@ export type ToWorker =
 
 /** What a worker sends to the parent. */
 export type FromWorker =
-  | ({ readonly kind: 'ready' } & ListeningWorker)
+  | { readonly kind: 'ready'; readonly address: ServiceAddress }
   /** The start failed. */
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'claim-lock'; readonly claim: number; readonly id: UploadId }
@@ -32,9 +32,11 @@ export type FromWorker =
   | { readonly kind: 'read-metrics'; readonly request: number }
   | { readonly kind: 'counts'; readonly changes: CountChanges }
 
-export interface ListeningWorker {
+export interface ServiceAddress {
   readonly baseUrl: string
+  /** The port that the service listens on, also where MEDIABUCKET_PORT is 0. */
   readonly port: number
+  /** Whether `/` serves the gallery. */
   readonly hasGallery: boolean
 }
 

@@ -1,71 +1,33 @@
 import type { Logger } from 'pino'
-import type { PeerCounts } from '../core/processes.ts'
-import { createClosers } from '../core/tasks.ts'
-import { createMetrics } from '../http/metrics.ts'
-import { lockWorker } from '../storage/engines.ts'
-import { type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
 import type { Config } from './config.ts'
-import { openData, openSpace } from './data.ts'
-import { serveData, stopServer } from './start.ts'
-import {
-  createPeerCounts,
-  createReplies,
-  type FromWorker,
-  type ListeningWorker,
-  type MetricsSnapshot,
-  type ToWorker,
-} from './worker-messages.ts'
-
-export interface Worker extends ListeningWorker {
-  snapshotMetrics(): Promise<MetricsSnapshot>
-  stop(): Promise<void>
-}
+import { type SharedParts, startService } from './start.ts'
+import { createPeerCounts, createReplies, type FromWorker, type ToWorker } from './worker-messages.ts'
 
 /**
  * Starts the part of the service that handles requests, in a worker process. The parent holds the lock of the data directory,
  * has recovered, and removes expired data.
  */
-export async function startWorker(
+export const startWorker = (
   config: Config,
+  log: Logger,
   parts: {
-    readonly log: Logger
-    /** Writes one line per request to the log. */
     readonly writeLine: (line: string) => void
-    /** Called when a thread has ended unexpectedly; the process must stop then. */
     readonly onFailure: (error: Error) => void
     readonly parent: ParentChannel
     readonly owner: string
     readonly port: number
   },
-): Promise<Worker> {
-  const { log, writeLine, onFailure, parent, owner, port } = parts
-  const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
-  const metrics = { ...createMetrics(), text: () => parent.readMetrics() }
-  const context = { config: workerSettings(config, port), log, closers, metrics, peers: parent.counts }
-  try {
-    const lock = lockWorker(config)
-    closers.add('the lock of the worker', () => lock.release())
-    const data = await openData(context, onFailure, owner)
-    const locks = shareUploadLocks(parent.locks)
-    const space = openSpace(context)
-    const { app, ...listening } = await serveData(context, data, { locks, space, writeLine })
-    return {
-      ...listening,
-      snapshotMetrics: () => metrics.registry.getMetricsAsJSON(),
-      stop: () => stopServer(context, app),
-    }
-  } catch (error) {
-    await closers.closeAll().catch(() => undefined)
-    throw error
-  }
+) => {
+  const { writeLine, onFailure, parent, owner, port } = parts
+  return startService(workerSettings(config, port), log, {
+    writeLine,
+    onFailure,
+    shared: { ...parent, owner },
+  })
 }
 
 /** What the parent does for a worker. */
-export interface ParentChannel {
-  readonly locks: SharedLocks
-  readonly counts: PeerCounts
-  /** The metrics of all workers, as text. */
-  readMetrics(): Promise<string>
+export interface ParentChannel extends Omit<SharedParts, 'owner'> {
   /** Handles a message of the parent about locks, counts or metrics. Returns false for any other message. */
   receive(message: ToWorker): boolean
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import { ExplainedError } from '../core/faults.ts'
-import { createClosers, resolvesWithin } from '../core/tasks.ts'
+import { resolvesWithin } from '../core/tasks.ts'
 import { createMetrics } from '../http/metrics.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
 import { createUploadLockTable, shareUploadLocks, type UploadLockTable } from '../uploads/upload-locks.ts'
@@ -13,28 +13,27 @@ import {
   lockDirectory,
   type OpenData,
   openData,
-  openSpace,
   recoverData,
   type StartContext,
+  startInSteps,
   startRemovals,
-  startSpaceWatch,
 } from './data.ts'
-import { issueFirstToken, type Server } from './start.ts'
-import { startAuditSweep, startExpirySweep, startIntentSweep, startTemporarySweep } from './sweeps.ts'
+import { issueFirstToken, openSpace, type Service } from './start.ts'
+import { startSweeps } from './sweeps.ts'
 import {
   type CountChanges,
   createCountExchange,
   createReplies,
   type FromWorker,
-  type ListeningWorker,
   type MetricsSnapshot,
+  type ServiceAddress,
   type ToWorker,
 } from './worker-messages.ts'
 
 /**
  * Starts the service as several processes: workers that handle requests, and this one, their parent. The parent holds the
  * lock of the data directory, recovers before a worker starts, removes expired data, owns the locks of uploads, and adds
- * the metrics up. Rejects as startServer does.
+ * the metrics up. Rejects as startService does.
  */
 export async function startWorkers(
   config: Config,
@@ -45,22 +44,17 @@ export async function startWorkers(
     /** Called when the service cannot continue; it must stop then. */
     readonly onFailure: (error: Error) => void
   },
-): Promise<Server> {
-  const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
+): Promise<Service> {
   const metrics = createMetrics()
-  const context = { config, log, closers, metrics, peers: null }
-  try {
+  return startInSteps({ config, log, metrics, peers: null }, async (context) => {
+    const { closers } = context
     lockDirectory(context)
     const data = await openData(context, parts.onFailure)
     await recoverData(context, data)
     startRemovals(context, data)
-    startIntentSweep(context, data)
-    startAuditSweep(context, data)
-    await startTemporarySweep(context)
-    startSpaceWatch(context, openSpace(context))
     const locks = createUploadLockTable()
-    await startExpirySweep(context, {
-      ...data,
+    await startSweeps(context, data, {
+      space: openSpace(context),
       locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
     })
 
@@ -87,13 +81,9 @@ export async function startWorkers(
       onFailure: parts.onFailure,
     })
     closers.add('the workers', () => pool.stop())
-    const { baseUrl, port, hasGallery } = await pool.start()
-    const firstToken = await issueFirstToken(data.catalog)
-    return { baseUrl, port, hasGallery, firstToken, stop: () => closers.closeAll() }
-  } catch (error) {
-    await closers.closeAll().catch(() => undefined)
-    throw error
-  }
+    const address = await pool.start()
+    return { address, firstToken: await issueFirstToken(data.catalog), stop: closers.closeAll }
+  })
 }
 
 /** Removes the temporary files of a worker, and completes its deletions. Other workers may do the latter at the same time. */
@@ -131,7 +121,7 @@ const directLocks = (table: UploadLockTable): Parameters<typeof shareUploadLocks
 /** Starts the workers, and starts a new one for each that ends. */
 interface WorkerPool {
   /** Resolves when all workers listen. Rejects if one of them cannot be started. */
-  start(): Promise<ListeningWorker>
+  start(): Promise<ServiceAddress>
   /** Lets all workers finish their requests, and waits until they have ended. */
   stop(): Promise<void>
 }
@@ -166,7 +156,7 @@ function createWorkerPool(parts: {
   const listening = new Map<WorkerProcess, number>()
   const timers = new Set<NodeJS.Timeout>()
   /** Only the bound port is known after the start, where the configured one is 0. */
-  let bound: ListeningWorker | null = null
+  let bound: ServiceAddress | null = null
   let { port } = parts
   /** Replacements of workers that ended before all workers listened. */
   const endedEarly: (() => Promise<void>)[] = []
@@ -174,7 +164,7 @@ function createWorkerPool(parts: {
   let hasStarted = false
   let stopping = false
 
-  async function run(): Promise<ListeningWorker> {
+  async function run(): Promise<ServiceAddress> {
     // Workers with the same configured port share its socket; when none is left, the bound port is bound again.
     if (bound !== null && listening.size === 0) port = bound.port
     const worker = fork(port)
@@ -245,7 +235,7 @@ interface WorkerProcess extends MetricsSource {
   readonly owner: string
   readonly pid: number | undefined
   /** Rejects with WorkerStartError if the worker reports an error or ends before it listens. */
-  readonly listening: Promise<ListeningWorker>
+  readonly listening: Promise<ServiceAddress>
   /** Resolves with the exit code or the signal when the process has ended. */
   readonly ended: Promise<string>
   /** Sends it counts of other workers. */
@@ -264,7 +254,7 @@ function forkWorker(parts: {
   readonly onCounts: (worker: WorkerProcess, changes: CountChanges) => void
 }): WorkerProcess {
   const owner = randomUUID()
-  const listening = Promise.withResolvers<ListeningWorker>()
+  const listening = Promise.withResolvers<ServiceAddress>()
   const ended = Promise.withResolvers<string>()
   const claims = new Map<number, { release(): void }>()
   const aborts = createReplies<boolean>()
@@ -279,7 +269,7 @@ function forkWorker(parts: {
   function receive(message: FromWorker): void {
     switch (message.kind) {
       case 'ready':
-        listening.resolve(message)
+        listening.resolve(message.address)
         return
       case 'failed':
         listening.reject(new WorkerStartError(message.message))
