@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { faultyGateway, type Treatment } from '../../packages/server/test/blobs/faulty-gateway.ts'
+import { faultyGateway, type Treatment } from '../../packages/server/test/storage/blobs/faulty-gateway.ts'
 import { gateway, s3Settings } from '../harness/ceph.ts'
 import { onServer, rowsOf } from '../harness/postgres.ts'
 import type { ReplicatedPostgres } from '../harness/replicated-postgres.ts'

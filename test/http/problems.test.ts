@@ -170,8 +170,9 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'connections-too-many': 'needs a server with a low limit; see test/http/connection-limits.test.ts',
   'shutting-down': 'see test/operations/shutdown.test.ts',
   'not-ready': 'see test/operations/health.test.ts, full-disk.test.ts and unmounted.test.ts',
-  'catalog-busy': 'takes ten seconds of a held catalog; see packages/server/test/catalog/sqlite.test.ts',
-  'storage-full': 'needs a full disk; see packages/server/test/blobs/failing-disk.test.ts',
+  'catalog-busy':
+    'takes ten seconds of a held catalog; see packages/server/test/storage/catalog/sqlite.test.ts',
+  'storage-full': 'needs a full disk; see packages/server/test/storage/blobs/failing-disk.test.ts',
   'storage-unavailable': 'see test/operations/unmounted.test.ts',
   overloaded: 'test/operations/shortages.test.ts lowers the limit of open files',
 }

@@ -7,7 +7,6 @@ export {
   type LoadedBoxes,
   loadBox,
 } from './boxes.ts'
-export { chunksOf } from './movie.ts'
 export {
   type ByteSource,
   createByteSource,

@@ -6,9 +6,9 @@ import { openDiskAudit } from '../../src/storage/blobs/disk/audit.ts'
 import type { CatalogAudit } from '../../src/storage/catalog/audit.ts'
 import { openSqliteAudit } from '../../src/storage/catalog/sqlite/audit.ts'
 import { checkData } from '../../src/upkeep/fsck.ts'
-import { receiveBytes } from '../blobs/blob-contract.ts'
-import { inBlobStore, newItem } from '../catalog/samples.ts'
-import { type TemporaryData, temporaryData } from '../media/temporary-media.ts'
+import { receiveBytes } from '../storage/blobs/blob-contract.ts'
+import { inBlobStore, newItem } from '../storage/catalog/samples.ts'
+import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
 
 interface Steps {
   /** Whether a server holds the lock of the data. */

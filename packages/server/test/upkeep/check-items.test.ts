@@ -4,7 +4,7 @@ import type { ItemId } from '../../src/core/ids.ts'
 import { openSqliteAudit } from '../../src/storage/catalog/sqlite/audit.ts'
 import { createFindings } from '../../src/upkeep/findings.ts'
 import { checkItems } from '../../src/upkeep/fsck.ts'
-import { type TemporaryData, temporaryData } from '../media/temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
 
 /** Checks every byte. `afterOpen` runs between opening a blob and reading it. */
 async function findingsOf(data: TemporaryData, afterOpen: (id: ItemId) => Promise<void>) {

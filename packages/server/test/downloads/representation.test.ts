@@ -1,0 +1,39 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { service } from '../../src/core/tokens.ts'
+import { describeRepresentation } from '../../src/downloads/representation.ts'
+import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
+import { newItem } from '../storage/catalog/samples.ts'
+
+const now = 1_900_000_000_000
+const describeIt = describeRepresentation({
+  maxAge: 86_400_000,
+  vary: { inline: '', attachment: 'Sec-Fetch-Dest', variant: 'Accept' },
+})
+
+const itemUntil = (expiresAt: number | null): Item => ({
+  ...newItem({ expiresAt }),
+  ...{ bucketId: 1 as BucketId, isDamaged: false, contentId: null, isPrivate: false },
+  ...{ thumbhash: null, duration: null, altText: null, caption: null },
+})
+const token = { by: 'token', actor: service } as const
+const link = { by: 'link', keyId: 'key', expires: now / 1000 + 600 } as const
+const publicForever = 'public, max-age=86400, immutable'
+
+test.each([
+  ['a public item', null, null, publicForever, null],
+  ['a public item that expires', 5_000, null, 'public, no-cache', 5_000],
+  ['a token', null, token, 'private, no-cache', 60_000],
+  ['a token, and an item that expires before', 5_000, token, 'private, no-cache', 5_000],
+  ['a token, and an item that expires later', 90_000, token, 'private, no-cache', 60_000],
+  ['a link', null, link, 'private, max-age=600, immutable', 600_000],
+  ['a link, and an item that expires before', 5_500, link, 'private, max-age=5, immutable', 5_000],
+  ['a link, and an item that has just expired', -1, link, 'private, max-age=0, immutable', 0],
+] as const)(
+  'E2, H4 %s: caches, proxies and the store keep the bytes no longer than they may',
+  (_, left, access, cacheControl, validFor) => {
+    vi.useFakeTimers({ toFake: ['Date'], now })
+    onTestFinished(() => void vi.useRealTimers())
+    const item = itemUntil(left === null ? null : now + left)
+    expect(describeIt(item, null, false, access)).toMatchObject({ cacheControl, validFor })
+  },
+)

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { Fault } from '../../src/core/faults.ts'
+import { createDispatcher } from '../../src/http/dispatcher.ts'
+import { route } from '../../src/http/route.ts'
+import { exchange } from './exchange.ts'
+
+test('P1 a source that ends early before the response has begun is reported, although the code is that of a client that left', async () => {
+  const reported: unknown[] = []
+  const error = Object.assign(new Error('a failpoint'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+  const failing = route('GET', '/', null, async () => {
+    throw error
+  })
+  const dispatch = createDispatcher([failing], {
+    baseUrl: 'http://h',
+    logRequest: () => undefined,
+    corsHeaders: () => ({}),
+    limits: { countAddress: () => null },
+    mediaHost: null,
+    reportFault(thrown) {
+      reported.push(thrown)
+      return new Fault('internal', 'The service met an unexpected error.')
+    },
+    stopping: new AbortController().signal,
+  })
+  const received = await exchange(dispatch, ['GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'])
+  expect(received).toMatch(/^HTTP\/1\.1 500 /)
+  expect(reported).toEqual([error])
+})

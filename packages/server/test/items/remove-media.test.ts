@@ -1,0 +1,298 @@
+import { rename, symlink, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { newItemId } from '../../src/core/ids.ts'
+import { service } from '../../src/core/tokens.ts'
+import { createItemRemover } from '../../src/items/deletion.ts'
+import type { Item } from '../../src/storage/catalog/records.ts'
+import { recover } from '../../src/upkeep/recovery.ts'
+import { chunksOf } from '../storage/blobs/blob-contract.ts'
+import { newItem, withBytes } from '../storage/catalog/samples.ts'
+import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
+import { thumb } from '../variant-samples.ts'
+
+const unknown = { code: 'media-unknown', message: 'There is no such item.' }
+
+const unexpected = (_id: string, error: unknown): never => {
+  throw error
+}
+
+/** A remover with a record of its steps in order; `before` runs before each step. */
+function watchedRemoval(
+  data: TemporaryData,
+  before: (step: string) => void | Promise<void> = () => undefined,
+) {
+  const steps: string[] = []
+  const leftovers: [id: string, error: unknown][] = []
+  async function step<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    await before(name)
+    const result = await work()
+    steps.push(name)
+    return result
+  }
+  const removal = createItemRemover({
+    catalog: {
+      removeItems: (bucketId, ids) => step('commit', () => data.catalog.removeItems(bucketId, ids)),
+      purgeItems: data.catalog.purgeItems,
+      expireItems: data.catalog.expireItems,
+      clearTombstones: (ids) => step(`clear ${ids.length}`, () => data.catalog.clearTombstones(ids)),
+    },
+    blobs: { remove: (id) => step('unlink', () => data.blobs.remove(id)) },
+    isBackupRunning: () => false,
+    onDeletionFailure: (id, error) => leftovers.push([id, error]),
+  })
+  return { ...removal, steps, leftovers }
+}
+
+const shardOf = (data: TemporaryData, { id }: Item): string =>
+  join(data.disk.directory, 'blobs', id.slice(0, 2))
+
+/** Replaces the item's shard by a link, so that its bytes cannot be removed. */
+async function obstruct(data: TemporaryData, item: Item): Promise<void> {
+  const away = join(data.disk.directory, 'away')
+  await rename(shardOf(data, item), away)
+  await symlink(away, shardOf(data, item))
+}
+
+async function clearWay(data: TemporaryData, item: Item): Promise<void> {
+  await unlink(shardOf(data, item))
+  await rename(join(data.disk.directory, 'away'), shardOf(data, item))
+}
+
+describe('E2, E3 removing expired items', () => {
+  test('concurrent calls share the work, and remove the bytes at once', async () => {
+    await using data = await temporaryData()
+    const { bucketId } = await data.store('text')
+    const late = newItem({ expiresAt: Date.now() - 1 })
+    await data.catalog.addItems(bucketId, [withBytes(late)])
+    let calls = 0
+    const remover = createItemRemover({
+      ...data,
+      catalog: {
+        ...data.catalog,
+        async expireItems(id) {
+          calls += 1
+          return data.catalog.expireItems(id)
+        },
+      },
+      onDeletionFailure: unexpected,
+    })
+    await Promise.all([remover.removeExpired(bucketId)(), remover.removeExpired(bucketId)()])
+    expect(calls).toBe(1)
+    expect(await data.listed(bucketId)).toHaveLength(1)
+    await remover.settled()
+    expect(await data.catalog.tombstones()).toEqual([])
+    await remover.removeExpired(bucketId)()
+    expect(calls).toBe(2)
+  })
+
+  test('a call that takes long fails, and the work continues', async () => {
+    await using data = await temporaryData()
+    const { bucketId } = await data.store('text')
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const steps = [500, 3]
+    const remover = createItemRemover({
+      ...data,
+      catalog: {
+        ...data.catalog,
+        async expireItems() {
+          begun.resolve()
+          await ended.promise
+          return { ids: Array.from({ length: steps.shift() ?? 0 }, newItemId), tombstones: [] }
+        },
+      },
+      longestExpiry: 1,
+      onDeletionFailure: unexpected,
+    })
+    await expect(remover.removeExpired(bucketId)()).rejects.toMatchObject({ code: 'catalog-busy' })
+    await begun.promise
+    await expect(remover.removeExpired(bucketId)()).rejects.toMatchObject({ code: 'catalog-busy' })
+    ended.resolve()
+    await remover.settled()
+    expect(steps).toEqual([])
+  })
+})
+
+describe('M2: removing', () => {
+  test('a deleted item is removed from the listing and the disk, and leaves no tombstone', async () => {
+    await using data = await temporaryData()
+    const item = await data.store('text')
+    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
+    await remove(item.bucketId, item.id, service)
+    expect(await data.listed(item.bucketId)).toEqual([])
+    await settled()
+    expect(await data.disk.stored()).toEqual([])
+    expect(await data.catalog.tombstones()).toEqual([])
+  })
+
+  test('an item with bytes in the catalog is deleted in one step; variants of a picture are removed after it', async () => {
+    await using data = await temporaryData(undefined, 100)
+    const text = await data.store('text')
+    const picture = newItem({ contentType: 'image/png' })
+    await data.catalog.addItems(text.bucketId, [withBytes(picture)])
+    await data.blobs.variants.store(picture.id, thumb.key, Buffer.from('small'))
+    const { remove, settled, steps } = watchedRemoval(data)
+    await remove(text.bucketId, text.id, service)
+    await settled()
+    expect(steps).toEqual(['commit'])
+    expect(text.contentId && (await data.catalog.content(text.contentId))).toBeNull()
+    await remove(text.bucketId, picture.id, service)
+    await settled()
+    expect(steps.slice(1)).toEqual(['commit', 'unlink', 'clear 1'])
+    expect(await data.blobs.variants.open(picture.id, thumb.key)).toBeNull()
+    expect(await data.catalog.tombstones()).toEqual([])
+  })
+
+  test('a second removal, an unknown id, an id of another bucket and any other text are media-unknown', async () => {
+    await using data = await temporaryData()
+    const item = await data.store('text')
+    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
+    await expect(remove(await data.bucket('other'), item.id, service)).rejects.toMatchObject(unknown)
+    await remove(item.bucketId, item.id, service)
+    for (const id of [item.id, newItemId(), '', '../../x'])
+      await expect(remove(item.bucketId, id, service)).rejects.toMatchObject(unknown)
+    await settled()
+  })
+
+  test('of two concurrent removals of one item, one succeeds', async () => {
+    await using data = await temporaryData()
+    const item = await data.store('text')
+    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
+    const results = await Promise.allSettled([
+      remove(item.bucketId, item.id, service),
+      remove(item.bucketId, item.id, service),
+    ])
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    await settled()
+  })
+
+  test('the order is commit < return < unlink < clear the tombstone', async () => {
+    await using data = await temporaryData()
+    const item = await data.store('text')
+    const unlink = Promise.withResolvers<void>()
+    const removal = watchedRemoval(data, (step) => (step === 'unlink' ? unlink.promise : undefined))
+    await removal.remove(item.bucketId, item.id, service)
+    expect(removal.steps).toEqual(['commit'])
+    expect(await data.catalog.tombstones()).toEqual([item.id])
+    unlink.resolve()
+    await removal.settled()
+    expect(removal.steps).toEqual(['commit', 'unlink', 'clear 1'])
+    expect(await data.catalog.tombstones()).toEqual([])
+  })
+
+  test('tombstones that arrive during a removal are cleared in batches, and settled waits for all of them', async () => {
+    await using data = await temporaryData()
+    const items = await Promise.all(Array.from({ length: 130 }, () => data.store('text')))
+    const first = Promise.withResolvers<void>()
+    const removal = watchedRemoval(data, (step) => (step === 'unlink' ? first.promise : undefined))
+    await Promise.all(items.map((item) => removal.remove(item.bucketId, item.id, service)))
+    first.resolve()
+    await removal.settled()
+    expect(removal.steps.filter((step) => step.startsWith('clear'))).toEqual([
+      'clear 1',
+      'clear 100',
+      'clear 29',
+    ])
+    expect(await data.disk.stored()).toEqual([])
+    expect(removal.leftovers).toEqual([])
+  })
+
+  test('items can be removed after settled', async () => {
+    await using data = await temporaryData()
+    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
+    await settled()
+    for (const item of [await data.store('1'), await data.store('2')]) {
+      await remove(item.bucketId, item.id, service)
+      await settled()
+      expect(await data.disk.stored()).not.toContainEqual(expect.stringContaining(item.id))
+    }
+    expect(await data.catalog.tombstones()).toEqual([])
+  })
+
+  test('B7: text that is not an id does not reach the catalog', async () => {
+    await using data = await temporaryData()
+    const { remove, steps } = watchedRemoval(data)
+    const bucketId = await data.bucket('default')
+    await expect(remove(bucketId, '../../x', service)).rejects.toMatchObject(unknown)
+    expect(steps).toEqual([])
+  })
+})
+
+describe('M2: bytes that cannot be removed', () => {
+  test('are reported, keep their tombstone, and are removed at the next start', async () => {
+    await using data = await temporaryData()
+    const stuck = await data.store('stuck')
+    let free = await data.store('free')
+    while (free.id.slice(0, 2) === stuck.id.slice(0, 2)) free = await data.store('free')
+    const removal = watchedRemoval(data)
+    await obstruct(data, stuck)
+    await removal.remove(stuck.bucketId, stuck.id, service)
+    await removal.remove(free.bucketId, free.id, service)
+    await removal.settled()
+    expect(removal.leftovers).toEqual([[stuck.id, expect.any(Error)]])
+    expect(await data.catalog.tombstones()).toEqual([stuck.id])
+
+    const failed = await recover(data)
+    expect(failed).toMatchObject({ tombstones: 0, leftovers: [{ id: stuck.id }] })
+    expect(await data.catalog.tombstones()).toEqual([stuck.id])
+
+    await clearWay(data, stuck)
+    expect(await recover(data)).toEqual({
+      temporary: 0,
+      tombstones: 1,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+    expect(await data.catalog.tombstones()).toEqual([])
+    expect((await data.disk.stored()).some((path) => path.endsWith(stuck.id))).toBe(false)
+  })
+
+  test('a tombstone that cannot be cleared stays and is reported', async () => {
+    await using data = await temporaryData()
+    const item = await data.store('text')
+    const removal = watchedRemoval(data, (step) => {
+      if (step === 'clear 1') throw new Error('the disk of the catalog is full')
+    })
+    await removal.remove(item.bucketId, item.id, service)
+    await removal.settled()
+    expect(removal.leftovers).toEqual([[item.id, expect.any(Error)]])
+    expect(await data.catalog.tombstones()).toEqual([item.id])
+    expect(await recover(data)).toEqual({
+      temporary: 0,
+      tombstones: 1,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+  })
+})
+
+describe('recovery', () => {
+  test('deletes temporary bytes and completes tombstones, whether or not their bytes exist', async () => {
+    await using data = await temporaryData()
+    const [gone, left, kept] = [await data.store('1'), await data.store('2'), await data.store('3')]
+    await data.blobs.receive(newItemId(), chunksOf(Buffer.from('half an upload')), 100)
+    for (const item of [gone, left]) await data.catalog.removeItems(item.bucketId, [item.id])
+    await data.blobs.remove(gone.id)
+
+    expect(await recover(data)).toEqual({
+      temporary: 1,
+      tombstones: 2,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.disk.temporary()).toEqual([])
+    expect(await data.disk.stored()).toEqual([expect.stringContaining(kept.id)])
+    expect(await data.listed(kept.bucketId)).toEqual([kept.id])
+    expect(await recover(data)).toEqual({
+      temporary: 0,
+      tombstones: 0,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+  })
+})

@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { expect, test } from 'vitest'
+import { createTurns } from '../../src/core/tasks.ts'
+import { createItemStreams, readBatch } from '../../src/items/item-list-routes.ts'
+import type { BucketId, ItemDetails, TokenId } from '../../src/storage/catalog/records.ts'
+import { serve } from '../http/exchange.ts'
+import { newItem } from '../storage/catalog/samples.ts'
+
+const item = (expiresAt: number | null): ItemDetails => ({
+  ...newItem({ expiresAt }),
+  ...{ thumbhash: null, duration: null, altText: null, caption: null },
+})
+
+const query = {
+  order: 'oldest',
+  kind: null,
+  from: null,
+  to: null,
+  name: null,
+  limit: 50,
+  after: null,
+} as const
+
+test('E2, K10 a stream omits the items that have expired when their batch is read', async () => {
+  const now = Date.now()
+  const [gone, later, lasting] = [item(now - 1), item(now + 3_600_000), item(null)]
+  const pages = [
+    { state: '1', items: [lasting, gone], next: 'after' },
+    { state: '2', items: [gone, later], next: null },
+  ]
+  const read = (after: string | null) =>
+    readBatch(async () => pages.shift() ?? expect.unreachable(), { bucketId: 1 as BucketId, query }, after)
+  expect(await read(null)).toEqual({ items: [lasting], next: 'after' })
+  expect(await read('after')).toEqual({ items: [later], next: null })
+})
+
+test('K10 a stream whose client is gone before it begins is not counted', async () => {
+  const open = createItemStreams({
+    listItems: async () => ({ state: '1', items: [], next: null }),
+    turns: createTurns(),
+  })
+  const ended: Promise<unknown>[] = []
+  const listener: RequestListener = async (request, response) => {
+    if (request.url === '/late') {
+      const closed = once(response, 'close')
+      ended.push(closed)
+      await closed
+    }
+    const stream = { tokenId: 'token' as TokenId, bucketId: 1 as BucketId, query, format: async () => '' }
+    const lines = await open(response, stream).catch(() => null)
+    response.writeHead(lines === null ? 503 : 200)
+    if (lines === null) response.end()
+    else lines.pipe(response)
+  }
+  await serve(listener, async (port) => {
+    const url = `http://127.0.0.1:${port}`
+    for (let request = 0; request < 20; request += 1) {
+      const aborting = new AbortController()
+      const refused = expect(fetch(`${url}/late`, { signal: aborting.signal })).rejects.toThrow('aborted')
+      await expect.poll(() => ended.length).toBe(request + 1)
+      aborting.abort()
+      await Promise.all([refused, ended[request]])
+    }
+    expect((await fetch(`${url}/now`)).status).toBe(200)
+  })
+})

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { Fault } from '../../src/core/faults.ts'
+import {
+  type CallersRequest,
+  coalesceRequests,
+  type ListingResponder,
+} from '../../src/listing/listing-routes.ts'
+import type { BucketId, Grant, TokenId } from '../../src/storage/catalog/records.ts'
+
+const grant: Grant = {
+  tokenId: 'tok' as TokenId,
+  bucketId: 1 as BucketId,
+  revision: 1,
+  expired: 0,
+  scopes: new Set(['media:read']),
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+  subject: null,
+  isPrivate: false,
+  signsPages: false,
+  nextExpiry: null,
+  itemDays: null,
+  total: 0,
+  removesMetadata: false,
+}
+
+const plain: CallersRequest = {
+  page: undefined,
+  authorization: 'Bearer one',
+  acceptEncoding: undefined,
+  ifNoneMatch: undefined,
+}
+
+/** Responds with an entity tag that counts the responses; records the requests and the verified tokens. */
+function counting(limit = Number.POSITIVE_INFINITY) {
+  const received: unknown[] = []
+  const verified: string[] = []
+  const respondToListing: ListingResponder = async (_grant, one) => {
+    received.push(one)
+    return { status: 200, head: ['etag', `"${received.length}"`], body: null }
+  }
+  const verifyAuthorization = async (authorization: string) => {
+    verified.push(authorization)
+    return grant
+  }
+  let left = limit
+  const countToken = () => {
+    left -= 1
+    return left < 0 ? new Fault('rate-limited', 'Too many.') : null
+  }
+  const coalesced = coalesceRequests({ verifyAuthorization, limits: { countToken } }, respondToListing)
+  return { received, verified, coalesced }
+}
+
+test('identical requests of one tick share one token verification and one response', async () => {
+  const { received, verified, coalesced } = counting()
+  await Promise.all([1, 2, 3].map(() => coalesced({ ...plain })))
+  expect(received).toHaveLength(1)
+  expect(verified).toHaveLength(1)
+})
+
+test.each<[string, Partial<CallersRequest>]>([
+  ['A6 the token', { authorization: 'Bearer two' }],
+  ['L11 the page', { page: '2' }],
+  ['L16 the coding', { acceptEncoding: 'gzip' }],
+  ['L16 the tag', { ifNoneMatch: '"x"' }],
+])('%s makes requests of one tick different', async (_what, change) => {
+  const { received, verified, coalesced } = counting()
+  const [one, other] = await Promise.all([coalesced(plain), coalesced({ ...plain, ...change })])
+  expect(received).toHaveLength(2)
+  expect(verified).toEqual([...new Set([plain.authorization, change.authorization ?? plain.authorization])])
+  expect(one).not.toBe(other)
+})
+
+test('A7, L4 the token is verified and the page read after the tick, and a later request gets a new response', async () => {
+  const { received, verified, coalesced } = counting()
+  const first = coalesced(plain)
+  await Promise.resolve()
+  expect(verified).toHaveLength(0)
+  const second = coalesced(plain)
+  expect(await first).toBe(await second)
+  expect(await coalesced(plain)).not.toBe(await first)
+  expect(received).toHaveLength(2)
+})
+
+test('W2 coalesced requests are counted individually', async () => {
+  const { received, coalesced } = counting(2)
+  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => coalesced({ ...plain })))
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+  expect(received).toHaveLength(1)
+})
+
+test('W2 no page is read where all coalesced requests are refused', async () => {
+  const { received, coalesced } = counting(0)
+  await expect(coalesced(plain)).rejects.toMatchObject({ code: 'rate-limited' })
+  expect(received).toHaveLength(0)
+})

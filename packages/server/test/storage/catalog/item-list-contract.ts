@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../../../../test/harness/random.ts'
+import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../../src/core/queries.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type {
+  BucketId,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  NewItem,
+} from '../../../src/storage/catalog/records.ts'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { hashOf, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
+
+const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id)
+
+const unfiltered = (bucketId: BucketId, order: ItemOrder): ItemSelection => ({
+  bucketId,
+  order,
+  kind: null,
+  from: null,
+  to: null,
+  name: null,
+})
+
+/** Types, and the kind of each. */
+const kindOfType: Readonly<Record<string, ItemKind>> = {
+  'image/jpeg': 'image',
+  'image/svg+xml': 'image',
+  'video/mp4': 'video',
+  'application/vnd.ms-asf': 'video',
+  'audio/mpeg': 'audio',
+  'text/plain': 'document',
+  'application/pdf': 'document',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'document',
+  'application/vnd.oasis.opendocument.text': 'document',
+  'application/octet-stream': 'other',
+  'application/zip': 'other',
+  'application/vnd.ms-outlook': 'other',
+  'font/woff2': 'other',
+}
+
+/** Reads the selected items, `limit` at a time. */
+async function allItems(catalog: Catalog, selection: ItemSelection, limit: number): Promise<NewItem[]> {
+  const found: NewItem[] = []
+  for (let after: ItemPlace | null = null; ; ) {
+    const { rows }: ItemRows = await catalog.items(selection, after, limit)
+    found.push(...rows.map(({ item }) => item))
+    const last = rows.at(-1)
+    if (last === undefined) return found
+    after = { seq: last.seq, createdAt: last.item.createdAt }
+  }
+}
+
+/** Adds and deletes items until the returned function is called. Deletes only `doomed` and what it added. */
+function changeItems(catalog: Catalog, bucketId: BucketId, doomed: readonly NewItem[]) {
+  const random = seededRandom()
+  const mine = new Set<NewItem['id']>(doomed.map(({ id }) => id))
+  let isOver = false
+  const change = async () => {
+    while (!isOver) {
+      const added = newItems(1 + random(3))
+      await catalog.addItems(bucketId, inBlobStore(added))
+      for (const { id } of added) mine.add(id)
+      for (const id of [...mine].filter(() => random(8) === 0).slice(0, 3)) {
+        await catalog.removeItems(bucketId, [id])
+        mine.delete(id)
+      }
+    }
+  }
+  const changing = change()
+  return async () => {
+    isOver = true
+    await changing
+  }
+}
+
+/** The behaviour of every catalog engine with lists of items. */
+export function describeItemLists(engine: string, fresh: Fresh): void {
+  describe(`${engine}: lists of items`, () => {
+    test('K1, K2 items are returned with all fields, in the order of their addition or its reverse', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const bare = { filename: null, extension: null, width: null, height: null, size: 0 }
+      // The times are not those of the order.
+      const items = [newItem({ createdAt: 3 }), newItem({ createdAt: 1, size: 2 ** 45 }), newItem(bare)]
+      for (const item of items) {
+        await catalog.addItems(bucketId, inBlobStore([item]))
+        await catalog.addItems(other, inBlobStore(newItems(2)))
+      }
+      const oldest = await catalog.items(unfiltered(bucketId, 'oldest'), null, 10)
+      expect(oldest.rows.map(({ item }) => item)).toMatchObject(items)
+      expect(oldest.revision).toBe((await catalog.findGrant(hashOf('a')))?.revision)
+      const newest = await catalog.items(unfiltered(bucketId, 'newest'), null, 10)
+      expect(newest).toEqual({ ...oldest, rows: oldest.rows.toReversed() })
+    })
+
+    test('K3, K4, K6 a list continues after any of its items, also after a deleted one', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      const items = newItems(7)
+      await catalog.addItems(bucketId, inBlobStore(items))
+      for (const order of itemOrders)
+        for (const limit of [1, 3, 7, 8]) {
+          const expected = ids(order === 'oldest' ? items : items.toReversed())
+          expect(ids(await allItems(catalog, unfiltered(bucketId, order), limit))).toEqual(expected)
+        }
+      const selection = unfiltered(bucketId, 'oldest')
+      const { rows } = await catalog.items(selection, null, 3)
+      const [, , third] = rows
+      if (third === undefined) throw new Error('no item')
+      await catalog.removeItems(bucketId, [third.item.id])
+      const next = await catalog.items(selection, { seq: third.seq, createdAt: third.item.createdAt }, 3)
+      expect(ids(next.rows.map(({ item }) => item))).toEqual(ids(items.slice(3, 6)))
+    })
+
+    test('K1 an empty bucket has no items; a bucket that does not exist has no list', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      for (const order of itemOrders) {
+        expect(await catalog.items(unfiltered(bucketId, order), null, 5)).toEqual({
+          revision: 0,
+          expired: 0,
+          rows: [],
+          examined: null,
+        })
+        const missing = catalog.items(unfiltered(99 as BucketId, order), null, 5)
+        await expect(missing).rejects.toMatchObject({ code: 'token-revoked' })
+      }
+    })
+
+    test('K8, K9 filters select by kind and time, in the order of the times and then of the additions', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const random = seededRandom()
+      const types = Object.keys(kindOfType)
+      const items = Array.from({ length: 80 }, (_, index) =>
+        newItem({ contentType: types[index % types.length] ?? '', createdAt: random(9) }),
+      )
+      for (const item of items)
+        await catalog.addItems(random(5) === 0 ? other : bucketId, inBlobStore([item]))
+      const listed = (await allItems(catalog, unfiltered(bucketId, 'oldest'), 100)).toSorted(
+        (one, next) => one.createdAt - next.createdAt,
+      )
+      const times = [null, 0, 4, 8, 9]
+      for (const order of itemOrders)
+        for (const kind of [null, ...itemKinds])
+          for (const from of times)
+            for (const to of times) {
+              if (kind === null && from === null && to === null) continue
+              const matching = listed.filter(
+                ({ contentType, createdAt }) =>
+                  (kind === null || kindOfType[contentType] === kind) &&
+                  (from === null || createdAt >= from) &&
+                  (to === null || createdAt < to),
+              )
+              const expected = ids(order === 'oldest' ? matching : matching.toReversed())
+              const selection = { bucketId, order, kind, from, to, name: null }
+              const found = ids(await allItems(catalog, selection, 7))
+              expect({ selection, found }).toEqual({ selection, found: expected })
+            }
+    })
+
+    test.each([
+      ['oldest', null],
+      ['newest', null],
+      ['oldest', 'image'],
+      ['newest', 'image'],
+    ] as const)(
+      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s',
+      async (order, kind) => {
+        const { catalog, other } = await openTwo(fresh)
+        const bucketId = await newBucket(catalog, 'a')
+        const kept: NewItem[] = []
+        const doomed: NewItem[] = []
+        for (let round = 0; round < 20; round += 1) {
+          const [mine, ...theirs] = newItems(4)
+          kept.push(...theirs)
+          if (mine) doomed.push(mine)
+          await catalog.addItems(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
+        }
+        const selection = { ...unfiltered(bucketId, order), kind }
+        const stop = changeItems(other, bucketId, doomed)
+        try {
+          for (let round = 0; round < 4; round += 1) {
+            const found = ids(await allItems(catalog, selection, 1 + round * 2))
+            expect(new Set(found).size).toBe(found.length)
+            const expected = ids(order === 'oldest' ? kept : kept.toReversed())
+            const wanted = new Set(expected)
+            expect(found.filter((id) => wanted.has(id))).toEqual(expected)
+          }
+        } finally {
+          await stop()
+        }
+      },
+    )
+  })
+}

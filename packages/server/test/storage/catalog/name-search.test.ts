@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { itemOrders } from '../../../src/core/queries.ts'
+import {
+  createSearchQueue,
+  type SearchBounds,
+  searchNames,
+} from '../../../src/storage/catalog/name-search.ts'
+import type { BucketId, ItemPlace, ItemSelection } from '../../../src/storage/catalog/records.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { all, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
+import { prepareSearchNames } from '../../../src/storage/catalog/sqlite/name-search.ts'
+import { type Row, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
+import { inBlobStore, newBucket, newItem } from './samples.ts'
+
+/** Of numbers 0 to 299; 100 to 249 are deleted. Every 10th is a video. */
+const count = 300
+const [firstDeleted, endOfDeleted] = [100, 250]
+const stays = (seq: number) => seq < firstDeleted || seq >= endOfDeleted
+const isVideo = (seq: number) => seq % 10 === 0
+
+const directory = mkdtempSync(join(tmpdir(), 'mediabucket-names-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+let bucketId: BucketId
+beforeAll(async () => {
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  bucketId = await newBucket(catalog, 'a')
+  const items = Array.from({ length: count }, (_, seq) =>
+    newItem({
+      filename: `clip ${seq}`,
+      contentType: isVideo(seq) ? 'video/mp4' : 'image/png',
+      createdAt: seq,
+    }),
+  )
+  await catalog.addItems(bucketId, inBlobStore(items))
+  await catalog.removeItems(
+    bucketId,
+    items.slice(firstDeleted, endOfDeleted).map(({ id }) => id),
+  )
+  await catalog.close()
+})
+
+const selectionOf = (fields: Partial<ItemSelection>): ItemSelection => ({
+  bucketId,
+  order: 'oldest',
+  kind: null,
+  from: null,
+  to: null,
+  name: [],
+  ...fields,
+})
+
+/** The numbers of all selected items, by several searches, and how many of these ended early. */
+function searchAll(bounds: SearchBounds, term: string, limit: number, fields: Partial<ItemSelection>) {
+  const db = openConnection(directory)
+  onTestFinished(() => db.close())
+  const search = prepareSearchNames(db, bounds)
+  const found: number[] = []
+  for (let early = 0, after: ItemPlace | null = null; ; ) {
+    if (early > count) throw new Error('the cursors do not end')
+    const { rows, examined } = search({ selection: selectionOf(fields), terms: [term], after, limit })
+    found.push(...rows.map(({ seq }) => seq))
+    const last = rows.at(-1)
+    if (examined !== null) early += 1
+    if (examined === null && (last === undefined || rows.length < limit)) return { found, early }
+    after = examined ?? { seq: last?.seq ?? 0, createdAt: 0 }
+  }
+}
+
+const numbers = Array.from({ length: count }, (_, seq) => seq).filter(stays)
+const inOrder = (order: ItemSelection['order'], found: readonly number[]) =>
+  order === 'oldest' ? found : found.toReversed()
+
+describe.each(itemOrders)('%s first', (order) => {
+  test('K13, K4 a search that compares very many names ends early, and its cursor leads to the others', () => {
+    // Numbers without items are passed by at once.
+    expect(searchAll({ numbers: 60, rows: 1000 }, 'clip 299', 10, { order })).toEqual({
+      found: [299],
+      early: 2,
+    })
+    expect(searchAll({ numbers: 60, rows: 1000 }, 'clip', 7, { order }).found).toEqual(
+      inOrder(order, numbers),
+    )
+  })
+
+  test('K13, K8 a search whose filters exclude very many items with the name ends early', () => {
+    const { found, early } = searchAll({ numbers: 1000, rows: 40 }, 'clip', 10, { order, kind: 'video' })
+    expect(found).toEqual(inOrder(order, numbers.filter(isVideo)))
+    expect(early).toBeGreaterThan(0)
+    expect(searchAll({ numbers: 1000, rows: 1000 }, 'clip', 3, { order, from: 20, to: 270 })).toEqual({
+      found: inOrder(
+        order,
+        numbers.filter((seq) => seq >= 20 && seq < 270),
+      ),
+      early: 0,
+    })
+  })
+
+  test('K13 a search that ends at its bound with nothing left has no cursor', () => {
+    expect(searchAll({ numbers: count, rows: 1000 }, 'zebra', 10, { order })).toEqual({ found: [], early: 0 })
+    // A bucket with few items is searched to its end, whatever numbers they have.
+    expect(searchAll({ numbers: numbers.length, rows: 1000 }, 'zebra', 10, { order })).toEqual({
+      found: [],
+      early: 0,
+    })
+  })
+
+  test('SQLite reads the names from the covering index in their order, and the rows by their keys', () => {
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const search = searchNames(selectionOf({ order, kind: 'video' }), ['a', 'b'], null, 10)
+    const planOf = (result?: Row): string[] => {
+      const { value } = result === undefined ? search.next() : search.next({ rows: [result], changes: 0 })
+      if (!('sql' in value)) throw new Error('the search ended')
+      const { sql, values } = value
+      const inputs = values.map((value) => (typeof value === 'number' ? value : '[]'))
+      const sqlText = typeof sql === 'string' ? sql : (sql.sqlite ?? '')
+      return all(db.prepare(`EXPLAIN QUERY PLAN ${sqliteText(sqlText)}`), ...inputs).map((row) =>
+        text(row, 3),
+      )
+    }
+    planOf()
+    expect(planOf([1, 0, 10, 5])).toEqual([
+      'SEARCH items USING COVERING INDEX items_names (bucket_id=? AND seq>? AND seq<?)',
+    ])
+    expect(planOf([3])).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
+  })
+})
+
+test('buckets take turns with their searches, and a bucket cannot fill the queue', async () => {
+  const queue = createSearchQueue(1)
+  const [one, other] = [1 as BucketId, 2 as BucketId]
+  const { promise: first, resolve: end } = Promise.withResolvers<void>()
+  const order: string[] = []
+  const search = (id: BucketId, name: string) => queue(id, async () => void order.push(name))
+  const running = queue(one, () => first)
+  const waiting = [...Array(50).keys()].map((index) => search(one, `one ${index}`))
+  await expect(search(one, 'refused')).rejects.toMatchObject({ code: 'overloaded' })
+  waiting.push(search(other, 'other 0'), search(other, 'other 1'))
+  end()
+  await Promise.all([running, ...waiting, setImmediate()])
+  expect(order.slice(0, 5)).toEqual(['one 0', 'other 0', 'one 1', 'other 1', 'one 2'])
+  expect(order).toHaveLength(52)
+})

@@ -1,0 +1,40 @@
+import { describe } from 'vitest'
+import { onServer } from '../../../../../test/harness/postgres.ts'
+import { openPostgresAuditLog } from '../../../src/storage/catalog/postgres/audit-log.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
+import { openPostgresAudit } from '../../../src/storage/catalog/postgres/database.ts'
+import { describeAudit } from './audit-contract.ts'
+import { describeAuditLog } from './audit-log-contract.ts'
+import { describeCatalog } from './catalog-contract.ts'
+import { freshDatabase } from './postgres-database.ts'
+
+const tampering = {
+  counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
+  ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET sums = array_fill(0, ARRAY[128])',
+  contents: "INSERT INTO contents (id, bucket_id, bytes) VALUES (1, 1, '\\x00')",
+  expiry: 'UPDATE buckets SET next_expiry = NULL',
+}
+
+describe('with a PostgreSQL server', () => {
+  describeCatalog('PostgreSQL', async () => {
+    const url = await freshDatabase()
+    return { open: () => openPostgresCatalog({ url, role: 'server' }) }
+  })
+
+  describeAuditLog('PostgreSQL', async () => {
+    const url = await freshDatabase()
+    return {
+      open: (actor) => openPostgresCatalog({ url, role: 'server', actor }),
+      openLog: () => openPostgresAuditLog(url),
+    }
+  })
+
+  describeAudit('PostgreSQL', async () => {
+    const url = await freshDatabase()
+    return {
+      catalog: await openPostgresCatalog({ url, role: 'command' }),
+      audit: await openPostgresAudit(url),
+      tamper: (fault) => onServer(url, tampering[fault]),
+    }
+  })
+})

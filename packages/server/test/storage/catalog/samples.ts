@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { newItemId, newUploadId } from '../../../src/core/ids.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { AddedItem, BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
+import type { NewToken } from '../../../src/storage/catalog/tokens.ts'
+import type { NewUpload } from '../../../src/storage/catalog/uploads.ts'
+
+export const hashOf = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text).digest())
+
+export const newItem = (fields: Partial<NewItem> = {}): NewItem => ({
+  id: newItemId(),
+  filename: 'harbour.jpg',
+  contentType: 'image/jpeg',
+  extension: 'jpg',
+  size: 1_000,
+  sha256: hashOf('harbour'),
+  width: 640,
+  height: 480,
+  createdAt: 1_790_000_000_000,
+  ...fields,
+})
+
+export const newItems = (count: number): NewItem[] => Array.from({ length: count }, () => newItem())
+
+/** The items for `addItems`, without bytes in the catalog. */
+export const inBlobStore = (items: readonly NewItem[]): AddedItem[] =>
+  items.map((item) => ({ ...item, bytes: null }))
+
+/** Bytes in a buffer of their own, which the catalog takes over. */
+export const copyOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes)
+
+/** The bytes of `withBytes`. */
+export const contentOf = ({ id }: Pick<NewItem, 'id'>): Uint8Array<ArrayBuffer> =>
+  copyOf(Buffer.from(`the bytes of ${id}`))
+
+/** The item for `addItems`, with bytes in the catalog. */
+export const withBytes = (item: NewItem): AddedItem => ({ ...item, bytes: contentOf(item) })
+
+export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): NewUpload => ({
+  id: newUploadId(),
+  bucketId,
+  length: 1_000,
+  metadata: 'filename aGFyYm91ci5qcGc=',
+  filename: 'harbour.jpg',
+  declaredType: 'image/jpeg',
+  itemId: newItemId(),
+  expiresAt: 1_800_000_000_000,
+  ...fields,
+})
+
+/** A token whose id is `name` and whose hash is that of `name`. */
+export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken => ({
+  id: name as TokenId,
+  bucket: 'holiday',
+  name,
+  hash: hashOf(name),
+  scopes: ['media:read', 'media:write'],
+  createdAt: 1_790_000_000_000,
+  expiresAt: null,
+  ...fields,
+})
+
+/** Creates a bucket with a token of the same name. Returns the id of the bucket. */
+export async function newBucket(catalog: Catalog, name: string): Promise<BucketId> {
+  await catalog.addToken(newToken(name, { bucket: name }))
+  const grant = await catalog.findGrant(hashOf(name))
+  if (!grant) throw new Error('a token that was just added is unknown')
+  return grant.bucketId
+}
+
+/** The ids on all pages, in order. Also reads the empty page after the last one. */
+export async function allPages(catalog: Catalog, bucketId: BucketId): Promise<string[]> {
+  const ids: string[] = []
+  for (let page = 1; ; page++) {
+    const { rows } = await catalog.page(bucketId, page)
+    if (rows.length === 0) return ids
+    ids.push(...rows.map((row) => row.id))
+  }
+}

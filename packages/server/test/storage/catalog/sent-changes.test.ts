@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { newItemId, newUploadId } from '../../../src/core/ids.ts'
+import { service } from '../../../src/core/tokens.ts'
+import type { Change } from '../../../src/storage/catalog/catalog.ts'
+import type {
+  AddedItem,
+  BucketId,
+  IdempotentRequest,
+  NewItem,
+  TokenId,
+} from '../../../src/storage/catalog/records.ts'
+import { fromSent, type SentChange, toSent } from '../../../src/storage/catalog/sqlite/writer.ts'
+import { newItem, withBytes } from './samples.ts'
+
+const bucketId = 1 as BucketId
+
+/** With every member that an item can have. A member that is missing in the rows does not arrive, which fails the tests below. */
+const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
+  id: newItemId(),
+  filename: 'harbour.jpg',
+  contentType: 'image/jpeg',
+  extension: 'jpg',
+  size: 5,
+  sha256,
+  width: 640,
+  height: 480,
+  createdAt: 1_790_000_000_000,
+  expiresAt: 1_800_000_000_000,
+})
+
+/** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */
+function newItemsOfEveryKind(): AddedItem[] {
+  const [contents, others, hashes] = [new ArrayBuffer(64), new ArrayBuffer(64), new ArrayBuffer(96)]
+  new Uint8Array(contents).set(Buffer.from('first, third'))
+  new Uint8Array(others).set(Buffer.from('second'))
+  new Uint8Array(hashes).set(Array.from({ length: 96 }, (_, index) => index))
+  const hash = (index: number) => new Uint8Array(hashes, index * 32, 32)
+  const complete: Required<AddedItem> = {
+    ...completeItem(hash(2)),
+    bytes: new Uint8Array(contents, 0, 5),
+    by: service,
+  }
+  const unknown = { filename: null, extension: null, width: null, height: null }
+  return [
+    complete,
+    { ...newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6), by: service },
+    { ...newItem({ sha256: hash(1) }), bytes: new Uint8Array(contents, 7, 5) },
+    { ...newItem({ size: 0 }), bytes: new Uint8Array(0) },
+    { ...newItem({ expiresAt: 1_800_000_000_000 }), bytes: null, by: service },
+    { ...newItem(unknown), bytes: null },
+  ]
+}
+
+const request: IdempotentRequest = {
+  tokenId: 'camera' as TokenId,
+  key: 'k',
+  fingerprint: new Uint8Array(32),
+  now: 1,
+  expiresAt: 2,
+}
+
+/** What the thread receives of changes that are sent together. Takes the buffers away, as the thread does. */
+function send(changes: readonly Change[]): Change[] {
+  const sent = changes.map(toSent)
+  const transfer = sent.flatMap((one) => one.transfer)
+  const received: SentChange[] = structuredClone(
+    sent.map((one) => one.sent),
+    { transfer },
+  )
+  for (const buffer of transfer) expect(buffer.detached).toBe(true)
+  return received.map(fromSent)
+}
+
+test.each<[string, () => Change, number]>([
+  ['items', () => ({ kind: 'add-items', input: { bucketId, items: newItemsOfEveryKind() } }), 3],
+  [
+    'items of a request with a key',
+    () => ({ kind: 'add-items-once', input: { bucketId, items: newItemsOfEveryKind(), request } }),
+    3,
+  ],
+  ['no items', () => ({ kind: 'add-items', input: { bucketId, items: [] } }), 0],
+  [
+    'a finished upload',
+    () => ({
+      kind: 'finish-upload',
+      input: {
+        id: newUploadId(),
+        added: { ...withBytes(newItem()), by: service },
+        expiresAt: 1,
+        received: 2,
+      },
+    }),
+    1,
+  ],
+  ['a change without bytes', () => ({ kind: 'forget-requests', input: { now: 1 } }), 0],
+  ['a change without an input', () => ({ kind: 'settle', input: null }), 0],
+])(
+  'the writer thread receives %s as they were sent, and takes over each buffer of bytes once',
+  (_, create, buffers) => {
+    const change = create()
+    const expected = structuredClone(change)
+    expect(toSent(change).transfer).toHaveLength(buffers)
+    expect(send([change])).toStrictEqual([expected])
+  },
+)
+
+test('the hashes of two changes can share a buffer, and the sender keeps them for its response', () => {
+  const [first, second] = [newItemsOfEveryKind(), newItemsOfEveryKind()]
+  const sha256 = first[0]?.sha256
+  if (sha256 === undefined) throw new Error('there is an item')
+  const changes = [first, second.map((added) => ({ ...added, sha256 }))].map(
+    (items): Change => ({ kind: 'add-items', input: { bucketId, items } }),
+  )
+  const expected = structuredClone(changes)
+  expect(send(changes)).toStrictEqual(expected)
+  expect(sha256).toStrictEqual(Uint8Array.from({ length: 32 }, (_, index) => 64 + index))
+})

@@ -1,0 +1,196 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import { openSqliteAuditLog } from '../../../src/storage/catalog/sqlite/audit-log.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { one, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
+import { integer } from '../../../src/storage/catalog/statements.ts'
+import { describeAuditLog } from './audit-log-contract.ts'
+import { describeCatalog } from './catalog-contract.ts'
+import { allPages, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+for (const writer of ['thread', 'direct'] as const) {
+  describeCatalog(`SQLite, ${writer} writer`, async () => {
+    const directory = join(tempDirectory(), 'data')
+    return { open: () => openSqliteCatalog({ directory, writer }) }
+  })
+}
+
+describeAuditLog('SQLite', async () => {
+  const directory = join(tempDirectory(), 'data')
+  return {
+    open: (actor) => openSqliteCatalog({ directory, writer: 'thread', actor }),
+    openLog: () => openSqliteAuditLog(directory),
+  }
+})
+
+test('a missing index is reported as damage, with what to do, and closes what was opened', async () => {
+  const directory = join(tempDirectory(), 'data')
+  await (await openSqliteCatalog({ directory, writer: 'direct' })).close()
+  const db = openConnection(directory)
+  db.exec('DROP INDEX items_renamed')
+  db.close()
+  await expect(openSqliteCatalog({ directory, writer: 'thread' })).rejects.toMatchObject({
+    name: 'DataDirectoryError',
+    message: expect.stringContaining('Restore a backup'),
+  })
+  // SQLite removes the log when the last connection closes.
+  expect(existsSync(join(directory, 'catalog.db-wal'))).toBe(false)
+})
+
+async function openThread(directory: string, onWriterFailure?: (error: Error) => void) {
+  let worker: Worker | undefined
+  process.once('worker', (started: Worker) => {
+    worker = started
+  })
+  const failure = onWriterFailure && { onWriterFailure }
+  const catalog = await openSqliteCatalog({ directory, writer: 'thread', ...failure })
+  onTestFinished(() => catalog.close())
+  if (!worker) throw new Error('no writer thread was started')
+  return { catalog, worker }
+}
+
+async function openDirect(directory: string): Promise<Catalog> {
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  onTestFinished(() => catalog.close())
+  return catalog
+}
+
+describe('SQLite: files', () => {
+  test('the data directory is accessible only to its owner', async () => {
+    const directory = join(tempDirectory(), 'deep', 'data')
+    await openDirect(directory)
+    expect(statSync(directory).mode & 0o777).toBe(0o700)
+  })
+
+  test('commits are synced: WAL with synchronous FULL', () => {
+    const db = openConnection(tempDirectory())
+    onTestFinished(() => db.close())
+    const pragma = (name: string) => one(db.prepare(`PRAGMA ${name}`))
+    expect([pragma('journal_mode'), pragma('synchronous'), pragma('foreign_keys')]).toEqual([
+      ['wal'],
+      [2],
+      [1],
+    ])
+  })
+
+  test('reads leave no snapshot open: a checkpoint after each completes', async () => {
+    const directory = tempDirectory()
+    const catalog = await openDirect(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    const item = newItem()
+    await catalog.addItems(bucketId, inBlobStore([item, ...newItems(30)]))
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const reads = [
+      () => catalog.page(bucketId, 2),
+      () => catalog.page(bucketId, 99),
+      () => catalog.page(-1 as never, 1).catch(() => null),
+      () => catalog.item(item.id),
+      () => catalog.tokens(),
+      () => catalog.tombstones(),
+    ]
+    for (const read of reads) {
+      await read()
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+      const row = one(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')) ?? []
+      expect(integer(row, 0), 'a snapshot keeps the log').toBe(0)
+    }
+  })
+
+  test('a write that waits too long for another process is catalog-busy', async () => {
+    const directory = tempDirectory()
+    const catalog = await openDirect(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    db.exec('BEGIN IMMEDIATE')
+    let now = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 1_000
+      return now
+    })
+    onTestFinished(() => clock.mockRestore())
+    await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
+      name: 'Fault',
+      code: 'catalog-busy',
+    })
+    db.exec('ROLLBACK')
+    await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+    expect(await allPages(catalog, bucketId)).toHaveLength(1)
+  })
+})
+
+describe('SQLite: the writer thread', () => {
+  test('pending changes share a commit', async () => {
+    const directory = tempDirectory()
+    const { catalog } = await openThread(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    await Promise.all(newItems(300).map((item) => catalog.addItems(bucketId, inBlobStore([item]))))
+    // Alone, each would write four pages or more: items, its index, ranks and buckets.
+    const pages = statSync(join(directory, 'catalog.db-wal')).size / 4_096
+    expect(pages).toBeLessThan(300)
+    expect(await allPages(catalog, bucketId)).toHaveLength(300)
+  })
+
+  test('changes that arrive one by one while it waits share a commit', async () => {
+    const directory = tempDirectory()
+    const { catalog } = await openThread(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const before = statSync(join(directory, 'catalog.db-wal')).size
+    db.exec('BEGIN IMMEDIATE')
+    const adds: Promise<void>[] = []
+    for (const item of newItems(60)) {
+      adds.push(catalog.addItems(bucketId, inBlobStore([item])))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    db.exec('ROLLBACK')
+    await Promise.all(adds)
+    const pages = (statSync(join(directory, 'catalog.db-wal')).size - before) / 4_096
+    expect(pages).toBeLessThan(60)
+  })
+
+  test('a change that fails does not fail the others', async () => {
+    const { catalog } = await openThread(tempDirectory())
+    const bucketId = await newBucket(catalog, 'b')
+    const item = newItem()
+    const requests = [[item], [newItem(), item], newItems(2), [newItem()]]
+    const results = await Promise.allSettled(
+      requests.map((items) => catalog.addItems(bucketId, inBlobStore(items))),
+    )
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    const wanted = [requests[0], requests[2], requests[3]].flat().map((listed) => listed?.id)
+    expect(await allPages(catalog, bucketId)).toEqual(wanted)
+  })
+
+  test('when it ends unexpectedly, pending changes are rejected, onFailure is called once, and reads continue', async () => {
+    const heard: Error[] = []
+    const { catalog, worker } = await openThread(tempDirectory(), (error) => heard.push(error))
+    const bucketId = await newBucket(catalog, 'b')
+    const waiting = newItems(5).map((item) => catalog.addItems(bucketId, inBlobStore([item])))
+    const settled = Promise.allSettled(waiting)
+    await worker.terminate()
+    const outcomes = (await settled).map(({ status }) => status)
+    expect(outcomes).toEqual(Array(5).fill('rejected'))
+    await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toThrow(
+      'the thread catalog-writer has ended',
+    )
+    await expect(catalog.checkWrites()).rejects.toThrow()
+    expect(heard).toHaveLength(1)
+    expect(await allPages(catalog, bucketId)).toEqual([])
+    await catalog.close()
+    expect(heard).toHaveLength(1)
+  })
+
+  test('closing it does not call onFailure', async () => {
+    const heard: Error[] = []
+    const { catalog } = await openThread(tempDirectory(), (error) => heard.push(error))
+    await Promise.all([catalog.close(), catalog.close()])
+    expect(heard).toEqual([])
+  })
+})

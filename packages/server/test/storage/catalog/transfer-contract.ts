@@ -1,0 +1,308 @@
+import { hash } from 'node:crypto'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { newSigningKey } from '../../../src/access/signed-links.ts'
+import { type Actor, operator, service } from '../../../src/core/tokens.ts'
+import type { AuditLog } from '../../../src/storage/catalog/audit-log.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
+import {
+  type CatalogSource,
+  type CatalogTarget,
+  TransferError,
+} from '../../../src/storage/catalog/transfer.ts'
+import { transferRows } from '../../../src/upkeep/migration.ts'
+import {
+  allPages,
+  contentOf,
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  newUpload,
+  withBytes,
+} from './samples.ts'
+
+/** Empty data of one engine; each call opens it again. */
+export interface Data {
+  /** Changes of the actor are in the audit log. */
+  open(actor?: Actor | null): Promise<Catalog>
+  openLog(): Promise<AuditLog>
+  openSource(): Promise<CatalogSource>
+  openTarget(): Promise<CatalogTarget>
+  /** Marks an item as damaged. */
+  damage(item: NewItem): Promise<void>
+}
+
+const now = 1_790_000_000_000
+
+/** Of the items of the small bucket. */
+const expiry = Date.UTC(2100, 0)
+
+/** The texts of the first two items. */
+const described = { filename: 'renamed.jpg', altText: 'a text', caption: null }
+
+/** An item with the size and the hash of the bytes of `withBytes`. */
+function newStored(): NewItem {
+  const item = newItem()
+  const bytes = contentOf(item)
+  return { ...item, size: bytes.byteLength, sha256: new Uint8Array(hash('sha256', bytes, 'buffer')) }
+}
+
+/** The transfer of all rows from one engine to another. */
+export function describeTransfer(name: string, fresh: () => Promise<{ from: Data; to: Data }>): void {
+  /** Two buckets with gaps, bytes, a quota, tokens and an idempotency key. */
+  async function filled() {
+    const { from, to } = await fresh()
+    const catalog = await from.open()
+    const [big, small] = [await newBucket(catalog, 'big'), await newBucket(catalog, 'small')]
+    const items = Array.from({ length: 150 }, newStored)
+    await catalog.addItems(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
+    for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeItems(big, [id])
+    const thrown = items.filter((_, index) => index % 30 === 1)
+    const kept = items.filter((item, index) => index % 3 !== 0 && !thrown.includes(item))
+    for (const { id } of kept.slice(0, 2))
+      await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
+    for (const { id } of kept.slice(0, 2)) await catalog.editItem(big, id, described, null)
+    await catalog.setBucket('big', { trashDays: 3, isPrivate: true, signedPages: true })
+    const keys = [1, 2].map(newSigningKey)
+    for (const key of keys) await catalog.addSigningKey(key, false)
+    for (const item of thrown) await catalog.removeItems(big, [item.id], service, now)
+    const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry }))
+    const request = {
+      tokenId: 'small' as TokenId,
+      key: 'once',
+      fingerprint: hashOf('content'),
+      now,
+      expiresAt: now + 1,
+    }
+    await catalog.addItemsOnce(small, few.map(withBytes), request)
+    await catalog.setBucket('small', { maxItems: 7 })
+    await catalog.revokeToken('big' as TokenId, now)
+    await catalog.touchToken('small' as TokenId, now + 2)
+    await catalog.createUpload(newUpload(big))
+    const damaged = kept[1]
+    if (!damaged) throw new Error('there are no items')
+    await from.damage(damaged)
+    await catalog.close()
+    return { from, to, big, small, kept, thrown, few, request, damaged, keys }
+  }
+
+  async function transfer({ from, to }: { from: Data; to: Data }, steps = Number.POSITIVE_INFINITY) {
+    const [source, target] = [await from.openSource(), await to.openTarget()]
+    const progress: number[] = []
+    let changed: readonly string[] = []
+    let left = steps
+    const limited: CatalogTarget = {
+      ...target,
+      async addItems(items) {
+        left -= 1
+        if (left < 0) throw new Error('interrupted')
+        await target.addItems(items)
+      },
+    }
+    try {
+      const result = await transferRows({
+        source,
+        target: limited,
+        damaged: new Set(),
+        onItems: (done) => progress.push(done),
+      })
+      await target.finish()
+      changed = result.map(({ id }) => id)
+    } finally {
+      await source.close()
+      await target.close()
+    }
+    return { progress, changed }
+  }
+
+  /** Without their numbers, which are those of a catalog. */
+  async function eventsOf(data: Data) {
+    const log = await data.openLog()
+    const filter = { since: null, until: null, buckets: null, target: null, tokenId: null, action: null }
+    const events = []
+    for await (const batch of log.events(filter))
+      events.push(...batch.map((event) => ({ ...event, uid: '' })))
+    await log.close()
+    // PostgreSQL has the order of times, SQLite that in which they were recorded.
+    return events.toSorted((a, b) => a.time - b.time)
+  }
+
+  async function opened(data: Data): Promise<Catalog> {
+    const catalog = await data.open()
+    onTestFinished(() => catalog.close())
+    return catalog
+  }
+
+  const ids = (items: readonly NewItem[]) => items.map(({ id }) => id)
+
+  describe(`${name}: transfer of rows`, () => {
+    test('order, totals, bytes, quotas, tokens and idempotency keys are preserved, and the epoch is new', async () => {
+      const data = await filled()
+      const { from, to, big, small, kept, thrown, few, request, damaged, keys } = data
+      const { progress, changed } = await transfer(data)
+      expect(changed).toEqual([])
+      expect(progress.at(-1)).toBe(kept.length + thrown.length + few.length)
+      const [before, after] = [await opened(from), await opened(to)]
+      expect(await allPages(after, big)).toEqual(ids(kept))
+      expect(await allPages(after, small)).toEqual(ids(few))
+      expect(await after.buckets()).toEqual(
+        (await before.buckets()).map((bucket) => ({ ...bucket, reservedItems: 0, reservedBytes: 0 })),
+      )
+      const state = { days: 3, items: thrown.length, bytes: thrown.reduce((sum, { size }) => sum + size, 0) }
+      expect(await after.trashState(big)).toEqual(state)
+      expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
+      expect(await after.tokens()).toEqual(await before.tokens())
+      expect(await after.signingKeys()).toEqual(keys)
+      expect(await after.findGrant(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
+      expect(await after.findRepeated(request)).toEqual(few)
+      expect(after.epoch).not.toBe(before.epoch)
+      for (const item of [...kept, ...few]) {
+        const moved = await after.item(item.id)
+        const preview = kept.slice(0, 2).includes(item)
+          ? { thumbhash: hashOf(item.id), duration: 1_500 }
+          : { thumbhash: null, duration: null }
+        const texts = kept.slice(0, 2).includes(item) ? described : { altText: null, caption: null }
+        expect(moved).toMatchObject({ ...item, ...preview, ...texts, isDamaged: item === damaged })
+        const bytes = moved?.contentId == null ? null : await after.content(moved.contentId)
+        const wasInCatalog = (await before.item(item.id))?.contentId !== null
+        expect(bytes && Buffer.from(bytes)).toEqual(wasInCatalog ? Buffer.from(contentOf(item)) : null)
+      }
+    })
+
+    test('items that are added and removed afterwards keep the order and the total exact', async () => {
+      const data = await filled()
+      await transfer(data)
+      const catalog = await opened(data.to)
+      const more = newItems(12)
+      await catalog.addItems(data.big, inBlobStore(more))
+      await catalog.removeItems(data.big, [data.damaged.id])
+      const wanted = [...data.kept, ...more].filter((item) => item !== data.damaged)
+      expect(await allPages(catalog, data.big)).toEqual(ids(wanted))
+      expect((await catalog.page(data.big, 1)).total).toBe(wanted.length)
+      await newBucket(catalog, 'third')
+      expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
+    })
+
+    test('an interrupted transfer is refused by a service, and continued by the next call', async () => {
+      const data = await filled()
+      await expect(transfer(data, 1)).rejects.toThrow('interrupted')
+      await expect(data.to.open()).rejects.toThrow(/migration was interrupted.*again/)
+      const source = await data.from.open()
+      await source.removeSigningKey(data.keys[0]?.id ?? '')
+      await source.close()
+      const { progress } = await transfer(data)
+      expect(progress[0]).toBeGreaterThan(0)
+      const catalog = await opened(data.to)
+      expect(await catalog.signingKeys()).toEqual(data.keys.slice(1))
+      expect(await allPages(catalog, data.big)).toEqual(ids(data.kept))
+      expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
+    })
+
+    test('F11 buckets, tokens and keys that commands change during a transfer arrive with their changes', async () => {
+      const { from, to, keys } = await filled()
+      const [source, target] = [await from.openSource(), await to.openTarget()]
+      await transferRows({
+        ...{ source, target, damaged: new Set(), onItems() {} },
+        async onCopied() {
+          const catalog = await from.open()
+          await catalog.setBucket('small', { maxItems: 9 })
+          await catalog.revokeToken('small' as TokenId, now)
+          await catalog.removeSigningKey(keys[0]?.id ?? '')
+          await catalog.close()
+        },
+      })
+      await target.finish()
+      await Promise.all([source.close(), target.close()])
+      const catalog = await opened(to)
+      expect(await catalog.bucketNamed('small')).toMatchObject({ maxItems: 9 })
+      expect(await catalog.findGrant(hashOf('small'))).toMatchObject({ revokedAt: now })
+      expect(await catalog.signingKeys()).toEqual(keys.slice(1))
+    })
+
+    test('T8 a token that is replaced between two calls has its new expiry', async () => {
+      const data = await filled()
+      await expect(transfer(data, 1)).rejects.toThrow('interrupted')
+      const source = await data.from.open()
+      const small = 'small' as TokenId
+      await source.rotateToken(data.small, small, {
+        ...{ id: 'next' as TokenId, hash: hashOf('next'), createdAt: now, expiresAt: null },
+        ...{ replaces: small, replacedUntil: now + 5 },
+      })
+      await source.close()
+      await transfer(data)
+      const catalog = await opened(data.to)
+      expect((await catalog.token(small))?.expiresAt).toBe(now + 5)
+      expect(await catalog.token('next' as TokenId)).toMatchObject({ name: 'small', expiresAt: null })
+    })
+
+    test('F3 an item whose bytes have another hash is reported, and marked as damaged', async () => {
+      const data = await filled()
+      const catalog = await data.from.open()
+      const wrong = { ...newStored(), sha256: hashOf('other bytes') }
+      await catalog.addItems(data.small, [withBytes(wrong)])
+      await catalog.close()
+      expect((await transfer(data)).changed).toEqual([wrong.id])
+      expect((await (await opened(data.to)).item(wrong.id))?.isDamaged).toBe(true)
+    })
+
+    test('an interrupted transfer starts again if the source has changed', async () => {
+      const data = await filled()
+      await expect(transfer(data, 1)).rejects.toThrow('interrupted')
+      const source = await data.from.open()
+      const [first, ...others] = data.kept
+      if (first) await source.removeItems(data.big, [first.id])
+      await source.close()
+      await transfer(data)
+      expect(await allPages(await opened(data.to), data.big)).toEqual(ids(others))
+    })
+
+    test('F11 a source whose rows have moved is refused with their new place, until it is opened again', async () => {
+      const { from } = await fresh()
+      await (await from.open()).close()
+      const source = await from.openSource()
+      await source.setMovedTo('MEDIABUCKET_DATA=/new')
+      const refusal = /were moved .* use them with MEDIABUCKET_DATA=\/new, .* migrate --reopen/
+      await expect(from.open()).rejects.toThrow(refusal)
+      await expect(from.openLog()).rejects.toThrow(refusal)
+      await source.setMovedTo(null)
+      await source.close()
+      await (await from.open()).close()
+    })
+
+    test('Y7 the audit log is copied with its times and its order, once, also if the copy is interrupted', async () => {
+      const { from, to } = await fresh()
+      const catalog = await from.open(operator('ann'))
+      const [kept, deleted] = [await newBucket(catalog, 'kept'), await newBucket(catalog, 'deleted')]
+      const items = Array.from({ length: 70 }, newStored)
+      await catalog.addItems(kept, items.map(withBytes), { ...service, kind: 'client', address: '192.0.2.1' })
+      for (const { id } of items.slice(0, 3)) await catalog.removeItems(kept, [id])
+      const described = { action: 'link', bucketId: kept, target: items[5]?.id ?? '', by: service } as const
+      await catalog.recordEvents([{ ...described, name: 'a "name"', detail: { ids: ['x'] }, time: now }])
+      while (!(await catalog.deleteBucketChunk(deleted, 10, now)).isDeleted);
+      await catalog.close()
+      const before = await eventsOf(from)
+      expect(before.length).toBeGreaterThan(74)
+      // Interrupted before its last step.
+      const [source, target] = [await from.openSource(), await to.openTarget()]
+      await transferRows({ source, target, damaged: new Set(), onItems() {} })
+      await Promise.all([source.close(), target.close()])
+      await transfer({ from, to })
+      expect(await eventsOf(to)).toEqual(before)
+      // Events have the ids of buckets.
+      expect(await newBucket(await opened(to), 'new')).toBeGreaterThan(deleted)
+    })
+
+    test('a target with other data is refused and not changed', async () => {
+      const data = await filled()
+      const catalog = await data.to.open()
+      const bucketId: BucketId = await newBucket(catalog, 'mine')
+      await catalog.addItems(bucketId, newItems(2).map(withBytes))
+      await catalog.close()
+      await expect(transfer(data)).rejects.toThrow(TransferError)
+      const after = await opened(data.to)
+      expect((await after.buckets()).map(({ name: bucket, items }) => [bucket, items])).toEqual([['mine', 2]])
+    })
+  })
+}

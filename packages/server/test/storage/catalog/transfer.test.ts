@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { describe, onTestFinished } from 'vitest'
+import { createDatabase } from '../../../../../test/harness/postgres.ts'
+import { openPostgresAuditLog } from '../../../src/storage/catalog/postgres/audit-log.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
+import { openPostgresAudit } from '../../../src/storage/catalog/postgres/database.ts'
+import { openPostgresSource, openPostgresTarget } from '../../../src/storage/catalog/postgres/transfer.ts'
+import type { NewItem } from '../../../src/storage/catalog/records.ts'
+import { openSqliteAudit } from '../../../src/storage/catalog/sqlite/audit.ts'
+import { openSqliteAuditLog } from '../../../src/storage/catalog/sqlite/audit-log.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteSource, openSqliteTarget } from '../../../src/storage/catalog/sqlite/transfer.ts'
+import { tempDirectory } from './temp-directory.ts'
+import { type Data, describeTransfer } from './transfer-contract.ts'
+
+function newDirectory(): Data {
+  const directory = join(tempDirectory(), 'data')
+  return {
+    open: (actor = null) => openSqliteCatalog({ directory, writer: 'direct', actor }),
+    openLog: () => openSqliteAuditLog(directory),
+    openSource: () => openSqliteSource(directory),
+    openTarget: () => openSqliteTarget(directory),
+    damage: (item: NewItem) => markDamaged(openSqliteAudit(directory), item),
+  }
+}
+
+async function newDatabase(): Promise<Data> {
+  const { url, release } = await createDatabase()
+  onTestFinished(release)
+  return {
+    open: (actor = null) => openPostgresCatalog({ url, role: 'command', actor }),
+    openLog: () => openPostgresAuditLog(url),
+    openSource: () => openPostgresSource(url),
+    openTarget: () => openPostgresTarget(url),
+    damage: (item: NewItem) => markDamaged(openPostgresAudit(url), item),
+  }
+}
+
+async function markDamaged(opened: ReturnType<typeof openPostgresAudit>, { id }: NewItem): Promise<void> {
+  const audit = await opened
+  await audit.markDamaged([id])
+  await audit.close()
+}
+
+describeTransfer('SQLite to SQLite', async () => ({ from: newDirectory(), to: newDirectory() }))
+
+describe('with a PostgreSQL server', () => {
+  describeTransfer('SQLite to PostgreSQL', async () => ({ from: newDirectory(), to: await newDatabase() }))
+  describeTransfer('PostgreSQL to SQLite', async () => ({ from: await newDatabase(), to: newDirectory() }))
+})

@@ -1,0 +1,67 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createUnchangedRows, prepareReads } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { prepareChanges } from '../../../src/storage/catalog/sqlite/changes.ts'
+import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
+import { openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
+import { prepareLocateItem } from '../../../src/storage/catalog/sqlite/ranks.ts'
+import { commitBatch } from '../../../src/storage/catalog/sqlite/writer.ts'
+import { newToken } from './samples.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+function opened() {
+  const directory = tempDirectory()
+  const writing = openDataDirectory(directory)
+  const db = openConnection(directory)
+  onTestFinished(() => {
+    writing.close()
+    if (db.isOpen) db.close()
+  })
+  const applyChange = prepareChanges(writing)
+  const reads = prepareReads(db, prepareLocateItem(db))
+  const findGrant = vi.fn((hash: Uint8Array) => reads.findGrant(hash, 0))
+  return {
+    apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyChange, changes),
+    db,
+    findGrant,
+    rows: createUnchangedRows(db, { keyOf: (hash) => Buffer.from(hash).toString('hex'), read: findGrant }),
+  }
+}
+
+test('a row is read once until another connection commits', () => {
+  const { apply, findGrant, rows } = opened()
+  const [one, other] = [newToken('a'), newToken('b')]
+  apply({ kind: 'add-token', input: one }, { kind: 'add-token', input: other })
+  for (let turn = 0; turn < 3; turn += 1) {
+    rows.refresh()
+    expect(rows.read(one.hash)).toMatchObject({ tokenId: one.id, revokedAt: null })
+    expect(rows.read(other.hash)).toMatchObject({ tokenId: other.id })
+    expect(rows.has(other.hash)).toBe(true)
+  }
+  expect(findGrant).toHaveBeenCalledTimes(2)
+})
+
+test('A7 a revocation of another connection holds from the next turn', () => {
+  const { apply, rows } = opened()
+  const token = newToken('a')
+  const refreshed = () => {
+    rows.refresh()
+    return rows.read(token.hash)
+  }
+  expect(refreshed()).toBeNull()
+  apply({ kind: 'add-token', input: token })
+  expect(refreshed()).toMatchObject({ revokedAt: null })
+  apply({ kind: 'revoke-token', input: { id: token.id, at: 5 } })
+  expect(refreshed()).toMatchObject({ revokedAt: 5 })
+})
+
+test('a version that cannot be read leaves no row of an earlier one', () => {
+  const { apply, db, findGrant, rows } = opened()
+  const token = newToken('a')
+  apply({ kind: 'add-token', input: token })
+  rows.refresh()
+  rows.read(token.hash)
+  db.close()
+  expect(() => rows.refresh()).toThrow()
+  findGrant.mockReturnValue(null)
+  expect(rows.read(token.hash)).toBeNull()
+})

@@ -1,0 +1,73 @@
+import type { UploadId } from '../../src/core/ids.ts'
+import { service } from '../../src/core/tokens.ts'
+import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
+import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
+import {
+  createUploadOperation,
+  removeExpired,
+  removeUploadOperation,
+} from '../../src/uploads/resumable-uploads.ts'
+import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
+import { chunksOf } from '../storage/blobs/blob-contract.ts'
+import type { TemporaryData } from './temporary-media.ts'
+
+export const expiry = 1_000
+
+/** The operations on uploads, with replaced parts of the catalog and the blobs. */
+export function uploadsOf(
+  data: TemporaryData,
+  change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
+) {
+  const time = { now: 5_000 }
+  const locks = createUploadLocks()
+  const parts = {
+    catalog: { ...data.catalog, ...change.catalog },
+    blobs: { ...data.blobs, ...change.blobs },
+    newReceiver: data.newReceiver,
+    measurePicture: data.measurePicture,
+    removeMetadata: data.removeMetadata,
+    onStored: data.onStored,
+    space: data.space,
+    locks,
+    maxFileSize: 1e9,
+    expiry,
+    now: () => time.now,
+  }
+  const append = appendUploadOperation(parts)
+  return {
+    time,
+    locks,
+    create: async (bucketId: BucketId, length: number | null) => {
+      const request = {
+        length,
+        metadata: null,
+        filename: '../a.txt',
+        declaredType: 'text/plain',
+      }
+      return (await createUploadOperation(parts)(bucketId, request)).id
+    },
+    append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, isAtomic = false) =>
+      append(id, { offset, source, isAtomic, by: service, removesMetadata: false }),
+    declare: (id: UploadId, length: number) =>
+      append(id, {
+        ...{ offset: 0, source: nothing(), isAtomic: false, length },
+        ...{ by: service, removesMetadata: false },
+      }),
+    remove: removeUploadOperation({ ...parts, removeItem: async () => undefined }),
+    removeExpired: () => removeExpired(parts),
+  }
+}
+
+export async function openUpload(
+  data: TemporaryData,
+  length: number | null,
+  change?: Parameters<typeof uploadsOf>[1],
+) {
+  const uploads = uploadsOf(data, change)
+  const bucketId = await data.bucket('default')
+  return { ...uploads, bucketId, id: await uploads.create(bucketId, length) }
+}
+
+export const nothing = () => chunksOf(Buffer.alloc(0))
