@@ -23,11 +23,25 @@ test('every relative link and image of the documents refers to an existing file'
   expect(broken).toEqual([])
 })
 
+const isSource = (name: string) =>
+  ['', 'packages/server/src'].some((base) => existsSync(join(root, base, name)))
+
 test('every source file that the documents name exists', () => {
   const missing = documents.flatMap((path) =>
     matches(proseOf(path), /`((?:[\w.-]+\/)+[\w.-]+\.tsx?)`/g)
-      .filter((name) => !['', 'packages/server/src'].some((base) => existsSync(join(root, base, name))))
+      .filter((name) => !isSource(name))
       .map((name) => `${path} names ${name}`),
   )
+  expect(missing).toEqual([])
+})
+
+test('every folder of sources that the pages about the architecture name exists', () => {
+  const missing = documents
+    .filter((path) => path.startsWith('docs/architecture'))
+    .flatMap((path) =>
+      matches(proseOf(path), /`((?:[\w.-]+\/){2,})`/g)
+        .filter((name) => !isSource(name))
+        .map((name) => `${path} names ${name}`),
+    )
   expect(missing).toEqual([])
 })

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { read } from './sources.ts'
+import { listedWalks, measureWalks, requestsPage, sources, withoutRoot } from './walks.ts'
+
+const page = read(requestsPage)
+const listed = listedWalks(page)
+
+test('the page that follows requests lists the files whose code runs for them (npm run structure -- --write)', async () => {
+  const walks = await measureWalks([...listed.keys()])
+  expect(listed.size).toBe(2)
+  for (const [title, walk] of walks) {
+    const files = listed.get(title) ?? []
+    const always = walk.files.map(withoutRoot)
+    const ever = new Set([...walk.seen].map(withoutRoot))
+    expect
+      .soft(
+        {
+          missing: always.filter((file) => !files.includes(file)),
+          superfluous: files.filter((file) => !ever.has(file)),
+        },
+        title,
+      )
+      .toEqual({ missing: [], superfluous: [] })
+  }
+})
+
+test('each step of the page that follows requests names a file of its list, and a function of the file', () => {
+  const sections = page.split(/^## /m).slice(1)
+  const wrong = sections.flatMap((section) => {
+    const [files = []] = [...listedWalks(section).values()]
+    return [...section.matchAll(/^\d+\. `([^`]+)`, `([^`]+)`: /gm)].flatMap(
+      ([step, file = '', name = '']) => {
+        const declaration = new RegExp(`\\b(?:function\\*?|const) ${name}\\b`)
+        return files.includes(file) && declaration.test(read(`${sources}/${file}`)) ? [] : step
+      },
+    )
+  })
+  expect(sections).toHaveLength(listed.size)
+  expect([...page.matchAll(/^\d+\. /gm)].length).toBe(
+    [...page.matchAll(/^\d+\. `[^`]+`, `[^`]+`: /gm)].length,
+  )
+  expect(wrong).toEqual([])
+})
