@@ -113,6 +113,12 @@ test('commands that call a service import the client and nothing of the server; 
   expect(users).not.toEqual([])
 })
 
+test('only uploads and what reads pictures import the removal of metadata', () => {
+  const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/strip-metadata'))
+  expect(users).not.toEqual([])
+  expect(users.filter((path) => !['pictures', 'uploads'].includes(folderOf(path)))).toEqual([])
+})
+
 test('no import cycle, including type imports', () => {
   expect(circlesAmong(files)).toEqual([])
 })

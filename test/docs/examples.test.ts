@@ -14,6 +14,7 @@ const documents = [
   'SECURITY.md',
   'packages/client/README.md',
   'packages/server/README.md',
+  'packages/strip-metadata/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
