@@ -1,5 +1,3 @@
-import { Fault } from './faults.ts'
-
 const shape =
   /^(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
@@ -55,32 +53,6 @@ export function parseRequestRate(text: string): RequestRate | null | undefined {
 export function parseExpiry(text: string, earliest: number): number | undefined {
   const time = parseTimestamp(text)
   return time !== null && time > earliest && time <= latest ? time : undefined
-}
-
-/** Counts of expired items end after the next one. Reads pass by each of these items, while all other requests wait. */
-export const maxExpired = 10_000
-
-/** Throws Fault `catalog-busy` for a bucket with more expired items than reads pass by (docs/interface.md E2). */
-export function requireFewExpired(expired: number): void {
-  if (expired > maxExpired) throw tooManyExpired()
-}
-
-export const tooManyExpired = (): Fault =>
-  new Fault('catalog-busy', 'Many items of this bucket have expired and are being removed; try again.')
-
-/**
- * Identifies a state of the lists of a bucket: its revision, and how many of its items have expired since and are not removed yet. They
- * expire in the order of their times, so their number identifies them. Throws as requireFewExpired.
- */
-export function listState({
-  revision,
-  expired,
-}: {
-  readonly revision: number
-  readonly expired: number
-}): string {
-  requireFewExpired(expired)
-  return expired === 0 ? `${revision}` : `${revision}-${expired}`
 }
 
 /** The last time that RFC 3339 can express. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../core/faults.ts'
 import type { ItemsQuery } from '../core/queries.ts'
-import { listState } from '../core/times.ts'
+import { listState } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection } from '../storage/catalog/records.ts'
 

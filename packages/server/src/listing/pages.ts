@@ -12,7 +12,7 @@ import {
   pageUrl,
   previousUrl,
 } from '../core/page.ts'
-import { listState } from '../core/times.ts'
+import { listState } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import {

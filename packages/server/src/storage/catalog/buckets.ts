@@ -1,3 +1,4 @@
+import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import type { Bucket, BucketId, BucketSettings, DeletedChunk, NamedBucket } from './records.ts'
@@ -189,6 +190,32 @@ export const raisedRevision = {
   sqlite: 'revision + 1',
   postgres: 'revision + revision_step()',
 } as const
+
+/** Counts of expired items end after the next one. Reads pass by each of these items, while all other requests wait. */
+export const maxExpired = 10_000
+
+/** Throws Fault `catalog-busy` for a bucket with more expired items than reads pass by (docs/interface.md E2). */
+export function requireFewExpired(expired: number): void {
+  if (expired > maxExpired) throw tooManyExpired()
+}
+
+export const tooManyExpired = (): Fault =>
+  new Fault('catalog-busy', 'Many items of this bucket have expired and are being removed; try again.')
+
+/**
+ * Identifies a state of the lists of a bucket: its revision, and how many of its items have expired since and are not removed yet. They
+ * expire in the order of their times, so their number identifies them. Throws as requireFewExpired.
+ */
+export function listState({
+  revision,
+  expired,
+}: {
+  readonly revision: number
+  readonly expired: number
+}): string {
+  requireFewExpired(expired)
+  return expired === 0 ? `${revision}` : `${revision}-${expired}`
+}
 
 /** The key of `meta` that marks a bucket whose deletion has begun. */
 const deletionKey = (id: BucketId): string => `deleting ${id}`

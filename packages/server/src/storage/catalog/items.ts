@@ -1,10 +1,9 @@
 import { Fault } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
 import { foldName } from '../../core/names.ts'
-import { maxExpired } from '../../core/times.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
-import { raisedRevision } from './buckets.ts'
+import { maxExpired, raisedRevision } from './buckets.ts'
 import type {
   AddedItem,
   BucketId,

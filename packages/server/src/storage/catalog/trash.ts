@@ -1,7 +1,7 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
-import { requireFewExpired } from '../../core/times.ts'
 import type { Actor } from '../../core/tokens.ts'
+import { requireFewExpired } from './buckets.ts'
 import { expiredOfTrash, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, RemovedItems, TrashedItem, TrashState } from './records.ts'
 import {

@@ -1,9 +1,8 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
-import { maxExpired } from '../../../core/times.ts'
 import type { Actor } from '../../../core/tokens.ts'
-import { bucketColumns, liveBucketOf } from '../buckets.ts'
+import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
 import { createItemStatements } from '../item-lists.ts'
 import {
