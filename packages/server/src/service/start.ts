@@ -175,7 +175,6 @@ export async function startService(
 export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
   createFreeSpace({
     readSpaces: createSpaceReader(spacePlaces(config), config.minFree),
-    now: () => performance.now(),
     peers,
   })
 

@@ -83,12 +83,12 @@ const rowSize = 65_536
 
 export function createFreeSpace(parts: {
   readonly readSpaces: () => readonly FileSystemSpace[]
-  /** Milliseconds. */
-  readonly now: () => number
+  /** Milliseconds of a clock that nobody sets; tests replace it. */
+  readonly now?: () => number
   /** Null for a service of one process. */
   readonly peers: PeerCounts | null
 }): FreeSpace {
-  const { peers } = parts
+  const { peers, now = () => performance.now() } = parts
   let spaces: readonly FileSystemSpace[] = []
   let readAt = Number.NEGATIVE_INFINITY
   let arrivedSince = 0
@@ -107,7 +107,7 @@ export function createFreeSpace(parts: {
 
   function read(): readonly FileSystemSpace[] {
     spaces = parts.readSpaces()
-    readAt = parts.now()
+    readAt = now()
     arrivedSince = 0
     // Infinite if no file system is this machine's, and then nothing is refused.
     const room = Math.min(...spaces.map(({ free, reserve }) => free - reserve)) - outstanding
@@ -116,7 +116,7 @@ export function createFreeSpace(parts: {
   }
 
   const fits = (): boolean => {
-    const isStale = parts.now() - readAt >= readingLifetime || arrivedSince >= reusedFor
+    const isStale = now() - readAt >= readingLifetime || arrivedSince >= reusedFor
     if (isStale) read()
     if (fitsReading()) return true
     // Space may have been freed since.

@@ -34,7 +34,7 @@ export interface TemporaryData extends AsyncDisposable {
 }
 
 /** Refuses nothing. */
-export const unlimited: FreeSpace = createFreeSpace({ readSpaces: () => [], now: Date.now, peers: null })
+export const unlimited: FreeSpace = createFreeSpace({ readSpaces: () => [], peers: null })
 
 /** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
 export async function temporaryData(files?: Files, inlineSize = 0): Promise<TemporaryData> {

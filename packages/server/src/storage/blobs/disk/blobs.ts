@@ -14,7 +14,6 @@ import { type BlobStore, headLength, type IntentLog, type VariantStore } from '.
 import { openMemoryBlob, shareContent } from '../memory-blob.ts'
 import type { ReceivedBlob } from '../received-file.ts'
 import { createFileCommitter, openShards } from './blobs-directory.ts'
-import { createFileReaders, type FileReaders } from './file-readers.ts'
 import {
   asStorageFault,
   createDirectorySync,
@@ -29,7 +28,13 @@ import {
   unlinkIfThere,
 } from './files.ts'
 import { createDiskPartialUploads } from './partial-uploads.ts'
-import { isStored, openStoredFile, requireOwnDirectory } from './stored-files.ts'
+import {
+  createFileReaders,
+  type FileReaders,
+  isStored,
+  openStoredFile,
+  requireOwnDirectory,
+} from './stored-files.ts'
 import { openExistingVariants, type VariantOutput, type VariantRequest } from './variant-database.ts'
 
 /** Files that one request commits or discards at the same time. With more, too few threads of libuv's pool are left for other requests. */

@@ -7,29 +7,16 @@ import { identityName } from './blobs-directory.ts'
 import { entryTypeAt, nodeFiles } from './files.ts'
 import {
   type FileDescriptor,
+  type FileToRead,
   hideForeignEntry,
   isOwnDirectory,
   isStored,
   openRegularFile,
-  type RequiredFile,
-  type StoredFile,
+  type ReadFile,
 } from './stored-files.ts'
 
 // A thread of the server that opens and reads stored files. A call for one file through libuv's thread pool costs four
 // times as much, and looking up a name that the system has not cached waits for the disk too.
-
-/** A file to open. */
-export interface FileToRead extends StoredFile {
-  /** Whether the root has an identity. If its file is missing too, the disk is not mounted: the result is Fault `storage-unavailable`. */
-  readonly hasIdentity: boolean
-  /** Files up to this length are read whole. Bytes. */
-  readonly wholeUpTo: number
-  /** Another file. If it is not stored, the result is null. */
-  readonly required: RequiredFile | null
-}
-
-/** The whole bytes, or the open file, which the receiver closes. Null if nothing is stored under the name. */
-export type ReadFile = Uint8Array<ArrayBuffer> | FileDescriptor | null
 
 function readStored({ root, shard, name, hasIdentity, wholeUpTo, required }: FileToRead): ReadFile {
   if (required !== null && !isStored(required)) return null

@@ -5,7 +5,7 @@ import type { CatalogVacuum } from '../upkeep.ts'
 import { copySnapshot } from './copy-snapshot.ts'
 import { findDamage } from './damage.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { asFault, createRun, prepareSnapshots, readTimeout, runTransaction } from './database.ts'
+import { asFault, createRun, prepareSnapshots, readTimeout, runTransaction, withFaults } from './database.ts'
 
 /** Opens the rows for a check, a backup or a restore, on a separate connection. */
 export async function openSqliteAudit(directory: string): Promise<CopyableAudit> {
@@ -18,7 +18,7 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
       name: 'sqlite',
       query: async (query) => run(query),
       querySnapshot: async (query) => snapshots.run(() => run(query())),
-      change: (work) => writing(() => runTransaction(db, () => run(work()))),
+      change: async (work) => withFaults(() => runTransaction(db, () => run(work()))),
       damage: async () => findDamage(db),
       async close() {
         if (db.isOpen) db.close()
@@ -35,7 +35,7 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
     },
 
     async renew() {
-      await writing(() => runTransaction(db, () => db.exec(renewal)))
+      withFaults(() => runTransaction(db, () => db.exec(renewal)))
     },
   }
 }
@@ -50,30 +50,14 @@ const renewal = `
   DELETE FROM tombstones;
   DELETE FROM intents;`
 
-async function writing<T>(write: () => T): Promise<T> {
-  try {
-    return write()
-  } catch (error) {
-    throw asFault(error)
-  }
-}
-
 export function openSqliteVacuum(directory: string): CatalogVacuum {
   const db = openDataDirectory(directory)
   return {
     space: () => databaseSpace(db),
-    releaseSome: () => mapped(() => runTransaction(db, () => releasePages(db))),
-    finish: () => mapped(() => db.exec('PRAGMA wal_checkpoint(TRUNCATE)')),
+    releaseSome: () => withFaults(() => runTransaction(db, () => releasePages(db))),
+    finish: () => withFaults(() => db.exec('PRAGMA wal_checkpoint(TRUNCATE)')),
     close() {
       if (db.isOpen) db.close()
     },
-  }
-}
-
-function mapped<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw asFault(error)
   }
 }

@@ -36,7 +36,7 @@ import { grantedColumns, readGrant } from '../tokens.ts'
 import { isNew, readMeta } from '../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
 import { explainOpenError, openDataDirectory, requireNoTransfer } from './data-directory.ts'
-import { all, asFault, createRun, one, prepareSnapshots, readTimeout } from './database.ts'
+import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './database.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { type LocateItem, prepareLocateItem } from './ranks.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writer.ts'
@@ -83,7 +83,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     read: (tokenHash: Uint8Array) => reads.findGrant(tokenHash, Number.NEGATIVE_INFINITY),
   })
   const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
-    reading(() => {
+    withFaults(() => {
       if (isFirst) grantRows.refresh()
       const grant = grantRows.read(tokenHash)
       if (grant === null || grant.nextExpiry === null) return grant
@@ -91,13 +91,13 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       return grant.nextExpiry <= now ? reads.findGrant(tokenHash, now) : grant
     }),
   )
-  const items = createBatchedReads(db, (id: ItemId) => reading(() => reads.item(id)))
-  const pages = createBatchedReads(db, (key: PageKey, isFirst) => reading(() => reads.page(key, isFirst)))
-  const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
+  const items = createBatchedReads(db, (id: ItemId) => withFaults(() => reads.item(id)))
+  const pages = createBatchedReads(db, (key: PageKey, isFirst) => withFaults(() => reads.page(key, isFirst)))
+  const buckets = createBatchedReads(db, (id: BucketId) => withFaults(() => reads.bucket(id)))
 
   const engine: CatalogEngine = {
     epoch,
-    query: async (query) => reading(() => run(query)),
+    query: async (query) => withFaults(() => run(query)),
     apply: writer.apply,
     pendingCount: writer.pendingCount,
     logBytes: () => logBytes(directory),
@@ -105,14 +105,14 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       const { name } = selection
-      if (name === null) return reading(() => reads.items(selection, after, limit))
+      if (name === null) return withFaults(() => reads.items(selection, after, limit))
       return names.search({ selection, terms: name, after, limit })
     },
     item: items.read,
-    servability: async (ids) => reading(() => servability(ids)),
+    servability: async (ids) => withFaults(() => servability(ids)),
     content: contents.read,
     bucket: buckets.read,
-    signingKeys: async () => reading(() => run(listKeys())),
+    signingKeys: async () => withFaults(() => run(listKeys())),
     // A transaction of SQLite ends with its process.
     settle: async () => undefined,
     async close() {
@@ -133,14 +133,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 /** The bytes as a string of the same length, which takes less time than hexadecimal digits. */
 const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
-
-function reading<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    throw asFault(error)
-  }
-}
 
 /** 0 if there is no log. */
 const logBytes = (directory: string): number =>

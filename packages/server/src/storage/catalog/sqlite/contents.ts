@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
 import type { ContentId } from '../records.ts'
 import { bytes } from '../statements.ts'
-import { asFault, one } from './database.ts'
+import { one, withFaults } from './database.ts'
 
 /** Reads bytes of items; null if their item was deleted. */
 export interface ContentReader {
@@ -16,13 +16,7 @@ export interface ContentReader {
 export function openDirectContentReader(db: DatabaseSync): ContentReader {
   const read = prepareReadContent(db)
   return {
-    async read(id) {
-      try {
-        return read(id)
-      } catch (error) {
-        throw asFault(error)
-      }
-    },
+    read: async (id) => withFaults(() => read(id)),
     close: async () => undefined,
   }
 }

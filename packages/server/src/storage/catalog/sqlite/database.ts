@@ -230,6 +230,15 @@ export function asFault(error: unknown): unknown {
   return error
 }
 
+/** Runs the work; throws what asFault makes of its error. */
+export function withFaults<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw asFault(error)
+  }
+}
+
 // A ballast file of a few megabytes beside the catalog. It is removed when other programs have filled the disk, which leaves
 // space for the write-ahead log of deletes and for a start.
 

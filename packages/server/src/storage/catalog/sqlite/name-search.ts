@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
 import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
-import { asFault, createRun, prepareSnapshots } from './database.ts'
+import { createRun, prepareSnapshots, withFaults } from './database.ts'
 
 /** Searches that are sent to the thread together. */
 const sentTogether = 2
@@ -28,13 +28,8 @@ export function prepareSearchNames(
 ): (search: NameSearch) => ItemRows {
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
-  return ({ selection, terms, after, limit }) => {
-    try {
-      return snapshots.run(() => run(searchNames(selection, terms, after, limit, bounds)))
-    } catch (error) {
-      throw asFault(error)
-    }
-  }
+  return ({ selection, terms, after, limit }) =>
+    withFaults(() => snapshots.run(() => run(searchNames(selection, terms, after, limit, bounds))))
 }
 
 /** For commands: on this thread, with the connection of the catalog. */

@@ -16,7 +16,7 @@ import {
 import { isNew, readMeta } from '../upkeep.ts'
 import { prepareInsertEvents, prepareInsertItem } from './changes.ts'
 import { openForTransfer, unmarkTransfer } from './data-directory.ts'
-import { all, asFault, createRun, one, readTimeout, runTransaction } from './database.ts'
+import { all, createRun, one, readTimeout, runTransaction, withFaults } from './database.ts'
 import { migrate } from './schema.ts'
 
 export async function openSqliteSource(directory: string): Promise<CatalogSource> {
@@ -72,11 +72,7 @@ function engineOf(db: DatabaseSync): TransferEngine {
 }
 
 async function inTransaction<T>(db: DatabaseSync, action: () => T): Promise<T> {
-  try {
-    return runTransaction(db, action)
-  } catch (error) {
-    throw asFault(error)
-  }
+  return withFaults(() => runTransaction(db, action))
 }
 
 /** The versions of the catalogs of commits 7ac0c5b8 and 661e7aee, the last development versions. */

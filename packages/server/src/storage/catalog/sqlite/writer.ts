@@ -18,6 +18,7 @@ import {
   reclaimSpace,
   rollback,
   runTransaction,
+  withFaults,
 } from './database.ts'
 
 /** Applies changes durably: a promise resolves once its change is committed and synced. */
@@ -34,13 +35,7 @@ export function openDirectWriter(directory: string): Writer {
   const db = openConnection(directory)
   const applyChange = prepareChanges(db)
   return {
-    async apply(change) {
-      try {
-        return runTransaction(db, () => applyChange(change))
-      } catch (error) {
-        throw asFault(error)
-      }
-    },
+    apply: async (change) => withFaults(() => runTransaction(db, () => applyChange(change))),
     pendingCount: () => 0,
     async close() {
       if (db.isOpen) db.close()
