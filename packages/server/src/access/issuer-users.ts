@@ -95,7 +95,7 @@ interface Verified extends VerifiedUser {
  * minute; the bucket is read from the catalog each time. A user has a row in the table of tokens, so that requests, uses and revocations are
  * handled as for tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
  */
-export function verifyUserOperation(
+function verifyUserOperation(
   settings: Pick<IssuerSettings, 'issuer' | 'newBuckets'>,
   parts: {
     readonly verifyJwt: (token: string) => Promise<VerifiedUser>

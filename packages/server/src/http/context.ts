@@ -45,7 +45,7 @@ export interface HttpSettings extends PageSettings {
   readonly tools: ReadonlySet<PictureTool>
 }
 
-/** What `server/` passes to the HTTP service besides the operations. */
+/** What `service/start.ts` passes to the HTTP service besides the operations. */
 export interface HttpParts {
   readonly settings: HttpSettings
   readonly catalog: Catalog

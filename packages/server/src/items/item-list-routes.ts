@@ -27,7 +27,7 @@ import type { ListItems } from './item-lists.ts'
 import { mediaObjectOf } from './items.ts'
 
 /** The operations that these routes call. */
-export interface ItemListOperations {
+interface ItemListOperations {
   readonly listItems: ListItems
   readonly signLinks: SignLinks
 }

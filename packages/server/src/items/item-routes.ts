@@ -18,7 +18,7 @@ import type { ItemRemover } from './deletion.ts'
 import { describeBucket, type EditItem, findItem, mediaObjectOf } from './items.ts'
 
 /** The operations that these routes call. */
-export interface ItemOperations {
+interface ItemOperations {
   readonly signLinks: SignLinks
   readonly editItem: EditItem
   readonly removeItem: ItemRemover['remove']

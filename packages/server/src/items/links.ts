@@ -16,7 +16,7 @@ import type { Item } from '../storage/catalog/records.ts'
 import { findItem } from './items.ts'
 
 /** The operations that these routes call. */
-export interface LinkOperations {
+interface LinkOperations {
   readonly signLinks: SignLinks
   /** Null if the audit log is off. */
   readonly recordLinks: RecordLinks | null

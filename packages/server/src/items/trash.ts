@@ -176,7 +176,7 @@ interface RestoreResult {
   readonly missing: readonly string[]
 }
 
-export type TrashOperations = ReturnType<typeof trashOperations>
+type TrashOperations = ReturnType<typeof trashOperations>
 
 /** Items in one transaction. */
 const batchLength = 500

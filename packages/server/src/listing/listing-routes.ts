@@ -205,7 +205,7 @@ export function coalesceRequests(
 }
 
 /** The operations that these routes call. */
-export interface ListingOperations {
+interface ListingOperations {
   readonly listPage: ListPage
   /** For buckets whose pages list signed URLs. */
   readonly signLinks: SignLinks

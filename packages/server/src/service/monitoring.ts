@@ -12,7 +12,7 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { FreeSpace } from '../uploads/space.ts'
 
 /** The operations that these routes call. */
-export interface MonitoringOperations {
+interface MonitoringOperations {
   readonly readiness: ReturnType<typeof checkReadinessOperation>
 }
 

@@ -33,7 +33,7 @@ import {
 import type { UploadLocks } from './upload-locks.ts'
 
 /** The operations that these routes call. */
-export interface ResumableUploadOperations {
+interface ResumableUploadOperations {
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
