@@ -151,3 +151,8 @@ test('the core does no I/O', () => {
     )
   expect(found).toEqual([])
 })
+
+test('one file of the server uses private fields of Node', () => {
+  const uses = /\b_header\b|\b_headerSent\b|\bonIncoming\b|\bwriteQueueSize\b|\b_handle\b/
+  expect(files.filter((path) => uses.test(read(path)))).toEqual([`${src}http/connections.ts`])
+})

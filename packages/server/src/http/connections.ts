@@ -97,7 +97,7 @@ export function requirePausableParser(): void {
   if (!isPaused) throw parserUnsupported()
 }
 
-// The private fields of Node that connections need, with the reason. Those of responses are in http/response-writers.ts.
+// The private fields of Node, which no other file uses, with the reason for each.
 
 /** The parser of a connection. */
 interface Parser {
@@ -289,3 +289,13 @@ export function createLingeringClose(): LingeringClose {
     socket.end(bytes)
   }
 }
+
+/** The head of a response as Node has formatted it; null before `writeHead`. */
+export function formattedHead(response: ServerResponse): string | null {
+  const head = '_header' in response ? response._header : null
+  return typeof head === 'string' ? head : null
+}
+
+/** Marks the head as sent. Node only checks that `_header` is not empty. */
+export const markHeadSent = (response: ServerResponse): void =>
+  void Object.assign(response, { _header: 'sent', _headerSent: true })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasHeadRoom, headRoom } from '../core/bytes.ts'
+import { formattedHead, markHeadSent } from './connections.ts'
 
 /**
  * Whether the head of a response can be written without Node: HTTP/1.1 with keep-alive, on the connection's turn. Node adds the same lines
@@ -122,15 +123,3 @@ function linesOf(head: readonly string[]): string {
   for (let index = 1; index < head.length; index += 2) lines += `${head[index - 1]}: ${head[index]}\r\n`
   return lines
 }
-
-// The private fields of Node that responses need. Those of connections are in http/connections.ts.
-
-/** The head of a response as Node has formatted it; null before `writeHead`. */
-function formattedHead(response: ServerResponse): string | null {
-  const head = '_header' in response ? response._header : null
-  return typeof head === 'string' ? head : null
-}
-
-/** Marks the head as sent. Node only checks that `_header` is not empty. */
-const markHeadSent = (response: ServerResponse): void =>
-  void Object.assign(response, { _header: 'sent', _headerSent: true })
