@@ -1,7 +1,7 @@
 import { existsSync, globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { read, root } from './sources.ts'
+import { filesBelow, read, root } from './sources.ts'
 
 const documents = globSync(['*.md', '{docs,bench,packages,test}/**/*.md'], {
   cwd: root,
@@ -41,6 +41,19 @@ test('every folder of sources that the pages about the architecture name exists'
     .flatMap((path) =>
       matches(proseOf(path), /`((?:[\w.-]+\/){2,})`/g)
         .filter((name) => !isSource(name))
+        .map((name) => `${path} names ${name}`),
+    )
+  expect(missing).toEqual([])
+})
+
+test('every source file that a comment of the sources names exists', () => {
+  const sources = ['packages', 'test', 'bench'].flatMap(filesBelow)
+  const missing = sources
+    .filter((path) => /^packages\/[\w-]+\/src\//.test(path) && !path.endsWith('.test.ts'))
+    .flatMap((path) =>
+      matches(read(path), /^\s*((?:\/\/|\/?\*|--) .*)$/gm)
+        .flatMap((comment) => matches(comment, /(?<![\w./-])((?:[\w-]+\/)*[\w-]+\.tsx?)\b/g))
+        .filter((name) => !sources.some((source) => `/${source}`.endsWith(`/${name}`)))
         .map((name) => `${path} names ${name}`),
     )
   expect(missing).toEqual([])

@@ -78,7 +78,7 @@ export function cachedBytesOperations(parts: {
       },
     },
     openBytes: async (item: Item): Promise<OpenVariant> =>
-      // The operation below refuses damaged bytes.
+      // `openBytesOperation` refuses damaged bytes.
       item.isDamaged || (leavesFiles && item.contentId === null)
         ? openBytes(item)
         : cache.open(keyOf(item.id, null), { ...item, isOwn: true }, (wholeUpTo) =>

@@ -26,14 +26,8 @@ import type { Item } from '../storage/catalog/records.ts'
 import type { BodyPreparer, BodyWriter } from './bytes-body.ts'
 import type { CachedBytesOperations } from './bytes-cache.ts'
 import type { DownloadedItem, DownloadRecorder, Sender } from './download-log.ts'
-import {
-  createAccessCheck,
-  describeRepresentation,
-  type PrivateAccess,
-  problemHeaders,
-  type Representation,
-  type SentLink,
-} from './representation.ts'
+import { createAccessCheck, type PrivateAccess, type SentLink } from './private-access.ts'
+import { describeRepresentation, problemHeaders, type Representation } from './representation.ts'
 
 /** The operations that these routes call. */
 export interface BytesOperations extends Omit<CachedBytesOperations, 'cachedBytes'> {

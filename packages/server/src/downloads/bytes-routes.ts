@@ -32,7 +32,8 @@ import {
   type PreparedHead,
 } from './bytes-response.ts'
 import { createDownloadRecorder, type DownloadedItem, type DownloadLog } from './download-log.ts'
-import { linkOf, problemHeaders } from './representation.ts'
+import { linkOf } from './private-access.ts'
+import { problemHeaders } from './representation.ts'
 
 /** `GET /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
 export function bytesRoutes(
@@ -160,12 +161,12 @@ function batchCached(cached: CachedResponses): (sent: BytesRequest) => Promise<C
     })
 }
 
-const embeddingHeaders: readonly ResponseHeader[] = [
+const redirectHeaders: readonly ResponseHeader[] = [
   'Content-Security-Policy',
   'Cross-Origin-Resource-Policy',
   'Referrer-Policy',
 ]
-const securityHeaders: readonly ResponseHeader[] = [...embeddingHeaders, 'X-Content-Type-Options']
+const securityHeaders: readonly ResponseHeader[] = [...redirectHeaders, 'X-Content-Type-Options']
 const validatorHeaders: readonly ResponseHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
 const fullHeaders: readonly ResponseHeader[] = [
   ...validatorHeaders,
@@ -221,11 +222,11 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
     },
     302: {
       description: 'The store sends the bytes (`MEDIABUCKET_SENDFILE=redirect`).',
-      headers: ['Location', 'Cache-Control', ...embeddingHeaders],
+      headers: ['Location', 'Cache-Control', ...redirectHeaders],
     },
     308: {
       description: 'Another host serves the bytes (`MEDIABUCKET_MEDIA_BASE_URL`).',
-      headers: ['Location', 'Cache-Control', 'Vary', ...embeddingHeaders],
+      headers: ['Location', 'Cache-Control', 'Vary', ...redirectHeaders],
     },
     304: {
       description: 'The bytes have not changed since the response with this tag.',
@@ -246,7 +247,7 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
     'variants-busy',
     'catalog-busy',
   ],
-  problemHeaders: embeddingHeaders,
+  problemHeaders: redirectHeaders,
   head: true,
   curl: `curl -OJ ${exampleBase}/media/${sampleItem.id}.jpg`,
 }

@@ -5,7 +5,7 @@ import type { Exchange } from '../http/route.ts'
 import type { AuditDetail, AuditEvent } from '../storage/catalog/audit-events.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Item } from '../storage/catalog/records.ts'
-import type { PrivateAccess } from './representation.ts'
+import type { PrivateAccess } from './private-access.ts'
 
 /** Events of downloads, which are stored some time after their response began (docs/interface.md Y8). */
 export interface DownloadLog {

@@ -37,7 +37,7 @@ type Handler<Parameter extends string = string> = (exchange: Exchange<Parameter>
 interface RouteOptions {
   /** Whether the handler reads the body of the request. Other bodies are read and discarded up to a limit (docs/interface.md N5). */
   readonly readsBody?: boolean
-  /** Headers of every response of the handler, problems included. */
+  /** Headers of every Reply and every problem; not of a response that the handler begins itself. */
   readonly headers?: Readonly<Record<string, string>>
   /** Headers besides `Allow` of the responses to OPTIONS and to methods that the path does not support. */
   readonly optionsHeaders?: Readonly<Record<string, string>>

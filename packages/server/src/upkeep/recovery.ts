@@ -10,8 +10,9 @@ interface Leftover {
 
 /**
  * Completes the work of an earlier process that was interrupted, before the service starts. Removes temporary files, deletes
- * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Does nothing with a store that other
- * servers use: a sweep removes what they left (server/start-intent-sweep.ts). Returns the number of each (`rewound`: lowered offsets), and the ids whose bytes could not be deleted.
+ * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Does nothing with a
+ * store that other servers use: a sweep removes what they left (items/blob-deletion.ts). Returns the number of each (`rewound`: lowered
+ * offsets), and the ids whose bytes could not be deleted.
  */
 export async function recover(parts: {
   readonly catalog: Pick<

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { signatureInvalid } from '../../src/access/signed-links.ts'
-import { createAccessCheck } from '../../src/downloads/representation.ts'
+import { createAccessCheck } from '../../src/downloads/private-access.ts'
 
 test('H2 an item is not looked up for a URL whose signature is not valid', async () => {
   const checkAccess = createAccessCheck({

@@ -1,6 +1,6 @@
 import { kindExpression } from '../item-lists.ts'
 
-/** The functions of a catalog (schema.ts). One call takes one round trip, and its plans are prepared once for each connection. */
+/** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
 const functions = `
 -- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
 -- of its counters up to each one, in which width_bucket finds a position by binary search.

@@ -25,8 +25,8 @@ const cacheSize = 64 * 1024
 const journalSizeLimit = 64 * 1024 * 1024
 
 /**
- * Opens `catalog.db` in an existing directory; statements return rows as arrays, which `readRow` and its like read.
- * `busyTimeout` is SQLite's own, in milliseconds: `readTimeout` to read; writers leave it at 0 and wait in transaction.ts.
+ * Opens `catalog.db` in an existing directory; statements return rows as arrays, which `one` and `all` return.
+ * `busyTimeout` is SQLite's own, in milliseconds: `readTimeout` to read; writers leave it at 0 and wait when they begin a transaction (`begin`).
  */
 export function openConnection(directory: string, busyTimeout = 0): DatabaseSync {
   const db = new DatabaseSync(join(directory, 'catalog.db'), { returnArrays: true, timeout: busyTimeout })
@@ -48,7 +48,7 @@ export function openConnection(directory: string, busyTimeout = 0): DatabaseSync
   }
 }
 
-/** The first row, or null. Connections return arrays (connection.ts), which the types of node:sqlite do not express. */
+/** The first row, or null. Connections return arrays (`openConnection`), which the types of node:sqlite do not express. */
 export function one(statement: StatementSync, ...parameters: SQLInputValue[]): Row | null {
   const row: unknown = statement.get(...parameters)
   return Array.isArray(row) ? row : null

@@ -216,7 +216,7 @@ const lastDevelopment = 19
 
 /**
  * The migration at index n leads from version 20 + n, which is stored in PRAGMA user_version, to the next one. It is not edited once
- * released. schema.ts has the result of all of them.
+ * released. `schema` has the result of all of them.
  */
 const released: readonly string[] = []
 

@@ -1,0 +1,181 @@
+import type { SignLinks } from '../access/signed-links.ts'
+import type { ParameterFault } from '../core/faults.ts'
+import { isItemId } from '../core/ids.ts'
+import { type JsonObject, jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
+import type { HttpContext } from '../http/context.ts'
+import { noStore } from '../http/headers.ts'
+import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
+import { ItemParams, LinkBody, LinksBody } from '../http/openapi/parameters.ts'
+import { otherItem, sampleItem, sampleLink } from '../http/openapi/samples.ts'
+import { SignedLink, SignedLinks } from '../http/openapi/schemas.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import type { Item } from '../storage/catalog/records.ts'
+import { findItem } from './items.ts'
+
+import type { RecordLinks } from './links.ts'
+
+/** The operations that these routes call. */
+interface LinkOperations {
+  readonly signLinks: SignLinks
+  /** Null if the audit log is off. */
+  readonly recordLinks: RecordLinks | null
+}
+
+/** `POST /api/media/{id}/links` and `POST /api/links` (docs/interface.md H7). */
+export function linkRoutes(http: HttpContext, operations: LinkOperations): readonly Route[] {
+  const { readAuthorizedJson, catalog, turns, settings } = http
+  const limits = {
+    maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
+    variantNames: settings.variants.map(({ name }) => name),
+  }
+
+  async function createOne(exchange: Exchange<'id'>): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
+    const { bucketId, actor } = caller
+    const { lifetime, ...options } = readLinkRequest(body, limits)
+    const item = await findItem(catalog, bucketId, exchange.params.id)
+    const { sign, expires } = await operations.signLinks(lifetime)
+    if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
+    const link = { url: sign(item, options), expires_at: new Date(expires * 1000).toISOString() }
+    return { status: 201, headers: noStore, json: link }
+  }
+
+  async function createMany(exchange: Exchange): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
+    const { tokenId, bucketId, actor } = caller
+    const { lifetime, ...options } = readLinkRequest(body, limits)
+    const ids = [...new Set(readIds(body['ids']))]
+    await turns.next(tokenId)
+    const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
+    const isOwn = (item: Item | null | undefined): item is Item => item?.bucketId === bucketId
+    const items = found.filter(isOwn)
+    const { sign, expires } = await operations.signLinks(lifetime)
+    if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
+    const json = {
+      links: items.map((item) => ({ id: item.id, url: sign(item, options) })),
+      missing: ids.filter((_, index) => !isOwn(found[index])),
+      expires_at: new Date(expires * 1000).toISOString(),
+    }
+    return { status: 200, headers: noStore, json }
+  }
+
+  const readsBody = true
+  return [
+    route('POST', '/api/media/:id/links', linkDescription, createOne, { readsBody }),
+    route('POST', '/api/links', linksDescription, createMany, { readsBody }),
+  ]
+}
+
+/** What the links of a request are for. */
+interface LinkRequest {
+  /** Seconds; null for links that are the same within a window of time (docs/interface.md H10). */
+  readonly lifetime: number | null
+  readonly variant: string | null
+  readonly isDownload: boolean
+}
+
+/** The limits of a service. */
+interface LinkLimits {
+  /** Seconds. */
+  readonly maxLifetime: number
+  readonly variantNames: readonly string[]
+}
+
+/** The members of the body of a request that creates links. */
+const linkMembers = ['expires_in', 'variant', 'download'] as const
+
+/** Reads the body of a request that creates links (docs/interface.md H7). Throws Fault `json-malformed`. */
+function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLimits): LinkRequest {
+  const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
+  const hasLifetime = isLifetime(lifetime, maxLifetime)
+  const hasVariant = isVariant(variant, variantNames)
+  const hasDownload = typeof isDownload === 'boolean'
+  if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
+  const faults: ParameterFault[] = []
+  // The command line reads the limit and the names from these texts (cli/client/items.ts).
+  if (!hasLifetime)
+    faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
+  if (!hasVariant)
+    faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })
+  if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
+  throw malformed(faults)
+}
+
+const isLifetime = (value: unknown, most: number): value is number | null =>
+  value === null || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most)
+
+const isVariant = (value: unknown, names: readonly string[]): value is string | null =>
+  value === null || (typeof value === 'string' && names.includes(value))
+
+const linkDescription: OperationDescription = {
+  operationId: 'createLink',
+  tag: 'Items',
+  summary: 'Create a link that expires',
+  description: `Returns a signed URL of the bytes, or of a variant. It needs no token until it expires, also in a private bucket. It is
+used unchanged: the signature covers the path, \`variant\`, \`download\` and the expiry.
+
+In a public bucket the plain URL works too.`,
+  rules: 'H5 to H8 and M3',
+  needs: 'media:read',
+  path: ItemParams,
+  body: {
+    description: 'The lifetime, and what the link returns.',
+    content: {
+      'application/json': {
+        schema: LinkBody,
+        examples: {
+          'for a day': { expires_in: 86_400 },
+          'a thumbnail, the same URL for 15 minutes': { variant: 'thumb' },
+        },
+      },
+    },
+  },
+  responses: {
+    201: {
+      description: 'Created.',
+      headers: ['Cache-Control'],
+      content: { 'application/json': { schema: SignedLink, examples: { 'for a day': sampleLink } } },
+    },
+  },
+  problems: [...jsonBodyProblems, 'media-unknown', 'storage-full'],
+  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d '{"expires_in": 86400}' ${exampleBase}/api/media/${sampleItem.id}/links`,
+}
+
+const ids = [sampleItem.id, otherItem.id]
+
+const linksDescription: OperationDescription = {
+  operationId: 'createLinks',
+  tag: 'Items',
+  summary: 'Create links of many items',
+  description: `Returns a signed URL of each item, with the same expiry. \`missing\` are the ids of which the bucket has no item.`,
+  rules: 'H5 to H8',
+  needs: 'media:read',
+  body: {
+    description: 'The ids of 1 to 500 items, the lifetime, and what the links return.',
+    content: {
+      'application/json': { schema: LinksBody, examples: { 'for a day': { ids, expires_in: 86_400 } } },
+    },
+  },
+  responses: {
+    200: {
+      description: 'Created.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': {
+          schema: SignedLinks,
+          examples: {
+            'one item is missing': {
+              links: [{ id: sampleItem.id, url: sampleLink.url }],
+              missing: ids.slice(1),
+              expires_at: sampleLink.expires_at,
+            },
+          },
+        },
+      },
+    },
+  },
+  problems: [...jsonBodyProblems, 'storage-full'],
+  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d '{"ids": ["${ids.join('", "')}"], "expires_in": 86400}' ${exampleBase}/api/links`,
+}
