@@ -12,6 +12,9 @@ import type { FileCall } from './steps.ts'
 /** Milliseconds by which an operation is delayed: more than the operations before it take on a busy machine. */
 const late = 5_000
 
+/** The number of a request whose response nobody waits for. Other numbers are used again, so the response would end another request. */
+const unanswered = -1
+
 /** Opens a handle of its own: the service has closed its handle by then. */
 async function syncPath(path: string): Promise<void> {
   const handle = await open(path)
@@ -46,7 +49,7 @@ const breaks = {
     wrap(Worker.prototype, 'postMessage', function (original, args) {
       for (const { number, request } of Array.isArray(args[0]) ? args[0] : []) {
         if (request?.kind !== 'add-intents') continue
-        setTimeout(() => original.call(this, [{ number: 0, request }]), late)
+        setTimeout(() => original.call(this, [{ number: unanswered, request }]), late)
         if (this instanceof Worker)
           return this.emit('message', { outcomes: [{ number, output: undefined }], report: 0 })
       }
@@ -76,7 +79,7 @@ const breaks = {
         if (request?.kind !== 'finish-upload') continue
         const { id, added, expiresAt } = request.input
         const input = { id, from: offsets.get(id) ?? 0, to: added.size, expiresAt }
-        original.call(this, [{ number: 0, request: { kind: 'move-upload', input } }])
+        original.call(this, [{ number: unanswered, request: { kind: 'move-upload', input } }])
         // Delayed, so that both are not part of one transaction.
         setTimeout(() => original.apply(this, args), late)
         return
