@@ -156,6 +156,9 @@ function verifyUserOperation(
     if (found !== null) return found
     const { id, added } = addUserOnce(user)
     if (await resolvesWithin(added, firstUseTimeout).catch(() => false)) return added
+    // Another request may have added the row, with another id, between the read and the start of this addition.
+    const since = await catalog.findGrant(user.hash)
+    if (since !== null) return since
     const grant = await catalog.newUserGrant(user.bucket, id)
     return grant === null ? added : { ...grant, settle: async () => void (await added) }
   }
