@@ -78,6 +78,26 @@ test('E2, E3, J6 reads neither wait for a catalog that cannot be written nor fai
   expect(await readPage(await server.request('/api/media'))).toMatchObject({ total: 17 })
 })
 
+test('T1, J6 a new user whose row waits for the catalog gets the properties of that row, not a refusal', async () => {
+  await using issuer = await startIssuer()
+  await using server = await startServer({ ...issuer.settings, MEDIABUCKET_JWT_CREATE_BUCKETS: 'on' })
+  const headersOf = async (sub: string) => ({
+    authorization: `Bearer ${await issuer.sign({ sub })}`,
+  })
+  const own = { headers: await headersOf('dora') }
+  await server.command('bucket', 'create', 'user-dora')
+  let described: Promise<Response>
+  {
+    using _lock = expireAndLock(server)
+    expect((await server.request('/api/media', own)).status).toBe(200)
+    described = server.request('/api/token', own)
+    // Its response shows that the time has passed after which a read does not wait for the row.
+    expect((await server.request('/api/media', own)).status).toBe(200)
+  }
+  const response = await described
+  expect([response.status, await response.json()]).toMatchObject([200, { bucket: 'user-dora' }])
+})
+
 test('H8 private buckets have signed URLs while the catalog cannot be written, also before the first signature', async () => {
   await using directory = await temporaryDirectory()
   const data = directory.path

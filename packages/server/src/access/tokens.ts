@@ -112,9 +112,14 @@ async function findManagedToken(
  */
 export async function describeToken(
   catalog: Pick<Catalog, 'token'>,
-  grant: Pick<Grant, 'tokenId' | 'scopes' | 'expiresAt'>,
+  grant: Pick<VerifiedGrant, 'tokenId' | 'scopes' | 'expiresAt' | 'settle'>,
 ): Promise<TokenObject> {
-  const token = await catalog.token(grant.tokenId)
+  let token = await catalog.token(grant.tokenId)
+  if (token === null && grant.settle !== undefined) {
+    // The row of a new user is still being added.
+    await grant.settle()
+    token = await catalog.token(grant.tokenId)
+  }
   if (token === null) throw tokenUnknown()
   return tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
 }
