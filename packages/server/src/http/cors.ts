@@ -25,31 +25,19 @@ const exposedHeaders = [
   'Upload-Expires',
 ]
 
-const allowedHeaders = [
-  'Authorization',
-  'Content-Type',
-  'Content-Disposition',
-  'Idempotency-Key',
-  'Mediabucket-Expires-At',
-  'If-Match',
-  'If-None-Match',
-  'If-Modified-Since',
-  'If-Unmodified-Since',
-  'If-Range',
-  'Range',
-  'Tus-Resumable',
-  'Upload-Length',
-  'Upload-Defer-Length',
-  'Upload-Metadata',
-  'Upload-Offset',
-  'Upload-Checksum',
-  'X-HTTP-Method-Override',
-]
-
 const preflightHeaders = {
   'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
-  'access-control-allow-headers': allowedHeaders.join(', '),
   'access-control-max-age': '7200',
+}
+
+/** A list of names of headers, of at most 1,000 characters, which no program exceeds. */
+const requestedHeaders = /^[\w!#$%&'*+.^`|~ ,-]{1,1000}$/
+
+/** A preflight allows the headers that it asks for, because libraries send ones that no list foresees. No header is a credential here. */
+function allowRequestedHeaders(request: IncomingHttpHeaders): Readonly<Record<string, string>> {
+  const requested = request['access-control-request-headers']
+  if (requested === undefined || !requestedHeaders.test(requested)) return preflightHeaders
+  return { ...preflightHeaders, 'access-control-allow-headers': requested }
 }
 
 const noCorsHeaders: Readonly<Record<string, string>> = {}
@@ -75,12 +63,14 @@ export function createCorsPolicy(
       reportRefused(request)
       return base
     }
-    return {
+    const headers = {
       ...base,
       'access-control-allow-origin': allowed,
       'access-control-expose-headers': exposedHeaders.join(', '),
-      ...(request['access-control-request-method'] === undefined ? {} : preflightHeaders),
     }
+    if (request['access-control-request-method'] === undefined) return headers
+    const vary = [...Object.values(base), 'Access-Control-Request-Headers'].join(', ')
+    return { ...headers, ...allowRequestedHeaders(request), vary }
   }
 }
 
