@@ -26,13 +26,17 @@ import {
 } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/tokens.ts'
-import { describeToken, grantToken, listTokens, revokeToken, rotateToken } from './tokens.ts'
+import { describeToken, grantToken, listTokens, revokeToken, rotateToken, tokenUnknown } from './tokens.ts'
 
 /** `/api/token` and `/api/tokens` (docs/interface.md T1 to T8). */
 export function tokenRoutes({ authorize, readAuthorizedJson, catalog }: HttpContext): readonly Route[] {
   async function describe(exchange: Exchange): Promise<Reply> {
-    const grant = await authorize(exchange, null)
-    return { status: 200, headers: noStore, json: await describeToken(catalog, grant) }
+    const described =
+      (await describeToken(catalog, await authorize(exchange, null))) ??
+      // The row of a new user is still being added.
+      (await describeToken(catalog, await authorize(exchange, null, { isCounted: true, isSettled: true })))
+    if (described === null) throw tokenUnknown()
+    return { status: 200, headers: noStore, json: described }
   }
 
   async function list(exchange: Exchange): Promise<Reply> {

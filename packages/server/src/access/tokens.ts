@@ -9,7 +9,7 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/tokens.ts'
 
-const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
+export const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
 
 /** A token as the API represents it to its owner (docs/interface.md T1). */
 type TokenObject = ValueOf<typeof schemas.TokenObject>
@@ -107,21 +107,15 @@ async function findManagedToken(
 }
 
 /**
- * Reads the token of this grant. Scopes and expiry are those of the request: a user’s row has none (docs/interface.md J6). Throws
- * Fault `token-unknown` if it no longer exists.
+ * Reads the token of this grant. Scopes and expiry are those of the request: a user’s row has none (docs/interface.md J6). Null if there is
+ * no row: the token has been removed, or another process has added the row of this new user with another id.
  */
 export async function describeToken(
   catalog: Pick<Catalog, 'token'>,
-  grant: Pick<VerifiedGrant, 'tokenId' | 'scopes' | 'expiresAt' | 'settle'>,
-): Promise<TokenObject> {
-  let token = await catalog.token(grant.tokenId)
-  if (token === null && grant.settle !== undefined) {
-    // The row of a new user is still being added.
-    await grant.settle()
-    token = await catalog.token(grant.tokenId)
-  }
-  if (token === null) throw tokenUnknown()
-  return tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
+  grant: Pick<Grant, 'tokenId' | 'scopes' | 'expiresAt'>,
+): Promise<TokenObject | null> {
+  const token = await catalog.token(grant.tokenId)
+  return token && tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
 }
 
 /** Lists tokens of the caller's bucket, oldest first (docs/interface.md T4). Throws Fault `cursor-malformed`. */

@@ -28,7 +28,11 @@ export interface Caller extends Grant {
 export type Authorizer = (
   exchange: Pick<Exchange, 'request' | 'id'>,
   scope: Scope | null,
-  options?: { readonly isCounted: boolean },
+  options?: {
+    readonly isCounted: boolean
+    /** Waits until earlier changes are done, as for a request that changes the bucket: then a new user has a row. */
+    readonly isSettled?: boolean
+  },
 ) => Promise<Caller>
 
 /** Verifies the token of an Authorization header. Does not count the request and requires no scope. */
@@ -45,10 +49,10 @@ export const createAuthorizer =
     { countToken }: Pick<RequestLimits, 'countToken'>,
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
-  async ({ request, id }, scope, { isCounted } = { isCounted: false }) => {
+  async ({ request, id }, scope, { isCounted, isSettled = false } = { isCounted: false }) => {
     const verify = () => verifyAuthorization(requireAuthorization(request))
     const found = await verify()
-    const grant = writes(request.method, scope) ? await settled(found, verify) : found
+    const grant = isSettled || writes(request.method, scope) ? await settled(found, verify) : found
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
