@@ -1,17 +1,25 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import gallery from '../packages/gallery/package.json' with { type: 'json' }
 import server from '../packages/server/package.json' with { type: 'json' }
 import { runIn, type Tarballs } from './pack.ts'
 
-/** Development tools of the gallery. Its other development dependencies are bundled into its package. */
+/** Tools that build the gallery. Its other development dependencies are bundled into its package. */
 const tools = ['vite']
+
+/** The packages that the service's package names as bundled (packages/server/build.ts), with their exact versions. */
+async function bundledIn(tarball: string): Promise<Record<string, string>> {
+  const file = 'package/dist/THIRD-PARTY-NOTICES.txt'
+  const { stdout } = await runIn(dirname(tarball))('tar', 'xzf', tarball, '--to-stdout', file)
+  const named = stdout.matchAll(/^(\S+) (\d+\.\d+\.\d\S*) \([^)]+\)$/gm)
+  return Object.fromEntries([...named].map(([, name = '', version = '']) => [name, version]))
+}
 
 /**
  * Returns what an installation of the package `mediabucket` consists of on all platforms, as CycloneDX 1.5 in JSON, with the
- * libraries that are bundled into the gallery. Writes into `directory`. (`npm sbom` in the repository would describe its workspace.)
+ * libraries that are bundled into the packages. Writes into `directory`. (`npm sbom` in the repository would describe its workspace.)
  */
-export async function listMaterials(directory: string, tarballs: Omit<Tarballs, 'server'>): Promise<string> {
+export async function listMaterials(directory: string, tarballs: Tarballs): Promise<string> {
   // npm names the product after the directory.
   const project = join(directory, server.name)
   await mkdir(project)
@@ -20,6 +28,7 @@ export async function listMaterials(directory: string, tarballs: Omit<Tarballs, 
   const dependencies = {
     ...server.dependencies,
     ...Object.fromEntries(bundled),
+    ...(await bundledIn(tarballs.server)),
     '@mediabucket/client': `file:${tarballs.client}`,
     '@mediabucket/gallery': `file:${tarballs.gallery}`,
     '@mediabucket/strip-metadata': `file:${tarballs.stripMetadata}`,

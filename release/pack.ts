@@ -45,10 +45,11 @@ export async function packAll(directory: string): Promise<Tarballs> {
     // The last line is the name, after the output of the build.
     return join(directory, stdout.trim().split('\n').at(-1) ?? '')
   }
-  // One after the other, since the server's build builds the two before it too.
-  const client = await pack('client')
-  const stripMetadata = await pack('strip-metadata')
-  const server = await pack('server')
-  const gallery = await pack('gallery')
+  const [client, stripMetadata, gallery, server] = await Promise.all([
+    pack('client'),
+    pack('strip-metadata'),
+    pack('gallery'),
+    pack('server'),
+  ])
   return { server, client, stripMetadata, gallery }
 }

@@ -12,6 +12,13 @@ if (major < 24) {
 // File syncs, reads and hashes share libuv's pool, whose size is read once, at its first use. Four is too few
 // when thirty uploads sync at a time.
 process.env.UV_THREADPOOL_SIZE ??= '16'
+const { existsSync, lstatSync, mkdirSync } = await import('node:fs')
+const { enableCompileCache, flushCompileCache } = await import('node:module')
+const { homedir } = await import('node:os')
+const { join } = await import('node:path')
+// By the variable, the threads of the service and the restart below find the compiled modules.
+const cache = process.env.NODE_COMPILE_CACHE || compileCache()
+if (cache) process.env.NODE_COMPILE_CACHE = cache
 // Flags of Node for a service. V8 reads the bound of its young generation when it starts, and without one takes 128 MB
 // for it once thousands of uploads are open. The same process restarts with them; other commands start sooner without.
 const flags = ['--disable-sigusr1', '--max-semi-space-size=16']
@@ -32,7 +39,26 @@ if (words[0] === 'serve') {
   // Without the flag, Node opens its debugger's port on SIGUSR1 unless a listener is there.
   process.on('SIGUSR1', () => undefined)
 }
-const { existsSync } = await import('node:fs')
+if (cache) enableCompileCache(cache)
 const source = new URL('../src/cli/main.ts', import.meta.url)
-const { main } = await import(existsSync(source) ? source.href : '../dist/cli/main.js')
+const { main } = await import(existsSync(source) ? source.href : '../dist/main.js')
 await main(process.argv.slice(2))
+// Node.js writes the compiled modules when a process exits, but a service may be killed.
+if (words[0] === 'serve') flushCompileCache()
+
+/**
+ * The directory where Node keeps compiled modules for the next start; null where none can be created, or where it is not this user's
+ * alone, because Node runs what it finds there. systemd's CacheDirectory= sets the first variable.
+ */
+function compileCache() {
+  const { CACHE_DIRECTORY, XDG_CACHE_HOME } = process.env
+  try {
+    const directory = CACHE_DIRECTORY || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'mediabucket')
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const { uid, mode } = lstatSync(directory)
+    const isOwn = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
+    return isOwn ? directory : null
+  } catch {
+    return null
+  }
+}

@@ -64,6 +64,6 @@ async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Pro
 
 async function snapshotMetrics(request: number): Promise<void> {
   // Before the start is complete, there is nothing to count.
-  const metrics = (await worker?.metrics.registry.getMetricsAsJSON()) ?? []
+  const metrics = (await worker?.metrics.snapshot()) ?? []
   send({ kind: 'metrics-snapshot', request, metrics })
 }

@@ -70,6 +70,8 @@ export function createBufferedLogLines(write: (bytes: Uint8Array) => number) {
   let lines = ''
   let rest: Uint8Array = new Uint8Array()
   let retry: NodeJS.Timeout | null = null
+  /** Whether flushNext will be called: an idle service has no timer. */
+  let isDue = false
 
   /** Writes the whole buffer; false if the pipe became full. */
   function tryAll(): boolean {
@@ -96,18 +98,26 @@ export function createBufferedLogLines(write: (bytes: Uint8Array) => number) {
     }, retryInterval)
   }
 
+  function flushNext() {
+    isDue = false
+    flush()
+  }
+
   function flushSync() {
     const deadline = performance.now() + exitTimeout
     while (!tryAll() && performance.now() < deadline) Atomics.wait(sleeper, 0, 0, retryInterval)
   }
 
-  setInterval(flush, flushInterval).unref()
   process.once('exit', flushSync)
   return {
     write(line: string) {
       lines += line
       if (lines.length >= maxBuffer) flushSync()
       else if (lines.length >= flushThreshold) flush()
+      else if (!isDue) {
+        isDue = true
+        setTimeout(flushNext, flushInterval).unref()
+      }
     },
     flushSync,
   }

@@ -22,10 +22,16 @@ type ResponseObserver = (status: number | null, seconds: number) => void
  */
 export function createMetrics() {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  // Gauges, whose names must not end in `_total`. They are the sums of gauges that remain.
-  for (const what of ['handles', 'requests', 'resources'])
-    registry.removeSingleMetric(`nodejs_active_${what}_total`)
+  let hasDefaults = false
+  /** From the first scrape on: the measurement of the delay of the event loop wakes the process a hundred times a second. */
+  function collectDefaults(): void {
+    if (hasDefaults) return
+    hasDefaults = true
+    collectDefaultMetrics({ register: registry })
+    // Gauges, whose names must not end in `_total`. They are the sums of gauges that remain.
+    for (const what of ['handles', 'requests', 'resources'])
+      registry.removeSingleMetric(`nodejs_active_${what}_total`)
+  }
   const duration = new PrelabelledHistogram({
     name: 'mediabucket_http_request_duration_seconds',
     help: 'Time from the end of a request’s headers to the end of its response.',
@@ -184,7 +190,15 @@ export function createMetrics() {
   return {
     registry,
     /** The response of `/metrics`. */
-    text: () => registry.metrics(),
+    text() {
+      collectDefaults()
+      return registry.metrics()
+    },
+    /** The values, for the sums over all workers. */
+    snapshot() {
+      collectDefaults()
+      return registry.getMetricsAsJSON()
+    },
     responseObserver,
     uploadedBytes,
     uploadedItems,

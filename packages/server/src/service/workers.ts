@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { AggregatorRegistry, type Registry } from 'prom-client'
+import { AggregatorRegistry } from 'prom-client'
 import { ExplainedError } from '../core/faults.ts'
 import { resolvesWithin } from '../core/tasks.ts'
 import { createMetrics } from '../http/metrics.ts'
@@ -58,7 +58,7 @@ export async function startWorkers(
       locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
     })
 
-    const service = createServiceMetrics(metrics.registry)
+    const service = createServiceMetrics(metrics.snapshot)
     const counts = createCountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))
     // The workers share the listening socket, and each accepts connections itself.
     cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -374,7 +374,8 @@ const readTimeout = 1_000
 
 const counting: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
 
-export function createServiceMetrics(own: Registry): ServiceMetrics {
+/** `own` returns the metrics of the parent. */
+export function createServiceMetrics(own: () => Promise<MetricsSnapshot>): ServiceMetrics {
   /** The last snapshot of each worker. Counts after it are lost when the worker is killed. */
   const snapshots = new Map<MetricsSource, MetricsSnapshot>()
   /** The counts of ended workers. */
@@ -400,7 +401,7 @@ export function createServiceMetrics(own: Registry): ServiceMetrics {
     async text() {
       await Promise.all([...snapshots.keys()].map(refresh))
       await mergeEnded()
-      const parent = (await own.getMetricsAsJSON()).filter(isOfParent).map(firstIfOmitted)
+      const parent = (await own()).filter(isOfParent).map(firstIfOmitted)
       return AggregatorRegistry.aggregate([parent, ...snapshots.values(), ...ended]).metrics()
     },
     addWorker: (worker) => void snapshots.set(worker, []),

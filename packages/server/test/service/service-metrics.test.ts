@@ -15,7 +15,7 @@ function newProcess() {
 /** The parent and two workers that have counted. */
 function service() {
   const [parent, one, two] = [newProcess(), newProcess(), newProcess()]
-  const metrics = createServiceMetrics(parent.registry)
+  const metrics = createServiceMetrics(parent.snapshotMetrics)
   for (const [worker, amount] of [
     [one, 1],
     [two, 10],

@@ -1,0 +1,111 @@
+import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type OutputChunk, rolldown } from 'rolldown'
+
+// npm run build: bundles the service with its dependencies into dist.
+
+const packageDirectory = import.meta.dirname
+
+/** Sharp looks for its binaries beside its own file. */
+const notBundled = ['sharp']
+
+/**
+ * Files of the bundle, each of which takes a third of a millisecond to load: what every command loads, and what threads and
+ * commands load that open the data. Left out: what loads large packages, and the files that start as threads.
+ */
+const groups = [
+  {
+    name: 'every-command',
+    test: /\/src\/(core\/(faults|names|processes)|cli\/(command|commands|terminal|explain-failure))\.ts/,
+    priority: 1,
+  },
+  {
+    name: 'data',
+    test: /\/packages\/server\/src\/(?!storage\/(engines|blobs|catalog\/postgres)|core\/(stored-type|ip-address)|.*-thread\.ts)(core|storage)\//,
+  },
+]
+
+/** Matches the name of a file that a source starts as a thread or a process. */
+const started = /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/g
+
+/** A bundled package, with the files that state its licence. */
+interface BundledPackage {
+  readonly name: string
+  readonly version: string
+  readonly license: string
+  readonly texts: readonly string[]
+}
+
+/**
+ * Writes the bundle into `directory`: `main.js`, the files that start as threads and processes, what they share, and the licences of
+ * the bundled packages. All files are in one directory, where threads and processes are looked up. `more` are entries that share its modules.
+ */
+export async function writeBundle(directory: string, more: readonly string[] = []): Promise<void> {
+  const sources = globSync('src/**/!(*.test).ts', { cwd: packageDirectory }).map((path) =>
+    join(packageDirectory, path),
+  )
+  const beside = sources.flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(started)].map(([, name = '']) =>
+      join(dirname(path), `${name}.ts`),
+    ),
+  )
+  const entries = [join(packageDirectory, 'src/cli/main.ts'), ...beside, ...more]
+  await using made = await rolldown({
+    input: Object.fromEntries(entries.map((path) => [basename(path, '.ts'), path])),
+    platform: 'node',
+    external: notBundled,
+  })
+  const { output } = await made.write({
+    dir: directory,
+    chunkFileNames: '[name].js',
+    codeSplitting: { groups },
+    // A start spends a third of its time on reading the code. Names are kept, so that stack traces name functions; source maps
+    // would be read only by processes that were started with a flag, and format each error ten times slower.
+    minify: { compress: true, mangle: { keepNames: true }, codegen: true },
+  })
+  const chunks = output.filter((file) => file.type === 'chunk')
+  await writeFile(join(directory, 'THIRD-PARTY-NOTICES.txt'), describeLicences(bundledPackages(chunks)))
+}
+
+/** The packages of others whose modules the files contain, by name. */
+function bundledPackages(chunks: readonly OutputChunk[]): BundledPackage[] {
+  const directories = new Set(
+    chunks
+      .flatMap(({ moduleIds }) => moduleIds)
+      .flatMap((id) => /^(?:\0[^/]*)?(\/.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? []),
+  )
+  return [...directories]
+    .map((directory) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
+      const read = (pattern: RegExp) =>
+        readdirSync(directory)
+          .filter((file) => pattern.test(file))
+          .sort()
+          .map((file) => readFileSync(join(directory, file), 'utf8'))
+      const texts = read(/^(licen[cs]e|notice|copying)/i)
+      // Some packages state their licence in their description only.
+      const described = texts.length > 0 ? texts : read(/^readme\.md$/i).flatMap(afterLicenceHeading)
+      return { name, version, license, texts: described.map((text) => text.trim()) }
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+const afterLicenceHeading = (text: string): string[] =>
+  text
+    .split(/^#+ *licen[cs]e[^\n]*\n|^licen[cs]e\n-+\n/im)
+    .slice(1)
+    .map((rest) => rest.replace(/\n#.*/s, ''))
+
+function describeLicences(packages: readonly BundledPackage[]): string {
+  const described = packages.map(({ name, version, license, texts }) =>
+    [`${name} ${version} (${license})`, ...texts].join('\n\n'),
+  )
+  return `${['The files of this directory contain these packages:', ...described].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+}
+
+if (import.meta.main) {
+  const dist = join(packageDirectory, 'dist')
+  await rm(dist, { recursive: true, force: true })
+  await writeBundle(dist)
+}
