@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { S3Location } from '../core/storage-urls.ts'
 import { type Actor, service } from '../core/tokens.ts'
-import type { BlobAudit, BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
-import type { CatalogAudit, CopyableAudit } from './catalog/audit.ts'
+import type { BlobInspection, BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
 import type { AuditLog } from './catalog/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import type { CatalogInspection, CopyableInspection } from './catalog/inspection.ts'
 import { findExposedEntries, markTransfer as markSqliteTransfer } from './catalog/sqlite/data-directory.ts'
 import { catalogPlace, createBallast } from './catalog/sqlite/database.ts'
 import {
@@ -98,10 +98,10 @@ export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise
 }
 
 /** For checks. */
-export async function openAudit({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogAudit> {
-  if (url === null) return openCopyableAudit({ data })
-  const { openPostgresAudit } = await import('./catalog/postgres/database.ts')
-  return openPostgresAudit(url)
+export async function openInspection({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogInspection> {
+  if (url === null) return openCopyableInspection({ data })
+  const { openPostgresInspection } = await import('./catalog/postgres/database.ts')
+  return openPostgresInspection(url)
 }
 
 /** Reads the audit log. */
@@ -151,9 +151,9 @@ export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace
 }
 
 /** For backups and restores. Opens a data directory or a backup. */
-export async function openCopyableAudit({ data }: Data): Promise<CopyableAudit> {
-  const { openSqliteAudit } = await import('./catalog/sqlite/audit.ts')
-  return openSqliteAudit(data)
+export async function openCopyableInspection({ data }: Data): Promise<CopyableInspection> {
+  const { openSqliteInspection } = await import('./catalog/sqlite/inspection.ts')
+  return openSqliteInspection(data)
 }
 
 /** Copies the catalog of a backup into a directory. Throws CatalogVersionError. */
@@ -164,20 +164,20 @@ export async function copyBackup(rows: string, directory: string): Promise<void>
 
 /** Returns the free space of the catalog to the file system. */
 export async function openVacuum({ data }: Data): Promise<CatalogVacuum> {
-  const { openSqliteVacuum } = await import('./catalog/sqlite/audit.ts')
+  const { openSqliteVacuum } = await import('./catalog/sqlite/inspection.ts')
   return openSqliteVacuum(data)
 }
 
-export async function openBlobAudit({
+export async function openBlobInspection({
   data: directory,
   blobsUrl,
-}: Data & Pick<StorageSettings, 'blobsUrl'>): Promise<BlobAudit> {
+}: Data & Pick<StorageSettings, 'blobsUrl'>): Promise<BlobInspection> {
   if (blobsUrl === null) {
-    const { openDiskAudit } = await import('./blobs/disk/audit.ts')
-    return openDiskAudit({ directory })
+    const { openDiskInspection } = await import('./blobs/disk/inspection.ts')
+    return openDiskInspection({ directory })
   }
-  const { openS3Audit } = await import('./blobs/s3/audit.ts')
-  return openS3Audit(blobsUrl)
+  const { openS3Inspection } = await import('./blobs/s3/inspection.ts')
+  return openS3Inspection(blobsUrl)
 }
 
 /** Delays the removal of the bytes of deleted items until `release` (docs/interface.md F6). Throws BackupHoldError. */

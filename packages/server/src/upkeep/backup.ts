@@ -7,7 +7,7 @@ import { Value } from 'typebox/value'
 import { errorCode } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
-import type { CopyableAudit, MissingRows } from '../storage/catalog/audit.ts'
+import type { CopyableInspection, MissingRows } from '../storage/catalog/inspection.ts'
 import {
   CreateDirectoryError,
   createDirectories,
@@ -32,10 +32,10 @@ export const FaultyItems = Type.Array(
  */
 export async function backUp(parts: {
   /** Writes the rows as of one moment into a directory. */
-  readonly snapshot: CopyableAudit['snapshot']
+  readonly snapshot: CopyableInspection['snapshot']
   readonly blobs: Pick<BlobStore, 'open'>
   readonly directory: string
-  readonly openAudit: (directory: string) => Promise<CopyableAudit>
+  readonly openInspection: (directory: string) => Promise<CopyableInspection>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
 }): Promise<CopyResult & Pick<MissingRows, 'hasLostEvents'>> {
@@ -47,13 +47,13 @@ export async function backUp(parts: {
   const path = join(directory, snapshot)
   const missing = await parts.snapshot(path, await earlierSnapshot(directory))
   const lost = missing.items.map((id) => ({ id, what: 'lost' as const }))
-  const rows = await parts.openAudit(path)
+  const rows = await parts.openInspection(path)
   let result: CopyResult
   try {
     const { items } = await rows.count()
     let done = 0
     const copied = await copyBlobs({
-      audit: rows,
+      inspection: rows,
       from: blobs,
       to: target,
       onItem: () => onItem(++done, items),

@@ -6,7 +6,7 @@ import { settleAll } from '../core/tasks.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import { openMemoryBlob } from '../storage/blobs/memory-blob.ts'
 import type { ReceivedBlob } from '../storage/blobs/received-file.ts'
-import { type AuditedItem, type CatalogAudit, itemBatches } from '../storage/catalog/audit.ts'
+import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
 
 /** Why a backup or a restore did not copy the bytes of an item. The codes are stable: programs read them. */
 export const copyFaults = {
@@ -53,16 +53,16 @@ class UnreadableSource extends Error {
  * when it resolves. Reports items whose bytes cannot be copied and copies the others. Rejects if the target cannot be written.
  */
 export async function copyBlobs(parts: {
-  readonly audit: Pick<CatalogAudit, 'items' | 'content'>
+  readonly inspection: Pick<CatalogInspection, 'items' | 'content'>
   readonly from: Pick<BlobStore, 'open'>
   readonly to: BlobStore
-  readonly onItem: (item: AuditedItem) => void
+  readonly onItem: (item: InspectedItem) => void
 }): Promise<CopyResult> {
-  const { audit, from, to, onItem } = parts
+  const { inspection, from, to, onItem } = parts
   const faulty: FaultyItem[] = []
   let [items, copied, bytes, present, inCatalog] = [0, 0, 0, 0, 0]
 
-  async function copy(item: AuditedItem): Promise<CopyFault | null> {
+  async function copy(item: InspectedItem): Promise<CopyFault | null> {
     const { id, size } = item
     if (item.contentId !== null) return verifyContent(item)
     const existing = await open(to, id)
@@ -94,15 +94,15 @@ export async function copyBlobs(parts: {
   }
 
   /** Bytes in the catalog were copied with its rows. */
-  async function verifyContent(item: AuditedItem): Promise<CopyFault | null> {
-    const blob = await openItem({ audit, blobs: from }, item)
+  async function verifyContent(item: InspectedItem): Promise<CopyFault | null> {
+    const blob = await openItem({ inspection, blobs: from }, item)
     if (blob === null) return 'missing'
     if (blob.size !== item.size || Buffer.compare(await hashBlob(blob), item.sha256) !== 0) return 'changed'
     inCatalog += 1
     return null
   }
 
-  async function copyItem(item: AuditedItem): Promise<void> {
+  async function copyItem(item: InspectedItem): Promise<void> {
     const { id } = item
     const what = isItemId(id) ? await copy(item) : 'malformed'
     if (what !== null) faulty.push({ id, what })
@@ -110,7 +110,7 @@ export async function copyBlobs(parts: {
     onItem(item)
   }
 
-  for await (const batch of itemBatches(audit))
+  for await (const batch of itemBatches(inspection))
     for (const result of await settleAll(batch, parallelism, copyItem))
       if (result.status === 'rejected') throw result.reason
   return { items, copied, bytes, present, inCatalog, faulty }
@@ -164,11 +164,11 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** The bytes of an item, from the catalog or the blob store; null if they are missing. Throws as `BlobStore.open`. */
 export async function openItem(
-  parts: { readonly audit: Pick<CatalogAudit, 'content'>; readonly blobs: Pick<BlobStore, 'open'> },
-  { id, contentId }: Pick<AuditedItem, 'id' | 'contentId'>,
+  parts: { readonly inspection: Pick<CatalogInspection, 'content'>; readonly blobs: Pick<BlobStore, 'open'> },
+  { id, contentId }: Pick<InspectedItem, 'id' | 'contentId'>,
 ): Promise<OpenBlob | null> {
   if (contentId === null) return parts.blobs.open(id)
-  const bytes = await parts.audit.content(contentId)
+  const bytes = await parts.inspection.content(contentId)
   return bytes && openMemoryBlob(bytes)
 }
 

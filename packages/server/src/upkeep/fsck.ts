@@ -2,9 +2,14 @@ import { errorCode, Fault } from '../core/faults.ts'
 import { type ItemId, isItemId, isUploadId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
-import { type BlobAudit, type BlobEntry, type BlobStore, BlobTruncatedError } from '../storage/blobs/blobs.ts'
-import { type AuditedItem, type CatalogAudit, itemBatches } from '../storage/catalog/audit.ts'
+import {
+  type BlobEntry,
+  type BlobInspection,
+  type BlobStore,
+  BlobTruncatedError,
+} from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
 import { hashBlob, openItem } from './copies.ts'
 import { createFindings, type Finding, type FindingCode, type Findings } from './findings.ts'
 
@@ -36,9 +41,9 @@ export interface DataReport {
  */
 export async function checkData(parts: {
   readonly catalog: CheckedCatalog
-  readonly audit: CatalogAudit
+  readonly inspection: CatalogInspection
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
-  readonly blobAudit: BlobAudit
+  readonly blobInspection: BlobInspection
   readonly isBackupRunning: () => boolean
   readonly quiescence: Quiescence
   readonly repair: boolean
@@ -46,23 +51,23 @@ export async function checkData(parts: {
   /** `of` is the number of items at the start. */
   readonly onItem: (done: number, of: number) => void
 }): Promise<DataReport> {
-  const { audit, repair } = parts
+  const { inspection, repair } = parts
   const findings = createFindings()
 
-  const { details, rows, bytes } = await audit.damage()
+  const { details, rows, bytes } = await inspection.damage()
   for (const detail of details) findings.add('catalog-damaged', detail)
   for (const id of rows) findings.add('row-unreadable', id)
   for (const id of bytes) findings.add('bytes-unreadable', id)
   // Damaged rows cannot be compared with anything.
   if (details.length > 0)
     return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
-  for (const { bucket, what, detail } of await (repair ? audit.recount() : audit.bucketFaults())) {
+  for (const { bucket, what, detail } of await (repair ? inspection.recount() : inspection.bucketFaults())) {
     findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
     if (repair) findings.repaired(`bucket-${what}-wrong`)
   }
   await checkIds(parts.catalog, findings, repair)
   await checkContents({ ...parts, findings })
-  const { items } = await audit.count()
+  const { items } = await inspection.count()
   let done = 0
   const checked = await checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) })
   const serverRuns = await checkOrphans({ ...parts, findings })
@@ -102,19 +107,19 @@ const parallelism = 8
  */
 export async function checkItems(parts: {
   readonly catalog: Pick<Catalog, 'item'>
-  readonly audit: CatalogAudit
+  readonly inspection: CatalogInspection
   readonly blobs: Pick<BlobStore, 'open'>
   readonly findings: Findings
   /** Reads and hashes every byte. Marks items with wrong bytes as damaged, and unmarks those with correct ones. */
   readonly verifyBytes: boolean
   readonly onItem: () => void
 }): Promise<{ items: number; bytes: number }> {
-  const { catalog, audit, blobs, findings, verifyBytes, onItem } = parts
+  const { catalog, inspection, blobs, findings, verifyBytes, onItem } = parts
   let items = 0
   let bytes = 0
 
-  async function checkBytes(item: AuditedItem): Promise<FindingCode | 'intact' | 'unverified'> {
-    const blob = await openItem({ audit, blobs }, item)
+  async function checkBytes(item: InspectedItem): Promise<FindingCode | 'intact' | 'unverified'> {
+    const blob = await openItem({ inspection, blobs }, item)
     if (blob === null) return 'bytes-missing'
     bytes += blob.size
     if (blob.size !== item.size) {
@@ -129,13 +134,13 @@ export async function checkItems(parts: {
   }
 
   /** Such an id must not become a path. */
-  function reportMalformed(item: AuditedItem): void {
+  function reportMalformed(item: InspectedItem): void {
     items += 1
     findings.add('id-malformed', `item ${JSON.stringify(item.id)}`)
     onItem()
   }
 
-  async function checkItem(item: AuditedItem): Promise<void> {
+  async function checkItem(item: InspectedItem): Promise<void> {
     if (!isItemId(item.id)) return reportMalformed(item)
     const verdict = await checkBytes(item).catch((error: unknown) => {
       // Other errors, such as those of the catalog, are not findings about this item.
@@ -144,15 +149,15 @@ export async function checkItems(parts: {
     })
     items += 1
     if (verdict === 'intact') {
-      if (item.damaged) await audit.unmarkDamaged([item.id])
+      if (item.damaged) await inspection.unmarkDamaged([item.id])
     } else if (verdict !== 'unverified' && (await catalog.item(item.id)) !== null) {
       findings.add(verdict, item.id)
-      if (verdict === 'hash-wrong') await audit.markDamaged([item.id])
+      if (verdict === 'hash-wrong') await inspection.markDamaged([item.id])
     }
     onItem()
   }
 
-  for await (const batch of itemBatches(audit))
+  for await (const batch of itemBatches(inspection))
     for (const result of await settleAll(batch, parallelism, checkItem))
       if (result.status === 'rejected') throw result.reason
   return { items, bytes }
@@ -174,9 +179,9 @@ export interface Quiescence {
 
 interface Parts {
   readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'upload' | 'intents'>
-  readonly audit: Pick<CatalogAudit, 'findUnreferenced' | 'retire'>
+  readonly inspection: Pick<CatalogInspection, 'findUnreferenced' | 'retire'>
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
-  readonly blobAudit: BlobAudit
+  readonly blobInspection: BlobInspection
   readonly isBackupRunning: () => boolean
   readonly findings: Findings
   readonly quiescence: Quiescence
@@ -198,9 +203,10 @@ const batchLength = 500
  * (`retired` in catalog/sqlite/schema.ts). So no completed upload can lose its bytes, however long its commit takes.
  */
 async function checkOrphans(parts: Parts): Promise<boolean | null> {
-  const { catalog, blobAudit, quiescence } = parts
+  const { catalog, blobInspection, quiescence } = parts
   const candidates: BlobEntry[] = []
-  for await (const batch of batches(blobAudit.entries())) candidates.push(...(await orphansOf(parts, batch)))
+  for await (const batch of batches(blobInspection.entries()))
+    candidates.push(...(await orphansOf(parts, batch)))
   const tombstones = new Set((await catalog.tombstones()).filter(isItemId))
   if (candidates.length === 0 && tombstones.size === 0) return null
 
@@ -217,7 +223,7 @@ async function checkOrphans(parts: Parts): Promise<boolean | null> {
       if (lock === null && entry.kind === 'temporary') continue
       // An upload that stores its bytes under their id long before its row, as on S3. A sweep removes them if it was interrupted.
       if (entry.kind === 'stored' && uploading.has(entry.id)) continue
-      if (await blobAudit.exists(entry)) existing.push(entry)
+      if (await blobInspection.exists(entry)) existing.push(entry)
     }
     await reportOrRepairOrphans(parts, await orphansOf(parts, existing))
     const remaining = (await catalog.tombstones()).filter((id) => tombstones.has(id))
@@ -229,11 +235,14 @@ async function checkOrphans(parts: Parts): Promise<boolean | null> {
 }
 
 /** The entries that belong to no item or unfinished upload, temporary and foreign ones included. */
-async function orphansOf({ catalog, audit }: Parts, entries: readonly BlobEntry[]): Promise<BlobEntry[]> {
+async function orphansOf(
+  { catalog, inspection }: Parts,
+  entries: readonly BlobEntry[],
+): Promise<BlobEntry[]> {
   const ids = entries.flatMap((entry) =>
     entry.kind === 'stored' || entry.kind === 'variant' ? [entry.id] : [],
   )
-  const unreferenced = new Set(await audit.findUnreferenced(ids))
+  const unreferenced = new Set(await inspection.findUnreferenced(ids))
   const orphans: BlobEntry[] = []
   for (const entry of entries) {
     if ((entry.kind === 'stored' || entry.kind === 'variant') && !unreferenced.has(entry.id)) continue
@@ -253,17 +262,17 @@ const codes: Readonly<Record<BlobEntry['kind'], FindingCode>> = {
 }
 
 async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promise<void> {
-  const { audit, blobAudit, findings, repair } = parts
+  const { inspection, blobInspection, findings, repair } = parts
   if (!repair) {
     for (const { kind, path } of orphans) findings.add(codes[kind], path)
     return
   }
   const stored = orphans.filter((entry): entry is StoredBlob => entry.kind === 'stored')
-  const retired = new Set<ItemId>(await audit.retire(stored.map(({ id }) => id)))
+  const retired = new Set<ItemId>(await inspection.retire(stored.map(({ id }) => id)))
   for (const entry of orphans) {
     // A row names it now, or it was removed: not a finding.
     if (entry.kind === 'stored' && !retired.has(entry.id)) continue
-    const path = await blobAudit.quarantine(entry)
+    const path = await blobInspection.quarantine(entry)
     if (path === null) continue
     findings.add(codes[entry.kind], `${entry.path} → ${path}`)
     findings.repaired(codes[entry.kind])
@@ -304,20 +313,20 @@ async function* batches<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
  * only a damaged catalog has such bytes, and no item can get them later.
  */
 async function checkContents(parts: {
-  readonly audit: Pick<CatalogAudit, 'orphanedContents' | 'content' | 'removeContents'>
-  readonly blobAudit: Pick<BlobAudit, 'setAside'>
+  readonly inspection: Pick<CatalogInspection, 'orphanedContents' | 'content' | 'removeContents'>
+  readonly blobInspection: Pick<BlobInspection, 'setAside'>
   readonly findings: Findings
   readonly repair: boolean
 }): Promise<void> {
-  const { audit, blobAudit, findings, repair } = parts
-  for (const id of await audit.orphanedContents()) {
-    const bytes = repair ? await audit.content(id) : null
+  const { inspection, blobInspection, findings, repair } = parts
+  for (const id of await inspection.orphanedContents()) {
+    const bytes = repair ? await inspection.content(id) : null
     if (bytes === null) {
       findings.add('content-orphaned', `content ${id} of catalog.db`)
       continue
     }
-    const path = await blobAudit.setAside(`content.${id}`, bytes)
-    await audit.removeContents([id])
+    const path = await blobInspection.setAside(`content.${id}`, bytes)
+    await inspection.removeContents([id])
     findings.add('content-orphaned', `content ${id} of catalog.db → ${path}`)
     findings.repaired('content-orphaned')
   }

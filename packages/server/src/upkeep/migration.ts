@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
-import type { CatalogAudit } from '../storage/catalog/audit.ts'
+import type { CatalogInspection } from '../storage/catalog/inspection.ts'
 import {
   type CatalogRows,
   type CatalogSource,
@@ -28,7 +28,7 @@ interface Migrated {
  */
 export async function migrate(parts: {
   readonly source: CatalogSource
-  readonly audit: Pick<CatalogAudit, 'items' | 'content'>
+  readonly inspection: Pick<CatalogInspection, 'items' | 'content'>
   /** Null if the rows stay where they are. */
   readonly target: CatalogTarget | null
   /** The settings of the target, for people who use the source later. */
@@ -40,13 +40,13 @@ export async function migrate(parts: {
   readonly onBytes: (done: number, of: number) => void
   readonly onRows: (done: number, of: number) => void
 }): Promise<Migrated> {
-  const { source, audit, target, settings, blobs, onClosed, onBytes, onRows } = parts
+  const { source, inspection, target, settings, blobs, onClosed, onBytes, onRows } = parts
   const state = await source.state()
   const all = await source.countItems()
   // From here on no service starts on the target. A target that has other data is refused before any byte is copied.
   await target?.begin(state, [])
   let done = 0
-  const bytes = blobs && (await copyBlobs({ ...blobs, audit, onItem: () => onBytes(++done, all) }))
+  const bytes = blobs && (await copyBlobs({ ...blobs, inspection, onItem: () => onBytes(++done, all) }))
   await requireUnchanged(source, state)
   if (target === null) return { bytes, items: null, faulty: bytes?.faulty ?? [] }
 

@@ -5,7 +5,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { errorCode } from '../core/faults.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
-import type { AuditedItem, CopyableAudit } from '../storage/catalog/audit.ts'
+import type { CopyableInspection, InspectedItem } from '../storage/catalog/inspection.ts'
 import { createDirectories, createFile, readJson, replaceFile, syncPath } from '../storage/durable-files.ts'
 import { FaultyItems, readBackup } from './backup.ts'
 import { type CopyResult, copyBlobs, hashFile } from './copies.ts'
@@ -25,7 +25,7 @@ export async function restore(parts: {
   readonly lock: () => { release(): void }
   /** Copies the catalog of the backup into a directory. */
   readonly copyRows: (rows: string, directory: string) => Promise<void>
-  readonly openAudit: (directory: string) => Promise<CopyableAudit>
+  readonly openInspection: (directory: string) => Promise<CopyableInspection>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
 }): Promise<CopyResult> {
@@ -67,24 +67,24 @@ async function restoreRows(
 }
 
 async function fill(
-  { from, openAudit, openBlobs, onItem }: Parameters<typeof restore>[0],
+  { from, openInspection, openBlobs, onItem }: Parameters<typeof restore>[0],
   stage: string,
   items: number,
 ): Promise<CopyResult> {
-  const audit = await openAudit(stage)
+  const inspection = await openInspection(stage)
   try {
     const {
       details: [damage],
-    } = await audit.damage()
+    } = await inspection.damage()
     if (damage !== undefined) throw new BackupError(`The rows of the backup are damaged: ${damage}`)
-    await audit.renew()
+    await inspection.renew()
     const to = await openBlobs(stage)
     // Removes the temporary files of an interrupted restore.
     await to.recovery?.removeTemporary()
     let done = 0
-    const marked: AuditedItem[] = []
+    const marked: InspectedItem[] = []
     const result = await copyBlobs({
-      audit,
+      inspection,
       from: await openBlobs(from),
       to,
       onItem(item) {
@@ -94,11 +94,11 @@ async function fill(
     })
     // All bytes in the stage were verified when they were copied, now or by an interrupted restore.
     const faulty = new Set(result.faulty.map(({ id }) => id))
-    await audit.unmarkDamaged(marked.map(({ id }) => id).filter((id) => !faulty.has(id)))
-    await audit.markDamaged([...faulty])
+    await inspection.unmarkDamaged(marked.map(({ id }) => id).filter((id) => !faulty.has(id)))
+    await inspection.markDamaged([...faulty])
     return result
   } finally {
-    await audit.close()
+    await inspection.close()
   }
 }
 

@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { BlobAudit } from '../../src/storage/blobs/blobs.ts'
-import { openDiskAudit } from '../../src/storage/blobs/disk/audit.ts'
-import type { CatalogAudit } from '../../src/storage/catalog/audit.ts'
-import { openSqliteAudit } from '../../src/storage/catalog/sqlite/audit.ts'
+import type { BlobInspection } from '../../src/storage/blobs/blobs.ts'
+import { openDiskInspection } from '../../src/storage/blobs/disk/inspection.ts'
+import type { CatalogInspection } from '../../src/storage/catalog/inspection.ts'
+import { openSqliteInspection } from '../../src/storage/catalog/sqlite/inspection.ts'
 import { checkData } from '../../src/upkeep/fsck.ts'
 import { receiveBytes } from '../storage/blobs/blob-contract.ts'
 import { inBlobStore, newItem } from '../storage/catalog/samples.ts'
@@ -16,20 +16,20 @@ interface Steps {
   /** Runs during the grace period. */
   readonly duringWait?: () => Promise<unknown>
   readonly held?: boolean
-  readonly audit?: (audit: CatalogAudit) => Partial<CatalogAudit>
-  readonly blobAudit?: (audit: BlobAudit) => Partial<BlobAudit>
+  readonly inspection?: (inspection: CatalogInspection) => Partial<CatalogInspection>
+  readonly blobInspection?: (inspection: BlobInspection) => Partial<BlobInspection>
 }
 
 /** Repairs, with hooks in the steps that race with a server. */
 async function repair(data: TemporaryData, steps: Steps = {}) {
-  const audit = await openSqliteAudit(data.disk.directory)
-  onTestFinished(() => audit.close())
-  const blobAudit = await openDiskAudit(data.disk)
+  const inspection = await openSqliteInspection(data.disk.directory)
+  onTestFinished(() => inspection.close())
+  const blobInspection = await openDiskInspection(data.disk)
   const report = await checkData({
     ...data,
     isBackupRunning: () => steps.held ?? false,
-    audit: { ...audit, ...steps.audit?.(audit) },
-    blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
+    inspection: { ...inspection, ...steps.inspection?.(inspection) },
+    blobInspection: { ...blobInspection, ...steps.blobInspection?.(blobInspection) },
     quiescence: {
       lock: () => (steps.served ? null : { release() {} }),
       wait: async () => void (await steps.duringWait?.()),
@@ -63,13 +63,13 @@ test('F2 an upload that commits during the grace period is not an orphan', async
 test('F2 an upload that commits between the last check and the move keeps its bytes', async () => {
   await using data = await temporaryData()
   const { item, commit } = await beforeCommit(data)
-  const late = (audit: CatalogAudit) => ({
-    async retire(ids: Parameters<CatalogAudit['retire']>[0]) {
+  const late = (inspection: CatalogInspection) => ({
+    async retire(ids: Parameters<CatalogInspection['retire']>[0]) {
       await commit()
-      return audit.retire(ids)
+      return inspection.retire(ids)
     },
   })
-  expect(await repair(data, { served: true, audit: late })).toEqual([])
+  expect(await repair(data, { served: true, inspection: late })).toEqual([])
   expect((await data.blobs.open(item.id))?.size).toBe(4)
 })
 
@@ -78,14 +78,14 @@ test('F2 a commit after its id was retired fails: no item is listed whose bytes 
   const { item, commit } = await beforeCommit(data)
   await data.catalog.clearIntents([item.id])
   let committed: Promise<unknown> | undefined
-  const late = (audit: BlobAudit) => ({
-    async quarantine(found: Parameters<BlobAudit['quarantine']>[0]) {
+  const late = (inspection: BlobInspection) => ({
+    async quarantine(found: Parameters<BlobInspection['quarantine']>[0]) {
       committed = commit()
       await committed.catch(() => undefined)
-      return audit.quarantine(found)
+      return inspection.quarantine(found)
     },
   })
-  expect(await repair(data, { served: true, blobAudit: late })).toEqual([['bytes-orphaned', 1, 1]])
+  expect(await repair(data, { served: true, blobInspection: late })).toEqual([['bytes-orphaned', 1, 1]])
   await expect(committed).rejects.toThrow()
   expect(await data.catalog.item(item.id)).toBeNull()
   expect(await lostAndFound(data)).toEqual([expect.stringContaining(item.id)])

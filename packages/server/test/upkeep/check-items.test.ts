@@ -1,19 +1,19 @@
 import { truncate } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ItemId } from '../../src/core/ids.ts'
-import { openSqliteAudit } from '../../src/storage/catalog/sqlite/audit.ts'
+import { openSqliteInspection } from '../../src/storage/catalog/sqlite/inspection.ts'
 import { createFindings } from '../../src/upkeep/findings.ts'
 import { checkItems } from '../../src/upkeep/fsck.ts'
 import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
 
 /** Checks every byte. `afterOpen` runs between opening a blob and reading it. */
 async function findingsOf(data: TemporaryData, afterOpen: (id: ItemId) => Promise<void>) {
-  const audit = await openSqliteAudit(data.disk.directory)
-  onTestFinished(() => audit.close())
+  const inspection = await openSqliteInspection(data.disk.directory)
+  onTestFinished(() => inspection.close())
   const findings = createFindings()
   await checkItems({
     catalog: data.catalog,
-    audit,
+    inspection,
     blobs: {
       async open(id) {
         const blob = await data.blobs.open(id)

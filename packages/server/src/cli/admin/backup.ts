@@ -1,6 +1,6 @@
 import type { Config } from '../../service/config.ts'
-import type { MissingRows } from '../../storage/catalog/audit.ts'
 import { copyEvent } from '../../storage/catalog/audit-events.ts'
+import type { MissingRows } from '../../storage/catalog/inspection.ts'
 import {
   acquireBackupHold,
   copyBackup,
@@ -8,7 +8,7 @@ import {
   openBlobs,
   openBlobsDirectory,
   openCatalogTarget,
-  openCopyableAudit,
+  openCopyableInspection,
   readDatabaseSnapshot,
 } from '../../storage/engines.ts'
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
@@ -58,7 +58,7 @@ delete the old DIR.`,
         snapshot: (into, earlier) => writeSnapshot(config, into, earlier),
         blobs: await openBlobs(config),
         directory,
-        openAudit: (data) => openCopyableAudit({ data }),
+        openInspection: (data) => openCopyableInspection({ data }),
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,
       })
@@ -83,7 +83,7 @@ delete the old DIR.`,
   },
 }
 
-/** Writes the rows as of one moment, as CopyableAudit.snapshot. Every backup has the form of a SQLite catalog. */
+/** Writes the rows as of one moment, as CopyableInspection.snapshot. Every backup has the form of a SQLite catalog. */
 async function writeSnapshot(
   config: Config,
   directory: string,
@@ -91,8 +91,8 @@ async function writeSnapshot(
 ): Promise<MissingRows> {
   const { databaseUrl } = config
   if (databaseUrl === null) {
-    const audit = await openCopyableAudit(config)
-    return audit.snapshot(directory, earlier).finally(audit.close)
+    const inspection = await openCopyableInspection(config)
+    return inspection.snapshot(directory, earlier).finally(inspection.close)
   }
   const { transferRows } = await import('../../upkeep/migration.ts')
   await readDatabaseSnapshot(databaseUrl, async (source) => {
@@ -141,7 +141,7 @@ To complete an interrupted restore, run the same command again. Until then, no s
         data: config.data,
         lock: () => lockData(config),
         copyRows: copyBackup,
-        openAudit: (data) => openCopyableAudit({ data }),
+        openInspection: (data) => openCopyableInspection({ data }),
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,
       })

@@ -3,10 +3,10 @@ import { parseDuration } from '../../core/times.ts'
 import {
   DataLockedError,
   lockData,
-  openAudit,
-  openBlobAudit,
+  openBlobInspection,
   openBlobs,
   openBlobsDirectory,
+  openInspection,
   watchBackupHold,
 } from '../../storage/engines.ts'
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
@@ -47,7 +47,7 @@ Options:
     await requireData(config)
 
     const hold = watchBackupHold(config)
-    const audit = await openAudit(config)
+    const inspection = await openInspection(config)
     const progress = createItemProgress('Checked')
     try {
       const report = await withCatalog(config, async (catalog) => {
@@ -55,9 +55,9 @@ Options:
         const blobs = await openBlobs(config)
         const checked = await checkData({
           catalog,
-          audit,
+          inspection,
           blobs,
-          blobAudit: await openBlobAudit(config),
+          blobInspection: await openBlobInspection(config),
           isBackupRunning: hold.isHeld,
           quiescence: { lock: () => lockUnlessServed(config), wait: () => sleep(grace) },
           repair: values.repair,
@@ -75,7 +75,7 @@ Options:
       if (!report.isClean) process.exitCode = 1
     } finally {
       progress.end()
-      await audit.close()
+      await inspection.close()
       hold.close()
     }
   },

@@ -14,12 +14,12 @@ import {
 import {
   lockData,
   markTransfer,
-  openAudit,
   openBlobs,
   openBlobsDirectory,
   openBlobsTarget,
   openCatalogSource,
   openCatalogTarget,
+  openInspection,
 } from '../../storage/engines.ts'
 import { ensureBlobsIdentity, requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
 import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
@@ -196,7 +196,7 @@ async function copyData(parts: {
   }
   const result = await copy({
     source,
-    audit: await open(openAudit(config)),
+    inspection: await open(openInspection(config)),
     target: rows,
     settings,
     blobs: moves.bytes

@@ -297,7 +297,7 @@ export type BlobEntry = { readonly path: string } & (
 )
 
 /** What fsck needs of the store. All of it works while a server is running. */
-export interface BlobAudit {
+export interface BlobInspection {
   entries(): AsyncIterable<BlobEntry>
 
   /** False if the entry was removed in the meantime. */

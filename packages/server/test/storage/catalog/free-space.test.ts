@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { until } from '../../../../../test/harness/until.ts'
-import { openSqliteAudit } from '../../../src/storage/catalog/sqlite/audit.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteInspection } from '../../../src/storage/catalog/sqlite/inspection.ts'
 import { databaseSpace } from '../../../src/storage/sqlite.ts'
 import { inBlobStore, newBucket, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -54,11 +54,11 @@ test('F9 the writer thread returns free space until less than 64 MB of the catal
   expect(free).toBeGreaterThan(62 * megabyte)
   await catalog.close()
   expect(statSync(join(directory, 'catalog.db')).size).toBeLessThan(67 * megabyte)
-  const audit = await openSqliteAudit(directory)
-  expect([(await audit.damage()).details, await audit.bucketFaults(), (await audit.count()).items]).toEqual([
-    [],
-    [],
-    1_000,
-  ])
-  await audit.close()
+  const inspection = await openSqliteInspection(directory)
+  expect([
+    (await inspection.damage()).details,
+    await inspection.bucketFaults(),
+    (await inspection.count()).items,
+  ]).toEqual([[], [], 1_000])
+  await inspection.close()
 })

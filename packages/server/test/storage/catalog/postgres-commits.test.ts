@@ -7,17 +7,17 @@ import { onServer, rowsOf, startPostgres, stopPostgres } from '../../../../../te
 import { until } from '../../../../../test/harness/until.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { openPostgresAudit } from '../../../src/storage/catalog/postgres/database.ts'
+import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import { allPages, inBlobStore, newBucket, newItem, newItems, newUpload, withBytes } from './samples.ts'
 
 async function expectNoFaults(url: string): Promise<void> {
-  const audit = await openPostgresAudit(url)
+  const inspection = await openPostgresInspection(url)
   try {
-    expect(await audit.bucketFaults()).toEqual([])
-    expect(await audit.orphanedContents()).toEqual([])
+    expect(await inspection.bucketFaults()).toEqual([])
+    expect(await inspection.orphanedContents()).toEqual([])
   } finally {
-    await audit.close()
+    await inspection.close()
   }
 }
 
@@ -237,10 +237,10 @@ describe('PostgreSQL: commits', () => {
     const items = newItems(90)
     await catalog.addItems(bucketId, inBlobStore(items.slice(0, 50)))
     await onServer(url, 'UPDATE buckets SET next_seq = 1048566')
-    const audit = await openPostgresAudit(url)
+    const inspection = await openPostgresInspection(url)
     // Adds the second level, which the number needs.
-    expect((await audit.recount()).map(({ what }) => what)).toEqual(['ranks'])
-    await audit.close()
+    expect((await inspection.recount()).map(({ what }) => what)).toEqual(['ranks'])
+    await inspection.close()
     await catalog.addItems(bucketId, inBlobStore(items.slice(50)))
     const [gone, ...kept] = items
     if (!gone) throw new Error('no item')

@@ -13,7 +13,7 @@ import {
   parseDatabaseUrl,
   runTransaction,
 } from '../../../src/storage/catalog/postgres/connections.ts'
-import { openPostgresAudit } from '../../../src/storage/catalog/postgres/database.ts'
+import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
 import { asFault, ConnectionLost, isDead, sqlState } from '../../../src/storage/catalog/postgres/session.ts'
 import { readPostgresSnapshot } from '../../../src/storage/catalog/postgres/transfer.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
@@ -251,9 +251,9 @@ describe('PostgreSQL behind pgbouncer in transaction mode', () => {
       items.filter((_, index) => (index % 3 === 0) === isTwo).map(({ id }) => id)
     expect((await allPages(other, one)).toSorted()).toEqual(wanted(false).toSorted())
     expect((await allPages(other, two)).toSorted()).toEqual(wanted(true).toSorted())
-    const audit = await openPostgresAudit(pooler.url)
-    onTestFinished(audit.close)
-    expect(await audit.bucketFaults()).toEqual([])
+    const inspection = await openPostgresInspection(pooler.url)
+    onTestFinished(inspection.close)
+    expect(await inspection.bucketFaults()).toEqual([])
   })
 
   test('the timeouts of a transaction do not stay on its connection', async () => {

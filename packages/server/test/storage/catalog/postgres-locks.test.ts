@@ -12,7 +12,7 @@ import {
 import {
   explainOpenError,
   migrate,
-  openPostgresAudit,
+  openPostgresInspection,
 } from '../../../src/storage/catalog/postgres/database.ts'
 import { commitBatch } from '../../../src/storage/catalog/postgres/writer.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
@@ -107,15 +107,15 @@ describe('PostgreSQL: locks', () => {
     const url = await freshDatabase()
     const catalog = await openCatalog(url)
     const bucketId = await newBucket(catalog, 'b')
-    const audit = await openPostgresAudit(url)
-    onTestFinished(audit.close)
+    const inspection = await openPostgresInspection(url)
+    onTestFinished(inspection.close)
     const [item, other] = [newItem(), newItem()]
     await catalog.addIntents([item.id], 0)
     await holdOpen(url, 'LOCK TABLE items IN SHARE UPDATE EXCLUSIVE MODE')
     const busy = { code: 'catalog-busy' }
     const start = performance.now()
     await expect(catalog.retireIntents([item.id])).rejects.toMatchObject(busy)
-    await expect(audit.retire([item.id])).rejects.toMatchObject(busy)
+    await expect(inspection.retire([item.id])).rejects.toMatchObject(busy)
     await catalog.addItems(bucketId, inBlobStore([other]))
     // Two locks that are waited for like any other take 20 seconds.
     expect(performance.now() - start).toBeLessThan(19_000)

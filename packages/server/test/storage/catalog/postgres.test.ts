@@ -2,10 +2,10 @@ import { describe } from 'vitest'
 import { onServer } from '../../../../../test/harness/postgres.ts'
 import { openPostgresAuditLog } from '../../../src/storage/catalog/postgres/audit-log.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { openPostgresAudit } from '../../../src/storage/catalog/postgres/database.ts'
-import { describeAudit } from './audit-contract.ts'
+import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog } from './catalog-contract.ts'
+import { describeAudit } from './inspection-contract.ts'
 import { freshDatabase } from './postgres-database.ts'
 
 const tampering = {
@@ -33,7 +33,7 @@ describe('with a PostgreSQL server', () => {
     const url = await freshDatabase()
     return {
       catalog: await openPostgresCatalog({ url, role: 'command' }),
-      audit: await openPostgresAudit(url),
+      inspection: await openPostgresInspection(url),
       tamper: (fault) => onServer(url, tampering[fault]),
     }
   })

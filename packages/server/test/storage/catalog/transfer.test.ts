@@ -3,12 +3,12 @@ import { describe, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { openPostgresAuditLog } from '../../../src/storage/catalog/postgres/audit-log.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { openPostgresAudit } from '../../../src/storage/catalog/postgres/database.ts'
+import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
 import { openPostgresSource, openPostgresTarget } from '../../../src/storage/catalog/postgres/transfer.ts'
 import type { NewItem } from '../../../src/storage/catalog/records.ts'
-import { openSqliteAudit } from '../../../src/storage/catalog/sqlite/audit.ts'
 import { openSqliteAuditLog } from '../../../src/storage/catalog/sqlite/audit-log.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteInspection } from '../../../src/storage/catalog/sqlite/inspection.ts'
 import { openSqliteSource, openSqliteTarget } from '../../../src/storage/catalog/sqlite/transfer.ts'
 import { tempDirectory } from './temp-directory.ts'
 import { type Data, describeTransfer } from './transfer-contract.ts'
@@ -20,7 +20,7 @@ function newDirectory(): Data {
     openLog: () => openSqliteAuditLog(directory),
     openSource: () => openSqliteSource(directory),
     openTarget: () => openSqliteTarget(directory),
-    damage: (item: NewItem) => markDamaged(openSqliteAudit(directory), item),
+    damage: (item: NewItem) => markDamaged(openSqliteInspection(directory), item),
   }
 }
 
@@ -32,14 +32,17 @@ async function newDatabase(): Promise<Data> {
     openLog: () => openPostgresAuditLog(url),
     openSource: () => openPostgresSource(url),
     openTarget: () => openPostgresTarget(url),
-    damage: (item: NewItem) => markDamaged(openPostgresAudit(url), item),
+    damage: (item: NewItem) => markDamaged(openPostgresInspection(url), item),
   }
 }
 
-async function markDamaged(opened: ReturnType<typeof openPostgresAudit>, { id }: NewItem): Promise<void> {
-  const audit = await opened
-  await audit.markDamaged([id])
-  await audit.close()
+async function markDamaged(
+  opened: ReturnType<typeof openPostgresInspection>,
+  { id }: NewItem,
+): Promise<void> {
+  const inspection = await opened
+  await inspection.markDamaged([id])
+  await inspection.close()
 }
 
 describeTransfer('SQLite to SQLite', async () => ({ from: newDirectory(), to: newDirectory() }))

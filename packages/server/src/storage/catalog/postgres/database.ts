@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type CatalogAudit, createAudit } from '../audit.ts'
 import { CatalogVersionError, DatabaseError, developmentText } from '../catalog.ts'
+import { type CatalogInspection, createInspection } from '../inspection.ts'
 import { integer, text } from '../statements.ts'
 import { movedKey, movedText } from '../transfer.ts'
 import { readMeta } from '../upkeep.ts'
@@ -267,7 +267,7 @@ async function readVersion(session: Session, label: string, newest: number): Pro
 }
 
 /** Opens the rows for a check. Throws DatabaseError and CatalogVersionError. */
-export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
+export async function openPostgresInspection(url: string): Promise<CatalogInspection> {
   const connections = await openDatabase(url, { readers: 1, writers: 1, readTimeout: 0 })
 
   const run: Run = async (statement, ...values) => {
@@ -278,7 +278,7 @@ export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
     }
   }
 
-  return createAudit({
+  return createInspection({
     name: 'postgres',
     query: (query) => runQuery(run, query),
     querySnapshot: (query) =>

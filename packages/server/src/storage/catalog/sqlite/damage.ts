@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { ItemId } from '../../../core/ids.ts'
 import { isCorrupt, isIoError } from '../../sqlite.ts'
-import type { CatalogDamage } from '../audit.ts'
+import type { CatalogDamage } from '../inspection.ts'
 import { text } from '../statements.ts'
 import { all, one } from './database.ts'
 

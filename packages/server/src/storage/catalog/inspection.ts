@@ -22,7 +22,7 @@ import { isTrash, refreshExpiry } from './trash.ts'
 import { findUnreferenced, retireIds } from './upkeep.ts'
 
 /** An item, as checks of the data read it. */
-export interface AuditedItem {
+export interface InspectedItem {
   readonly bucketId: BucketId
   /** Its sequence number in the bucket; with the bucket, the position to continue from. */
   readonly seq: number
@@ -46,13 +46,13 @@ export interface CatalogDamage {
 }
 
 /** Operations of checks; all of them are safe while a server is running. */
-export interface CatalogAudit {
+export interface CatalogInspection {
   damage(): Promise<CatalogDamage>
 
   count(): Promise<{ items: number; bytes: number }>
 
   /** Up to `limit` items after this one, or from the first if it is null. */
-  items(after: Pick<AuditedItem, 'bucketId' | 'seq'> | null, limit: number): Promise<AuditedItem[]>
+  items(after: Pick<InspectedItem, 'bucketId' | 'seq'> | null, limit: number): Promise<InspectedItem[]>
 
   /** As `Catalog.content`. */
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
@@ -93,7 +93,7 @@ export interface MissingRows {
 }
 
 /** A catalog in a directory, which backups and restores copy. */
-export interface CopyableAudit extends CatalogAudit {
+export interface CopyableInspection extends CatalogInspection {
   /**
    * Writes a snapshot of all rows into an existing directory without a catalog. Not synced. Rows and bytes of items on damaged pages are
    * taken from an earlier snapshot, or left out, and so are events on them. Bytes that are missing are not in the result.
@@ -107,17 +107,19 @@ export interface CopyableAudit extends CatalogAudit {
 const itemsPerRead = 500
 
 /** All items, in batches. Each batch is one read, so no snapshot stays open between them. */
-export async function* itemBatches(audit: Pick<CatalogAudit, 'items'>): AsyncGenerator<AuditedItem[]> {
-  let last: AuditedItem | null = null
+export async function* itemBatches(
+  inspection: Pick<CatalogInspection, 'items'>,
+): AsyncGenerator<InspectedItem[]> {
+  let last: InspectedItem | null = null
   for (;;) {
-    const items: AuditedItem[] = await audit.items(last, itemsPerRead)
+    const items: InspectedItem[] = await inspection.items(last, itemsPerRead)
     if (items.length > 0) yield items
     if (items.length < itemsPerRead) return
     last = items.at(-1) ?? null
   }
 }
 
-const readAuditedItem = (row: Row): AuditedItem => ({
+const readInspectedItem = (row: Row): InspectedItem => ({
   bucketId: bucketIdOf(row, 0),
   seq: integer(row, 1),
   id: itemIdOf(row, 2),
@@ -134,11 +136,11 @@ const countItems = (): Query<{ items: number; bytes: number } | null> =>
   )
 
 const listItems = (
-  after: Pick<AuditedItem, 'bucketId' | 'seq'> | null,
+  after: Pick<InspectedItem, 'bucketId' | 'seq'> | null,
   limit: number,
-): Query<AuditedItem[]> =>
+): Query<InspectedItem[]> =>
   all(
-    readAuditedItem,
+    readInspectedItem,
     `SELECT bucket_id, seq, items.id, size, sha256, (damaged.id IS NOT NULL)::int4, content_id
     FROM items LEFT JOIN damaged ON damaged.id = items.id
     WHERE (bucket_id, seq) > ($1, $2) ORDER BY bucket_id, seq LIMIT $3`,
@@ -156,7 +158,7 @@ const orphans = {
 const idsPerChange = 500
 
 /** How an engine runs the statements of checks. */
-export interface AuditEngine {
+export interface InspectionEngine {
   readonly name: EngineName
   query<T>(query: Query<T>): Promise<T>
   /** Runs a query in one snapshot. Calls the function again if the snapshot is lost. */
@@ -167,7 +169,7 @@ export interface AuditEngine {
   close(): Promise<void>
 }
 
-export function createAudit(engine: AuditEngine): CatalogAudit {
+export function createInspection(engine: InspectionEngine): CatalogInspection {
   const { name, query, querySnapshot, change: apply } = engine
 
   async function inChunks<Id, T>(ids: readonly Id[], work: (some: readonly Id[]) => Work<T>): Promise<T[]> {

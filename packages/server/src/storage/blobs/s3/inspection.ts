@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { S3Location } from '../../../core/storage-urls.ts'
-import type { BlobAudit } from '../blobs.ts'
+import type { BlobInspection } from '../blobs.ts'
 import { createObjectCalls, createS3Clients, meaningOf } from './object-calls.ts'
 
 const lostAndFound = 'lost+found/'
@@ -9,7 +9,7 @@ const lostAndFound = 'lost+found/'
 const maxCopy = 1024 ** 3
 
 /** Lists the objects below the prefix. Quarantined ones are copied to `lost+found/` below it by the store, and then removed. */
-export async function openS3Audit(location: S3Location): Promise<BlobAudit> {
+export async function openS3Inspection(location: S3Location): Promise<BlobInspection> {
   const { bucket, prefix } = location
   const calls = createObjectCalls(createS3Clients(location), bucket)
 

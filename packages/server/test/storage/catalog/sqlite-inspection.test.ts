@@ -5,15 +5,15 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { seedBucket } from '../../../../../bench/seed.ts'
 import type { ItemId } from '../../../src/core/ids.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
-import { openSqliteAudit } from '../../../src/storage/catalog/sqlite/audit.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteInspection } from '../../../src/storage/catalog/sqlite/inspection.ts'
 import {
   acquireBackupHold,
   BackupHoldError,
   watchBackupHold,
 } from '../../../src/storage/catalog/sqlite/locks.ts'
-import { describeAudit, describeCopies } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
+import { describeAudit, describeCopies } from './inspection-contract.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -26,7 +26,7 @@ const tampering = {
 
 const openBoth = async (directory: string) => ({
   catalog: await openSqliteCatalog({ directory, writer: 'direct' }),
-  audit: await openSqliteAudit(directory),
+  inspection: await openSqliteInspection(directory),
 })
 
 describeAudit('SQLite', async () => {
@@ -52,7 +52,7 @@ describeCopies('SQLite', async () => {
         async open() {
           const opened = await openBoth(into)
           onTestFinished(async () => {
-            await opened.audit.close()
+            await opened.inspection.close()
             await opened.catalog.close()
           })
           return opened
@@ -65,9 +65,9 @@ describeCopies('SQLite', async () => {
 describe('F1, F2 a recount', () => {
   test('uses one transaction for each wrong bucket, and is correct while a server writes', async () => {
     const directory = tempDirectory()
-    const { catalog, audit } = await openBoth(directory)
+    const { catalog, inspection } = await openBoth(directory)
     onTestFinished(async () => {
-      await audit.close()
+      await inspection.close()
       await catalog.close()
     })
     const ids = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b'), await newBucket(catalog, 'c')]
@@ -89,11 +89,11 @@ describe('F1, F2 a recount', () => {
       if (sql === 'COMMIT' && statements.at(-2) === 'BEGIN IMMEDIATE' && immediates() === 1)
         exec.call(db, "UPDATE buckets SET bytes = 9 WHERE name = 'c'")
     })
-    const found = await audit.recount()
+    const found = await inspection.recount()
     spy.mockRestore()
     expect(found.map(({ bucket, what }) => `${bucket} ${what}`)).toEqual(['a total', 'c total', 'c bytes'])
     expect(immediates()).toBe(2)
-    expect(await audit.bucketFaults()).toEqual([])
+    expect(await inspection.bucketFaults()).toEqual([])
   })
 })
 
@@ -128,7 +128,7 @@ describe('F6 the hold of a backup on deletions', () => {
 describe('F7, F10 a snapshot that is copied during changes', () => {
   async function copyDuringChanges() {
     const directory = tempDirectory()
-    const { catalog, audit } = await openBoth(directory)
+    const { catalog, inspection } = await openBoth(directory)
     // Copied before the seeded bucket, so that many of their items are deleted before the last transaction.
     const [first, second] = [await newBucket(catalog, 'first'), await newBucket(catalog, 'second')]
     const doomed = await newBucket(catalog, 'doomed')
@@ -142,7 +142,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     const checkpointed = new DatabaseSync(join(directory, 'catalog.db'))
     onTestFinished(async () => {
       checkpointed.close()
-      await audit.close()
+      await inspection.close()
       await catalog.close()
     })
     let isCopying = true
@@ -169,7 +169,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     }
     const changes = change()
     const into = tempDirectory()
-    await audit.snapshot(into, null)
+    await inspection.snapshot(into, null)
     isCopying = false
     await changes
     return { into, states, rounds, largestLog }
@@ -178,14 +178,14 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
   test('has the rows of one moment, with all their counters and settings', async () => {
     const { into, states, rounds } = await copyDuringChanges()
     expect(rounds).toBeGreaterThan(5)
-    const { catalog, audit } = await openBoth(into)
+    const { catalog, inspection } = await openBoth(into)
     onTestFinished(async () => {
-      await audit.close()
+      await inspection.close()
       await catalog.close()
     })
-    expect(await audit.damage()).toEqual({ details: [], rows: [], bytes: [] })
-    expect(await audit.bucketFaults()).toEqual([])
-    expect(await audit.orphanedContents()).toEqual([])
+    expect(await inspection.damage()).toEqual({ details: [], rows: [], bytes: [] })
+    expect(await inspection.bucketFaults()).toEqual([])
+    expect(await inspection.orphanedContents()).toEqual([])
     for (const [bucket, known] of states) {
       const { revision } = await catalog.page(bucket, 1)
       expect(await allPages(catalog, bucket)).toEqual(known[revision])
@@ -215,11 +215,11 @@ describe('F10 a snapshot of a catalog with a long write-ahead log', () => {
   /** A catalog with a log of 40 MB, and a reader that has kept it from starting again. */
   async function openLong() {
     const directory = tempDirectory()
-    const { catalog, audit } = await openBoth(directory)
+    const { catalog, inspection } = await openBoth(directory)
     const reader = new DatabaseSync(join(directory, 'catalog.db'))
     onTestFinished(async () => {
       reader.close()
-      await audit.close()
+      await inspection.close()
       await catalog.close()
     })
     const bucketId = await newBucket(catalog, 'b')
@@ -231,29 +231,32 @@ describe('F10 a snapshot of a catalog with a long write-ahead log', () => {
       items.map((item) => ({ ...item, bytes: bytes() })),
     )
     expect(logSize(directory)).toBeGreaterThan(40 * 1024 * 1024)
-    return { directory, catalog, audit, reader, pages: items.map(({ id }) => id), bucketId }
+    return { directory, catalog, inspection, reader, pages: items.map(({ id }) => id), bucketId }
   }
 
-  async function copyOfIds(audit: Awaited<ReturnType<typeof openLong>>['audit'], bucketId: BucketId) {
+  async function copyOfIds(
+    inspection: Awaited<ReturnType<typeof openLong>>['inspection'],
+    bucketId: BucketId,
+  ) {
     const into = tempDirectory()
-    await audit.snapshot(into, null)
+    await inspection.snapshot(into, null)
     const copied = await openBoth(into)
     const ids = await allPages(copied.catalog, bucketId)
-    await copied.audit.close()
+    await copied.inspection.close()
     await copied.catalog.close()
     return ids
   }
 
   test('truncates the log', async () => {
-    const { directory, audit, reader, pages, bucketId } = await openLong()
+    const { directory, inspection, reader, pages, bucketId } = await openLong()
     reader.exec('COMMIT')
-    expect(await copyOfIds(audit, bucketId)).toEqual(pages)
+    expect(await copyOfIds(inspection, bucketId)).toEqual(pages)
     expect(logSize(directory)).toBe(0)
   })
 
   test('is complete, and the log stays, while another process reads for longer', async () => {
-    const { directory, audit, pages, bucketId } = await openLong()
-    expect(await copyOfIds(audit, bucketId)).toEqual(pages)
+    const { directory, inspection, pages, bucketId } = await openLong()
+    expect(await copyOfIds(inspection, bucketId)).toEqual(pages)
     expect(logSize(directory)).toBeGreaterThan(40 * 1024 * 1024)
   })
 })

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { errorCode } from '../../../core/faults.ts'
 import { base32Alphabet, isItemId, isUploadId } from '../../../core/ids.ts'
 import { isVariantKey } from '../../../core/variants.ts'
-import type { BlobAudit, BlobEntry } from '../blobs.ts'
+import type { BlobEntry, BlobInspection } from '../blobs.ts'
 import { identityName } from './blobs-directory.ts'
 import { createDirectorySync, createSyncedFile, entryTypeAt, type Files, nodeFiles } from './files.ts'
 import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-database.ts'
@@ -22,12 +22,12 @@ const names: Readonly<Record<BlobEntry['kind'], string>> = {
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
 
 /** Lists the directories and the variants of storage/blobs/disk/blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
-export async function openDiskAudit(options: { readonly directory: string }): Promise<BlobAudit> {
+export async function openDiskInspection(options: { readonly directory: string }): Promise<BlobInspection> {
   const files: Files = nodeFiles
   const directory = await realpath(options.directory)
   const sync = createDirectorySync(files)
   const at = (path: string) => join(directory, path)
-  const variantRows = auditVariantRows(directory, files)
+  const variantRows = inspectVariantRows(directory, files)
 
   async function entries(path: string): Promise<Dirent[]> {
     try {
@@ -133,8 +133,8 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
 /** The most rows that one read returns. */
 const batchLength = 500
 
-/** The rows of `variants.db` as entries of an audit, with the paths `variants.db/<name>`. A server may be running. */
-interface VariantRowsAudit {
+/** The rows of `variants.db` as entries of an inspection, with the paths `variants.db/<name>`. A server may be running. */
+interface VariantRowsInspection {
   owns(path: string): boolean
   /** A database that is damaged, or has a row that the service did not write, is one foreign entry. */
   entries(): Generator<BlobEntry>
@@ -143,8 +143,8 @@ interface VariantRowsAudit {
   move(path: string, target: string): Promise<boolean>
 }
 
-function auditVariantRows(directory: string, files: Files): VariantRowsAudit {
-  /** Opened for each use, because an audit is not closed. */
+function inspectVariantRows(directory: string, files: Files): VariantRowsInspection {
+  /** Opened for each use, because an inspection is not closed. */
   function withRows<T>(work: (rows: VariantRows) => T, otherwise: T): T {
     if (!existsSync(join(directory, variantDatabase))) return otherwise
     const rows = openVariantRows(directory)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { databaseSpace, releasePages } from '../../sqlite.ts'
-import { type CopyableAudit, createAudit } from '../audit.ts'
+import { type CopyableInspection, createInspection } from '../inspection.ts'
 import type { CatalogVacuum } from '../upkeep.ts'
 import { copySnapshot } from './copy-snapshot.ts'
 import { findDamage } from './damage.ts'
@@ -8,13 +8,13 @@ import { openDataDirectory } from './data-directory.ts'
 import { asFault, createRun, prepareSnapshots, readTimeout, runTransaction, withFaults } from './database.ts'
 
 /** Opens the rows for a check, a backup or a restore, on a separate connection. */
-export async function openSqliteAudit(directory: string): Promise<CopyableAudit> {
+export async function openSqliteInspection(directory: string): Promise<CopyableInspection> {
   const db = openDataDirectory(directory, readTimeout)
   const run = createRun(db)
   const snapshots = prepareSnapshots(db)
 
   return {
-    ...createAudit({
+    ...createInspection({
       name: 'sqlite',
       query: async (query) => run(query),
       querySnapshot: async (query) => snapshots.run(() => run(query())),

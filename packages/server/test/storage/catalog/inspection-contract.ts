@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newItemId } from '../../../src/core/ids.ts'
-import type { CatalogAudit, CopyableAudit } from '../../../src/storage/catalog/audit.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/inspection.ts'
 import {
   allPages,
   contentOf,
@@ -15,16 +15,19 @@ import {
 
 interface Audited {
   readonly catalog: Catalog
-  readonly audit: CatalogAudit
+  readonly inspection: CatalogInspection
   /** Changes rows with statements of the engine, without the catalog. */
   tamper(fault: 'counters' | 'ranks' | 'contents' | 'expiry'): void | Promise<void>
 }
 
 interface Copied {
   readonly catalog: Catalog
-  readonly audit: CopyableAudit
+  readonly inspection: CopyableInspection
   /** A new directory for `snapshot`, and a function that opens the copy in it. */
-  copy(): Promise<{ readonly directory: string; open(): Promise<{ catalog: Catalog; audit: CopyableAudit }> }>
+  copy(): Promise<{
+    readonly directory: string
+    open(): Promise<{ catalog: Catalog; inspection: CopyableInspection }>
+  }>
 }
 
 /** The behaviour of every catalog engine in checks. */
@@ -32,15 +35,15 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
   async function open(): Promise<Audited> {
     const opened = await fresh()
     onTestFinished(async () => {
-      await opened.audit.close()
+      await opened.inspection.close()
       await opened.catalog.close()
     })
     return opened
   }
 
-  describe(`${engine}: audit`, () => {
+  describe(`${engine}: inspection`, () => {
     test('Z6, F1 items in the trash are read with all others, and their counters match', async () => {
-      const { catalog, audit } = await open()
+      const { catalog, inspection } = await open()
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(150)
@@ -49,16 +52,16 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       await catalog.removeItems(bucketId, trashed)
       await catalog.restoreItems(bucketId, trashed.slice(0, 30))
       await catalog.purgeItems(bucketId, trashed.slice(30, 40))
-      const found = (await audit.items(null, 200)).map(({ id }) => id)
+      const found = (await inspection.items(null, 200)).map(({ id }) => id)
       const wanted = items.map(({ id }) => id).filter((id) => !trashed.slice(30, 40).includes(id))
       expect(found.toSorted()).toEqual(wanted.toSorted())
-      expect(await audit.bucketFaults()).toEqual([])
-      expect(await audit.orphanedContents()).toEqual([])
-      expect(await audit.findUnreferenced(wanted.map((id) => id))).toEqual([])
+      expect(await inspection.bucketFaults()).toEqual([])
+      expect(await inspection.orphanedContents()).toEqual([])
+      expect(await inspection.findUnreferenced(wanted.map((id) => id))).toEqual([])
     })
 
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {
-      const { catalog, audit } = await open()
+      const { catalog, inspection } = await open()
       const wanted: string[] = []
       for (const name of ['one', 'two']) {
         const bucketId = await newBucket(catalog, name)
@@ -68,20 +71,20 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         wanted.push(...items.filter((_, index) => index < 2 || index > 3).map(({ id }) => id))
       }
       const seen: string[] = []
-      let last: Parameters<CatalogAudit['items']>[0] = null
+      let last: Parameters<CatalogInspection['items']>[0] = null
       for (;;) {
-        const items = await audit.items(last, 3)
+        const items = await inspection.items(last, 3)
         if (items.length === 0) break
         seen.push(...items.map(({ id }) => id))
         last = items.at(-1) ?? null
       }
       expect(seen).toEqual(wanted)
-      expect(await audit.count()).toEqual({ items: 10, bytes: 10_000 })
-      expect(await audit.damage()).toEqual({ details: [], rows: [], bytes: [] })
+      expect(await inspection.count()).toEqual({ items: 10, bytes: 10_000 })
+      expect(await inspection.damage()).toEqual({ details: [], rows: [], bytes: [] })
     })
 
     test('F2 the ids of items, tombstones and unfinished uploads are referenced', async () => {
-      const { catalog, audit } = await open()
+      const { catalog, inspection } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, deleted] = newItems(2)
       if (!item || !deleted) throw new Error('two items')
@@ -91,46 +94,46 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       await catalog.createUpload(upload)
       const stranger = newItemId()
       const ids = [item.id, deleted.id, upload.itemId, stranger]
-      expect(await audit.findUnreferenced(ids)).toEqual([stranger])
-      expect(await audit.retire(ids)).toEqual([stranger])
+      expect(await inspection.findUnreferenced(ids)).toEqual([stranger])
+      expect(await inspection.retire(ids)).toEqual([stranger])
       await catalog.removeUpload(upload.id)
-      expect(await audit.findUnreferenced(ids)).toEqual([upload.itemId, stranger])
+      expect(await inspection.findUnreferenced(ids)).toEqual([upload.itemId, stranger])
     })
 
     test('F2 a retired id is never used for an item: a later commit with it fails completely', async () => {
-      const { catalog, audit } = await open()
+      const { catalog, inspection } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [late, other] = newItems(2)
       if (!late || !other) throw new Error('two items')
-      expect(await audit.retire([late.id])).toEqual([late.id])
-      expect(await audit.retire([late.id])).toEqual([late.id])
+      expect(await inspection.retire([late.id])).toEqual([late.id])
+      expect(await inspection.retire([late.id])).toEqual([late.id])
       await expect(catalog.addItems(bucketId, inBlobStore([other, late]))).rejects.toThrow('set aside')
       expect(await allPages(catalog, bucketId)).toEqual([])
       await catalog.addItems(bucketId, inBlobStore([other]))
-      expect(await audit.bucketFaults()).toEqual([])
+      expect(await inspection.bucketFaults()).toEqual([])
     })
 
     test('F3 a damage mark stays until it is removed or its item is deleted, and only items have marks', async () => {
-      const { catalog, audit } = await open()
+      const { catalog, inspection } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const item = newItem()
       await catalog.addItems(bucketId, inBlobStore([item]))
       expect(await catalog.item(item.id)).toMatchObject({ isDamaged: false })
-      await audit.markDamaged([item.id, newItemId()])
-      await audit.markDamaged([item.id])
+      await inspection.markDamaged([item.id, newItemId()])
+      await inspection.markDamaged([item.id])
       expect(await catalog.item(item.id)).toMatchObject({ isDamaged: true })
       expect(await catalog.servability([item.id])).toEqual(['not'])
-      expect(await audit.items(null, 9)).toMatchObject([{ id: item.id, damaged: true }])
-      await audit.unmarkDamaged([item.id])
+      expect(await inspection.items(null, 9)).toMatchObject([{ id: item.id, damaged: true }])
+      await inspection.unmarkDamaged([item.id])
       expect(await catalog.item(item.id)).toMatchObject({ isDamaged: false })
       expect(await catalog.servability([item.id])).toEqual(['servable'])
-      await audit.markDamaged([item.id])
+      await inspection.markDamaged([item.id])
       expect((await catalog.removeItems(bucketId, [item.id])).ids).toEqual([item.id])
       expect(await catalog.item(item.id)).toBeNull()
     })
 
     test('F1 a bucket that misses the expiry of an item is found and corrected; one that expects it earlier is right', async () => {
-      const { catalog, audit, tamper } = await open()
+      const { catalog, inspection, tamper } = await open()
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setBucket('b', { trashDays: 1 })
       const at = Date.now() + 60_000
@@ -141,12 +144,12 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       ]
       await catalog.addItems(bucketId, [first, second, trashed].map(withBytes))
       await catalog.removeItems(bucketId, [first.id, trashed.id])
-      expect(await audit.bucketFaults()).toEqual([])
+      expect(await inspection.bucketFaults()).toEqual([])
       await tamper('expiry')
       const detail = `no expiry is stored, the first item expires at ${new Date(at + 1).toISOString()}`
-      expect(await audit.bucketFaults()).toEqual([{ bucket: 'b', what: 'expiry', detail }])
-      expect(await audit.recount()).toHaveLength(1)
-      expect(await audit.bucketFaults()).toEqual([])
+      expect(await inspection.bucketFaults()).toEqual([{ bucket: 'b', what: 'expiry', detail }])
+      expect(await inspection.recount()).toHaveLength(1)
+      expect(await inspection.bucketFaults()).toEqual([])
       // That of the trashed item.
       expect(await catalog.expiringBuckets(at - 1)).toEqual([])
       expect(await catalog.expiringBuckets(at)).toEqual([bucketId])
@@ -155,21 +158,21 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
     test.each(['counters', 'ranks'] as const)(
       'F1 wrong %s are found and corrected, and the revision changes',
       async (fault) => {
-        const { catalog, audit, tamper } = await open()
+        const { catalog, inspection, tamper } = await open()
         const bucketId = await newBucket(catalog, 'b')
         const items = newItems(9_000)
         await catalog.addItems(bucketId, inBlobStore(items))
         for (const item of items.slice(100, 200)) await catalog.removeItems(bucketId, [item.id])
         await catalog.createUpload(newUpload(bucketId, { length: 50 }))
-        expect(await audit.bucketFaults()).toEqual([])
+        expect(await inspection.bucketFaults()).toEqual([])
         const { revision } = await catalog.page(bucketId, 99_999)
         await tamper(fault)
-        const found = await audit.bucketFaults()
+        const found = await inspection.bucketFaults()
         expect(found.map(({ what }) => what)).toEqual(
           fault === 'ranks' ? ['ranks'] : ['total', 'bytes', 'reserved'],
         )
-        expect(await audit.recount()).toEqual(found)
-        expect(await audit.bucketFaults()).toEqual([])
+        expect(await inspection.recount()).toEqual(found)
+        expect(await inspection.bucketFaults()).toEqual([])
         const left = items.filter((_, index) => index < 100 || index >= 200)
         expect(await allPages(catalog, bucketId)).toEqual(left.map(({ id }) => id))
         const page = await catalog.page(bucketId, 1)
@@ -178,24 +181,24 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         const bucket = { items: 8_900, bytes: 8_900_000, reservedItems: 1, reservedBytes: 50 }
         expect(await catalog.bucket(bucketId)).toMatchObject(bucket)
         await catalog.addItems(bucketId, inBlobStore(newItems(1)))
-        expect(await audit.recount()).toEqual([])
+        expect(await inspection.recount()).toEqual([])
       },
     )
 
     test('F2 bytes in the catalog without an item are found and removed, and no others', async () => {
-      const { catalog, audit, tamper } = await open()
+      const { catalog, inspection, tamper } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, gone] = [newItem(), newItem()]
       await catalog.addItems(bucketId, [withBytes(item), withBytes(gone)])
       await catalog.removeItems(bucketId, [gone.id])
-      expect(await audit.orphanedContents()).toEqual([])
+      expect(await inspection.orphanedContents()).toEqual([])
       await tamper('contents')
-      const orphans = await audit.orphanedContents()
+      const orphans = await inspection.orphanedContents()
       expect(orphans).toHaveLength(1)
-      await audit.removeContents(orphans)
-      expect(await audit.orphanedContents()).toEqual([])
-      const [found] = await audit.items(null, 9)
-      expect(found?.contentId && (await audit.content(found.contentId))).toEqual(contentOf(item))
+      await inspection.removeContents(orphans)
+      expect(await inspection.orphanedContents()).toEqual([])
+      const [found] = await inspection.items(null, 9)
+      expect(found?.contentId && (await inspection.content(found.contentId))).toEqual(contentOf(item))
     })
   })
 }
@@ -205,7 +208,7 @@ export function describeCopies(engine: string, fresh: () => Promise<Copied>): vo
   async function open(): Promise<Copied> {
     const opened = await fresh()
     onTestFinished(async () => {
-      await opened.audit.close()
+      await opened.inspection.close()
       await opened.catalog.close()
     })
     return opened
@@ -213,14 +216,14 @@ export function describeCopies(engine: string, fresh: () => Promise<Copied>): vo
 
   describe(`${engine}: copies`, () => {
     test('F3, F7 bytes in the catalog are read by checks and are in a snapshot', async () => {
-      const { catalog, audit, copy } = await open()
+      const { catalog, inspection, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, other] = [newItem(), newItem()]
       await catalog.addItems(bucketId, [withBytes(item), ...inBlobStore([other])])
       const { directory, open: openCopy } = await copy()
-      await audit.snapshot(directory, null)
+      await inspection.snapshot(directory, null)
       const copied = await openCopy()
-      for (const one of [audit, copied.audit]) {
+      for (const one of [inspection, copied.inspection]) {
         const [first, second] = await one.items(null, 9)
         expect(first?.contentId && (await one.content(first.contentId))).toEqual(contentOf(item))
         expect(second?.contentId).toBeNull()
@@ -228,22 +231,22 @@ export function describeCopies(engine: string, fresh: () => Promise<Copied>): vo
     })
 
     test('F7, F8 a snapshot has the rows of one moment; renewed, it has its own epoch, and no uploads and intents', async () => {
-      const { catalog, audit, copy } = await open()
+      const { catalog, inspection, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(12)
       await catalog.addItems(bucketId, inBlobStore(items))
       await catalog.createUpload(newUpload(bucketId))
       await catalog.addIntents([newItemId()], 1_000)
       const { directory, open: openCopy } = await copy()
-      await audit.snapshot(directory, null)
+      await inspection.snapshot(directory, null)
       await catalog.addItems(bucketId, inBlobStore(newItems(1)))
       const copied = await openCopy()
       expect(await allPages(copied.catalog, bucketId)).toEqual(items.map(({ id }) => id))
       expect(copied.catalog.epoch).toBe(catalog.epoch)
-      await copied.audit.renew()
+      await copied.inspection.renew()
       expect(await copied.catalog.unfinishedUploads()).toEqual([])
       expect(await copied.catalog.intents()).toEqual([])
-      expect(await copied.audit.bucketFaults()).toEqual([])
+      expect(await copied.inspection.bucketFaults()).toEqual([])
       const again = await openCopy()
       expect(again.catalog.epoch).not.toBe(catalog.epoch)
       expect(await catalog.unfinishedUploads()).toHaveLength(1)
