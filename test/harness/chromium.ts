@@ -12,6 +12,8 @@ export const launchOptions: LaunchOptions = {
     '--disable-background-networking',
     '--disable-component-update',
     '--disable-sync',
+    // The pages of a context share a process, and Chromium starts no spare one for the next page.
+    '--renderer-process-limit=1',
     // A host name other than localhost, for pages that are not a secure context.
     '--host-resolver-rules=MAP gallery.test 127.0.0.1',
   ],
