@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { main } from '../../packages/server/src/cli/main.ts'
-import { version } from '../../packages/server/src/core/processes.ts'
+import { version } from '../../packages/server/src/core/version.ts'
 import { settings } from '../../packages/server/src/service/settings.ts'
 import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { nearestName } from '../core/names.ts'
-import { version } from '../core/processes.ts'
+import { version } from '../core/version.ts'
 import { type CommandDescription, UsageError } from './command.ts'
 import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'

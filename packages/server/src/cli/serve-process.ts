@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { isatty } from 'node:tty'
-import { nicenessStep } from '../core/processes.ts'
+import { nicenessStep } from '../storage/batch-threads.ts'
 
 /** Signals that close-with-grace must not handle: handleSignals or the worker handles them, or their default action applies. */
 export const skippedSignals = [

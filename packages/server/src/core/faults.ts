@@ -148,3 +148,12 @@ export function storageCauseOf(error: unknown): StorageCause | null {
     'errcode' in error && typeof error.errcode === 'number' ? sqliteCodes[error.errcode & 0xff] : undefined
   return system ?? sqlite ?? storageCauseOf(error.cause)
 }
+
+/** Node.js lacks a feature that the service needs. The message names the feature and the versions that have it. */
+export class UnsupportedNodeError extends ExplainedError {
+  constructor(lack: string) {
+    super(
+      `Node.js ${process.versions.node} ${lack}. Install Node.js 26 or 24, and start the service with it.`,
+    )
+  }
+}

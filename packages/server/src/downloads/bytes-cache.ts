@@ -183,7 +183,7 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
           sizeCalculation: memoryOf,
         })
       : null
-  /** `entry` is null after the read has ended, because removed values of a Map stay in memory (core/bytes.ts). */
+  /** `entry` is null after the read has ended, because removed values of a Map stay in memory (core/slab.ts). */
   const reads = new Map<string, { entry: Promise<Entry | null> | null }>()
   let inUse = 0
   let hits = 0

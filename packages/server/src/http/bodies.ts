@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { createSlab } from '../core/bytes.ts'
 import { Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
 import { maxIds } from '../core/ids.ts'
+import { createSlab } from '../core/slab.ts'
 
 /**
  * Yields the body as it arrives. The memory of a chunk is freed when the next one is requested. If the client expects

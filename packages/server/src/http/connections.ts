@@ -1,9 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import type { Fault } from '../core/faults.ts'
+import { type Fault, UnsupportedNodeError } from '../core/faults.ts'
 import { STATUS_CODES } from '../core/node-http.ts'
-import { UnsupportedNodeError } from '../core/processes.ts'
 import { problemResponse } from './problems.ts'
 
 // An import would load more: see core/node-http.ts.

@@ -10,7 +10,7 @@ import {
   Registry,
 } from 'prom-client'
 import { storageCauseOf, storageCauses } from '../core/faults.ts'
-import { version } from '../core/processes.ts'
+import { version } from '../core/version.ts'
 import type { CatalogStatistics } from '../storage/catalog/records.ts'
 
 /** `status` is null where the connection ended before the response began. */

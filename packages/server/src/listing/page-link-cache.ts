@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
-import { crc32Shift } from '../core/bytes.ts'
+import { crc32Shift } from '../core/crc32.ts'
 import { pageUrl } from '../core/page.ts'
 
 // A page links to every page (docs/interface.md L7), so the size of a response grows with the bucket. The link to a page
@@ -20,7 +20,7 @@ export interface Deflated {
   readonly bytes: Buffer
   readonly plainLength: number
   readonly crc: number
-  /** See core/bytes.ts. */
+  /** See core/crc32.ts. */
   readonly crcShift: number
 }
 

@@ -1,7 +1,8 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
-import { allocateWithHeadRoom, combineCrc32, headRoom, stringHash, withHeadRoom } from '../core/bytes.ts'
+import { allocateWithHeadRoom, headRoom, stringHash, withHeadRoom } from '../core/bytes.ts'
+import { combineCrc32 } from '../core/crc32.ts'
 import { type LinkSigner, mediaUrl } from '../core/item-urls.ts'
 import {
   listingUrl,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { BaseLogger } from 'pino'
-import { version } from '../core/processes.ts'
 import { createVariantList, type VariantSize } from '../core/variants.ts'
+import { version } from '../core/version.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { ensureSigningKey } from '../access/signed-links.ts'
-import type { PeerCounts } from '../core/processes.ts'
+import type { PeerCounts } from '../core/peer-counts.ts'
 import { type Closers, createClosers, startPeriodicTask } from '../core/tasks.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../items/blob-deletion.ts'

@@ -4,7 +4,7 @@ import { removeExpiredItems } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash.ts'
 import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
-import { removeExpired } from '../uploads/resumable-uploads.ts'
+import { removeExpiredUploads } from '../uploads/resumable-uploads.ts'
 import { createFreeSpaceMonitor, type FreeSpace } from '../uploads/space.ts'
 import type { OpenData, StartContext } from './data.ts'
 
@@ -28,7 +28,7 @@ export async function startSweeps(
   { catalog, blobs, blobDeletion }: OpenData,
   parts: {
     readonly space: FreeSpace
-    readonly locks: Parameters<typeof removeExpired>[0]['locks']
+    readonly locks: Parameters<typeof removeExpiredUploads>[0]['locks']
   },
 ): Promise<void> {
   const { config, log, closers } = context
@@ -88,7 +88,7 @@ export async function startSweeps(
   closers.add('the watch of free space', () => spaceChecks.stop())
 
   const removeAllExpired = async () => {
-    await removeExpired({ catalog, blobs, locks, now: Date.now })
+    await removeExpiredUploads({ catalog, blobs, locks, now: Date.now })
     await purgeExpiredTrash({ catalog, blobDeletion, now: Date.now })
     await removeExpiredItems({ catalog, blobDeletion, now: Date.now })
   }

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { UploadId } from '../core/ids.ts'
-import type { CountTopic, PeerCounts } from '../core/processes.ts'
+import type { CountTopic, PeerCounts } from '../core/peer-counts.ts'
 
 /** The metrics of one process. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>

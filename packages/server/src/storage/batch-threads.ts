@@ -1,8 +1,13 @@
 import { getPriority, setPriority } from 'node:os'
 import { parentPort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { createSlab } from '../core/bytes.ts'
 import { errorCode, Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
-import { nicenessStep } from '../core/processes.ts'
+import { createSlab } from '../core/slab.ts'
+
+/**
+ * How much higher the niceness of other threads is than that of the main thread. A larger step makes listings beside uploads
+ * faster, and uploads beside a flood of listings slower (bench/RESULTS.md).
+ */
+export const nicenessStep = 8
 
 /** The callbacks of one request. */
 interface Pending<Output> {

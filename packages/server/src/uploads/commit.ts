@@ -249,7 +249,7 @@ function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
 
   function requestOf(key: RequestKey, arrivals: readonly Arrival[]): IdempotentRequest {
     const at = now()
-    return { ...key, fingerprint: fingerprintOf(arrivals), now: at, expiresAt: at + keyLifetime }
+    return { ...key, fingerprint: fingerprintOfArrivals(arrivals), now: at, expiresAt: at + keyLifetime }
   }
 
   /**
@@ -294,7 +294,7 @@ function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
 const blobsOf = (files: readonly ReceivedFile[]): ReceivedBlob[] => files.filter((file) => 'handle' in file)
 
 /** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
-function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
+function fingerprintOfArrivals(arrivals: readonly Arrival[]): Uint8Array {
   const content = arrivals.map(({ sent: { filename, declaredType }, sha256 }) => [
     filename,
     declaredType,

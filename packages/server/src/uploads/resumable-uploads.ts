@@ -166,7 +166,7 @@ async function removeItemOf(
 }
 
 /** Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. */
-export async function removeExpired(
+export async function removeExpiredUploads(
   parts: RemoveUploadParts & {
     readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
     readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>

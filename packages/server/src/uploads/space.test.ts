@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { PeerCounts } from '../core/processes.ts'
+import type { PeerCounts } from '../core/peer-counts.ts'
 import type { Bucket, BucketId } from '../storage/catalog/records.ts'
 import { createFreeSpace, createQuotaReservations, type FileSystemSpace } from './space.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createSlab } from '../../src/core/bytes.ts'
+import { createSlab } from '../../src/core/slab.ts'
 import { collectAll, collectYoung, countInMemory } from '../minor-collection.ts'
 
 test('values are removed by their keys, which are used again', () => {

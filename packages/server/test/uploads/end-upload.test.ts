@@ -9,15 +9,15 @@ import { expiry, openUpload } from './temporary-uploads.ts'
 describe('R8 uploads expire', () => {
   test('an expired upload is removed with its bytes and its reservation; received bytes renew the expiry', async () => {
     await using data = await temporaryData()
-    const { append, id, bucketId, time, removeExpired } = await openUpload(data, 20)
+    const { append, id, bucketId, time, removeExpiredUploads } = await openUpload(data, 20)
     await append(id, 0, chunksOf(randomBytes(5)))
     time.now += expiry - 1
-    expect(await removeExpired()).toEqual({ uploads: 0, requests: 0 })
+    expect(await removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
     await append(id, 5, chunksOf(randomBytes(5)))
     time.now += expiry - 1
-    expect(await removeExpired()).toEqual({ uploads: 0, requests: 0 })
+    expect(await removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
     time.now += 1
-    expect(await removeExpired()).toEqual({ uploads: 1, requests: 0 })
+    expect(await removeExpiredUploads()).toEqual({ uploads: 1, requests: 0 })
     expect(await data.catalog.upload(id)).toBeNull()
     expect(await data.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
     expect(await data.disk.parts()).toEqual([])
@@ -25,7 +25,7 @@ describe('R8 uploads expire', () => {
 
   test('an upload with a request in progress does not expire', async () => {
     await using data = await temporaryData()
-    const { append, id, time, removeExpired } = await openUpload(data, 20)
+    const { append, id, time, removeExpiredUploads } = await openUpload(data, 20)
     const go = Promise.withResolvers<void>()
     async function* slow() {
       yield randomBytes(10)
@@ -34,17 +34,17 @@ describe('R8 uploads expire', () => {
     }
     const appended = append(id, 0, slow())
     time.now += expiry * 2
-    expect(await removeExpired()).toEqual({ uploads: 0, requests: 0 })
+    expect(await removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
     go.resolve()
     expect((await appended).upload.finished).toBe(true)
   })
 
   test('an expired finished upload is removed, and its item stays', async () => {
     await using data = await temporaryData()
-    const { append, id, bucketId, time, removeExpired } = await openUpload(data, 5)
+    const { append, id, bucketId, time, removeExpiredUploads } = await openUpload(data, 5)
     const { item } = await append(id, 0, chunksOf(randomBytes(5)))
     time.now += expiry
-    expect(await removeExpired()).toEqual({ uploads: 1, requests: 0 })
+    expect(await removeExpiredUploads()).toEqual({ uploads: 1, requests: 0 })
     expect(await data.listed(bucketId)).toEqual([item?.id])
     expect(await data.disk.stored()).toHaveLength(1)
   })

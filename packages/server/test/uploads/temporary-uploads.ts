@@ -6,7 +6,7 @@ import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
 import {
   createUploadOperation,
-  removeExpired,
+  removeExpiredUploads,
   removeUploadOperation,
 } from '../../src/uploads/resumable-uploads.ts'
 import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
@@ -56,7 +56,7 @@ export function uploadsOf(
         ...{ by: service, removesMetadata: false },
       }),
     remove: removeUploadOperation({ ...parts, removeItem: async () => undefined }),
-    removeExpired: () => removeExpired(parts),
+    removeExpiredUploads: () => removeExpiredUploads(parts),
   }
 }
 

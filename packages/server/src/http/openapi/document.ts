@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TObject } from 'typebox'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/faults.ts'
 import { STATUS_CODES } from '../../core/node-http.ts'
-import { version } from '../../core/processes.ts'
+import { version } from '../../core/version.ts'
 import { problemKinds } from '../problem-kinds.ts'
 import { hasChallenge, type ProblemDetails, problemDetails } from '../problems.ts'
 import {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { TSchema } from 'typebox'
 import type { FaultCode } from '../../core/faults.ts'
 import { STATUS_CODES } from '../../core/node-http.ts'
-import { version } from '../../core/processes.ts'
+import { version } from '../../core/version.ts'
 import { problemKinds } from '../problem-kinds.ts'
 import {
   type DescribedOperation,

@@ -1,5 +1,5 @@
-import { version } from '../../core/processes.ts'
 import type { Actor } from '../../core/tokens.ts'
+import { version } from '../../core/version.ts'
 import type { AuditAction } from './audit-events.ts'
 import type { RecordedEvent } from './audit-log.ts'
 

@@ -201,7 +201,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const readItems = prepareReadItems(db)
   const inSnapshot = prepareSnapshots(db).run
 
-  /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/bytes.ts). */
+  /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
   let states = new Map<BucketId, Row>()
   /** When the transaction in progress has read its first page. */
   let now = 0
@@ -412,7 +412,7 @@ export function createUnchangedRows<Key, Value>(
   { keyOf, read }: { readonly keyOf: (key: Key) => string; readonly read: (key: Key) => Value | null },
 ): UnchangedRows<Key, Value> {
   const dataVersion = db.prepare('PRAGMA data_version')
-  // Replaced, not cleared: V8 keeps the rows of a cleared Map in memory (core/bytes.ts).
+  // Replaced, not cleared: V8 keeps the rows of a cleared Map in memory (core/slab.ts).
   let rows = new Map<string, Value>()
   let version: number | null = null
 

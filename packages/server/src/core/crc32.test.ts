@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { combineCrc32, crc32Shift } from './bytes.ts'
+import { combineCrc32, crc32Shift } from './crc32.ts'
 
 test('RFC 1952: the checksum of a concatenation is computed from the checksums of its parts', () => {
   fc.assert(
