@@ -17,7 +17,7 @@ const notBundled = ['sharp']
 const groups = [
   {
     name: 'every-command',
-    test: /\/src\/(core\/(faults|names|processes)|cli\/(command|commands|terminal|explain-failure))\.ts/,
+    test: /\/src\/(core\/(faults|names|version)|cli\/(command|commands|terminal|explain-failure))\.ts/,
     priority: 1,
   },
   {
