@@ -1,6 +1,3 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
@@ -11,6 +8,7 @@ import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { expectAccessible, wcag } from './accessibility.ts'
 import { picture } from './files.ts'
 import { newGuest, uploadHeading } from './uploading.ts'
 import { type Visit, visit } from './visit.ts'
@@ -164,24 +162,9 @@ test('G27, G28 the question and the details are readable on phones and desktops,
   const dialog = await open(guest, 'pier.jpg')
   await dialog.getByRole('button', { name: strings.viewer.details }).click()
   await dialog.getByText(strings.camera.locationHint).waitFor()
-  await page.evaluate(axe.source)
-  const shots = process.env['TEST_SCREENSHOTS']
-  for (const state of ['details', 'question']) {
-    if (state === 'question') {
-      await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
-      await page.getByRole('dialog', { name: strings.location.title }).waitFor()
-    }
-    for (const width of [375, 1440])
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height: 800 })
-        await page.emulateMedia({ colorScheme })
-        const found = await page.evaluate(
-          `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html)))`,
-        )
-        expect([state, width, colorScheme, found]).toEqual([state, width, colorScheme, []])
-        if (shots === undefined) continue
-        await mkdir(shots, { recursive: true })
-        await page.screenshot({ path: join(shots, `${state}-${width}-${colorScheme}.png`) })
-      }
-  }
+  const rules = [...wcag, 'best-practice']
+  await expectAccessible(guest, 'details', rules)
+  await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+  await page.getByRole('dialog', { name: strings.location.title }).waitFor()
+  await expectAccessible(guest, 'question', rules)
 })

@@ -1,4 +1,3 @@
-import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
@@ -6,6 +5,7 @@ import { sharedBrowser } from '../harness/chromium.ts'
 import { audience, startIssuer, type TestIssuer } from '../harness/issuer.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
+import { expectAccessible } from './accessibility.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
@@ -166,16 +166,6 @@ test('G2, G25 the policy of the page allows requests to the issuer, and nothing 
 
 test('G25 the sign-in with an issuer is accessible, on phones and desktops', async () => {
   await using guest = await visit(browser, server, { hash: '' })
-  const { page } = guest
   await guest.button(strings.signIn.withIssuer(new URL(issuer.url).host)).waitFor()
-  await page.evaluate(axe.source)
-  for (const width of [375, 1440])
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.setViewportSize({ width, height: 900 })
-      await page.emulateMedia({ colorScheme })
-      const found = await page.evaluate(
-        `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }).then(({ violations }) => violations.map(({ id }) => id))`,
-      )
-      expect(found, `${width} pixels, ${colorScheme}`).toEqual([])
-    }
+  await expectAccessible(guest, 'sign-in')
 })

@@ -1,0 +1,36 @@
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import type { Visit } from './visit.ts'
+
+/** The rules of axe for WCAG 2.2 AA. */
+export const wcag = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+/** The rules among them whose result depends on colours, which are all that differs between light and dark. */
+const colourRules = ['color-contrast', 'link-in-text-block']
+
+/** What axe finds on the page, one string for each element. */
+export async function violations(page: Page, rules: readonly string[] = wcag): Promise<unknown> {
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe.source)
+  const options = { runOnly: rules, resultTypes: ['violations'] }
+  return await page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`)
+}
+
+/** Asserts that axe finds nothing, and that nothing is outside the screen, on phones and desktops, in light and dark mode. */
+export async function expectAccessible(
+  { page }: Visit,
+  state: string,
+  rules: readonly string[] = wcag,
+): Promise<void> {
+  for (const width of [375, 1440]) {
+    await page.setViewportSize({ width, height: width === 375 ? 812 : 900 })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      const where = `${state} at ${width} pixels, ${colorScheme}`
+      expect(await violations(page, colorScheme === 'light' ? rules : colourRules), where).toEqual([])
+      const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+      expect(await page.evaluate(beyond), where).toBe(0)
+    }
+  }
+}
