@@ -62,13 +62,21 @@ async function opened(name: string): Promise<Visit> {
   return guest
 }
 
+/** Loads the page again at the URL of another file. */
+async function reopen(guest: Visit, name: string): Promise<void> {
+  await guest.page.goto('about:blank')
+  await guest.page.goto(`${server.url}/${hashOf(name)}`)
+  await dialogOf(guest, name).waitFor()
+}
+
 describe('pictures', () => {
   const large = (guest: Visit, name: string) => dialogOf(guest, name).getByRole('img', { name, exact: true })
   const ratio = (image: Locator) => image.evaluate((drawn) => drawn.clientWidth / drawn.clientHeight)
 
   test('an SVG has its own aspect ratio, opened first, by its URL and as a neighbour', async () => {
+    await using guest = await opened('harbour.jpg')
     for (const first of ['harbour.jpg', 'tall.svg']) {
-      await using guest = await opened(first)
+      await reopen(guest, first)
       await until('the first', () => isDrawn(large(guest, first)))
       for (const [name, shape] of [
         ['wide.svg', 4],
@@ -87,31 +95,27 @@ describe('pictures', () => {
     }
   })
 
-  test.each(['tall.svg', 'clear.png', 'clear.webp', 'clear.gif'])(
-    'dark and transparent parts of %s are visible on a light background',
-    async (name) => {
-      await using guest = await opened(name)
+  test('dark and transparent parts are visible on a light background; a JPEG has no background', async () => {
+    await using guest = await opened('harbour.jpg')
+    await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
+    const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
+    expect(await guest.page.evaluate(ground)).toBe('none')
+    for (const name of ['tall.svg', 'clear.png', 'clear.webp', 'clear.gif']) {
+      await reopen(guest, name)
       await until('the picture', () => isDrawn(large(guest, name)))
-      await until('light and dark', async () => {
+      await until(`light and dark in ${name}`, async () => {
         const { channels } = await sharp(await large(guest, name).screenshot()).stats()
         return (channels[0]?.max ?? 0) > 200
       })
       const outside = await guest.page.screenshot({ clip: { x: 5, y: 300, width: 60, height: 60 } })
       const { channels } = await sharp(outside).stats()
-      expect(channels[0]?.max).toBeLessThan(40)
-    },
-  )
-
-  test('a JPEG has no background', async () => {
-    await using guest = await opened('harbour.jpg')
-    await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
-    const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
-    expect(await guest.page.evaluate(ground)).toBe('none')
+      expect(channels[0]?.max, name).toBeLessThan(40)
+    }
   })
 })
 
 describe('G17 damaged pictures', () => {
-  test('a picture that ends early is marked as damaged and partly shown', async () => {
+  test('a picture that ends early is marked as damaged and partly shown; one that cannot be loaded is reported', async () => {
     await using guest = await opened('cut.jpg')
     const dialog = dialogOf(guest, 'cut.jpg')
     await dialog.getByText(strings.viewer.partlyShown).waitFor()
@@ -122,28 +126,28 @@ describe('G17 damaged pictures', () => {
       isDrawn(whole.getByRole('img', { name: 'harbour.jpg', exact: true })),
     )
     expect(await guest.page.getByText(strings.viewer.partlyShown).count()).toBe(0)
-  })
-
-  test('a picture that the browser cannot load is reported as damaged', async () => {
-    await using guest = await opened('no-pixels.jpg')
+    await reopen(guest, 'no-pixels.jpg')
     await dialogOf(guest, 'no-pixels.jpg').getByText(strings.viewer.damaged).waitFor()
   })
 })
 
 describe('texts', () => {
-  test.each([
-    ['notes.txt', markup],
-    ['read.md', `# ${markup}`],
-    ['table.csv', `ship,${markup}`],
-    ['data.json', '{"ship":"Maria"}'],
-  ])('G5 %s is shown as plain text, loaded from the page’s own origin', async (name, text) => {
-    await using guest = await opened(name)
-    const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
-    await shown.waitFor()
-    expect(await shown.textContent()).toBe(text)
-    expect(await shown.locator('pre > *').count()).toBe(0)
-    expect(await guest.page.title()).not.toContain('owned')
-    expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
+  test('G5 texts are shown as plain text, loaded from the page’s own origin', async () => {
+    await using guest = await opened('harbour.jpg')
+    for (const [name, text] of [
+      ['notes.txt', markup],
+      ['read.md', `# ${markup}`],
+      ['table.csv', `ship,${markup}`],
+      ['data.json', '{"ship":"Maria"}'],
+    ] as const) {
+      await reopen(guest, name)
+      const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
+      await shown.waitFor()
+      expect(await shown.textContent()).toBe(text)
+      expect(await shown.locator('pre > *').count(), name).toBe(0)
+      expect(await guest.page.title()).not.toContain('owned')
+      expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
+    }
   })
 
   test('B3 a long text shows its beginning, which keys and the wheel scroll', async () => {
@@ -167,7 +171,7 @@ describe('texts', () => {
     await dialogOf(guest, 'empty.txt').getByText(strings.viewer.emptyText).waitFor()
   })
 
-  test('arrow keys step from a focused text to its neighbours', async () => {
+  test('arrow keys step from a focused text to its neighbours; an HTML file is no text, and can be downloaded', async () => {
     await using guest = await opened('data.json')
     const reading = async (name: string) => {
       const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
@@ -183,10 +187,8 @@ describe('texts', () => {
     await reading('long.txt')
     await guest.page.keyboard.press('ArrowLeft')
     await dialogOf(guest, 'data.json').waitFor()
-  })
 
-  test('an HTML file is not shown as text; it can be downloaded', async () => {
-    await using guest = await opened('page.html')
+    await reopen(guest, 'page.html')
     const dialog = dialogOf(guest, 'page.html')
     await dialog.locator('.slide-card').getByRole('link', { name: strings.viewer.download }).waitFor()
     expect(await dialog.getByRole('region', { name: 'page.html', exact: true }).count()).toBe(0)

@@ -68,8 +68,10 @@ describe('viewing', () => {
     expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
   })
 
-  test('the details show all properties', async () => {
-    await using guest = await opened('harbour.jpg')
+  test('the details show all properties; a link is copied by the Clipboard API', async () => {
+    await using guest = await opened('harbour.jpg', {
+      options: { permissions: ['clipboard-read', 'clipboard-write'] },
+    })
     await guest.button(strings.viewer.details).click()
     const details = guest.page.getByRole('complementary', { name: strings.details.title })
     const { sha256, size, url } = item('harbour.jpg')
@@ -82,6 +84,9 @@ describe('viewing', () => {
     ])
       await details.getByText(text).first().waitFor()
     expect(await details.getByLabel(strings.details.link).inputValue()).toBe(url)
+    await guest.button(strings.viewer.copy).click()
+    await guest.page.getByText(strings.link.copied(1)).first().waitFor()
+    expect(await guest.page.evaluate('navigator.clipboard.readText()')).toBe(url)
   })
 
   test('a swipe goes to the next picture', async () => {
@@ -102,32 +107,43 @@ describe('viewing', () => {
     await dialogOf(guest, 'upright.png').waitFor()
   })
 
-  test.each([
-    ['clip.webm', 'video', 6],
-    ['tone.wav', 'audio', 2],
-  ])('B3 %s plays and can seek', async (name, element, length) => {
-    await using guest = await opened(name)
-    const player = dialogOf(guest, name).locator(element)
-    await until('its length', () =>
-      player.evaluate(({ duration }) => Math.round(duration)).then((seconds) => seconds === length),
-    )
-    await player.evaluate((player) => {
-      player.muted = true
-      return player.play()
-    })
-    await until('it plays', () => player.evaluate(({ currentTime }) => currentTime > 0))
-    await player.evaluate((player, to) => {
-      player.pause()
-      return new Promise((sought) => {
-        player.onseeked = () => sought(null)
-        player.currentTime = to
+  test('B3 a video and a sound play and can seek; a file is downloaded under its name', async () => {
+    await using guest = await opened('clip.webm')
+    const { page } = guest
+    for (const [name, element, length] of [
+      ['clip.webm', 'video', 6],
+      ['tone.wav', 'audio', 2],
+    ] as const) {
+      await page.goto(`${server.url}/#order=oldest&item=${item(name).id}`)
+      const player = dialogOf(guest, name).locator(element)
+      await until(`the length of ${name}`, () =>
+        player.evaluate(({ duration }) => Math.round(duration)).then((seconds) => seconds === length),
+      )
+      await player.evaluate((player) => {
+        player.muted = true
+        return player.play()
       })
-    }, length - 1)
-    expect(await player.evaluate(({ currentTime, error }) => [currentTime, error])).toEqual([
-      length - 1,
-      null,
+      await until('it plays', () => player.evaluate(({ currentTime }) => currentTime > 0))
+      await player.evaluate((player, to) => {
+        player.pause()
+        return new Promise((sought) => {
+          player.onseeked = () => sought(null)
+          player.currentTime = to
+        })
+      }, length - 1)
+      expect(await player.evaluate(({ currentTime, error }) => [currentTime, error])).toEqual([
+        length - 1,
+        null,
+      ])
+      expect(guest.statusesOf(`${server.url}/media/${item(name).id}`)[0]).toBe(206)
+    }
+    await page.goto(`${server.url}/#order=oldest&item=${item('notes.txt').id}`)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      dialogOf(guest, 'notes.txt').getByRole('link', { name: strings.viewer.download }).first().click(),
     ])
-    expect(guest.statusesOf(`${server.url}/media/${item(name).id}`)[0]).toBe(206)
+    expect(download.suggestedFilename()).toBe('notes.txt')
+    expect(await readFile(await download.path(), 'utf8')).toBe('Notes of the harbour.\n')
   })
 
   test('G31 the first page of a PDF is shown, and the PDF opens in a new tab', async () => {
@@ -143,16 +159,6 @@ describe('viewing', () => {
     expect([response.status(), response.headers()['content-type']]).toEqual([200, 'application/pdf'])
     expect(response.headers()['content-disposition']).toMatch(/^inline/)
   })
-
-  test('a file is downloaded under its name', async () => {
-    await using guest = await opened('notes.txt')
-    const [download] = await Promise.all([
-      guest.page.waitForEvent('download'),
-      dialogOf(guest, 'notes.txt').getByRole('link', { name: strings.viewer.download }).first().click(),
-    ])
-    expect(download.suggestedFilename()).toBe('notes.txt')
-    expect(await readFile(await download.path(), 'utf8')).toBe('Notes of the harbour.\n')
-  })
 })
 
 describe('copying a link', () => {
@@ -166,16 +172,7 @@ describe('copying a link', () => {
     return await page.locator('#pasted').inputValue()
   }
 
-  test('by the Clipboard API', async () => {
-    await using guest = await opened('harbour.jpg', {
-      options: { permissions: ['clipboard-read', 'clipboard-write'] },
-    })
-    await guest.button(strings.viewer.copy).click()
-    await guest.page.getByText(strings.link.copied(1)).first().waitFor()
-    expect(await guest.page.evaluate('navigator.clipboard.readText()')).toBe(item('harbour.jpg').url)
-  })
-
-  test('also in an insecure context, without the Clipboard API', async () => {
+  test('in an insecure context, without the Clipboard API', async () => {
     const { port } = new URL(server.url)
     await using guest = await opened('harbour.jpg', { url: `http://gallery.test:${port}` })
     expect(await guest.page.evaluate('[isSecureContext, typeof navigator.clipboard]')).toEqual([
