@@ -1,3 +1,4 @@
+import './equal-bytes.ts'
 import { givenSeed } from './random.ts'
 
 // Vitest's set-up of each test file: property tests use TEST_SEED if it is set. A failure prints the seed.

@@ -105,11 +105,16 @@ export async function startServer(
   child.stderr.on('data', (chunk) => {
     stderr += chunk
   })
-  const log = (): LogLine[] =>
-    stderr
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line))
+  const lines: LogLine[] = []
+  /** The characters of stderr that `lines` has. */
+  let read = 0
+  // Tests call it again and again to wait for a line.
+  const log = (): LogLine[] => {
+    const end = stderr.lastIndexOf('\n') + 1
+    if (end > read) for (const line of stderr.slice(read, end - 1).split('\n')) lines.push(JSON.parse(line))
+    read = Math.max(read, end)
+    return [...lines]
+  }
 
   // Its last output is the hint how to continue, after the token.
   await new Promise<void>((done, fail) => {

@@ -107,7 +107,8 @@ function connectionOn(server: TestServer, socket: Socket, pid: number): WorkerCo
 export async function listeningWorkers(server: TestServer, count: number): Promise<number[]> {
   const port = Number(new URL(server.url).port)
   return until('listening workers', () => {
-    const workers = workersOf(server).filter((pid) => hasSocket(pid, listeningInode(port)))
+    const inode = listeningInode(port)
+    const workers = workersOf(server).filter((pid) => hasSocket(pid, inode))
     return workers.length === count && workers
   })
 }
