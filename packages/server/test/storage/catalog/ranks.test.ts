@@ -106,14 +106,14 @@ describe('ranks', () => {
   test('leaves of 2 and nodes of 3: after any adds and removals, the listing equals that of an array', () => {
     fc.assert(
       fc.property(steps(40), (plan) => runSteps({ leaf: 2, fanOut: 3 }, plan)),
-      { numRuns: 150 },
+      { numRuns: 50 },
     )
   })
 
   test('leaves of 1 and nodes of 2, one level for each bit: the listing equals that of an array', () => {
     fc.assert(
       fc.property(steps(20), (plan) => runSteps({ leaf: 1, fanOut: 2 }, plan)),
-      { numRuns: 100 },
+      { numRuns: 40 },
     )
   })
 

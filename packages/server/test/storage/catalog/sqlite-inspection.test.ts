@@ -175,9 +175,10 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     return { into, states, rounds, largestLog }
   }
 
-  test('has the rows of one moment, with all their counters and settings', async () => {
-    const { into, states, rounds } = await copyDuringChanges()
+  test('has the rows of one moment, with all their counters and settings, and is read in short transactions, so that the write-ahead log starts again between them', async () => {
+    const { into, states, rounds, largestLog } = await copyDuringChanges()
     expect(rounds).toBeGreaterThan(5)
+    expect(largestLog).toBe(0)
     const { catalog, inspection } = await openBoth(into)
     onTestFinished(async () => {
       await inspection.close()
@@ -201,11 +202,6 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     const lost = 'SELECT count(*) AS count FROM items WHERE bucket_id NOT IN (SELECT id FROM buckets)'
     expect(db.prepare(lost).get()).toEqual({ count: 0 })
     db.close()
-  })
-
-  test('is read in short transactions, so that the write-ahead log starts again between them', async () => {
-    const { largestLog } = await copyDuringChanges()
-    expect(largestLog).toBe(0)
   })
 })
 
