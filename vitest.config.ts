@@ -60,7 +60,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'service',
-          include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          include: ['packages/*/test/**/*.test.ts', 'test/!(clients)/**/*.test.ts'],
           globalSetup: [
             ...(isWholeRun ? ['test/harness/tools.ts'] : []),
             'test/harness/postgres.ts',
@@ -68,6 +68,15 @@ export default defineConfig({
             'packages/gallery/ensure-built.ts',
             'test/harness/bundle.ts',
           ],
+        },
+      },
+      // Programs of others, which are installed only when these tests run.
+      {
+        extends: true,
+        test: {
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          globalSetup: ['test/harness/bundle.ts', 'test/clients/install.ts'],
         },
       },
     ],

@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const directory = import.meta.dirname
+const stamp = join(directory, 'node_modules/.installed')
+
+/** Whether the programs that take long to install run too (optionalDependencies of package.json). */
+export const isComplete = process.env['MEDIABUCKET_TEST_CLIENTS'] === 'all'
+
+/** Vitest's global set-up: installs the programs of others, in this directory, if package-lock.json has changed since. */
+export default function installClients(): void {
+  const lock = createHash('sha256')
+    .update(readFileSync(join(directory, 'package-lock.json')))
+    .digest('hex')
+  const kinds = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
+  if (kinds === `${lock} all` || (kinds === lock && !isComplete)) return
+  console.error('Installing the programs that test/clients runs')
+  execFileSync(
+    'npm',
+    [
+      ...['ci', '--ignore-scripts', '--prefer-offline', '--no-audit', '--loglevel=error'],
+      ...(isComplete ? [] : ['--omit=optional']),
+    ],
+    { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] },
+  )
+  writeFileSync(stamp, isComplete ? `${lock} all` : lock)
+}

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { rolldown } from 'rolldown'
+import { expect } from 'vitest'
+import { root } from '../architecture/sources.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+
+/** An example of docs/widgets.md: the body of a page and its script. */
+interface Example {
+  readonly body: string
+  readonly script: string
+}
+
+const example = /^## (.+)\n[\s\S]*?```html\n([\s\S]*?)```\n\n```js\n([\s\S]*?)```$/gm
+
+/** The examples of docs/widgets.md by their headings. */
+const examples: ReadonlyMap<string, Example> = new Map(
+  readFileSync(join(root, 'docs/widgets.md'), 'utf8')
+    .split(/^(?=## )/m)
+    .flatMap((section) => [...section.matchAll(example)])
+    .map(([, heading = '', body = '', script = '']) => [heading, { body, script }]),
+)
+
+/** Bundles a script for browsers. Packages are those of this directory. */
+async function bundle(script: string): Promise<string> {
+  const entry = join(import.meta.dirname, 'page.js')
+  const made = await rolldown({
+    input: entry,
+    platform: 'browser',
+    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    moduleTypes: { '.css': 'empty' },
+    plugins: [
+      {
+        name: 'page',
+        resolveId: (id) => (id === entry ? entry : null),
+        load: (id) => (id === entry ? `const { url, token } = globalThis.settings\n${script}` : null),
+      },
+    ],
+  })
+  const { output } = await made.generate({ format: 'esm', codeSplitting: false })
+  await made.close()
+  return output[0].code
+}
+
+/** A service, and pages of another origin that use it. */
+export interface Stage extends AsyncDisposable {
+  readonly server: TestServer
+  /** Opens the example of docs/widgets.md with this heading. Its errors and refused requests fail the test that closes it. */
+  open(heading: string, token?: string): Promise<OpenPage>
+}
+
+interface OpenPage extends AsyncDisposable {
+  readonly page: Page
+}
+
+export async function openStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
+  const documents = new Map<string, { readonly type: string; readonly text: string }>()
+  const pages = createServer(({ url = '' }, response) => {
+    const found = documents.get(url)
+    response.writeHead(found ? 200 : 404, { 'content-type': found?.type ?? 'text/plain' }).end(found?.text)
+  })
+  await new Promise<void>((done) => pages.listen(0, '127.0.0.1', done))
+  const address = pages.address()
+  if (address === null || typeof address === 'string') throw new Error('the server of the pages has no port')
+  const origin = `http://127.0.0.1:${address.port}`
+  const server = await startServer({ MEDIABUCKET_CORS_ORIGINS: origin, ...settings })
+
+  return {
+    server,
+    async open(heading, token = server.token) {
+      const found = examples.get(heading)
+      if (found === undefined) throw new Error(`docs/widgets.md has no example ${heading}`)
+      const path = `/${encodeURIComponent(heading)}`
+      const given = JSON.stringify({ url: server.url, token })
+      documents.set(path, {
+        type: 'text/html',
+        text: `<!doctype html><meta charset="utf-8">${found.body}<script>settings = ${given}</script><script type="module" src="${path}.js"></script>`,
+      })
+      documents.set(`${path}.js`, { type: 'text/javascript', text: await bundle(found.script) })
+      const context = await (await sharedBrowser()).newContext()
+      const page = await context.newPage()
+      const errors: string[] = []
+      page.on('pageerror', (error) => errors.push(error.message))
+      page.on('requestfailed', (request) => {
+        const reason = request.failure()?.errorText ?? ''
+        if (reason !== 'net::ERR_ABORTED') errors.push(`${request.method()} ${request.url()}: ${reason}`)
+      })
+      await page.goto(`${origin}${path}`)
+      return {
+        page,
+        async [Symbol.asyncDispose]() {
+          await context.close()
+          expect(errors).toEqual([])
+        },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      pages.close()
+    },
+  }
+}
