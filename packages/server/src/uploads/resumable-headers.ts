@@ -142,7 +142,7 @@ export function parseMetadata(header: string): UploadMetadata {
  * When the item of an upload expires: `expires_at` of its metadata, or the default of the bucket (docs/interface.md E1). Throws Fault
  * `upload-malformed`.
  */
-export function uploadExpiry(
+export function itemExpiryOfMetadata(
   metadata: UploadMetadata | null,
   itemDays: number | null,
   /** Whether the upload is created now; later, the time may have passed. */

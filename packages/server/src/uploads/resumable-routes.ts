@@ -16,11 +16,11 @@ import type { AppendUpload, Chunk } from './resumable-chunks.ts'
 import {
   type Checksum,
   checksumAlgorithms,
+  itemExpiryOfMetadata,
   parseMetadata,
   parseUploadHeaders,
   type UploadHeaders,
   type UploadMetadata,
-  uploadExpiry,
   verifyChecksum,
 } from './resumable-headers.ts'
 import {
@@ -106,7 +106,7 @@ export function resumableUploadRoutes(
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize)
     const { metadata, checksum } = headers
-    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, true) }
+    const sender = { by, removesMetadata, expiresAt: itemExpiryOfMetadata(metadata, itemDays, true) }
     const chunk = hasChunkType(request)
       ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
       : null
@@ -176,7 +176,7 @@ export function resumableUploadRoutes(
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
     const { actor: by, removesMetadata, itemDays } = caller
     const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
-    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, false) }
+    const sender = { by, removesMetadata, expiresAt: itemExpiryOfMetadata(metadata, itemDays, false) }
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
     // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
     // does not fit is rejected here.
