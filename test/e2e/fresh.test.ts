@@ -35,9 +35,7 @@ async function scene(bucket: string, files: number) {
     items.push(((await response.json()) as { id: string }).id)
   }
   for (let index = 1; index <= files; index += 1) await add(`${index}.bin`)
-  const guest = await visit(browser, as)
-  await guest.context.clock.install()
-  await guest.page.reload()
+  const guest = await visit(browser, as, { movesClock: true })
   await guest.signIn(token)
   await guest.files.getByText('1.bin', { exact: true }).waitFor()
   return {
@@ -119,9 +117,7 @@ test('G8 the listing does not change below an open file; a hidden page sends no 
 test('A7, G6 an open page notices that its token is revoked', async () => {
   await upload(server, 'x', { name: 'notes.bin' })
   const { token, id } = await makeToken(server, '--bucket', server.bucket)
-  await using guest = await visit(browser, server)
-  await guest.context.clock.install()
-  await guest.page.reload()
+  await using guest = await visit(browser, server, { movesClock: true })
   await guest.signIn(token)
   await guest.files.first().waitFor()
   await runHere(server.data, 'token revoke', id)
@@ -182,16 +178,14 @@ test('V6 a thumbnail that is temporarily refused is requested again after Retry-
   })
   const torn = new Uint8Array((await picture()).subarray(0, 300))
   await upload(server, torn, { name: 'torn.jpg', type: 'image/jpeg', authorization })
-  await using guest = await visit(browser, server)
+  await using guest = await visit(browser, server, { movesClock: true })
   const { page } = guest
-  await guest.context.clock.install()
   let refused = 0
   await page.route(`**/media/${id}?variant=thumb&wait=0`, async (route) => {
     if (refused >= 6) return route.continue()
     refused += 1
     await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })
   })
-  await page.reload()
   await guest.signIn(token)
   // Each try is an image request and a HEAD request.
   for (const asked of [2, 4, 6]) {

@@ -75,9 +75,7 @@ describe('G6', () => {
   })
 
   test('G6 24 hours after the sign-in every tab is signed out', async () => {
-    await using guest = await visit(browser, server)
-    await guest.context.clock.install()
-    await guest.page.reload()
+    await using guest = await visit(browser, server, { movesClock: true })
     await guest.signIn(server.token)
     await guest.files.getByText('notes.txt').waitFor()
     await guest.context.clock.fastForward('23:59:00')

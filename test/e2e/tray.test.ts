@@ -199,8 +199,7 @@ test('G14 the page must stay open while folders are read, whatever is stored', a
 
 test('G14 the page may be closed only if the browser has stored the unfinished uploads', async () => {
   const server = await sharedServer()
-  await using guest = await visit(browser, server)
-  await guest.page.clock.install()
+  await using guest = await visit(browser, server, { movesClock: true })
   await guest.signIn(server.token)
   const { page } = guest
   await page.evaluate(`{
@@ -225,8 +224,7 @@ test('G14 the page may be closed only if the browser has stored the unfinished u
 
 test('G14 the page should stay open for a file that is too large for the browser to store', async () => {
   const server = await sharedServer()
-  await using guest = await visit(browser, server)
-  await guest.page.clock.install()
+  await using guest = await visit(browser, server, { movesClock: true })
   await guest.signIn(server.token)
   const { page } = guest
   await using files = await writeFiles(new Map([['film.bin', randomBytes(10)]]))
@@ -297,8 +295,7 @@ for (const [when, reachesServer] of [
 
 test('G12 a finished list closes by itself, but not while the pointer or the focus is in it', async () => {
   const server = await sharedServer()
-  await using guest = await visit(browser, server)
-  await guest.page.clock.install()
+  await using guest = await visit(browser, server, { movesClock: true })
   await guest.signIn(server.token)
   const { page } = guest
   await guest.choose(strings.header.upload, [file('a.bin', 10)])

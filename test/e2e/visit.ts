@@ -34,6 +34,8 @@ export interface Where {
   /** The fragment of the URL, with its `#`. Default: that of the list in the order of uploads. */
   readonly hash?: string
   readonly options?: BrowserContextOptions
+  /** Whether the test moves the clock of the pages, from the first one on. */
+  readonly movesClock?: boolean
   /** An existing context, such as that of a browser with its own profile. */
   readonly context?: BrowserContext
 }
@@ -51,6 +53,7 @@ export async function visit(
 ): Promise<Visit> {
   const context = where.context ?? (await browser?.newContext({ reducedMotion: 'reduce', ...where.options }))
   if (!context) throw new Error('a visit needs a browser or a context')
+  if (where.movesClock) await context.clock.install()
   const page = await context.newPage()
   // On a busy machine, ten megabytes take seconds to reach the browser.
   page.setDefaultTimeout(60_000)
