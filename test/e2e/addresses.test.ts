@@ -1,18 +1,19 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 let ids: readonly string[]
 
-/** A server with `count` files, and their ids by number, from 1. */
-async function filled(count: number): Promise<[TestServer, readonly string[]]> {
-  const filling = await startServer()
+/** A new bucket with `count` files, and their ids by number, from 1. */
+async function filled(count: number): Promise<[SharedServer, readonly string[]]> {
+  const filling = await sharedServer()
   const known = ['']
   for (let item = 1; item <= count; item++)
     known.push((await upload(filling, `Text ${item}.`, { name: `file-${item}.txt` })).id)
@@ -24,9 +25,6 @@ beforeAll(async () => {
   server = filling
   ids = known
   browser = await sharedBrowser()
-})
-afterAll(async () => {
-  await server[Symbol.asyncDispose]()
 })
 
 const hashOf = ({ page }: Visit) => new URL(page.url()).hash
@@ -68,7 +66,7 @@ describe('a URL with an item', () => {
     expect(hashOf(guest)).toBe('#order=oldest')
   })
 
-  test('arrow keys step to the next and the previous file', async () => {
+  test('M3 arrow keys step to the next and the previous file; an unknown item does not change the address, and a button leads back', async () => {
     await using guest = await visit(browser, server, { hash: `#order=oldest&item=${ids[10]}` })
     await guest.signIn(server.token)
     await shows(guest, 10)
@@ -78,12 +76,7 @@ describe('a URL with an item', () => {
     await guest.page.keyboard.press('ArrowLeft')
     await shows(guest, 10)
     expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[10]}`)
-  })
 
-  test('M3 with an unknown item says so, does not change, and offers a way back', async () => {
-    await using guest = await visit(browser, server, { hash: `#order=oldest&item=${ids[4]}` })
-    await guest.signIn(server.token)
-    await shows(guest, 4)
     const hash = await typed(guest, '#order=oldest&item=zzzz')
     await gone(guest).getByText(strings.viewer.deleted).waitFor()
     expect(hashOf(guest)).toBe(hash)
@@ -96,7 +89,6 @@ describe('a URL with an item', () => {
 test('M2 a file that others deleted is reported as deleted', async () => {
   const [own, known] = await filled(12)
   await using guest = await visit(browser, own)
-  await using _ = own
   await guest.signIn(own.token)
   await guest.files.getByText('file-3.txt').waitFor()
   await own.request(`/api/media/${known[3]}`, { method: 'DELETE' })

@@ -72,7 +72,7 @@ const open = async ({ page, files }: Visit, name: string) => {
 
 const clipboard = async ({ page }: Visit) => `${await page.evaluate('navigator.clipboard.readText()')}`
 
-test('G27 the details show what the camera has written, and warn of a location', async () => {
+test('G27, G28 the details show what the camera has written, and warn of a location; they and the question are accessible', async () => {
   const { guest } = await visitBucket()
   await using _ = guest
   const dialog = await open(guest, 'pier.jpg')
@@ -83,13 +83,21 @@ test('G27 the details show what the camera has written, and warn of a location',
     await details.getByText(text, { exact: true }).or(details.getByText(text)).first().waitFor()
   await details.getByText(strings.camera.locationHint).waitFor()
   await details.getByText(/May 1, 2026|1 May 2026/).waitFor()
+  const rules = [...wcag, 'best-practice']
+  await expectAccessible(guest, 'details', rules)
+  await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+  const question = guest.page.getByRole('dialog', { name: strings.location.title })
+  await question.waitFor()
+  await expectAccessible(guest, 'question', rules)
+  await question.getByRole('button', { name: strings.cancel }).click()
+  await question.waitFor({ state: 'detached' })
   await guest.page.keyboard.press('ArrowRight')
   const next = guest.page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
   await next.getByRole('complementary').getByText('Pier 35mm').waitFor()
   expect(await next.getByText(strings.camera.locationHint).count()).toBe(0)
 })
 
-test('G28 the link of a picture with a location is copied after a question, others at once', async () => {
+test('G28 the link of a picture with a location is copied after a question, others and a ZIP archive at once', async () => {
   const { guest, items } = await visitBucket()
   await using _ = guest
   const { page } = guest
@@ -120,6 +128,16 @@ test('G28 the link of a picture with a location is copied after a question, othe
     'a link is copied at once',
     async () => (await clipboard(guest)) === items.get('plain.webp')?.url,
   )
+  await page.keyboard.press('Escape')
+  await next.waitFor({ state: 'detached' })
+
+  // A ZIP archive is created without a question.
+  for (const name of ['pier.jpg', 'notes.txt'])
+    await page.getByLabel(strings.selection.select(name), { exact: true }).click()
+  const download = page.waitForEvent('download')
+  await guest.button(strings.selection.zip).click()
+  expect((await download).suggestedFilename()).toMatch(/\.zip$/)
+  expect(await page.getByRole('dialog').count()).toBe(0)
 })
 
 test('G28 the links of uploaded pictures that were not shown are copied after a question', async () => {
@@ -141,30 +159,4 @@ test('G28 the links of uploaded pictures that were not shown are copied after a 
   await question.getByRole('button', { name: strings.location.share }).click()
   const [url] = (await guest.client.listPage(2)).data
   await until('the link is copied', async () => (await clipboard(guest)) === url)
-})
-
-test('G28 a ZIP archive with a picture that has a location is created without a question', async () => {
-  const { guest } = await visitBucket()
-  await using _ = guest
-  const { page } = guest
-  for (const name of ['pier.jpg', 'notes.txt'])
-    await page.getByLabel(strings.selection.select(name), { exact: true }).click()
-  const download = page.waitForEvent('download')
-  await guest.button(strings.selection.zip).click()
-  expect((await download).suggestedFilename()).toMatch(/\.zip$/)
-  expect(await page.getByRole('dialog').count()).toBe(0)
-})
-
-test('G27, G28 the question and the details are readable on phones and desktops, in both themes', async () => {
-  const { guest } = await visitBucket()
-  await using _ = guest
-  const { page } = guest
-  const dialog = await open(guest, 'pier.jpg')
-  await dialog.getByRole('button', { name: strings.viewer.details }).click()
-  await dialog.getByText(strings.camera.locationHint).waitFor()
-  const rules = [...wcag, 'best-practice']
-  await expectAccessible(guest, 'details', rules)
-  await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
-  await page.getByRole('dialog', { name: strings.location.title }).waitFor()
-  await expectAccessible(guest, 'question', rules)
 })

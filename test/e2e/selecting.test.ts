@@ -60,7 +60,7 @@ test('a range includes items that are not loaded; Ctrl+A selects the whole bucke
   await page.getByText(strings.listing.empty).waitFor()
 })
 
-test('links are copied as Markdown and HTML', async () => {
+test('links are copied as Markdown and HTML; files are downloaded as one ZIP archive with different names', async () => {
   const { guest, page, tiles } = await opened(server.token, {
     options: { permissions: ['clipboard-read', 'clipboard-write'] },
   })
@@ -75,11 +75,7 @@ test('links are copied as Markdown and HTML', async () => {
     await guest.button(strings.selection.form[form]).click()
     await until(form, async () => line.test(`${await page.evaluate('navigator.clipboard.readText()')}`))
   }
-})
 
-test('the selected files are downloaded as one ZIP archive with different names', async () => {
-  const { guest, page } = await opened(server.token)
-  await using _ = guest
   await page.keyboard.press('Control+A')
   await counted(guest, 4)
   const [download] = await Promise.all([
@@ -109,10 +105,11 @@ test('a long press selects a file without opening it; then a tap selects another
   expect(await page.getByRole('dialog').count()).toBe(0)
 })
 
-for (const hash of ['', '#view=list'])
-  test(`G35 Enter opens a file while others are selected, and the focus returns to the file last seen, with ${hash || 'a grid'}`, async () => {
-    const { guest, page } = await opened(server.token, { hash })
-    await using _ = guest
+test('G35 Enter opens a file while others are selected, and the focus returns to the file last seen, in a grid and a list', async () => {
+  const { guest, page } = await opened(server.token)
+  await using _ = guest
+  for (const view of [strings.view.grid, strings.view.list]) {
+    await guest.button(view).click()
     const tile = (at: number) => guest.page.locator('.tile').nth(at)
     const idOf = async (at: number) => (await tile(at).getAttribute('data-id')) ?? ''
     await tile(0).getByRole('checkbox').check()
@@ -128,7 +125,9 @@ for (const hash of ['', '#view=list'])
     await dialog.waitFor({ state: 'detached' })
     await until('the focus', () => page.evaluate(`document.activeElement.dataset.item === '${seen}'`))
     await counted(guest, 1)
-  })
+    await tile(0).getByRole('checkbox').uncheck()
+  }
+})
 
 test('G35 the page below an open dialog does not scroll by keys or the wheel', async () => {
   const { token } = await seed(server, '--items', '200', '--bucket', uniqueName('long'))
