@@ -68,7 +68,7 @@ test('G29 a placeholder is shown until the picture is loaded, and nothing moves;
 test('V16, G29 the first visit after an upload shows a placeholder for each picture, then its thumbnail, and no empty tile', async () => {
   await using fresh = await startServer({ MEDIABUCKET_RENDER_AHEAD: 'on' })
   const ids: string[] = []
-  for (let seed = 1; seed <= 12; seed += 1) {
+  for (let seed = 1; seed <= 6; seed += 1) {
     const bytes = new Uint8Array(await picture(seed, 600, 400).jpeg().toBuffer())
     ids.push((await upload(fresh, bytes, { name: `${seed}.jpg`, type: 'image/jpeg' })).id)
   }
@@ -102,9 +102,11 @@ test('G34 over HTTP/1.1, an upload completes while all thumbnails wait for their
     MEDIABUCKET_VARIANT_TIMEOUT: '10m',
   })
   const ids: string[] = []
-  for (let seed = 1; seed <= 10; seed += 1) {
-    const bytes = new Uint8Array(await picture(seed, 2000, 1500).jpeg().toBuffer())
-    ids.push((await upload(own, bytes, { name: `${seed}.jpg`, type: 'image/jpeg' })).id)
+  const large = await picture(1, 2000, 1500).jpeg().toBuffer()
+  for (let number = 1; number <= 10; number += 1) {
+    // Different files: decoders ignore what follows the picture.
+    const bytes = new Uint8Array([...large, number])
+    ids.push((await upload(own, bytes, { name: `${number}.jpg`, type: 'image/jpeg' })).id)
   }
   // Starts the process that renders; not the one that has read the dimensions, whose niceness is 0.
   await own.request(`/media/${ids[0]}?variant=thumb`)
