@@ -23,7 +23,7 @@ test.each(settings)(
     await using server = await startServer(setting)
     const { token, total } = await seed(server, '--items', `${items}`, '--bucket', 'changing')
     const headers = { authorization: `Bearer ${token}` }
-    const changing = change(server, headers, 16)
+    const changing = change(server, headers, 8)
     const pages = Math.ceil(items / 10)
     const totals = new Set<number>()
     let over = false

@@ -99,7 +99,7 @@ async function countRendered(server: TestServer): Promise<number> {
 
 test('V16 a request overtakes the items that wait to be rendered ahead, also one that takes long, and they are rendered afterwards', async () => {
   await using server = await startServer({ ...on, MEDIABUCKET_VARIANT_PROCESSES: '1' })
-  const ids = await storeExpensive(server, 12)
+  const ids = await storeExpensive(server, 8)
   // With the niceness of thumbnails, not the one that has read the dimensions.
   const renderer = await until('a process renders', () =>
     childrenOf(server.process.pid ?? 0).find((pid) => /picture-worker\.\w+\0[1-9]/.test(commandOf(pid))),
@@ -119,7 +119,7 @@ test('V16 a request overtakes the items that wait to be rendered ahead, also one
 test('V16, O5 a stop drops the items that wait to be rendered ahead; their first requests render them', async () => {
   const settings = { MEDIABUCKET_VARIANT_PROCESSES: '1' }
   await using server = await startServer({ ...on, ...settings })
-  const ids = await storeExpensive(server, 24)
+  const ids = await storeExpensive(server, 10)
   await until('one is being rendered', async () => (await countRendered(server)) > 0)
   expect(await server.stop()).toBe(0)
   expect(server.log().filter(({ level }) => Number(level) >= 40)).toEqual([])
