@@ -1,9 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, existsSync, globSync, rmSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, isAbsolute, join } from 'node:path'
 
-/** Programs that some tests need, and their Debian packages. */
+/** Programs that some tests need, or files of libraries, and their Debian packages. */
 const packages: Readonly<Record<string, string>> = {
+  '/usr/lib/python3/dist-packages/httpx': 'python3-httpx',
+  '/usr/lib/python3/dist-packages/requests': 'python3-requests',
+  '/usr/share/php/GuzzleHttp/autoload.php': 'php-guzzlehttp-guzzle php-curl',
+  aria2c: 'aria2',
   caddy: 'caddy',
   'ceph-mon': 'ceph-mon',
   'ceph-osd': 'ceph-osd',
@@ -29,6 +33,7 @@ const packages: Readonly<Record<string, string>> = {
   script: 'bsdutils',
   strace: 'strace',
   'systemd-analyze': 'systemd',
+  wget: 'wget',
   wrk: 'wrk',
 }
 
@@ -36,6 +41,7 @@ const packages: Readonly<Record<string, string>> = {
 const directories = ['/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
 
 const hasTool = (name: string): boolean =>
+  (isAbsolute(name) && existsSync(name)) ||
   [...(process.env['PATH'] ?? '').split(delimiter), ...directories].some((directory) => {
     try {
       accessSync(join(directory, name), constants.X_OK)
@@ -60,7 +66,7 @@ const startPolicy = '/usr/sbin/policy-rc.d'
 export default function installTools(): void {
   const missing = Object.keys(packages).filter((name) => !hasTool(name))
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
-  const wanted = missing.map((name) => packages[name] ?? '')
+  const wanted = missing.flatMap((name) => packages[name]?.split(' ') ?? [])
   console.error(`Installing programs that some tests need: ${wanted.join(' ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   // Without this file the packages of servers start them.
