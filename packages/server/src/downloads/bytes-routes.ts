@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import {
   createVariantList,
@@ -176,6 +177,8 @@ const fullHeaders: readonly ResponseHeader[] = [
   ...securityHeaders,
 ]
 
+const anyBytes = { '*/*': { schema: Type.String({ format: 'binary' }) } }
+
 const description: OperationDescription = {
   operationId: 'serveBytes',
   tag: 'Bytes',
@@ -210,7 +213,7 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
     'If-Unmodified-Since',
   ],
   responses: {
-    200: { description: 'The whole file.', headers: fullHeaders, content: { '*/*': {} } },
+    200: { description: 'The whole file.', headers: fullHeaders, content: anyBytes },
     202: {
       description: 'The variant is not rendered yet (`wait`).',
       headers: ['Retry-After', 'Cache-Control', ...securityHeaders],
@@ -218,7 +221,7 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
     206: {
       description: 'The requested range.',
       headers: ['Content-Range', ...fullHeaders],
-      content: { '*/*': {} },
+      content: anyBytes,
     },
     302: {
       description: 'The store sends the bytes (`MEDIABUCKET_SENDFILE=redirect`).',

@@ -133,8 +133,9 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
   headers: ['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Expect'],
   body: {
     description:
-      'The files. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',
-    content: { 'multipart/form-data': { schema: Form }, '*/*': {} },
+      'The files as a form. A body of any other type is one file, which is not described here. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',
+    // A second type, for raw bodies, makes generators of clients send neither.
+    content: { 'multipart/form-data': { schema: Form } },
   },
   responses: {
     201: {

@@ -22,9 +22,13 @@ export const introduction = `A media bucket: stores files, lists them ten to a p
 
 Every error is a problem document (RFC 9457); its \`code\` is for programs, its \`type\` links to a page with the cause and remedy.
 Operations under \`/api\` and \`/v1\` need a bearer token in the \`Authorization\` header, never in the URL. Every path responds to
-\`OPTIONS\` with \`Allow\`, and to unsupported methods with a 405 problem. Unknown query parameters are ignored.`
+\`OPTIONS\` with \`Allow\`, and to unsupported methods with a 405 problem. Every \`GET\` has a \`HEAD\`, which returns the headers only.
+\`/v1/media\` is another path of \`/api/media\`, for \`GET\`, \`HEAD\` and \`POST\`. Unknown query parameters are ignored.`
 
-/** Builds the OpenAPI 3.1 document of the operations for this deployment (docs/interface.md D1). */
+/**
+ * Builds the OpenAPI 3.1 document of the operations for this deployment (docs/interface.md D1). HEAD of a GET, and another path of an operation,
+ * are left out: generators of clients make a function of each.
+ */
 export function buildDocument(
   operations: readonly DescribedOperation[],
   settings: { readonly baseUrl: string; readonly envelope: Envelope },
@@ -32,6 +36,7 @@ export function buildDocument(
   const components: Components = { schemas: {}, headers: {}, responses: {}, examples: {} }
   const paths: Record<string, Record<string, unknown>> = {}
   for (const operation of operations) {
+    if (operation.isHeadOfGet || operation.path.startsWith('/v1/')) continue
     const path = paths[operation.path] ?? {}
     paths[operation.path] = path
     path[operation.method.toLowerCase()] = describeOperation(operation, settings.envelope, components)
@@ -65,18 +70,17 @@ export function buildDocument(
 }
 
 function describeOperation(
-  { method, path, description, isHeadOfGet }: DescribedOperation,
+  { method, description }: DescribedOperation,
   envelope: Envelope,
   components: Components,
 ): JsonObject {
   const { operationId, tag, summary, needs, body, curl } = description
-  const suffix = `${path.startsWith('/v1/') ? 'V1' : ''}${isHeadOfGet ? 'Head' : ''}`
-  const parameters = parametersOf(method, description)
+  const parameters = parametersOf(description)
   const rule = `Rules: ${description.rules} of docs/interface.md.`
   return {
-    operationId: `${operationId}${suffix}`,
+    operationId,
     tags: [tag],
-    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${isHeadOfGet ? ', headers only' : ''}`,
+    summary,
     description: `${description.description}\n\n${requirement(needs)} ${rule}`,
     security: securityOf(needs),
     ...(parameters.length > 0 ? { parameters } : {}),
@@ -84,9 +88,7 @@ function describeOperation(
       ? { requestBody: { ...body, content: contentOf(body, envelope, components), required: true } }
       : {}),
     responses: responsesOf(method, description, envelope, components),
-    'x-codeSamples': [
-      { lang: 'Shell', label: 'curl', source: isHeadOfGet ? curl.replace('curl', 'curl -I') : curl },
-    ],
+    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curl }],
   }
 }
 
@@ -118,15 +120,20 @@ function securityOf(
   }
 }
 
-function parametersOf(
-  method: DescribedOperation['method'],
-  { path, query, headers = [] }: OperationDescription,
-): JsonObject[] {
+/** Headers that HTTP clients set themselves. OpenAPI ignores the first two as parameters, and browsers refuse the others. */
+const headersOfClients: ReadonlySet<string> = new Set([
+  'Accept',
+  'Authorization',
+  'Accept-Encoding',
+  'Expect',
+])
+
+function parametersOf({ path, query, headers = [] }: OperationDescription): JsonObject[] {
   return [
     ...membersOf('path', path),
     ...membersOf('query', query),
     ...headers
-      .filter((name) => method !== 'HEAD' || !name.endsWith('Range'))
+      .filter((name) => !headersOfClients.has(name))
       .map((name) => {
         const { description, schema, example } = requestHeaders[name]
         return { name, in: 'header', description, schema, example }
@@ -155,7 +162,6 @@ function responsesOf(
 ): JsonObject {
   const responses: Record<string, unknown> = {}
   for (const [status, response] of Object.entries(description.responses)) {
-    if (method === 'HEAD' && rangeStatuses.has(Number(status))) continue
     responses[status] = {
       description: response.description,
       ...headersOf(response.headers ?? [], components),
@@ -165,7 +171,6 @@ function responsesOf(
     }
   }
   for (const [status, codes] of problemsByStatus(description)) {
-    if (method === 'HEAD' && rangeStatuses.has(status)) continue
     const response = {
       description: describeProblems(codes),
       ...headersOf([...problemHeaderNames(status, codes), ...(description.problemHeaders ?? [])], components),
@@ -176,9 +181,6 @@ function responsesOf(
   }
   return responses
 }
-
-/** RFC 9110, section 14.2: Range is defined for GET only. */
-const rangeStatuses: ReadonlySet<number> = new Set([206, 416])
 
 const sorted = (named: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
