@@ -5,11 +5,11 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import type { Passed } from '../harness/watched-proxy.ts'
 import { newToken, urlsOf } from './buckets.ts'
 
-export const bytes = randomBytes(20_000_000)
+export const chunkSize = 8 * 1024 * 1024
+export const bytes = randomBytes(2 * chunkSize + 300_000)
 /** Is sent in three chunks. */
 export const file = new File([bytes], 'Größe.bin', { type: 'application/x-thing', lastModified: 1 })
 export const sha256 = createHash('sha256').update(bytes).digest('hex')
-export const chunkSize = 8 * 1024 * 1024
 
 export const retry = { delay: 1 }
 
