@@ -23,12 +23,11 @@ export async function newGuest(browser: Browser, server: SharedServer, where: Wh
 
 /** The names in the listing, in its order. */
 export async function namesOf({ client }: Guest): Promise<string[]> {
-  const names: string[] = []
-  for await (const { data } of client.pages()) {
-    const items = await Promise.all(data.map((url) => client.describe(url)))
-    names.push(...items.map(({ filename }) => filename ?? ''))
-  }
-  return names
+  const names = new Map<string, string>()
+  for await (const { url, filename } of client.items()) names.set(url, filename ?? '')
+  const listed: string[] = []
+  for await (const url of client.media()) listed.push(names.get(url) ?? `unknown: ${url}`)
+  return listed
 }
 
 export const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
