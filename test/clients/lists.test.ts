@@ -1,10 +1,13 @@
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { blocksOf } from '../docs/blocks.ts'
+import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { upload } from '../harness/upload.ts'
 import { openStage, type Stage } from './pages.ts'
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await openStage()
+  stage = await openStage({ MEDIABUCKET_VARIANTS: '256,640' })
   for (let index = 1; index <= 45; index += 1)
     await upload(stage.server, `${index}`, { name: `${index}.txt` })
 })
@@ -36,4 +39,36 @@ describe('C2 lists on a page of another origin', () => {
     const last = (await page.locator('#urls li:last-child').textContent()) ?? ''
     expect(await (await fetch(last)).text()).toBe('45')
   })
+
+  test('V1, V13 a page shows pictures with srcset, and their ThumbHash before', async () => {
+    const { id } = await uploadPicture(stage.server, quarters(1200, 3000).webp().toBuffer(), 'image/webp')
+    for (const name of ['thumb', 'medium']) await fetch(variantUrl(stage.server, id, name))
+    await using opened = await stage.open('Pictures')
+    const image = opened.page.locator('img')
+    const srcset = (await image.getAttribute('srcset')) ?? ''
+    for (const candidate of srcset.split(', ')) {
+      const [url = '', width = ''] = candidate.split(' ')
+      const { info } = await sharp(await (await fetch(url)).arrayBuffer()).toBuffer({
+        resolveWithObject: true,
+      })
+      expect([url, `${info.width}w`]).toEqual([url, width])
+    }
+    expect(await image.getAttribute('style')).toContain('data:image/png;base64,')
+    await expect
+      .poll(() => opened.page.evaluate("document.querySelector('img').naturalWidth"))
+      .toBeGreaterThan(0)
+  })
+})
+
+test('V1 the loader of docs/widgets.md for Next.js names a variant for each width', async () => {
+  const code = blocksOf('docs/widgets.md').find((block) => block.code.includes('function loader'))?.code ?? ''
+  const { default: loader } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  const { url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
+  for (const width of [256, 640]) {
+    const response = await fetch(loader({ src: url, width, quality: 75 }))
+    expect([response.status, (await sharp(await response.arrayBuffer()).metadata()).width]).toEqual([
+      200,
+      width,
+    ])
+  }
 })
