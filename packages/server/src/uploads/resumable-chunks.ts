@@ -111,9 +111,14 @@ export function appendUploadOperation(
     let current = upload
     for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
       const { offset } = current
-      const expiresAt = now() + expiry
+      let { expiresAt } = current
       const { size, failure, isRecorded } = await blobs.partialUploads.append(current, {
-        ...{ offset, source: segment, limit: end - offset, isAtomic, expiresAt },
+        ...{ offset, source: segment, limit: end - offset, isAtomic },
+        // After the bytes have arrived, which can take long.
+        expiresAt() {
+          expiresAt = now() + expiry
+          return expiresAt
+        },
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && isAtomic) throw reason

@@ -212,8 +212,8 @@ export interface PartialChunk {
   readonly limit: number
   /** If the source fails, none of its bytes count. */
   readonly isAtomic: boolean
-  /** When the upload expires if bytes are stored now. Milliseconds since 1970. */
-  readonly expiresAt: number
+  /** When the upload expires, asked when its bytes have arrived. Milliseconds since 1970. */
+  readonly expiresAt: () => number
 }
 
 /** The result of appending to a partial upload. */

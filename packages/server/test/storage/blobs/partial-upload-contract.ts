@@ -11,7 +11,7 @@ export const plainChunk = (
   offset: number,
   source: AsyncIterable<Uint8Array>,
   limit = Number.MAX_SAFE_INTEGER,
-): PartialChunk => ({ offset, source, limit, isAtomic: false, expiresAt: Date.now() + 3_600_000 })
+): PartialChunk => ({ offset, source, limit, isAtomic: false, expiresAt: () => Date.now() + 3_600_000 })
 
 /** The behaviour of every blob engine with resumable uploads. */
 export function describePartialUploads(engine: string, openStore: () => Promise<OpenedStore>): void {

@@ -142,6 +142,27 @@ describe('S3', () => {
       expect(await readBytes(other, upload.itemId)).not.toBeNull()
     })
 
+    test('R8 the expiry of an upload counts from the last byte of a chunk, however long the chunk takes', async () => {
+      await using opened = await temporaryS3Store()
+      const upload = await opened.newUpload(total)
+      const expiresAt = Date.now() + 7_200_000
+      const asked: string[] = []
+      async function* source() {
+        yield Buffer.alloc(1_000)
+        asked.push('bytes')
+      }
+      await opened.store.partialUploads.append(upload, {
+        ...plainChunk(0, source()),
+        isAtomic: true,
+        expiresAt() {
+          asked.push('expiry')
+          return expiresAt
+        },
+      })
+      expect(asked).toEqual(['bytes', 'expiry'])
+      expect(await opened.catalog.upload(upload.id)).toMatchObject({ offset: 1_000, expiresAt })
+    })
+
     test('R6 chunks of the length of a part are stored in the store, and none of their bytes in the catalog', async () => {
       await using opened = await temporaryS3Store()
       const { catalog, store } = opened

@@ -58,7 +58,7 @@ export function createS3PartialUploads(parts: {
     { offset, expiresAt }: PartialChunk,
     to: number,
   ): Promise<void> {
-    if (await log.store(id, added, { from: offset, to, expiresAt })) return
+    if (await log.store(id, added, { from: offset, to, expiresAt: expiresAt() })) return
     // Another process may have stored other bytes up to the same offset.
     hashes.forget(id)
     throw conflict()
