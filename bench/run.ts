@@ -80,8 +80,8 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
 
   async variants(short) {
     const extent = short
-      ? { rounds: 1, seconds: 0.2, pictures: 4, width: 800 }
-      : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
+      ? { rounds: 1, seconds: 0.2, folder: 4, beside: 4, uploads: 2, width: 800 }
+      : { rounds: 3, seconds: 3, folder: 500, beside: 100, uploads: 200, width: 4000 }
     return reportVariants(await benchVariants(extent, log))
   },
 

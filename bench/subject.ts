@@ -13,7 +13,7 @@ export interface Subject {
   readonly name: string
   readonly url: string
   readonly pid: number
-  /** User and system seconds of its processes so far. */
+  /** User and system seconds of its processes so far, also of those that have ended. */
   readonly cpu: () => number
   /** Resident bytes of its processes. */
   readonly rss: () => number
@@ -62,7 +62,9 @@ export async function startSubject(
     name,
     url,
     pid,
-    cpu: () => sumOver(pid, (stat) => (Number(stat[13]) + Number(stat[14])) * tick),
+    // Own times, and those of children that have ended: the processes of pictures end when they are idle.
+    cpu: () =>
+      sumOver(pid, (stat) => stat.slice(13, 17).reduce((sum, ticks) => sum + Number(ticks), 0) * tick),
     rss: () => sumOver(pid, (stat) => Number(stat[23]) * 4096),
     peakRss: () => {
       const status = readFileSync(`/proc/${pid}/status`, 'utf8')

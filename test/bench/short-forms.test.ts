@@ -16,7 +16,7 @@ const suites = [
   { suite: 'streams', bars: 5 },
   { suite: 'uploads', bars: 14 },
   { suite: 'downloads', bars: 7 },
-  { suite: 'variants', bars: 2 },
+  { suite: 'variants', bars: 4 },
   { suite: 'gallery', bars: 2 },
   { suite: 'workers', bars: 1 },
   { suite: 'postgres', bars: 4 },
