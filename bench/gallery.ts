@@ -7,6 +7,7 @@ import { chromium } from 'playwright-core'
 import ensureBuilt from '../packages/gallery/ensure-built.ts'
 import { strings } from '../packages/gallery/src/strings.ts'
 import { launchOptions } from '../test/harness/chromium.ts'
+import { readPage } from '../test/harness/wire.ts'
 import { fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
@@ -44,8 +45,14 @@ export async function benchGallery(
   const server = await startMediabucket(data)
   const browser = await chromium.launch(launchOptions)
 
-  /** The time of `upload`, and the server's CPU. */
+  async function countItems(): Promise<number> {
+    const headers = { authorization: `Bearer ${bucket?.token}` }
+    return (await readPage(await fetch(`${server.url}/api/media`, { headers }))).total
+  }
+
+  /** The time of `upload`, and the server's CPU. Rejects unless each file was stored. */
   async function timed(upload: () => Promise<void>): Promise<Measure> {
+    const items = await countItems()
     // Excludes the pending disk writes of the previous case.
     execFileSync('sync')
     const [start, cpu] = [performance.now(), server.cpu()]
@@ -53,6 +60,8 @@ export async function benchGallery(
     const milliseconds = performance.now() - start
     const perSecond = (extent.files * 1000) / milliseconds
     const cpuPerRequest = (server.cpu() - cpu) / extent.files
+    const stored = (await countItems()) - items
+    if (stored !== extent.files) throw new Error(`${stored} of ${extent.files} files were stored`)
     return {
       perSecond,
       bytesPerSecond: perSecond * size,

@@ -15,6 +15,8 @@ interface ItemCase {
    * (docs/architecture/listing.md, Search by name).
    */
   readonly searchTime?: number
+  /** Whether the lists have no items; otherwise each has some. */
+  readonly isEmpty?: true
   readonly next: (bucket: ItemBucket, at: number) => ItemRequest
 }
 
@@ -34,7 +36,9 @@ const numberEndingIn = (digit: number, { items: count }: ItemBucket, at: number)
   Math.floor((((at * 7_919) % 1_009) / 1_009) * (count / 10)) * 10 + digit
 const time = (milliseconds: number) => new Date(milliseconds).toISOString()
 const sampleTime = ({ samples }: ItemBucket, at: number) => spread(samples, at).createdAt
-const hour = 3_600_000
+/** Milliseconds: a hundredth of the time in which the items were added. */
+const windowOf = ({ samples }: ItemBucket) =>
+  Math.max(1, Math.round(((samples.at(-1)?.createdAt ?? 0) - (samples[0]?.createdAt ?? 0)) / 100))
 
 export const reads: readonly ItemCase[] = [
   { id: 'newest first', next: () => items({ order: 'newest' }) },
@@ -44,13 +48,14 @@ export const reads: readonly ItemCase[] = [
     id: 'after a cursor, newest first',
     next: ({ cursors }, at) => items({ order: 'newest', after: spread(cursors.newest, at) }),
   },
-  { id: 'kind', next: () => items({ order: 'newest', kind: 'video' }) },
+  { id: 'kind', next: () => items({ order: 'newest', kind: 'audio' }) },
   { id: 'time', next: (bucket, at) => items({ from: time(sampleTime(bucket, at)) }) },
   {
     id: 'kind and time',
     next: (bucket, at) => {
       const middle = sampleTime(bucket, at)
-      return items({ kind: 'document', from: time(middle - hour), to: time(middle + hour) })
+      const distance = windowOf(bucket)
+      return items({ kind: 'document', from: time(middle - distance), to: time(middle + distance) })
     },
   },
   {
@@ -61,19 +66,19 @@ export const reads: readonly ItemCase[] = [
     }),
   },
   { id: 'last page', next: ({ pages }) => ({ method: 'GET', path: `/api/media?page=${pages}` }) },
-  { id: 'name: a common word', searchTime: 10, next: () => items({ order: 'newest', name: 'img' }) },
+  { id: 'name: a common word', searchTime: 10, next: () => items({ order: 'newest', name: 'photo' }) },
   {
     id: 'name: one name in a thousand',
     searchTime: 10,
-    next: (_, at) => items({ name: `${at % 10}34.jpg` }),
+    next: (_, at) => items({ name: `${at % 10}34.bmp` }),
   },
   {
     id: 'name: a rare word',
     searchTime: 200,
     next: (bucket, at) => items({ name: `clip-${numberEndingIn(5, bucket, at)}.mp3` }),
   },
-  { id: 'name: part of a word', searchTime: 10, next: () => items({ name: 'reensho' }) },
-  { id: 'name: no match', searchTime: 200, next: () => items({ name: 'qzxqzx' }) },
+  { id: 'name: part of a word', searchTime: 10, next: () => items({ name: 'nvoic' }) },
+  { id: 'name: no match', searchTime: 200, isEmpty: true, next: () => items({ name: 'qzxqzx' }) },
   {
     id: 'name: two words',
     searchTime: 200,
@@ -82,6 +87,7 @@ export const reads: readonly ItemCase[] = [
   {
     id: 'name: two frequent words that no name has together',
     searchTime: 200,
+    isEmpty: true,
     next: () => items({ name: 'invoice clip' }),
   },
 ]

@@ -165,7 +165,7 @@ async function inTurn(
   // The first round is a warm-up and is not counted, unless it is the only one.
   for (let round = rounds > 1 ? 0 : 1; round <= rounds; round += 1) {
     report(`round ${round}`)
-    for (const { id, next } of cases) {
+    for (const { id, isEmpty = false, next } of cases) {
       for (const target of targets) {
         const title = titleOf(id, target.name)
         const entry = taken.get(title) ?? { times: [], cpu: 0, bytes: 0 }
@@ -174,6 +174,8 @@ async function inTurn(
         for (let index = 0; index < batch; index += 1)
           responses.push(await send(target, next(target.bucket, round * batch + index)))
         if (round === 0) continue
+        if (responses.some((response) => response.isEmpty !== isEmpty))
+          throw new Error(`a list of "${title}" has ${isEmpty ? 'items' : 'none'}`)
         taken.set(title, {
           times: [...entry.times, ...responses.map(({ milliseconds }) => milliseconds)],
           cpu: entry.cpu + target.subject.cpu() - before,
@@ -201,11 +203,14 @@ function measureOf(times: readonly number[], cpu: number, bytes: number): Measur
 
 const agent = new Agent({ keepAlive: true })
 
+/** The start of a list without items. */
+const emptyList = '{"data":[]'
+
 /** Sends one request, and reads the response to its end. Rejects on a status other than 2xx. */
 function send(
   { subject, bucket }: Target,
   { method, path, body }: ItemRequest,
-): Promise<{ milliseconds: number; bytes: number }> {
+): Promise<{ milliseconds: number; bytes: number; isEmpty: boolean }> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = {
     authorization: `Bearer ${bucket.token}`,
@@ -214,14 +219,15 @@ function send(
   return new Promise((resolve, reject) => {
     const start = performance.now()
     const sent = httpRequest(new URL(path, subject.url), { method, headers, agent }, (response) => {
-      let bytes = 0
+      let [bytes, head] = [0, '']
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
+        if (head.length < emptyList.length) head += chunk.toString('latin1', 0, emptyList.length)
       })
       response.on('end', () => {
         if (response.statusCode === undefined || response.statusCode >= 300)
           reject(new Error(`${method} ${path} was answered with ${response.statusCode}`))
-        else resolve({ milliseconds: performance.now() - start, bytes })
+        else resolve({ milliseconds: performance.now() - start, bytes, isEmpty: head.startsWith(emptyList) })
       })
     })
     sent.on('error', reject)

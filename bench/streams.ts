@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { issueToken } from '../packages/server/src/access/tokens.ts'
 import { defaultScopes } from '../packages/server/src/core/tokens.ts'
 import { openSqliteCatalog } from '../packages/server/src/storage/catalog/sqlite/catalog.ts'
@@ -29,6 +31,8 @@ export interface StreamsResults {
   /** The growth of the peak of resident memory beside the streams that nobody reads. Bytes. */
   readonly unreadMemory: number
 }
+
+const Begun = Type.Object({ refused: Type.Number() })
 
 /** Streams of one token; the service limits their number. */
 const streamsPerToken = 10
@@ -127,7 +131,9 @@ async function openStreams(
   const command = ['-c', subject.loadCores, 'node', script, subject.url, file, form]
   const child = spawn('taskset', command, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })
-  await lines.next()
+  const { value: begun } = await lines.next()
+  const { refused } = Value.Parse(Begun, JSON.parse(String(begun)))
+  if (refused > 0) throw new Error(`${refused} of ${tokens.length} streams were refused`)
   return {
     async end() {
       child.stdin.end()

@@ -28,8 +28,12 @@ export async function benchWorkers(
     const cases: Case[] = []
     for (const workers of counts) {
       const data = join(scratch, `data-${workers}`)
-      const [bucket] = await fillBuckets(data, [{ bucket: 'small', items: 30 }])
-      if (!bucket) throw new Error('no bucket')
+      const [bucket, uploads] = await fillBuckets(data, [
+        { bucket: 'small', items: 30 },
+        // Apart from the small bucket, whose pages would grow.
+        { bucket: 'uploads', items: 1 },
+      ])
+      if (!bucket || !uploads) throw new Error('no buckets')
       const headers = [`Authorization: Bearer ${bucket.token}`]
       const settings = { MEDIABUCKET_WORKERS: `${workers}`, MEDIABUCKET_LOG_LEVEL: 'warn' }
       const name = workers === 1 ? '1 worker' : `${workers} workers`
@@ -41,7 +45,7 @@ export async function benchWorkers(
       writeFileSync(join(directory, 'files', 'page.json'), Buffer.from(await page.arrayBuffer()))
       const nginx = await stopAtEnd(startNginx(directory, { workers, gzip: true, place: 'together' }))
       const connections = 64
-      const script = [resolve(import.meta.dirname, 'lua/post-file.lua'), bucket.token, '10000']
+      const script = [resolve(import.meta.dirname, 'lua/post-file.lua'), uploads.token, '10000']
       cases.push(
         {
           id: `nginx, ${name}`,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 
 // Keeps streams of GET /api/items open until standard input ends, and then prints the bytes that were read. A stream that has ended
-// starts again. Prints a line when every stream has begun.
+// starts again. Prints the number of refused streams when every stream has begun.
 // Arguments: the URL of the server, a file with a token for each stream, and `read`, or `hold` to read the first bytes only.
 const [base = '', file = '', form] = process.argv.slice(2)
 const { hostname, port } = new URL(base)
@@ -17,8 +17,8 @@ function open(token: string, isFirst: boolean): void {
   )
   socket.on('data', (chunk) => {
     bytes += chunk.length
-    if (!hasBegun && ++begun === tokens.length) console.log('begun')
     if (!hasBegun && !chunk.toString('latin1', 0, 12).endsWith(' 200')) refused += 1
+    if (!hasBegun && ++begun === tokens.length) console.log(JSON.stringify({ begun, refused }))
     hasBegun = true
     if (form === 'hold') socket.pause()
   })
