@@ -12,7 +12,7 @@ import { faultOnStage, must, type Stage } from './stage.ts'
 const codes = [10, 11, 7, 13]
 
 /** Calls that are armed in a round, chosen at random; a long run reaches all. */
-const callsPerRound = 10
+const callsPerRound = 20
 /** More are armed until this many have failed: those of timers and of the indexing of names may not occur again. */
 const minFailed = 5
 

@@ -48,11 +48,11 @@ export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUpl
 
 /** Processes killed at chosen steps. */
 export const kills: readonly FaultRow[] = [
-  row('U2, R6, M2', killAtSteps, 3, 60),
-  row('M2, R6', killAtStart, 1, 5),
-  row('S8', killInARow, 2, 100),
-  row('M2', killDuringDeletes, 1, 25),
-  row('F7, F8', killUpkeep, 2, 100),
+  row('U2, R6, M2', killAtSteps, 5, 60),
+  row('M2, R6', killAtStart, 2, 5),
+  row('S8', killInARow, 3, 100),
+  row('M2', killDuringDeletes, 2, 25),
+  row('F7, F8', killUpkeep, 4, 100),
   row('O11', killWorkers, 1, 25),
 ]
 
@@ -68,8 +68,8 @@ export const otherFaults: readonly FaultRow[] = [
   row('O6', secondServer, 1, 3),
   row('F3', flippedByte, 1, 5),
   row('F1, F2', plantedBlobs, 1, 5),
-  row('I2', sameKey, 1, 25),
-  row('I2', clientGone, 1, 25),
+  row('I2', sameKey, 2, 25),
+  row('I2', clientGone, 2, 25),
 ]
 
 /** Faults of several servers that share PostgreSQL and an S3 store. */
