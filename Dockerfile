@@ -5,7 +5,7 @@ COPY package.json package-lock.json .npmrc tsconfig.json ./
 COPY packages packages
 RUN npm install --ignore-scripts --no-audit
 RUN mkdir /packed /app \
- && for name in client strip-metadata gallery server; do npm pack --workspace "packages/$name" --pack-destination /packed; done
+ && for name in gallery server; do npm pack --workspace "packages/$name" --pack-destination /packed; done
 RUN npm install --prefix /app --omit=dev --no-audit /packed/*.tgz
 
 FROM node:26-bookworm-slim
@@ -15,6 +15,7 @@ RUN if [ -n "$PICTURE_PACKAGES" ]; then apt-get update \
  && apt-get install -y --no-install-recommends $PICTURE_PACKAGES && rm -rf /var/lib/apt/lists/*; fi
 ENV NODE_ENV=production MEDIABUCKET_HOST=0.0.0.0 MEDIABUCKET_PORT=8080 MEDIABUCKET_DATA=/data
 COPY --from=build /app /app
+RUN ln -s /app/node_modules/mediabucket/bin/mediabucket.js /usr/local/bin/mediabucket
 RUN install -d -o node -g node -m 700 /data
 USER node
 WORKDIR /data
@@ -22,5 +23,5 @@ VOLUME /data
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.MEDIABUCKET_PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/node_modules/mediabucket/bin/mediabucket.js"]
+ENTRYPOINT ["mediabucket"]
 CMD ["serve"]

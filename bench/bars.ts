@@ -27,15 +27,20 @@ export const measuresOf =
     return row.measure
   }
 
+/** The bars, as the lines of a table in Markdown. */
+export const barTable = (bars: readonly Bar[]): string[] => [
+  '| Case | Must | Aim | Found | |',
+  '| --- | --- | --- | --- | --- |',
+  ...bars.map(
+    ({ name, must, aim, found, met }) =>
+      `| ${name} | ${must} | ${aim} | ${found} | ${met ? 'met' : '**missed**'} |`,
+  ),
+]
+
 /** Both tables, as Markdown: the bars, and the medians of every case. */
 export const reportTables = (bars: readonly Bar[], rows: readonly Row[]): string =>
   [
-    '| Case | Must | Aim | Found | |',
-    '| --- | --- | --- | --- | --- |',
-    ...bars.map(
-      ({ name, must, aim, found, met }) =>
-        `| ${name} | ${must} | ${aim} | ${found} | ${met ? 'met' : '**missed**'} |`,
-    ),
+    ...barTable(bars),
     '',
     '| Figures | requests/s | MB/s | µs of CPU | p50 ms | p99 ms |',
     '| --- | --- | --- | --- | --- | --- |',

@@ -11,6 +11,7 @@ import { reportPostgres } from './postgres-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
 import { benchS3 } from './s3.ts'
 import { reportS3 } from './s3-report.ts'
+import { benchStart, reportStart } from './start.ts'
 import { benchStreams } from './streams.ts'
 import { reportStreams } from './streams-report.ts'
 import { benchUploads } from './uploads.ts'
@@ -95,6 +96,11 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async s3(short) {
     const extent = short ? { rounds: 1, size: 10_000_000 } : { rounds: 3, size: 100_000_000 }
     return reportS3(await benchS3(extent, log))
+  },
+
+  async start(short) {
+    const extent = short ? { rounds: 1, seconds: 1 } : { rounds: 5, seconds: 30 }
+    return reportStart(await benchStart(extent, log))
   },
 
   async workers(short) {

@@ -38,11 +38,13 @@ export async function listMaterials(directory: string, tarballs: Tarballs): Prom
   const npm = (...args: string[]) => runIn(project)('npm', ...args, '--package-lock-only', '--omit=dev')
   await npm('install', '--prefer-offline', '--no-audit', '--no-fund')
   const { stdout } = await npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application')
-  // The files that were packed here are nowhere else.
-  const shown = JSON.parse(stdout, (key, value) =>
-    key === 'externalReferences' && Array.isArray(value)
+  const shown = JSON.parse(stdout, (key, value) => {
+    // They differ between two runs, and are optional.
+    if (key === 'serialNumber' || key === 'timestamp') return undefined
+    // The files that were packed here are nowhere else.
+    return key === 'externalReferences' && Array.isArray(value)
       ? value.filter(({ url }) => !`${url}`.startsWith('file:'))
-      : value,
-  )
+      : value
+  })
   return `${JSON.stringify(shown, null, 2)}\n`
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, symlink } from 'node:fs/promises'
+import { cp, readFile, symlink } from 'node:fs/promises'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -12,7 +12,9 @@ export interface Tarballs {
 
 export type Run = (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
 
-const root = resolve(import.meta.dirname, '..')
+export const root = resolve(import.meta.dirname, '..')
+
+export const readSource = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
 
 /** Without npm's variables, with which an npm below an npm script would work on the wrong project. */
 const env = {
@@ -20,11 +22,11 @@ const env = {
   PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
 }
 
-/** Runs programs in a directory; rejects as execFile does when one fails. */
+/** Runs programs in a directory, with further variables; rejects as execFile does when one fails. */
 export const runIn =
-  (cwd: string): Run =>
+  (cwd: string, variables: Readonly<Record<string, string>> = {}): Run =>
   (command, ...args) =>
-    promisify(execFile)(command, args, { cwd, env, maxBuffer: 10_000_000 })
+    promisify(execFile)(command, args, { cwd, env: { ...env, ...variables }, maxBuffer: 10_000_000 })
 
 /**
  * Packs all packages as npm packs them for the registry, into `directory`, which is empty. Packs copies, since packing builds the

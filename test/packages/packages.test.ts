@@ -5,12 +5,16 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTree } from '../../release/tree.ts'
 import { root } from '../architecture/sources.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
 import { startWatchedProxy } from '../harness/watched-proxy.ts'
+import { commandInRoot, createBareRoot } from '../release/bare-root.ts'
+import { startCommand, useService } from '../release/service.ts'
 import { type Installed, installPackages } from './installed.ts'
 
 let installed: Installed
@@ -138,6 +142,21 @@ test('the installed client works in Node.js', async () => {
   const { stdout } = await installed.run(process.execPath, 'in-node.js', server.url, server.token)
   expect(JSON.parse(stdout)).toEqual({ bucket: 'default', filename: 'node.txt', text: 'from node' })
 })
+
+const isRootOnLinux = process.platform === 'linux' && process.getuid?.() === 0
+// `npm run test:release` tests the archive itself, and all else that is published.
+test.skipIf(!isRootOnLinux)(
+  'what the archive contains runs in a root directory without Node.js',
+  async () => {
+    await using machine = await temporaryDirectory()
+    const tree = join(machine.path, 'opt/mediabucket')
+    await createTree(tree, process.arch === 'arm64' ? 'arm64' : 'x64', installed.tarballs)
+    await createBareRoot(machine.path, tree)
+    const command = commandInRoot(machine.path, ['/opt/mediabucket/bin/mediabucket', 'serve'])
+    await using service = await startCommand(command, { HOME: '/', MEDIABUCKET_DATA: '/data' })
+    await useService(service)
+  },
+)
 
 /** A page with the bundled client, at its own origin. */
 async function servePage({ project }: Installed) {

@@ -12,10 +12,11 @@ if (major < 24) {
 // File syncs, reads and hashes share libuv's pool, whose size is read once, at its first use. Four is too few
 // when thirty uploads sync at a time.
 process.env.UV_THREADPOOL_SIZE ??= '16'
-const { existsSync, lstatSync, mkdirSync } = await import('node:fs')
-const { enableCompileCache, flushCompileCache } = await import('node:module')
-const { homedir } = await import('node:os')
-const { join } = await import('node:path')
+// An import of node:fs would load its streams, which the process that restarts does not need.
+const { existsSync, lstatSync, mkdirSync } = process.getBuiltinModule('node:fs')
+const { enableCompileCache, flushCompileCache } = process.getBuiltinModule('node:module')
+const { homedir } = process.getBuiltinModule('node:os')
+const { join } = process.getBuiltinModule('node:path')
 // By the variable, the threads of the service and the restart below find the compiled modules.
 const cache = process.env.NODE_COMPILE_CACHE || compileCache()
 if (cache) process.env.NODE_COMPILE_CACHE = cache

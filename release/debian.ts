@@ -1,0 +1,158 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import server from '../packages/server/package.json' with { type: 'json' }
+import { readSource, runIn } from './pack.ts'
+import { type Architecture, debianNames } from './tree.ts'
+
+/** Who publishes the package. */
+const maintainer = process.env['RELEASE_MAINTAINER'] ?? 'Mediabucket <mediabucket@localhost>'
+
+const environment = `# Settings of Mediabucket, one NAME=value a line. \`mediabucket help settings\` lists them.
+MEDIABUCKET_DATA=/var/lib/mediabucket
+MEDIABUCKET_LOG_FORMAT=json
+#MEDIABUCKET_BASE_URL=https://media.example.org
+`
+
+/** Commands run as the user of the service, with its settings, if root runs them. */
+const command = `#!/bin/sh
+# The PATH of cron does not contain runuser.
+PATH=$PATH:/usr/sbin:/sbin
+if [ "$(id -u)" = 0 ]; then
+  exec runuser -u mediabucket -- env HOME=/var/lib/mediabucket XDG_CACHE_HOME=/var/cache /usr/lib/mediabucket/bin/mediabucket \\
+    --env-file /etc/mediabucket/env "$@"
+fi
+exec /usr/lib/mediabucket/bin/mediabucket "$@"
+`
+
+/** In a chroot and in a container there is no systemd. */
+const scripts: Readonly<Record<string, string>> = {
+  postinst: `#!/bin/sh
+set -e
+if [ "$1" = configure ]; then
+  if ! getent passwd mediabucket > /dev/null; then
+    adduser --system --group --quiet --home /var/lib/mediabucket --no-create-home mediabucket
+  fi
+  for directory in /var/lib/mediabucket /var/cache/mediabucket; do
+    [ -d $directory ] || install -d -m 700 -o mediabucket -g mediabucket $directory
+  done
+  chgrp mediabucket /etc/mediabucket/env
+  if [ -d /run/systemd/system ]; then
+    systemctl daemon-reload
+    systemctl enable --quiet mediabucket.service
+    systemctl restart mediabucket.service
+  fi
+fi
+`,
+  prerm: `#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  systemctl disable --quiet --now mediabucket.service
+fi
+`,
+  postrm: `#!/bin/sh
+set -e
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+if [ "$1" = purge ]; then
+  rm -rf /var/cache/mediabucket
+  # The files of users stay, unless MEDIABUCKET_PURGE_DATA=yes.
+  if [ "$MEDIABUCKET_PURGE_DATA" = yes ]; then rm -rf /var/lib/mediabucket; fi
+fi
+`,
+}
+
+/** Reasons for what lintian would report as errors. */
+const overrides = [
+  '# Node.js contains its libraries, in the versions that it was tested with.',
+  'mediabucket: embedded-library *',
+  '# The programs are those of nodejs.org and sharp, unchanged.',
+  'mediabucket: unstripped-binary-or-object *',
+  '# The package brings its Node.js.',
+  'mediabucket: missing-dep-for-interpreter node *',
+]
+
+/** The unit of docs/operations, with the places of the package. */
+async function readUnit(): Promise<string> {
+  const places: readonly [string, string][] = [
+    [
+      '# Mediabucket under systemd: /etc/systemd/system/mediabucket.service. The project is installed in /opt/mediabucket.\n',
+      '',
+    ],
+    [
+      '# Settings are in /etc/mediabucket.env, one NAME=value a line; MEDIABUCKET_DATA=/var/lib/mediabucket is one of them.\n\n',
+      '',
+    ],
+    ['Environment=PATH=/opt/mediabucket/node_modules/.bin:/usr/local/bin:/usr/bin:/bin\n', ''],
+    ['EnvironmentFile=/etc/mediabucket.env', 'EnvironmentFile=/etc/mediabucket/env'],
+    ['/opt/mediabucket/node_modules/.bin/mediabucket serve', '/usr/lib/mediabucket/bin/mediabucket serve'],
+  ]
+  return places.reduce(
+    (unit, [from, to]) => {
+      if (!unit.includes(from)) throw new Error(`the unit does not contain: ${from}`)
+      return unit.replace(from, to)
+    },
+    await readSource('docs/operations/mediabucket.service'),
+  )
+}
+
+/** Writes the Debian package of a tree (tree.ts) to `file`. Needs dpkg-deb. */
+export async function writeDebianPackage(
+  tree: string,
+  architecture: Architecture,
+  file: string,
+  { time, version }: { readonly time: string; readonly version: string },
+): Promise<void> {
+  const directory = await mkdtemp(join(dirname(file), 'debian-'))
+  const write = async (path: string, text: string, mode = 0o644) => {
+    await mkdir(join(directory, dirname(path)), { recursive: true, mode: 0o755 })
+    await writeFile(join(directory, path), text)
+    await chmod(join(directory, path), mode)
+  }
+  await chmod(directory, 0o755)
+  await mkdir(join(directory, 'usr/lib'), { recursive: true })
+  await runIn(directory)('cp', '-a', '--reflink=auto', tree, join(directory, 'usr/lib/mediabucket'))
+  await write('usr/bin/mediabucket', command, 0o755)
+  await write('lib/systemd/system/mediabucket.service', await readUnit())
+  await write('etc/mediabucket/env', environment, 0o640)
+  const licences = ['node_modules/mediabucket/dist/THIRD-PARTY-NOTICES.txt', 'LICENSE-NODE']
+  const copyright = [
+    'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/',
+    `Comment: The licences of what it contains are in ${licences.map((name) => `/usr/lib/mediabucket/lib/${name}`).join(' and ')}.`,
+    '',
+    'Files: *',
+    'Copyright: the authors of Mediabucket',
+    'License: Expat',
+    ...(await readSource('LICENSE'))
+      .trim()
+      .split('\n')
+      .map((line) => ` ${line || '.'}`),
+  ]
+  await write('usr/share/doc/mediabucket/copyright', `${copyright.join('\n')}\n`)
+  const date = new Date(Number(time) * 1_000).toUTCString().replace('GMT', '+0000')
+  const changes = `mediabucket (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md of the project.\n\n -- ${maintainer}  ${date}\n`
+  await write('usr/share/doc/mediabucket/changelog', changes)
+  await runIn(directory)('gzip', '-9n', 'usr/share/doc/mediabucket/changelog')
+  await write('usr/share/lintian/overrides/mediabucket', `${overrides.join('\n')}\n`)
+  const { stdout: size } = await runIn(directory)('du', '-sk', '--exclude=DEBIAN', '.')
+  const control = [
+    'Package: mediabucket',
+    `Version: ${version}`,
+    `Architecture: ${debianNames[architecture]}`,
+    `Maintainer: ${maintainer}`,
+    'Section: net',
+    'Priority: optional',
+    `Installed-Size: ${Number.parseInt(size, 10)}`,
+    'Depends: adduser, libc6 (>= 2.28), libatomic1, libgcc-s1, libstdc++6',
+    'Suggests: ffmpeg, poppler-utils, libheif-examples',
+    `Description: ${server.description.replace(/\.$/, '').replace(/^A /, '')}`,
+    ' Stores files that HTTP clients upload, lists them page by page with an exact',
+    ' total, and serves each at a permanent URL. Has a gallery for browsers. The',
+    ' package contains the Node.js that it runs on.',
+  ]
+  await write('DEBIAN/control', `${control.join('\n')}\n`)
+  await write('DEBIAN/conffiles', '/etc/mediabucket/env\n')
+  for (const [name, text] of Object.entries(scripts)) await write(`DEBIAN/${name}`, text, 0o755)
+  await runIn(directory, { SOURCE_DATE_EPOCH: time })(
+    ...(['dpkg-deb', '--root-owner-group', '-Zgzip', '-z6', '--build', directory, file] as const),
+  )
+  await rm(directory, { recursive: true })
+}

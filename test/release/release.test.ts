@@ -1,0 +1,223 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writeDebianPackage } from '../../release/debian.ts'
+import { runIn } from '../../release/pack.ts'
+import { root } from '../architecture/sources.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { commandInRoot, createBareRoot } from './bare-root.ts'
+import { isServed, startCommand, useService } from './service.ts'
+
+// npm run test:release: builds everything that is published, and installs, uses, upgrades and removes each as a user would. Takes minutes,
+// and needs root on Debian with x64.
+
+const run = promisify(execFile)
+/** `all`, or `built` to test what `npm run release` has built. */
+const chosen = process.env['MEDIABUCKET_TEST_RELEASE']
+const release = join(root, 'dist/release')
+
+let scratch: Awaited<ReturnType<typeof temporaryDirectory>>
+let version = ''
+const file = (name: string) => join(release, name)
+const build = () => run(process.execPath, ['release/release.ts'], { cwd: root, maxBuffer: 10_000_000 })
+const hours = 3_600_000
+
+describe.skipIf(chosen === undefined)('what is published', () => {
+  beforeAll(async () => {
+    scratch = await temporaryDirectory()
+    version = JSON.parse(await readFile(join(root, 'packages/server/package.json'), 'utf8')).version
+    if (chosen === 'all') await build()
+  }, hours)
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+
+  const directory = async (name: string) => {
+    const path = join(scratch.path, name)
+    await mkdir(path)
+    return path
+  }
+
+  test(
+    'the packages of npm run in an empty directory, and globally',
+    async () => {
+      const tarballs = (await readdir(release)).filter((name) => name.endsWith('.tgz')).map(file)
+      const served = tarballs.filter((path) => /mediabucket-(\d|gallery)/.test(path))
+      expect([tarballs.length, served.length]).toEqual([4, 2])
+      const [project, data] = [await directory('project'), await directory('npm-data')]
+      const env = { HOME: scratch.path, PATH: process.env['PATH'] ?? '', MEDIABUCKET_DATA: data }
+      // With the settings of this machine's npm.
+      await runIn(project)('npm', 'install', '--no-audit', ...served)
+      let id = ''
+      {
+        const { stdout } = await run('npx', ['--no-install', 'mediabucket', '--version'], {
+          cwd: project,
+          env,
+        })
+        expect(stdout).toBe(`${version}\n`)
+        // What npx runs. npx itself ends at once by SIGTERM (docs/interface.md O9).
+        const program = join(project, 'node_modules/.bin/mediabucket')
+        await using service = await startCommand([program, 'serve'], env, project)
+        id = await useService(service)
+      }
+      const prefix = await directory('prefix')
+      await runIn(project)('npm', 'install', '--global', '--prefix', prefix, '--no-audit', ...served)
+      await using service = await startCommand([join(prefix, 'bin/mediabucket'), 'serve'], env)
+      expect(await isServed(service, id)).toBe(true)
+    },
+    hours,
+  )
+
+  test(
+    'the archive runs in a root directory without Node.js, also as an upgrade beside the data',
+    async () => {
+      const machine = await directory('archive')
+      await run('tar', ['xzf', file(`mediabucket-${version}-linux-x64.tar.gz`), '-C', machine])
+      const name = `mediabucket-${version}-linux-x64`
+      await createBareRoot(machine, join(machine, name))
+      const start = () =>
+        startCommand(commandInRoot(machine, [`/${name}/bin/mediabucket`, 'serve']), {
+          HOME: '/',
+          MEDIABUCKET_DATA: '/data',
+        })
+      let id = ''
+      {
+        await using service = await start()
+        id = await useService(service)
+      }
+      await run('rm', ['-r', join(machine, name)])
+      await run('tar', ['xzf', file(`${name}.tar.gz`), '-C', machine])
+      await using service = await start()
+      expect([service.token, await isServed(service, id)]).toEqual(['', true])
+    },
+    hours,
+  )
+
+  test(
+    'the Debian package is installed, upgraded and purged; files of users stay',
+    async () => {
+      const machine = join(scratch.path, 'debian')
+      const packages = 'adduser,libatomic1,libstdc++6'
+      await run('mmdebstrap', [
+        '--quiet',
+        '--variant=essential',
+        `--include=${packages}`,
+        'bookworm',
+        machine,
+      ])
+      const inside = (...args: string[]) => run('chroot', [machine, ...args])
+      const install = async (deb: string) => {
+        await run('cp', [deb, join(machine, 'tmp/mediabucket.deb')])
+        await inside('dpkg', '--install', '/tmp/mediabucket.deb')
+      }
+      await install(file(`mediabucket_${version}_amd64.deb`))
+      expect((await inside('stat', '-c', '%U %a', '/var/lib/mediabucket')).stdout).toBe('mediabucket 700\n')
+      expect((await inside('stat', '-c', '%G %a', '/etc/mediabucket/env')).stdout).toBe('mediabucket 640\n')
+      // As systemd starts it.
+      const start = async () => {
+        const read = (path: string) => readFile(join(machine, path), 'utf8')
+        const unit = await read('lib/systemd/system/mediabucket.service')
+        const command = /^ExecStart=(.*)/m.exec(unit)?.[1]?.split(' ') ?? []
+        const user = '--userspec=mediabucket:mediabucket'
+        const settings = [...(await read('etc/mediabucket/env')).matchAll(/^(\w+)=(.*)/gm)]
+        return await startCommand(commandInRoot(machine, command, user), {
+          ...Object.fromEntries(settings.map(([, name, value]) => [name, value])),
+          CACHE_DIRECTORY: '/var/cache/mediabucket',
+        })
+      }
+      let id = ''
+      {
+        await using service = await start()
+        id = await useService(service)
+      }
+
+      // The next version, of the same files.
+      const tree = join(machine, 'usr/lib/mediabucket')
+      const next = join(scratch.path, 'next.deb')
+      await writeDebianPackage(tree, 'x64', next, { time: '1', version: `${version}+next` })
+      await run('sh', ['-c', `echo MEDIABUCKET_LOG_LEVEL=warn >> ${join(machine, 'etc/mediabucket/env')}`])
+      await install(next)
+      expect(await readFile(join(machine, 'etc/mediabucket/env'), 'utf8')).toContain('LOG_LEVEL=warn')
+      {
+        await using service = await start()
+        expect(await isServed(service, id)).toBe(true)
+      }
+      await inside('dpkg', '--purge', 'mediabucket')
+      for (const path of [
+        'usr/lib/mediabucket',
+        'usr/bin/mediabucket',
+        'etc/mediabucket',
+        'var/cache/mediabucket',
+      ])
+        expect(existsSync(join(machine, path)), path).toBe(false)
+      expect(existsSync(join(machine, 'var/lib/mediabucket/catalog.db'))).toBe(true)
+      await install(next)
+      await inside('env', 'MEDIABUCKET_PURGE_DATA=yes', 'dpkg', '--purge', 'mediabucket')
+      expect(existsSync(join(machine, 'var/lib/mediabucket'))).toBe(false)
+    },
+    hours,
+  )
+
+  test(
+    'lintian reports no errors of the Debian package',
+    async () => {
+      const deb = file(`mediabucket_${version}_amd64.deb`)
+      const ended = await run('lintian', ['--fail-on=error', deb]).catch((error) => error)
+      // Who publishes the package is set with RELEASE_MAINTAINER.
+      const errors = `${ended.stdout}`.split('\n').filter((line) => line.startsWith('E:'))
+      expect(errors.filter((line) => !line.includes('bogus-mail-host'))).toEqual([])
+    },
+    hours,
+  )
+
+  // No container runs here: the root file system of the image is unpacked, and its command is run in it.
+  test.each(['', '-pictures'])(
+    'the image%s serves from its root file system, as its user',
+    async (suffix) => {
+      const image = await directory(`image${suffix}`)
+      await run('tar', ['xf', file(`mediabucket-${version}${suffix}-x64.oci.tar`), '-C', image])
+      const read = async (digest: string) =>
+        JSON.parse(await readFile(join(image, 'blobs', digest.replace(':', '/')), 'utf8'))
+      const { manifests } = JSON.parse(await readFile(join(image, 'index.json'), 'utf8'))
+      const { config, layers } = await read(manifests[0].digest)
+      const sizes: number[] = layers.map(({ size }: { size: number }) => size)
+      if (suffix === '') expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(120_000_000)
+      const machine = join(image, 'root')
+      await mkdir(machine)
+      for (const { digest } of layers)
+        await run('tar', ['xzf', join(image, 'blobs', digest.replace(':', '/')), '-C', machine])
+      const { config: settings } = await read(config.digest)
+      const env = Object.fromEntries(settings.Env.map((line: string) => line.split(/=(.*)/s).slice(0, 2)))
+      const start = () =>
+        startCommand(
+          commandInRoot(machine, [...settings.Entrypoint, ...settings.Cmd], `--userspec=${settings.User}`),
+          {
+            ...env,
+            MEDIABUCKET_HOST: '127.0.0.1',
+            MEDIABUCKET_PORT: '0',
+          },
+        )
+      await using service = await start()
+      await useService(service)
+      const [, ...health] = settings.Healthcheck.Test
+      const port = new URL(service.url).port
+      await run('chroot', [machine, ...health], { env: { ...env, MEDIABUCKET_PORT: port } })
+      await expect(
+        run('chroot', [machine, ...health], { env: { ...env, MEDIABUCKET_PORT: '1' } }),
+      ).rejects.toThrow()
+      expect(existsSync(join(machine, 'usr/bin/ffmpeg'))).toBe(suffix !== '')
+    },
+    hours,
+  )
+
+  test.skipIf(chosen !== 'all')(
+    'two builds of a commit have the same bytes',
+    async () => {
+      const sums = await readFile(file('SHA256SUMS'), 'utf8')
+      await build()
+      expect(await readFile(file('SHA256SUMS'), 'utf8')).toBe(sums)
+    },
+    hours,
+  )
+})
