@@ -39,6 +39,17 @@ describe.skipIf(chosen === undefined)('what is published', () => {
     return path
   }
 
+  test('docs/install.md names files of the release, and SHA256SUMS all of them', async () => {
+    const files = (await readdir(release)).filter((name) => name !== 'SHA256SUMS')
+    const page = await readFile(join(root, 'docs/install.md'), 'utf8')
+    const named = new Set(page.match(/\bmediabucket[-_]\d[\w.-]*\.(?:tar\.gz|deb|oci\.tar)\b/g))
+    expect(named.size).toBe(4)
+    expect(files).toEqual(expect.arrayContaining([...named]))
+    await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: release })
+    const sums = (await readFile(file('SHA256SUMS'), 'utf8')).trim().split('\n')
+    expect(sums.map((line) => line.slice(66)).sort()).toEqual(files.sort())
+  })
+
   test(
     'the packages of npm run in an empty directory, and globally',
     async () => {
