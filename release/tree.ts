@@ -46,7 +46,7 @@ export async function createTree(
   await rename(join(node, 'bin/node'), join(lib, 'node'))
   await rename(join(node, 'LICENSE'), join(lib, 'LICENSE-NODE'))
   await rename(join(scratch, 'node_modules'), modules)
-  // npm installs the binaries for another C library too, although it is told not to.
+  // npm ignores the option --libc, and also installs the binaries for musl.
   for (const name of globSync('@img/*linuxmusl*', { cwd: modules }))
     await rm(join(modules, name), { recursive: true })
   for (const name of [
