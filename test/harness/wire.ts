@@ -39,6 +39,8 @@ const Page = Type.Object(
   closed,
 )
 
+const Dimensions = Type.Object({ width: Type.Integer(), height: Type.Integer() }, closed)
+
 const Item = Type.Object(
   {
     id: Type.String(),
@@ -60,6 +62,10 @@ const Item = Type.Object(
     duration: Type.Union([Type.Number(), Type.Null()]),
     variants: Type.Union([
       Type.Object({ thumb: Type.String(), medium: Type.String() }, { additionalProperties: Type.String() }),
+      Type.Null(),
+    ]),
+    variant_sizes: Type.Union([
+      Type.Object({ thumb: Dimensions, medium: Dimensions }, { additionalProperties: Dimensions }),
       Type.Null(),
     ]),
   },

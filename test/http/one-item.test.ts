@@ -55,6 +55,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'alt_text',
     'caption',
     'variants',
+    'variant_sizes',
   ])
   expect(item).toEqual({
     id: expect.stringMatching(/^[\w-]{22,}$/),
@@ -72,6 +73,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     alt_text: null,
     caption: null,
     variants: null,
+    variant_sizes: null,
   })
   expect(Date.parse(item.created_at)).toBeGreaterThanOrEqual(startedAt)
   expect(Date.parse(item.created_at)).toBeLessThanOrEqual(Date.now())

@@ -11,6 +11,8 @@ import {
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { readItems } from '../harness/wire.ts'
 
 const browser = { accept: 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8' }
 
@@ -71,6 +73,29 @@ test('M1 variants of a media object are the sizes of the operator, and their URL
   for (const url of Object.values(variants ?? {})) expect((await fetch(url)).status).toBe(200)
   const described = await (await server.request(`/api/media/${picture.id}`)).json()
   expect(described).toMatchObject({ variants })
+})
+
+const grey = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: '#777777' } })
+
+test.each([
+  ['JPEG', () => grey(269, 114).jpeg()],
+  ['rotated JPEG', () => grey(1811, 503).withMetadata({ orientation: 6 }).jpeg()],
+  ['PNG that is smaller than most sizes', () => grey(200, 190).png()],
+  ['GIF with a side of one pixel', () => grey(700, 1).gif()],
+])('M1 variant_sizes of a media object are the dimensions of the variants of a %s', async (_name, draw) => {
+  const picture = await upload(server, await draw().toBuffer())
+  const listed = (await readItems(await server.request('/api/items?limit=1&order=newest'))).data[0]
+  expect(listed?.variant_sizes).toEqual(picture.variant_sizes)
+  for (const [name, { width, height }] of Object.entries(picture.variant_sizes ?? {}))
+    expect([name, ...(await get(name, {}, picture)).shape]).toEqual([name, 'webp', width, height])
+  expect(Object.keys(picture.variant_sizes ?? {})).toEqual(Object.keys(picture.variants ?? {}))
+})
+
+test('M1 variant_sizes is null while the dimensions of a picture are unknown', async () => {
+  const gif = Buffer.from('GIF89a\0\0\0\0\0\0\0;', 'latin1')
+  const { variants, variant_sizes } = await upload(server, gif)
+  expect([variants === null, variant_sizes]).toEqual([false, null])
 })
 
 test('V4 the format follows Accept: Vary names it, and each format has its own type, name and ETag', async () => {

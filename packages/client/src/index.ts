@@ -21,6 +21,7 @@ export type {
   MediaChanges,
   TaggedMedia,
   UpdateOptions,
+  VariantSizes,
   Variants,
 } from './media.ts'
 export type { CrawlOptions, Page, PageLink, TaggedPage } from './page.ts'

@@ -25,6 +25,19 @@ export interface Variants {
   readonly [name: string]: string
 }
 
+/** Pixels. */
+interface Dimensions {
+  readonly width: number
+  readonly height: number
+}
+
+/** The dimensions of the variants of an item. */
+export interface VariantSizes {
+  readonly thumb: Dimensions
+  readonly medium: Dimensions
+  readonly [name: string]: Dimensions
+}
+
 /** One item, as on the wire. */
 export interface Media {
   readonly id: string
@@ -53,7 +66,11 @@ export interface Media {
   readonly duration?: number | null | undefined
   /** URLs of smaller pictures by the names of their sizes; null if the type of the item has none. Earlier versions of the service do not send them. */
   readonly variants?: Variants | null | undefined
+  /** Null if there are no variants, or `width` and `height` are unknown. Earlier versions of the service do not send it. */
+  readonly variant_sizes?: VariantSizes | null | undefined
 }
+
+const dimensions = objectOf<Dimensions>({ width: count, height: count })
 
 export const mediaShape: Check<Media> = objectOf<Media>({
   id: text,
@@ -71,6 +88,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   thumbhash: optional(textOrNull),
   duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),
+  variant_sizes: optional(orNull(objectOf<VariantSizes>({ thumb: dimensions, medium: dimensions }))),
 })
 
 /** Reads the media object from a response. Throws a `ShapeError` that names the invalid field. */

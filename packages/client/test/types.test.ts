@@ -12,6 +12,7 @@ import type {
   ResumeStore,
   UploadOptions,
   UploadSource,
+  VariantSizes,
   Variants,
 } from '../src/index.ts'
 
@@ -56,6 +57,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly thumbhash?: string | null | undefined
     readonly duration?: number | null | undefined
     readonly variants?: Variants | null | undefined
+    readonly variant_sizes?: VariantSizes | null | undefined
   }>()
 })
 

@@ -48,6 +48,23 @@ export const failureKeyOf = (renderer: string): VariantKey =>
 /** Whether a text has the form of a key: of this version, an earlier one, or a size that no longer exists, or of a failed render. */
 export const isVariantKey = (text: string): text is VariantKey => /^[a-z][a-z0-9-]{0,40}$/.test(text)
 
+/** Pixels. */
+interface Dimensions {
+  readonly width: number
+  readonly height: number
+}
+
+/** The dimensions of the variant of this size of a picture, as the picture is displayed. */
+export function variantDimensions(
+  { width, height, fit }: Omit<VariantSize, 'name'>,
+  picture: Dimensions,
+): Dimensions {
+  const scales = [width / picture.width, height / picture.height]
+  const scale = Math.min(1, fit === 'contain' ? Math.min(...scales) : Math.max(...scales))
+  const scaled = (side: number) => Math.max(1, Math.round(side * scale))
+  return { width: Math.min(width, scaled(picture.width)), height: Math.min(height, scaled(picture.height)) }
+}
+
 /** The sizes of a service, in both formats. */
 export interface VariantList {
   readonly names: readonly string[]

@@ -2,7 +2,7 @@ import { bucketDeleted, Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
 import type { Actor } from '../core/tokens.ts'
-import { builtInSizes, hasVariants } from '../core/variants.ts'
+import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -104,6 +104,8 @@ export function mediaObjectOf(
   formatTime = toIso,
 ): MediaObject {
   const url = signer === null ? mediaUrl(urls, item.id, item.extension) : signer.sign(item)
+  const { width, height } = item
+  const sizes = hasVariants(item.contentType, urls.tools ?? noTools) ? (urls.variants ?? builtInSizes) : null
   return {
     id: item.id,
     url,
@@ -113,20 +115,24 @@ export function mediaObjectOf(
     sha256: Buffer.from(item.sha256).toString('hex'),
     created_at: formatTime(item.createdAt),
     expires_at: item.expiresAt == null ? null : toIso(item.expiresAt),
-    width: item.width,
-    height: item.height,
+    width,
+    height,
     thumbhash: item.thumbhash ? Buffer.from(item.thumbhash).toString('base64') : null,
     duration: item.duration == null ? null : item.duration / 1000,
     alt_text: item.altText ?? null,
     caption: item.caption ?? null,
-    variants: hasVariants(item.contentType, urls.tools ?? noTools)
-      ? Object.fromEntries(
-          (urls.variants ?? builtInSizes).map(({ name }) => [
-            name,
-            signer === null ? `${url}?variant=${name}` : signer.sign(item, { variant: name }),
-          ]),
-        )
-      : null,
+    variants:
+      sizes &&
+      Object.fromEntries(
+        sizes.map(({ name }) => [
+          name,
+          signer === null ? `${url}?variant=${name}` : signer.sign(item, { variant: name }),
+        ]),
+      ),
+    variant_sizes:
+      sizes === null || width === null || height === null
+        ? null
+        : Object.fromEntries(sizes.map((size) => [size.name, variantDimensions(size, { width, height })])),
   }
 }
 

@@ -1,12 +1,14 @@
 import { setPriority } from 'node:os'
 import { createByteSource, planRemoval, UnreadableFile } from '@mediabucket/strip-metadata'
 import { rgbaToThumbHash, thumbHashToRGBA } from 'thumbhash'
+import { variantDimensions } from '../core/variants.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
 import { compareFiles } from './compare-files.ts'
 import { extractPicture, measureTiff, withoutManyDirectories } from './extracted-pictures.ts'
 import {
   maxRead,
   type PictureResult,
+  type PictureSize,
   type PictureSource,
   type PictureTask,
   type ReadReply,
@@ -137,17 +139,23 @@ async function resize(
   source: Source,
 ): Promise<PictureResult> {
   const { width, height, fit, format } = form
+  const shown = await measure(sharp, source, maxPixels)
   const resized = sharp(source.picture, {
     limitInputPixels: maxPixels,
     sequentialRead: true,
     autoOrient: !source.isUpright,
     failOn: 'error',
-  }).resize({ width, height, fit: fit === 'cover' ? 'cover' : 'inside', withoutEnlargement: true })
+  }).resize(
+    // `inside` computes one side from a JPEG that the decoder has shrunk, which differs by a pixel from what media objects state.
+    fit === 'cover'
+      ? { width, height, fit, withoutEnlargement: true }
+      : { ...variantDimensions(form, shown), fit: 'fill' },
+  )
   const encoded = format === 'avif' ? resized.avif(avif) : resized.webp()
   const bytes = await encoded.toBuffer()
   // The hash is computed from the variant, unless a part of the picture was cut off.
   const hashed = fit === 'contain' ? bytes : source.picture
-  const preview = recorded && (await describe(sharp, source, hashed, maxPixels))
+  const preview = recorded && (await describe(sharp, source, shown, hashed, maxPixels))
   if (!preview || !recorded?.thumbhash) return { outcome: 'resized', bytes, preview }
   const isCorrection = !isSamePicture(preview, recorded)
   return { outcome: 'resized', bytes, preview: isCorrection ? { ...preview, isCorrection } : null }
@@ -165,13 +173,23 @@ function isSamePicture({ thumbhash, width, height }: NewPreview, recorded: Recor
   return one.reduce((sum, value, at) => sum + (value - (other[at] ?? 0)) ** 2, 0) / one.length < maxDifference
 }
 
+/** The size as the picture is displayed. */
+async function measure(
+  sharp: Sharp['default'],
+  { picture, isUpright }: Source,
+  maxPixels: number,
+): Promise<PictureSize> {
+  const found = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
+  return isUpright ? found : found.autoOrient
+}
+
 async function describe(
   sharp: Sharp['default'],
-  { picture, duration, hasOwnSize, isUpright }: Source,
+  { duration, hasOwnSize, isUpright }: Source,
+  shown: PictureSize,
   hashed: PictureSource,
   maxPixels: number,
 ): Promise<NewPreview> {
-  const found = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
   const { data, info } = await sharp(hashed, { limitInputPixels: maxPixels, autoOrient: !isUpright })
     .resize({ width: hashedSide, height: hashedSide, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
@@ -179,8 +197,7 @@ async function describe(
     .raw({ depth: 'uchar' })
     .toBuffer({ resolveWithObject: true })
   const thumbhash = rgbaToThumbHash(info.width, info.height, data)
-  const size = isUpright ? found : found.autoOrient
-  const { width, height } = hasOwnSize ? size : { width: null, height: null }
+  const { width, height } = hasOwnSize ? shown : { width: null, height: null }
   return { thumbhash, duration, width, height }
 }
 

@@ -27,6 +27,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     alt_text: null,
     caption: null,
     variants: null,
+    variant_sizes: null,
   })
   const described = mediaObjectOf({ baseUrl: 'https://media.example', extensions: false }, item)
   expect(described.url).toBe(`https://media.example/media/${item.id}`)

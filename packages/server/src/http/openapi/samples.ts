@@ -23,6 +23,7 @@ export const sampleItem: ValueOf<typeof MediaObject> = {
     thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
     medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,
   },
+  variant_sizes: null,
 }
 
 export const otherItem: ValueOf<typeof MediaObject> = {

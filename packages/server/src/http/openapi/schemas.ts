@@ -76,6 +76,11 @@ export const Page = closedObject(
 
 export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
+const VariantDimensions = closedObject('VariantDimensions', 'The dimensions of a variant in pixels.', {
+  width: Type.Integer({ minimum: 1 }),
+  height: Type.Integer({ minimum: 1 }),
+})
+
 export const MediaObject = closedObject('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
   url: url('The URL of the bytes. In a public bucket it grants access without a token.'),
@@ -117,6 +122,14 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
     additionalProperties: url('The other sizes of MEDIABUCKET_VARIANTS.'),
     description:
       'The URLs of smaller pictures by the names of their sizes, as WebP or AVIF; null for types that have none (V3).',
+  }),
+  variant_sizes: Type.Unsafe<Record<string, ValueOf<typeof VariantDimensions>> | null>({
+    type: ['object', 'null'],
+    properties: { thumb: VariantDimensions, medium: VariantDimensions },
+    required: ['thumb', 'medium'],
+    additionalProperties: VariantDimensions,
+    description:
+      'The dimensions of the variants by the names of their sizes; null if there are no variants, or the width and height of the item are unknown.',
   }),
 })
 
