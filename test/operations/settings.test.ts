@@ -95,6 +95,7 @@ const changed: { readonly [Name in keyof typeof settings]: string } = {
   MEDIABUCKET_LOG_LEVEL: 'warn',
   MEDIABUCKET_AUDIT: 'all',
   MEDIABUCKET_AUDIT_DAYS: '30',
+  MEDIABUCKET_CHANGES_DAYS: '3',
   MEDIABUCKET_LOG_FORMAT: 'json',
 }
 
@@ -152,6 +153,7 @@ test('O7 every setting is read from its variable, in its unit', () => {
     logLevel: 'warn',
     audit: 'all',
     auditDays: 30,
+    changesDays: 3,
     logFormat: 'json',
     issuer: {
       issuer: 'https://login.example.org/app',

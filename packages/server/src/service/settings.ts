@@ -289,6 +289,11 @@ export const settings = {
     wholeNumber(1, 36_500),
     'How many days events stay in the audit log. The service removes earlier ones.',
   ),
+  MEDIABUCKET_CHANGES_DAYS: setting(
+    '7',
+    wholeNumber(1, 3_650),
+    'How many days changes of items stay in the feed (`GET /api/changes`). A client that was away for longer lists the items again.',
+  ),
   MEDIABUCKET_LOG_FORMAT: setting(
     'auto',
     oneOf('auto', 'json', 'text'),

@@ -8,9 +8,9 @@ import { removeExpiredUploads } from '../uploads/resumable-uploads.ts'
 import { createFreeSpaceMonitor, type FreeSpace } from '../uploads/space.ts'
 import type { OpenData, StartContext } from './data.ts'
 
-/** Milliseconds between sweeps of the audit log. */
-const auditSweepInterval = 600_000
-/** Events in one transaction. It takes some milliseconds, during which uploads wait. */
+/** Milliseconds between sweeps of the audit log, and of the feed. */
+const logSweepInterval = 600_000
+/** Events, or changes of the feed, in one transaction. It takes some milliseconds, during which uploads wait. */
 const eventsPerBatch = 500
 const day = 86_400_000
 /** Items whose bytes are deleted before the sweep checks whether the service stops. */
@@ -52,12 +52,22 @@ export async function startSweeps(
 
   void startSweep(context, {
     name: 'the sweep of the audit log',
-    interval: auditSweepInterval,
+    interval: logSweepInterval,
     async work(isStopping) {
       const before = Date.now() - config.auditDays * day
       while (!isStopping() && (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch);
     },
     failure: 'old events of the audit log stay until the next sweep',
+  })
+
+  void startSweep(context, {
+    name: 'the sweep of the feed',
+    interval: logSweepInterval,
+    async work(isStopping) {
+      const before = Date.now() - config.changesDays * day
+      while (!isStopping() && (await catalog.removeChanges(before, eventsPerBatch)) > 0);
+    },
+    failure: 'old changes stay in the feed until the next sweep',
   })
 
   // Copies of files that killed processes have left in the directory for temporary files.

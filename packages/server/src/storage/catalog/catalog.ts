@@ -4,6 +4,8 @@ import { type Actor, service } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
 import { type BucketCatalog, bucketNamed, createBucket, listBuckets, setBucket } from './buckets.ts'
+import { type FeedCatalog, readChanges, removeChanges } from './feed.ts'
+import type { FeedBell } from './feed-bell.ts'
 import {
   addItemsOnce,
   editItem,
@@ -79,6 +81,7 @@ export interface Catalog
     KeyCatalog,
     UploadCatalog,
     EventCatalog,
+    FeedCatalog,
     UpkeepCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
@@ -105,6 +108,7 @@ export interface CatalogEngine
   query<T>(query: Query<T>): Promise<T>
   /** Applies a change durably. */
   apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
+  readonly bell: FeedBell
   /** Changes that are queued or in progress. */
   pendingCount(): number
   /** Size of the write-ahead log. Bytes. */
@@ -113,36 +117,51 @@ export interface CatalogEngine
 
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
 export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
-  const { query, apply, pendingCount, logBytes, ...reads } = engine
+  const { query, apply, bell, pendingCount, logBytes, ...reads } = engine
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
     actor === null || by === null ? input : { ...input, by }
   const signedItems = (items: readonly AddedItem[], by = actor): readonly AddedItem[] =>
     actor === null || by === null ? items : items.map((item) => ({ ...item, by }))
 
+  /** Applies a change of items of the bucket. */
+  async function applyTo<K extends ChangeKind>(bucketId: BucketId, change: Change<K>): Promise<Output<K>> {
+    const output = await apply(change)
+    bell.ring(bucketId)
+    return output
+  }
+
   return {
     ...reads,
     addItems: (bucketId, items, by) =>
-      apply({ kind: 'add-items', input: { bucketId, items: signedItems(items, by) } }),
+      applyTo(bucketId, { kind: 'add-items', input: { bucketId, items: signedItems(items, by) } }),
     addItemsOnce: (bucketId, items, request, by) =>
-      apply({ kind: 'add-items-once', input: { bucketId, items: signedItems(items, by), request } }),
+      applyTo(bucketId, {
+        kind: 'add-items-once',
+        input: { bucketId, items: signedItems(items, by), request },
+      }),
     findRepeated: (request) => query(findRepeated(request)),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeItems: (bucketId, ids, by, now = Date.now()) =>
-      apply({ kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),
-    setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
+      applyTo(bucketId, { kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),
+    setPreview: (bucketId, id, preview) =>
+      applyTo(bucketId, { kind: 'set-preview', input: { bucketId, id, preview } }),
     editItem: (bucketId, id, edit, expected, by) =>
-      apply({ kind: 'edit-item', input: signed({ bucketId, id, edit, expected }, by) }),
+      applyTo(bucketId, { kind: 'edit-item', input: signed({ bucketId, id, edit, expected }, by) }),
 
     trashState: (bucketId) => query(trashState(bucketId)),
     trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
     restoreItems: (bucketId, ids, by, now = Date.now()) =>
-      apply({ kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
-    purgeItems: (bucketId, ids, by) => apply({ kind: 'purge-items', input: signed({ bucketId, ids }, by) }),
+      applyTo(bucketId, { kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
+    purgeItems: (bucketId, ids, by) =>
+      applyTo(bucketId, { kind: 'purge-items', input: signed({ bucketId, ids }, by) }),
     expiredTrash: (now, limit) => query(expiredTrash(now, limit)),
     expiringBuckets: (now) => query(expiringBuckets(now)),
     expireItems: (bucketId, now = Date.now()) =>
-      apply({ kind: 'expire-items', input: signed({ bucketId, now, limit: expiryLimit }, actor && service) }),
+      applyTo(bucketId, {
+        kind: 'expire-items',
+        input: signed({ bucketId, now, limit: expiryLimit }, actor && service),
+      }),
 
     bucketNamed: (name) => query(bucketNamed(name)),
     buckets: () => query(listBuckets()),
@@ -151,7 +170,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     setBucket: (bucket, settings, by) =>
       apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
     deleteBucketChunk: (id, limit, now, by) =>
-      apply({ kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
+      applyTo(id, { kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
 
     newUserGrant: (bucket, id) => query(newUserGrant(bucket, id)),
     token: (id) => query(findToken(id)),
@@ -182,8 +201,12 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload: (id, added, expiresAt, by, received = added.size) =>
-      apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } }),
+    async finishUpload(id, added, expiresAt, by, received = added.size) {
+      const input = { id, added: signed(added, by), expiresAt, received }
+      const isFinished = await apply({ kind: 'finish-upload', input })
+      bell.check()
+      return isFinished
+    },
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
 
@@ -191,6 +214,10 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
       if (actor !== null) await apply({ kind: 'record-events', input: { events } })
     },
     removeEvents: (before, limit) => apply({ kind: 'remove-events', input: { before, limit } }),
+
+    readChanges: (bucketId, after, limit) => query(readChanges(bucketId, after, limit)),
+    watchChanges: bell.watch,
+    removeChanges: (before, limit) => apply({ kind: 'remove-changes', input: { before, limit } }),
 
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
     intents: () => query(listIntents()),
@@ -239,6 +266,7 @@ export const sharedChanges = {
   'remove-upload': removeUpload,
   'record-events': recordEvents,
   'remove-events': removeEvents,
+  'remove-changes': removeChanges,
   'add-intents': addIntents,
   'retire-intents': retireIntents,
   'clear-intents': clearIntents,

@@ -3,7 +3,8 @@ import type { ItemId } from '../../core/ids.ts'
 import { foldName } from '../../core/names.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
-import { maxExpired, raisedRevision } from './buckets.ts'
+import { maxExpired } from './buckets.ts'
+import { recordChanges } from './item-changes.ts'
 import type {
   AddedItem,
   BucketId,
@@ -112,10 +113,6 @@ const markEdited = {
   postgres: '',
 } as const
 
-const revision = eachEngine(
-  (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} WHERE id = $1`,
-)
-
 const textsUpdate = eachEngine(
   (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
     folded_name = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
@@ -150,7 +147,7 @@ export function* editItem({
     ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
     filename === null ? null : foldName(filename),
   )
-  yield* change(revision, bucketId)
+  yield* recordChanges(bucketId, 'edited', [id])
   // The event has no values of texts but the new name.
   yield* record(by, (by) => {
     const detail = { changed: changed.map((text) => textColumns[text]) }
@@ -185,7 +182,7 @@ export function* setPreview({
     previewUpdate,
     ...[thumbhash, duration, width, height, id, bucketId, isCorrection ? 1 : 0],
   )
-  if (changes > 0) yield* change(revision, bucketId)
+  if (changes > 0) yield* recordChanges(bucketId, 'previewed', [id])
 }
 
 /** The columns of an item as it is added, and their number. */

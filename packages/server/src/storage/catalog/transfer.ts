@@ -402,6 +402,8 @@ const idRetirement = {
 
 function* endTransfer(): Work<void> {
   yield* change(idRetirement)
+  // The feed is not copied.
+  yield* change('UPDATE buckets SET changes_start = revision')
   yield* change('DELETE FROM meta WHERE key = $1', transferKey)
 }
 

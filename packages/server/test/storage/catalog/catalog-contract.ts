@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { describeBuckets } from './bucket-contract.ts'
 import { describeEdits } from './edit-contract.ts'
 import { describeExpiry } from './expiry-contract.ts'
+import { describeFeed } from './feed-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
@@ -30,6 +31,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeKeys(engine, fresh)
   describeUploads(engine, fresh)
   describeIdempotency(engine, fresh)
+  describeFeed(engine, fresh)
 
   describe(`${engine}: data`, () => {
     test('is new until the first bucket is created', async () => {

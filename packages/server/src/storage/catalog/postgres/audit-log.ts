@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ItemId } from '../../../core/ids.ts'
 import {
-  type AuditAction,
   type AuditEvent,
   type Audited,
   auditActions,
@@ -23,10 +22,11 @@ import {
   recordedColumnCount,
   recordedColumns,
 } from '../audit-log.ts'
+import { changeKindOf, recordChanges } from '../item-changes.ts'
 import type { BucketId } from '../records.ts'
 import { integer, text, textOrNull } from '../statements.ts'
 import { openDatabase } from './database.ts'
-import { asFault, type Run, type Session } from './session.ts'
+import { asFault, type Run, runWork, type Session } from './session.ts'
 
 const types = 'int8 int4 int8 text text int8 text int4 text text text text'.split(' ')
 
@@ -51,19 +51,24 @@ export async function insertEvents(
   await session.run(insertion, ...types.map((_, column) => rows.map((row) => row[column] ?? null)))
 }
 
-/** Removes or restores items, and records which of them have changed, if the change has an actor. */
+/** Removes or restores items, and records which of them have changed, in the feed, and in the audit log if the change has an actor. */
 export async function recordItems<T>(
   session: Session,
-  action: AuditAction,
+  action: keyof typeof changeKindOf,
   { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly ItemId[] },
   change: () => Promise<T>,
   changed: (result: T) => readonly ItemId[],
 ): Promise<T> {
-  if (by === undefined) return change()
+  const changeItems = async () => {
+    const result = await change()
+    await runWork(session, recordChanges(bucketId, changeKindOf[action], changed(result)))
+    return result
+  }
+  if (by === undefined) return changeItems()
   // Both statements are sent without waiting for results. The names are read before the change.
   const [rows, result] = await Promise.all([
     session.run('SELECT id, filename, size FROM items WHERE id = ANY ($1::text[])', ids),
-    change(),
+    changeItems(),
   ])
   const files = new Map(
     rows.map((row) => [text(row, 0) as ItemId, { name: textOrNull(row, 1), size: integer(row, 2) }]),

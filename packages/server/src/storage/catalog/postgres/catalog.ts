@@ -4,6 +4,7 @@ import { pageSize } from '../../../core/page.ts'
 import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
+import { bucketRevisions } from '../feed.ts'
 import { createItemStatements } from '../item-lists.ts'
 import {
   expiredColumn,
@@ -36,6 +37,7 @@ import { transferKey } from '../transfer.ts'
 import { readMeta } from '../upkeep.ts'
 import type { Connections } from './connections.ts'
 import { openDatabase } from './database.ts'
+import { createPostgresBell } from './feed-bell.ts'
 import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
 import { openWriter } from './writer.ts'
 
@@ -83,8 +85,11 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
 
   const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
 
+  const bell = createPostgresBell(connections, (ids) => runQuery(run, bucketRevisions(ids)))
+
   const engine: CatalogEngine = {
     epoch: text(row, 0),
+    bell,
     query: (query) => runQuery(run, query),
     apply,
     pendingCount: writer.pendingCount,
@@ -105,6 +110,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     async close() {
       isClosed = true
       await writer.close()
+      await bell.close()
       await connections.close()
     },
   }

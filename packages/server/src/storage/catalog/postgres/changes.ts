@@ -138,8 +138,8 @@ export interface Transaction {
 }
 
 /**
- * Appends items, with their contents, and updates the bucket's counters, its revision and the ranks. Records those with an actor in the
- * audit log.
+ * Appends items, with their contents and their changes in the feed, and updates the bucket's counters, its revision and the ranks. Records
+ * those with an actor in the audit log.
  */
 async function appendItems(
   { session, buckets }: Transaction,
@@ -152,7 +152,7 @@ async function appendItems(
   const column = <T>(value: (item: NewItem) => T): T[] => added.map(value)
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -166,6 +166,7 @@ async function appendItems(
     bytesArray(added.map(({ bytes }) => bytes)),
     column(({ expiresAt }) => expiresAt ?? null),
     column(({ filename }) => (filename === null ? null : foldName(filename))),
+    Date.now(),
   )
   // Both are sent without waiting for the result of the first.
   await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])

@@ -28,6 +28,8 @@ export interface Connections {
   read<T>(work: (session: Session) => Promise<T>): Promise<T>
   /** Runs a transaction on one of the connections for writing. If it fails, the connection is closed. `timeout` (ms) limits each result. */
   write<T>(work: (session: Session) => Promise<T>, timeout?: number): Promise<T>
+  /** Opens a connection to the primary that no other work uses; the caller ends it. */
+  openClient(): Promise<Client>
   /** Waits until no connection is in use. */
   close(): Promise<void>
 }
@@ -115,6 +117,18 @@ export async function openConnections(
       }
     },
     write: (work, timeout) => usePrepared(writing, timeout, work),
+    async openClient() {
+      const client = new Client(servers.current())
+      client.on('error', () => undefined)
+      try {
+        await connecting(client.connect())
+        await connecting(requirePrimary(client, servers))
+        return client
+      } catch (error) {
+        await client.end().catch(() => undefined)
+        throw error
+      }
+    },
     async close() {
       closing ??= Promise.all([reading.end(), writing.end()])
       await closing

@@ -1,3 +1,4 @@
+import { changeKinds } from '../item-changes.ts'
 import { kindExpression } from '../item-lists.ts'
 
 /** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
@@ -77,18 +78,19 @@ LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(ra
 CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
-  _folded text[]
+  _folded text[], _now int8
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _count int8 := cardinality(_ids);
   _next int8;
   _total int8;
+  _revision int8;
 BEGIN
-  UPDATE buckets SET revision = revision + revision_step(), total = total + _count,
+  UPDATE buckets SET revision = revision + revision_step() + _count - 1, total = total + _count,
     bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count,
     next_expiry = least(next_expiry, (SELECT min(expiry) FROM unnest(_expiries) AS expiry))
-  WHERE id = _bucket RETURNING next_seq, total - _count INTO STRICT _next, _total;
+  WHERE id = _bucket RETURNING next_seq, total - _count, revision INTO STRICT _next, _total, _revision;
 
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
@@ -99,6 +101,9 @@ BEGIN
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
+  ), changed AS (
+    INSERT INTO changes (bucket_id, number, kind, item_id, time)
+    SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
   )
   INSERT INTO items
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
@@ -281,7 +286,8 @@ CREATE TABLE meta (
 INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, '-', ''));
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
--- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does.
+-- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
+-- the last change that was removed from the feed.
 CREATE TABLE buckets (
   id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text COLLATE "C" NOT NULL UNIQUE,
@@ -299,7 +305,8 @@ CREATE TABLE buckets (
   signed_pages int4 NOT NULL DEFAULT 0,
   remove_metadata int4 NOT NULL DEFAULT 0,
   item_days int4,
-  next_expiry int8
+  next_expiry int8,
+  changes_start int8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 25);
 
 CREATE TABLE tokens (
@@ -471,6 +478,17 @@ CREATE INDEX audit_by_token ON audit_events (token_id, time, number) WHERE token
 CREATE INDEX audit_by_bucket ON audit_events (bucket_id, time, number) WHERE bucket_id IS NOT NULL;
 CREATE INDEX audit_by_action ON audit_events (action, time, number) WHERE action > 1;
 CREATE INDEX audit_by_transaction ON audit_events USING brin (tx) WITH (pages_per_range = 16, autosummarize = on);
+
+-- The feed (catalog/feed.ts). The number of a change is a revision of its bucket, which is locked until the commit, so numbers become visible
+-- in their order.
+CREATE TABLE changes (
+  bucket_id int8 NOT NULL,
+  number int8 NOT NULL,
+  kind int4 NOT NULL,
+  item_id text COLLATE "C" NOT NULL,
+  time int8 NOT NULL,
+  PRIMARY KEY (bucket_id, number)
+);
 
 -- Committed transactions, and those that can no longer commit (is_cancelled): see storage/catalog/postgres/writer.ts.
 CREATE TABLE batches (

@@ -7,6 +7,8 @@ import { pageSize } from '../../../core/page.ts'
 import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
+import { bucketRevisions } from '../feed.ts'
+import { createFeedBell } from '../feed-bell.ts'
 import { createItemStatements } from '../item-lists.ts'
 import {
   expiredColumn,
@@ -95,8 +97,15 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const pages = createBatchedReads(db, (key: PageKey, isFirst) => withFaults(() => reads.page(key, isFirst)))
   const buckets = createBatchedReads(db, (id: BucketId) => withFaults(() => reads.bucket(id)))
 
+  const bell = createFeedBell({
+    revisions: async (ids) => withFaults(() => run(bucketRevisions(ids))),
+    hasChanged: watchVersion(db),
+    interval: () => bellInterval,
+  })
+
   const engine: CatalogEngine = {
     epoch,
+    bell,
     query: async (query) => withFaults(() => run(query)),
     apply: writer.apply,
     pendingCount: writer.pendingCount,
@@ -116,6 +125,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     // A transaction of SQLite ends with its process.
     settle: async () => undefined,
     async close() {
+      bell.close()
       grants.flush()
       items.flush()
       pages.flush()
@@ -128,6 +138,20 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     },
   }
   return createCatalog(engine, options.actor ?? null)
+}
+
+/** Milliseconds in which changes of other processes are noticed. */
+const bellInterval = 50
+
+/** Returns a function that says whether another connection, also of this process, has committed since its last call. */
+function watchVersion(db: DatabaseSync): () => boolean {
+  const dataVersion = db.prepare('PRAGMA data_version')
+  let known: number | null = null
+  return () => {
+    const before = known
+    known = integer(one(dataVersion) ?? [], 0)
+    return known !== before
+  }
 }
 
 /** The bytes as a string of the same length, which takes less time than hexadecimal digits. */

@@ -5,7 +5,6 @@ import { foldName } from '../../../core/names.ts'
 import { requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
 import {
-  type AuditAction,
   type AuditEvent,
   type Audited,
   eventColumns,
@@ -16,6 +15,7 @@ import {
 import { numbersPerMillisecond } from '../audit-log.ts'
 import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
+import { changeKindOf, changeKinds, recordChanges } from '../item-changes.ts'
 import { newItemColumns, newItemValues } from '../items.ts'
 import type { AddedItem, Bucket, BucketId, Preview, RemovedItems } from '../records.ts'
 import {
@@ -101,27 +101,33 @@ type ItemChanges = {
   ) => Output<K>
 }
 
-/** The changes that remove and restore items, recorded in the audit log if they have an actor. */
+/** The changes that remove and restore items, recorded in the feed, and in the audit log if they have an actor. */
 function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: TrashRows): ItemChanges {
   const file = db.prepare('SELECT filename, size FROM items WHERE id = ?')
   const record = prepareRecordEvents(db)
+  const run = createRun(db)
   const expired = db.prepare(`SELECT id FROM items INDEXED BY items_item_expiry
     WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? ORDER BY item_expires_at LIMIT ?`)
   const refreshExpiry = prepareRefreshExpiry(db)
 
   function recorded<T>(
-    action: AuditAction,
+    action: keyof typeof changeKindOf,
     { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly ItemId[] },
     change: () => T,
     changed: (result: T) => readonly ItemId[],
   ): T {
-    if (by === undefined) return change()
+    const changeItems = () => {
+      const result = change()
+      run(recordChanges(bucketId, changeKindOf[action], changed(result)))
+      return result
+    }
+    if (by === undefined) return changeItems()
     const files = new Map(
       ids.flatMap((id) =>
         all(file, id).map((row) => [id, { name: textOrNull(row, 0), size: integer(row, 1) }] as const),
       ),
     )
-    const result = change()
+    const result = changeItems()
     record(itemEvents(action, by, bucketId, changed(result), files))
     return result
   }
@@ -167,7 +173,7 @@ function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: Trash
 
 /**
  * The only code that writes rows of `items`. Also updates their contents, the bucket's counters, its revision and the ranks, and records
- * additions in the audit log.
+ * additions in the feed and the audit log.
  */
 export interface ItemTable {
   append(bucketId: BucketId, items: readonly AddedItem[]): void
@@ -201,7 +207,10 @@ export function prepareInsertItem(
 }
 
 export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
-  const bucket = db.prepare('SELECT total, next_seq FROM buckets WHERE id = ?')
+  const bucket = db.prepare('SELECT total, next_seq, revision FROM buckets WHERE id = ?')
+  const addChange = db.prepare(
+    `INSERT INTO changes (bucket_id, number, kind, item_id, time) VALUES (?, ?, ${changeKinds.added}, ?, ?)`,
+  )
   const insert = prepareInsertItem(db)
   const findSeq = db.prepare('SELECT seq FROM items WHERE id = ? AND bucket_id = ?')
   const removeRow = db.prepare(`DELETE FROM items WHERE bucket_id = ? AND seq = ?
@@ -212,12 +221,12 @@ export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
   const record = prepareRecordEvents(db)
   const refreshExpiry = prepareRefreshExpiry(db)
   const grow = db.prepare(`UPDATE buckets
-    SET revision = revision + 1, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
+    SET revision = revision + ?, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
 
   const bucketState = (bucketId: BucketId) => {
     const row = one(bucket, bucketId)
     if (!row) throw bucketDeleted()
-    return { total: integer(row, 0), nextSeq: integer(row, 1) }
+    return { total: integer(row, 0), nextSeq: integer(row, 1), revision: integer(row, 2) }
   }
 
   const remove: ItemTable['remove'] = (bucketId, seqs) => {
@@ -235,23 +244,26 @@ export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
     }
     for (const id of tombstones) addTombstone.run(id)
     ranks.remove(bucketId, nextSeq, seqs)
-    grow.run(-seqs.length, -size, 0, bucketId)
+    grow.run(1, -seqs.length, -size, 0, bucketId)
     return tombstones
   }
 
   return {
     append(bucketId, items) {
       if (items.length === 0) return
-      const { total, nextSeq } = bucketState(bucketId)
+      const { total, nextSeq, revision } = bucketState(bucketId)
+      const now = Date.now()
       let size = 0
       let seq = nextSeq
+      let number = revision
       for (const added of items) {
         insert(bucketId, seq++, added)
         if (added.bytes === null) clearIntent.run(added.id)
+        addChange.run(bucketId, ++number, added.id, now)
         size += added.size
       }
       ranks.add(bucketId, total, nextSeq, items.length)
-      grow.run(items.length, size, items.length, bucketId)
+      grow.run(items.length, items.length, size, items.length, bucketId)
       if (items.some(({ expiresAt }) => expiresAt != null)) refreshExpiry(bucketId)
       if (items.some(({ by }) => by !== undefined)) record(uploadEvents(bucketId, items))
     },

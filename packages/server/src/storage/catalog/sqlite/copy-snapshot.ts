@@ -78,7 +78,7 @@ export async function copySnapshot(
       db.exec('BEGIN')
       // First, because a repetition must not pass by items that it has rolled back.
       for (const table of namesOf(db, 'table'))
-        if (!copiedInChunks.has(table) && (hasRanks || table !== 'ranks')) copyTable(db, table)
+        if (!notCopiedWhole.has(table) && (hasRanks || table !== 'ranks')) copyTable(db, table)
       items.copyAdded()
       items.copyEdited()
       items.removeDeleted()
@@ -86,6 +86,7 @@ export async function copySnapshot(
       events.copyAdded()
       // The last ids that AUTOINCREMENT used, so that the ids of deleted rows are not reused.
       db.exec('DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence SELECT * FROM source.sqlite_sequence')
+      db.exec('UPDATE main.buckets SET changes_start = revision')
       const lost = items.lost()
       db.exec('COMMIT')
       return lost
@@ -432,7 +433,8 @@ function prepareLogLimit(db: DatabaseSync, source: string): () => void {
   }
 }
 
-const copiedInChunks: ReadonlySet<string> = new Set(['items', 'contents', 'audit_events'])
+/** Tables that are copied in chunks, or not at all: the cursors of a feed are not valid after a restore. */
+const notCopiedWhole: ReadonlySet<string> = new Set(['items', 'contents', 'audit_events', 'changes'])
 
 type Kind = 'table' | 'index'
 

@@ -17,7 +17,8 @@ CREATE TABLE meta (
 INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16))));
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
--- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does.
+-- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
+-- the last change that was removed from the feed.
 CREATE TABLE buckets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -35,7 +36,8 @@ CREATE TABLE buckets (
   signed_pages INTEGER NOT NULL DEFAULT 0,
   remove_metadata INTEGER NOT NULL DEFAULT 0,
   item_days INTEGER,
-  next_expiry INTEGER
+  next_expiry INTEGER,
+  changes_start INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE tokens (
@@ -207,6 +209,17 @@ CREATE INDEX audit_by_target ON audit_events (target) WHERE target IS NOT NULL;
 CREATE INDEX audit_by_token ON audit_events (token_id) WHERE token_id IS NOT NULL;
 CREATE INDEX audit_by_bucket ON audit_events (bucket_id) WHERE bucket_id IS NOT NULL;
 CREATE INDEX audit_by_action ON audit_events (action) WHERE action > 1;
+
+-- The feed (catalog/feed.ts). The number of a change is a revision of its bucket, so numbers are in the order of the commits. The table has no
+-- index and no foreign key, because each upload adds a row.
+CREATE TABLE changes (
+  bucket_id INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  item_id TEXT NOT NULL,
+  time INTEGER NOT NULL,
+  PRIMARY KEY (bucket_id, number)
+) STRICT, WITHOUT ROWID;
 `
 
 /** The version of the schema of the first release. Development versions have lower ones. */

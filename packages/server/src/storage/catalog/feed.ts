@@ -1,0 +1,164 @@
+import { bucketDeleted } from '../../core/faults.ts'
+import type { ItemId } from '../../core/ids.ts'
+import { changeKinds, type ItemChangeKind } from './item-changes.ts'
+import { isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import type { BucketId, ItemDetails } from './records.ts'
+import {
+  all,
+  bucketIdOf,
+  change,
+  eachEngine,
+  first,
+  integer,
+  integerOrNull,
+  itemIdOf,
+  type Query,
+  type Row,
+  type Work,
+} from './statements.ts'
+
+/**
+ * The feed: the changes of the items of each bucket, in the order of their commits. A change is written by the transaction that makes it,
+ * so a reader sees it exactly when it sees its effect.
+ *
+ * A reader stores the number of the last change that it has processed, and reads what follows:
+ *
+ *     let { next } = await catalog.readChanges(bucketId, 'now', 0)
+ *     const stop = catalog.watchChanges(bucketId, wake)
+ *     for (;;) { const rows = await catalog.readChanges(bucketId, next, 100); … ; next = rows.next; if (!rows.hasMore) await woken }
+ *
+ * Numbers are those of one bucket. They increase and have gaps. They are assigned while the row of the bucket is locked, so a reader that has
+ * seen n never sees a number below n later. They are part of the catalog, so a stored number is valid after a restart. After
+ * a restore or a migration the feed begins again, with null for each earlier number.
+ */
+export interface FeedCatalog {
+  /**
+   * Up to `limit` changes of the bucket after the number `after`, in order, with the items as they are now, in one snapshot. `start` is the
+   * first change that is kept, and `now` the end of the feed. Null if changes after `after` were removed because of their age, or if the
+   * catalog never had this number: then the reader lists the items again. Throws Fault `token-revoked` if the bucket was deleted.
+   */
+  readChanges(bucketId: BucketId, after: number | 'start' | 'now', limit: number): Promise<ChangeRows | null>
+
+  /**
+   * Calls `onChange` soon after a change of the bucket by any process, until the returned function is called: usually within some milliseconds,
+   * and within two seconds if a notification is lost. It is also called when nothing has changed, and first of all once after this call.
+   */
+  watchChanges(bucketId: BucketId, onChange: () => void): () => void
+
+  /** Removes up to about `limit` changes that were made before this time, earliest first; returns how many. */
+  removeChanges(before: number, limit: number): Promise<number>
+}
+
+export interface ItemChange {
+  readonly number: number
+  readonly kind: ItemChangeKind
+  readonly itemId: ItemId
+  /** Milliseconds since 1970; never used for order. */
+  readonly time: number
+  /** As it is now; null if the bucket does not list it any more. */
+  readonly item: ItemDetails | null
+}
+
+export interface ChangeRows {
+  readonly changes: readonly ItemChange[]
+  /** The number to continue after. */
+  readonly next: number
+  /** Whether further changes were there already. */
+  readonly hasMore: boolean
+}
+
+const kindsByNumber = new Map<number, string>(
+  Object.entries(changeKinds).map(([kind, number]) => [number, kind]),
+)
+
+const rows = eachEngine(
+  () => `SELECT ${itemColumns}, number, kind, item_id, time, changes_start, revision
+  FROM (SELECT changes_start, revision FROM buckets WHERE id = $1) AS bucket
+  LEFT JOIN (SELECT number, kind, item_id, time FROM changes WHERE bucket_id = $1 AND number > $2
+    ORDER BY number LIMIT $3) AS change ON true
+  LEFT JOIN items ON items.id = item_id AND items.bucket_id = $1 AND ${isLive('$4')}
+  ORDER BY number`,
+)
+
+function readChange(row: Row): ItemChange | null {
+  const number = integerOrNull(row, itemColumnCount)
+  if (number === null) return null
+  const kind = kindsByNumber.get(integer(row, itemColumnCount + 1))
+  if (kind === undefined) throw new TypeError('the catalog has a change of an unknown kind')
+  return {
+    number,
+    kind: kind as ItemChangeKind,
+    itemId: itemIdOf(row, itemColumnCount + 2),
+    time: integer(row, itemColumnCount + 3),
+    item: row[0] === null ? null : readItemDetails(row),
+  }
+}
+
+/** As FeedCatalog.readChanges. */
+export function* readChanges(
+  bucketId: BucketId,
+  after: number | 'start' | 'now',
+  limit: number,
+): Query<ChangeRows | null> {
+  const from = after === 'start' ? -1 : after === 'now' ? Number.MAX_SAFE_INTEGER : after
+  const found = yield* all(
+    (row) => ({
+      change: readChange(row),
+      start: integer(row, itemColumnCount + 4),
+      revision: integer(row, itemColumnCount + 5),
+    }),
+    rows,
+    ...[bucketId, from, limit + 1, Date.now()],
+  )
+  const [state] = found
+  if (state === undefined) throw bucketDeleted()
+  if (typeof after === 'number' && (after < state.start || after > state.revision)) return null
+  const changes = found.flatMap(({ change }) => change ?? [])
+  const hasMore = after !== 'now' && changes.length > limit
+  const given = hasMore ? changes.slice(0, limit) : changes
+  // Revisions that are no changes of items are passed by, so that a reader which has seen everything is never behind the first kept change.
+  return { changes: given, next: hasMore ? (given.at(-1)?.number ?? from) : state.revision, hasMore }
+}
+
+/** The revisions of these buckets, which increase with each change; those that do not exist are left out. */
+export const bucketRevisions = (ids: readonly BucketId[]): Query<(readonly [BucketId, number])[]> =>
+  all(
+    (row) => [bucketIdOf(row, 0), integer(row, 1)] as const,
+    'SELECT id, revision FROM buckets WHERE id = ANY ($1::int8[])',
+    ids,
+  )
+
+/** Buckets whose changes one transaction removes. */
+const bucketsPerRemoval = 100
+
+/** As FeedCatalog.removeChanges. */
+export function* removeChanges({
+  before,
+  limit,
+}: {
+  readonly before: number
+  readonly limit: number
+}): Work<number> {
+  // In the order in which transactions lock buckets.
+  const buckets = yield* all(
+    (row) => bucketIdOf(row, 0),
+    `SELECT id FROM buckets WHERE (SELECT time FROM changes WHERE bucket_id = buckets.id ORDER BY number LIMIT 1) < $1
+    ORDER BY id LIMIT ${bucketsPerRemoval}`,
+    before,
+  )
+  let removed = 0
+  for (const bucketId of buckets) {
+    if (removed >= limit) break
+    // After the clock was set back, a change may have a later time than those that follow it.
+    const last = yield* first(
+      (row) => integerOrNull(row, 0),
+      `SELECT max(number) FROM (SELECT number, time FROM changes WHERE bucket_id = $1 ORDER BY number LIMIT $2) AS earliest
+      WHERE time < $3`,
+      ...[bucketId, limit - removed, before],
+    )
+    if (last === null) continue
+    yield* change('UPDATE buckets SET changes_start = $2 WHERE id = $1', bucketId, last)
+    removed += yield* change('DELETE FROM changes WHERE bucket_id = $1 AND number <= $2', bucketId, last)
+  }
+  return removed
+}
