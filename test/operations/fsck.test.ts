@@ -49,6 +49,7 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
     `DELETE FROM items WHERE id IN ('${gone}', '${alsoGone}');
     INSERT INTO tombstones VALUES ('${gone}'), ('${alsoGone}');
     UPDATE items SET item_expires_at = 9000000000000 WHERE id = '${kept}';
+    UPDATE item_names SET names = names || 'x';
     UPDATE buckets SET bytes = bytes + 7, reserved_items = 2, next_seq = 1 WHERE name = 'default'`,
   )
   await unlink(blobPath(server, alsoGone))
@@ -59,6 +60,7 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
     'bucket-sequence-wrong': 1,
     'bucket-expiry-wrong': 1,
     'bucket-ranks-wrong': 1,
+    'bucket-names-wrong': 1,
     'bytes-missing': 1,
     'size-wrong': 1,
     'bytes-orphaned': 1,

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bucketNameRule, cleanFilename, extensionOf, isBucketName } from './names.ts'
+import {
+  bucketNameRule,
+  cleanFilename,
+  extensionOf,
+  isBucketName,
+  linePattern,
+  matchingLines,
+  parseNameSearch,
+} from './names.ts'
 
 test.each([
   ['photo.jpg', 'photo.jpg'],
@@ -118,4 +126,34 @@ test.each(['', '-a', 'A', 'my_photos', 'my photos', 'a.b', 'a/b', '..', 'é', 'a
 
 test('the rule describes the accepted names', () => {
   expect(bucketNameRule).toMatch(/1 to 63 lower-case letters, digits and hyphens/)
+})
+
+test('K11 the lines that contain all terms are those of a plain comparison, and have the pattern of two terms', () => {
+  const short = (max: number) =>
+    fc.array(fc.constantFrom('a', 'b', '.', '|', '📷'), { minLength: 1, maxLength: max })
+  fc.assert(
+    fc.property(
+      fc.array(
+        short(6).map((name) => name.join('')),
+        { minLength: 1, maxLength: 6 },
+      ),
+      fc.array(
+        short(3).map((term) => term.join('')),
+        { minLength: 1, maxLength: 3 },
+      ),
+      (lines, words) => {
+        const terms = parseNameSearch(words.join(' ')) ?? []
+        const found = lines.flatMap((line, index) =>
+          terms.every((term) => line.includes(term)) ? [index] : [],
+        )
+        expect(JSON.parse(matchingLines(lines.join('\n'), terms))).toEqual(found)
+        const pattern = linePattern(terms)
+        expect(pattern === null).toBe(terms.length === 1)
+        if (pattern === null) return
+        const [one = '', other = ''] = terms.toSorted((one, other) => other.length - one.length)
+        const hasBoth = lines.some((line) => line.includes(one) && line.includes(other))
+        expect(new RegExp(pattern.replace('(?n)', '')).test(lines.join('\n'))).toBe(hasBoth)
+      },
+    ),
+  )
 })

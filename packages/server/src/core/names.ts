@@ -74,6 +74,83 @@ export function parseNameSearch(text: string): readonly string[] | null {
   return terms.length === 0 || terms.length > maxSearchTerms ? null : terms.sort()
 }
 
+// Searches read names from rows that have one line for each of 32 numbers: the folded name of the item with the number, or nothing. One
+// comparison passes all names of a row. The line of a removed item stays until no item of the row is left. The trash has no names.
+
+/** Numbers of one row. The rows of 32 usual names fit into a page of SQLite with their neighbours. */
+export const namesPerRow = 32
+
+/** The row that has the name of the item with this number. */
+export const nameSlot = (seq: number): number => Math.floor(seq / namesPerRow)
+
+/** The lines of new items, which are numbered from `firstSeq`, for each row. `padding` has the lines before them. */
+export function nameLines(
+  firstSeq: number,
+  filenames: readonly (string | null)[],
+): readonly { readonly slot: number; readonly padding: string; readonly lines: string }[] {
+  const rows = []
+  for (let done = 0; done < filenames.length; ) {
+    const start = (firstSeq + done) % namesPerRow
+    const names = filenames.slice(done, done + namesPerRow - start)
+    rows.push({
+      slot: nameSlot(firstSeq + done),
+      padding: '\n'.repeat(start),
+      lines: names.map(nameLine).join('\n'),
+    })
+    done += names.length
+  }
+  return rows
+}
+
+/** The line of an item. */
+export const nameLine = (filename: string | null): string => (filename === null ? '' : foldName(filename))
+
+/** The positions of the lines that contain all terms, as JSON. */
+export function matchingLines(names: string, terms: readonly string[]): string {
+  const [sought = '', ...others] = terms
+  const found: number[] = []
+  let line = 0
+  let start = 0
+  for (let at = names.indexOf(sought); at >= 0; ) {
+    let end = names.indexOf('\n', start)
+    while (end >= 0 && end < at) {
+      line += 1
+      start = end + 1
+      end = names.indexOf('\n', start)
+    }
+    if (end < 0) end = names.length
+    if (others.length === 0 || containsAll(names.slice(start, end), others)) found.push(line)
+    at = names.indexOf(sought, end)
+  }
+  return `[${found.join()}]`
+}
+
+const containsAll = (name: string, terms: readonly string[]) => terms.every((term) => name.includes(term))
+
+/**
+ * A regular expression of PostgreSQL for texts with a line that has both of the two longest terms, also where these overlap; null for one term.
+ * It takes half the time of a comparison line by line.
+ */
+export function linePattern(terms: readonly string[]): string | null {
+  const [one, other] = terms.toSorted((one, other) => other.length - one.length)
+  if (one === undefined || other === undefined) return null
+  const overlapping = (start: string, end: string) =>
+    [...Array(Math.min(start.length, end.length)).keys()]
+      .filter((length) => length > 0 && start.endsWith(end.slice(0, length)))
+      .map((length) => literal(start + end.slice(length)))
+  const apart = (start: string, end: string) => `${literal(start)}.*${literal(end)}`
+  const choices = [
+    apart(one, other),
+    apart(other, one),
+    ...overlapping(one, other),
+    ...overlapping(other, one),
+  ]
+  // With n, a dot matches no line feed.
+  return `(?n)${choices.join('|')}`
+}
+
+const literal = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+
 const shape = /^[a-z0-9][a-z0-9-]{0,62}$/
 
 /** The rule of `isBucketName`, for help and error messages. */

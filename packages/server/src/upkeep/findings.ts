@@ -23,6 +23,10 @@ export const findingKinds = {
     cure: 'Run fsck --repair.',
   },
   'bucket-ranks-wrong': { title: 'Buckets with wrong ranks', cure: 'Run fsck --repair.' },
+  'bucket-names-wrong': {
+    title: 'Buckets in which searches by name may miss items',
+    cure: 'Run fsck --repair.',
+  },
   'id-malformed': {
     title: 'Rows with ids that the service did not create: something else has changed the catalog',
     cure: 'Restore a backup that you trust. fsck --repair removes such rows of uploads and deletions, but not those of items.',

@@ -1,5 +1,6 @@
 import type { ItemId } from '../../core/ids.ts'
 import { indexOf, raisedRevision, defaultShape as shape, slotOf, topLevel } from './buckets.ts'
+import { correctNames, wrongNames } from './item-names.ts'
 import type { BucketId, ContentId } from './records.ts'
 import {
   all,
@@ -219,13 +220,14 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
 /** A stored counter, or the time of the next expiry, of a bucket that does not match its rows. */
 export interface BucketFault {
   readonly bucket: string
-  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks'
+  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks' | 'names'
   /** A message with the stored value and that of the rows. */
   readonly detail: string
 }
 
 /** The stored counters of a bucket that differ, and all counters that its rows give. */
 interface Counted {
+  readonly bucket: string
   readonly faults: BucketFault[]
   readonly total: number
   readonly bytes: number
@@ -336,7 +338,7 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
   const wrong = yield* wrongNodes(id, nodes, engine)
   if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-  return { faults, total, bytes, nextSeq, reserved: [items, reservedBytes], nodes }
+  return { bucket, faults, total, bytes, nextSeq, reserved: [items, reservedBytes], nodes }
 }
 
 /**
@@ -386,10 +388,18 @@ function* wrongNodes(id: BucketId, nodes: readonly RankNode[], engine: EngineNam
 
 /** To be called within a transaction with one snapshot. A bucket that was deleted has no faults. */
 function* bucketFaults(id: BucketId, engine: EngineName): Query<BucketFault[]> {
-  return (yield* count(id, engine))?.faults ?? []
+  const counted = yield* count(id, engine)
+  if (counted === null) return []
+  return [...counted.faults, ...nameFaults(counted.bucket, yield* wrongNames(id))]
 }
 
+const nameFaults = (bucket: string, wrong: number): BucketFault[] =>
+  wrong === 0
+    ? []
+    : [{ bucket, what: 'names', detail: `${wrong} rows do not match the names of their items` }]
+
 const bucketLock = { sqlite: null, postgres: 'SELECT FROM buckets WHERE id = $1 FOR UPDATE' }
+const raise = eachEngine((engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} WHERE id = $1`)
 const correction = eachEngine(
   (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]}, total = $1, bytes = $2, next_seq = $3,
     reserved_items = $4, reserved_bytes = $5 WHERE id = $6`,
@@ -399,12 +409,22 @@ const correction = eachEngine(
 export function* correctBucket(id: BucketId, engine: EngineName): Work<BucketFault[]> {
   yield* change(bucketLock, id)
   const counted = yield* count(id, engine)
-  if (counted === null || counted.faults.length === 0) return []
-  const { faults, total, bytes, nextSeq, reserved, nodes } = counted
+  if (counted === null) return []
+  const { bucket, faults } = counted
+  if (faults.length > 0) yield* correctCounters(id, counted, engine)
+  const wrong = yield* correctNames(id)
+  if (wrong > 0) yield* change(raise, id)
+  return [...faults, ...nameFaults(bucket, wrong)]
+}
+
+function* correctCounters(
+  id: BucketId,
+  { total, bytes, nextSeq, reserved, nodes }: Counted,
+  engine: EngineName,
+): Work<void> {
   const { textOf, insert } = rankRows[engine]
   yield* change('DELETE FROM ranks WHERE bucket_id = $1', id)
   for (const { level, slot, counts } of nodes) yield* change(insert, id, level, slot, textOf(counts))
   yield* change(correction, total, bytes, nextSeq, ...reserved, id)
   if (!isTrash(id)) yield* refreshExpiry(id)
-  return faults
 }

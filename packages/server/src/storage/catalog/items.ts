@@ -1,10 +1,10 @@
 import { Fault } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
-import { foldName } from '../../core/names.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { maxExpired } from './buckets.ts'
 import { recordChanges } from './item-changes.ts'
+import { refreshNames } from './item-names.ts'
 import type {
   AddedItem,
   BucketId,
@@ -114,8 +114,8 @@ const markEdited = {
 } as const
 
 const textsUpdate = eachEngine(
-  (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
-    folded_name = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
+  (engine) =>
+    `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed)${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
 )
 
 /** As ItemCatalog.editItem. */
@@ -145,9 +145,9 @@ export function* editItem({
   yield* change(
     textsUpdate,
     ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
-    filename === null ? null : foldName(filename),
   )
   yield* recordChanges(bucketId, 'edited', [id])
+  if (changed.includes('filename')) yield* refreshNames(bucketId, [id])
   // The event has no values of texts but the new name.
   yield* record(by, (by) => {
     const detail = { changed: changed.map((text) => textColumns[text]) }

@@ -1,4 +1,5 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
+import { linePattern, namesPerRow } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindExpression, kindNumber } from './item-lists.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
@@ -23,8 +24,8 @@ const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER
 const directions = { oldest: 'ASC', newest: 'DESC' } as const
 
 /**
- * Finds up to `limit` items whose names have all terms, as Catalog.items; to be run in one snapshot. The names are read from a covering index.
- * Only the rows of items with the name are read.
+ * Finds up to `limit` items whose names have all terms, as Catalog.items; to be run in one snapshot. Only the rows of items with
+ * the name are read.
  */
 export function* searchNames(
   { bucketId, order, kind, from, to }: ItemSelection,
@@ -63,7 +64,7 @@ export function* searchNames(
     const seqs = yield* all(
       (row) => integer(row, 0),
       matching(order, terms.length),
-      ...[bucketId, start, end, batch, ...terms],
+      ...[bucketId, start, end, batch, linePattern(terms), ...terms],
     )
     const last = seqs.length < batch ? undefined : seqs.at(-1)
     if (isNewest) high = last ?? start
@@ -96,16 +97,29 @@ export function* searchNames(
   return { revision, expired, rows, examined }
 }
 
-/** The first numbers of a range whose names have all terms. */
+/**
+ * The first numbers of a range whose names have all terms. Rows without a term are passed by in one comparison, and the lines of the others
+ * are compared one by one. `matching_lines` is `matchingLines` of core/names.ts, and the fifth value is `linePattern`, which SQLite does not
+ * need.
+ */
 const matching = (order: ItemOrder, terms: number): Sql =>
   eachEngine((engine) => {
-    const [hint, position] = engine === 'sqlite' ? ['INDEXED BY items_names', 'instr'] : ['', 'strpos']
-    const conditions = Array.from(
-      { length: terms },
-      (_, index) => `AND ${position}(folded_name, $${index + 5}) > 0`,
-    )
-    return `SELECT seq FROM items ${hint} WHERE bucket_id = $1 AND seq >= $2 AND seq < $3
-      ${conditions.join(' ')} ORDER BY seq ${directions[order]} LIMIT $4`
+    const parameters = Array.from({ length: terms }, (_, index) => `$${index + 6}`)
+    const [position, lines, pattern] =
+      engine === 'sqlite'
+        ? ['instr', `json_each(matching_lines(names, ${parameters.join(', ')}))`, 'true OR $5 IS NULL']
+        : [
+            'strpos',
+            `LATERAL (SELECT line - 1 AS value FROM unnest(string_to_array(names, E'\\n')) WITH ORDINALITY AS named (name, line)
+              WHERE ${parameters.map((term) => `strpos(name, ${term}) > 0`).join(' AND ')})`,
+            '$5::text IS NULL OR names ~ $5',
+          ]
+    const direction = directions[order]
+    return `SELECT slot * ${namesPerRow} + found.value FROM item_names CROSS JOIN ${lines} AS found
+      WHERE bucket_id = $1 AND slot >= CAST($2 AS bigint) / ${namesPerRow} AND slot <= CAST($3 AS bigint) / ${namesPerRow}
+        ${parameters.map((term) => `AND ${position}(names, ${term}) > 0`).join(' ')} AND (${pattern})
+        AND slot * ${namesPerRow} + found.value >= $2 AND slot * ${namesPerRow} + found.value < $3
+      ORDER BY slot ${direction}, found.value ${direction} LIMIT $4`
   })
 
 /** Searches that wait for others, of all buckets and of one; more are refused. */

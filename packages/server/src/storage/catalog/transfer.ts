@@ -335,7 +335,7 @@ const bucketInsertion = eachEngine(
     ON CONFLICT (id) DO UPDATE SET ${settingColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
 )
 
-const tables = ['keyed_requests', 'damaged', 'contents', 'items', 'ranks', 'tokens', 'buckets']
+const tables = ['keyed_requests', 'damaged', 'contents', 'items', 'item_names', 'ranks', 'tokens', 'buckets']
 
 function* removeRows(): Work<void> {
   const others = ['uploads', 'upload_parts', 'upload_pieces']

@@ -17,7 +17,7 @@ interface Audited {
   readonly catalog: Catalog
   readonly inspection: CatalogInspection
   /** Changes rows with statements of the engine, without the catalog. */
-  tamper(fault: 'counters' | 'ranks' | 'contents' | 'expiry'): void | Promise<void>
+  tamper(fault: 'counters' | 'ranks' | 'names' | 'contents' | 'expiry'): void | Promise<void>
 }
 
 interface Copied {
@@ -155,7 +155,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await catalog.expiringBuckets(at)).toEqual([bucketId])
     })
 
-    test.each(['counters', 'ranks'] as const)(
+    test.each(['counters', 'ranks', 'names'] as const)(
       'F1 wrong %s are found and corrected, and the revision changes',
       async (fault) => {
         const { catalog, inspection, tamper } = await open()
@@ -169,7 +169,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         await tamper(fault)
         const found = await inspection.bucketFaults()
         expect(found.map(({ what }) => what)).toEqual(
-          fault === 'ranks' ? ['ranks'] : ['total', 'bytes', 'reserved'],
+          fault === 'counters' ? ['total', 'bytes', 'reserved'] : [fault],
         )
         expect(await inspection.recount()).toEqual(found)
         expect(await inspection.bucketFaults()).toEqual([])

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
+import type { ItemId } from '../../../src/core/ids.ts'
 import { foldName, parseNameSearch } from '../../../src/core/names.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
@@ -127,6 +128,8 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
         [],
       ])
       expect(await found('"1"')).toEqual([4])
+      // The words overlap in the name.
+      expect(await found('nd.jp strand.')).toEqual([0])
       expect(await found('الله عليه')).toEqual([9])
       expect(await found('οδός')).toEqual([5])
       expect(await found('.')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
@@ -204,6 +207,55 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       await catalog.setBucket('a', { trashDays: 0 })
       await catalog.removeItems(bucketId, [item.id])
       expect(await found()).toEqual([])
+    })
+
+    test('K12 after additions, removals, renamings and restorations near each other, each item is found by its name only', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      await catalog.setBucket('a', { trashDays: 1 })
+      const random = seededRandom()
+      const live = new Map<ItemId, string>()
+      const trashed = new Map<ItemId, string>()
+      const pick = (from: ReadonlyMap<ItemId, string>, count: number) =>
+        [...from].toSorted(() => random(2) - 1).slice(0, count)
+      const move = (picked: readonly (readonly [ItemId, string])[], from: typeof live, to: typeof live) => {
+        for (const [id, name] of picked) {
+          from.delete(id)
+          to.set(id, name)
+        }
+      }
+      for (let round = 0; round < 25; round += 1) {
+        const items = Array.from({ length: random(40) }, (_, index) =>
+          newItem({ filename: index % 7 === 0 ? null : `needle-${round}-${index}.` }),
+        )
+        await addNamed(catalog, bucketId, items)
+        for (const { id, filename } of items) live.set(id, filename ?? '')
+        // At times the last items too, and all of them.
+        const removed = round % 8 === 7 ? [...live] : pick(live, random(30))
+        await catalog.removeItems(
+          bucketId,
+          removed.map(([id]) => id),
+        )
+        move(removed, live, trashed)
+        const restored = pick(trashed, random(20))
+        await catalog.restoreItems(
+          bucketId,
+          restored.map(([id]) => id),
+        )
+        move(restored, trashed, live)
+        for (const [id] of pick(live, 3)) {
+          const filename = `needle-renamed-${round}-${random(9)}.`
+          await catalog.editItem(bucketId, id, { filename }, null)
+          live.set(id, filename)
+        }
+      }
+      const found = await allItems(catalog, searchFor(bucketId, 'needle'))
+      const named = [...live].filter(([, name]) => name !== '')
+      expect(new Map(found.map(({ id, filename }) => [id, filename]))).toEqual(new Map(named))
+      for (const [id, name] of named.slice(0, 40)) {
+        const matching = found.filter(({ filename }) => filename?.includes(name))
+        expect([id, ids(await allItems(catalog, searchFor(bucketId, name)))]).toEqual([id, ids(matching)])
+      }
     })
 
     test('K12 a renamed item is found by its new name only', async () => {

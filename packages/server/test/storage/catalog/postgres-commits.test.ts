@@ -238,8 +238,8 @@ describe('PostgreSQL: commits', () => {
     await catalog.addItems(bucketId, inBlobStore(items.slice(0, 50)))
     await onServer(url, 'UPDATE buckets SET next_seq = 1048566')
     const inspection = await openPostgresInspection(url)
-    // Adds the second level, which the number needs.
-    expect((await inspection.recount()).map(({ what }) => what)).toEqual(['ranks'])
+    // Adds the second level and the lines of names, which the number needs.
+    expect((await inspection.recount()).map(({ what }) => what)).toEqual(['ranks', 'names'])
     await inspection.close()
     await catalog.addItems(bucketId, inBlobStore(items.slice(50)))
     const [gone, ...kept] = items

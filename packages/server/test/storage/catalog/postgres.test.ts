@@ -11,6 +11,7 @@ import { freshDatabase } from './postgres-database.ts'
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
   ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET sums = array_fill(0, ARRAY[128])',
+  names: "DELETE FROM item_names WHERE slot = 2; UPDATE item_names SET names = 'other' WHERE slot = 9",
   contents: "INSERT INTO contents (id, bucket_id, bytes) VALUES (1, 1, '\\x00')",
   expiry: 'UPDATE buckets SET next_expiry = NULL',
 }

@@ -10,7 +10,7 @@ import {
 } from '../../../src/storage/catalog/buckets.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { prepareReads } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { prepareItemTable } from '../../../src/storage/catalog/sqlite/changes.ts'
+import { prepareItemTable, prepareNames } from '../../../src/storage/catalog/sqlite/changes.ts'
 import { all, createRun } from '../../../src/storage/catalog/sqlite/database.ts'
 import { prepareLocateItem, prepareRanks } from '../../../src/storage/catalog/sqlite/ranks.ts'
 import { migrate } from '../../../src/storage/catalog/sqlite/schema.ts'
@@ -30,7 +30,7 @@ function bucketAndModel(shape: RankShape) {
   const db = new DatabaseSync(':memory:', { returnArrays: true })
   migrate(db)
   const ranks = prepareRanks(db, shape)
-  const itemTable = prepareItemTable(db, ranks)
+  const itemTable = prepareItemTable(db, ranks, prepareNames(db))
   const reads = prepareReads(db, prepareLocateItem(db, shape))
   const bucketId = newBucketId(db, 'b')
   let model: { id: string; seq: number }[] = []
@@ -153,7 +153,7 @@ test('L3 pages of two buckets in turn are right, with more nodes than are cached
   const shape = { leaf: 1, fanOut: 16 }
   const db = new DatabaseSync(':memory:', { returnArrays: true })
   migrate(db)
-  const itemTable = prepareItemTable(db, prepareRanks(db, shape))
+  const itemTable = prepareItemTable(db, prepareRanks(db, shape), prepareNames(db))
   const reads = prepareReads(db, prepareLocateItem(db, shape))
   const [large, small] = [40_000, 40].map((count, index) => {
     const items = newItems(count)

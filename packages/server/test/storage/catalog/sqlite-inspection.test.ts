@@ -20,6 +20,7 @@ import { tempDirectory } from './temp-directory.ts'
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
   ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = zeroblob(512)',
+  names: "DELETE FROM item_names WHERE slot = 2; UPDATE item_names SET names = 'other' WHERE slot = 9",
   contents: "INSERT INTO contents (bytes) VALUES (X'00')",
   expiry: 'UPDATE buckets SET next_expiry = NULL',
 }

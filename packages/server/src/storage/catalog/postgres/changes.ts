@@ -1,11 +1,12 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { foldName } from '../../../core/names.ts'
+import { nameLine } from '../../../core/names.ts'
 import { type Amount, requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
 import { uploadEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
+import { refreshNames } from '../item-names.ts'
 import type { AddedItem, Bucket, BucketId, NewItem, RemovedItems } from '../records.ts'
 import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
 import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
@@ -165,7 +166,7 @@ async function appendItems(
     column(({ createdAt }) => createdAt),
     bytesArray(added.map(({ bytes }) => bytes)),
     column(({ expiresAt }) => expiresAt ?? null),
-    column(({ filename }) => (filename === null ? null : foldName(filename))),
+    column(({ filename }) => nameLine(filename)),
     Date.now(),
   )
   // Both are sent without waiting for the result of the first.
@@ -272,9 +273,11 @@ async function restoreItems(
   // Their bytes are counted already.
   buckets.requireRoom(bucketId, { items: found.size, bytes: 0 })
   await session.run('SELECT restore_items($1, $2::text[])', bucketId, [...found])
+  const restored = ids.filter((id) => found.has(id))
+  await runWork(session, refreshNames(bucketId, restored))
   await refreshExpiry(session, bucketId)
   buckets.add(bucketId, { items: found.size })
-  return ids.filter((id) => found.has(id))
+  return restored
 }
 
 /** Removes items of the trash permanently. */

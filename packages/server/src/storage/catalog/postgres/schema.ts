@@ -78,7 +78,7 @@ LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(ra
 CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
-  _folded text[], _now int8
+  _name_lines text[], _now int8
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -94,10 +94,9 @@ BEGIN
 
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
-    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
-        _folded)
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries)
       WITH ORDINALITY
-      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, folded, number)
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
@@ -106,11 +105,20 @@ BEGIN
     SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
   )
   INSERT INTO items
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
-      folded_name)
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id, expiry, folded
+    created_at, content_id, expiry
   FROM item;
+
+  -- The padding stands for the lines that the row has already, or had before its items were removed.
+  INSERT INTO item_names AS present (bucket_id, slot, names)
+  SELECT _bucket, seq / 32, repeat(E'\\n', (min(seq) % 32)::int4) || string_agg(line, E'\\n' ORDER BY seq)
+  FROM (
+    SELECT line, _next - _count + number - 1 AS seq FROM unnest(_name_lines) WITH ORDINALITY AS named (line, number)
+  ) AS added
+  GROUP BY seq / 32
+  ON CONFLICT (bucket_id, slot) DO UPDATE
+  SET names = present.names || E'\\n' || substr(excluded.names, 1 + ((_next - _count) % 32)::int4);
 
   -- After the insertion, whose lock retire_ids waits for.
   IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) THEN
@@ -119,6 +127,14 @@ BEGIN
   DELETE FROM intents WHERE id = ANY (_ids);
   PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
 END $$;
+
+-- Removes the rows with the names of items whose rows no item is left of, after these items were removed.
+CREATE FUNCTION clear_names(_bucket int8, _seqs int8[]) RETURNS void
+LANGUAGE sql AS $$
+  DELETE FROM item_names
+  WHERE bucket_id = _bucket AND slot IN (SELECT seq / 32 FROM unnest(_seqs) AS seq)
+    AND NOT EXISTS (SELECT FROM items WHERE items.bucket_id = _bucket AND seq >= slot * 32 AND seq < slot * 32 + 32)
+$$;
 
 -- Completes the removal of items whose rows the transaction has deleted.
 CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
@@ -133,6 +149,7 @@ BEGIN
   DELETE FROM contents WHERE id = ANY (_contents);
   INSERT INTO tombstones (id) SELECT unnest(_tombstones);
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
+  PERFORM clear_names(_bucket, _seqs);
 END $$;
 
 -- Moves items of a bucket whose row the transaction has locked to its trash. The ids are in the order of their numbers.
@@ -162,6 +179,7 @@ BEGIN
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
+  PERFORM clear_names(_bucket, _seqs);
   PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
   RETURN QUERY SELECT unnest(_found);
 END $$;
@@ -345,9 +363,7 @@ CREATE TABLE signing_keys (
 
 -- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
--- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the filename as searches compare it
--- (core/names.ts). They read all names of a bucket from the index of the primary key alone, as far as VACUUM has marked pages of the
--- table as visible to all, so it runs early.
+-- deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
 CREATE TABLE items (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
@@ -370,15 +386,25 @@ CREATE TABLE items (
   deleted_at int8,
   expires_at int8,
   item_expires_at int8,
-  folded_name text COLLATE "C",
-  PRIMARY KEY (bucket_id, seq) INCLUDE (folded_name)
-) WITH (autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 20000);
+  PRIMARY KEY (bucket_id, seq)
+);
 
 -- For lists of items with filters (storage/catalog/item-lists.ts).
 CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
 CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+
+-- The names of items, as searches compare them: a line for each of 32 sequence numbers (core/names.ts). In the row and not compressed, because
+-- a search reads all of them.
+CREATE TABLE item_names (
+  bucket_id int8 NOT NULL,
+  slot int8 NOT NULL,
+  names text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket_id, slot)
+) WITH (toast_tuple_target = 8160);
+
+ALTER TABLE item_names ALTER COLUMN names SET STORAGE EXTERNAL;
 
 -- Apart from the rows of items, so that a listing does not read them. Not compressed: most items are compressed already.
 CREATE TABLE contents (

@@ -1,4 +1,3 @@
-import { foldName } from '../../../core/names.ts'
 import type { ItemDetails } from '../records.ts'
 import {
   type CatalogRows,
@@ -76,17 +75,17 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     `WITH item AS MATERIALIZED (
       SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
       FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
-        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[], $16::text[])
+        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[])
         AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content, thumbhash,
-          duration, expiry, folded)
+          duration, expiry)
     ), stored AS (
       INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
     )
     INSERT INTO items
       (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
-        duration, item_expires_at, folded_name)
+        duration, item_expires_at)
     SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash,
-      duration, expiry, folded
+      duration, expiry
     FROM item`,
     items.map(({ bucketId }) => bucketId),
     items.map(({ seq }) => seq),
@@ -103,7 +102,6 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     bytesArray(column(({ thumbhash }) => thumbhash)),
     column(({ duration }) => duration),
     column(({ expiresAt }) => expiresAt),
-    column(({ filename }) => (filename === null ? null : foldName(filename))),
   )
   const trashed = items.flatMap(({ item, trashed }) =>
     trashed === null ? [] : [{ id: item.id, ...trashed }],

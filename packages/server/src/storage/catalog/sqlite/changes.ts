@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { foldName } from '../../../core/names.ts'
+import { nameLines, nameSlot, namesPerRow } from '../../../core/names.ts'
 import { requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
 import {
@@ -16,6 +16,7 @@ import { numbersPerMillisecond } from '../audit-log.ts'
 import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { changeKindOf, changeKinds, recordChanges } from '../item-changes.ts'
+import { refreshNames } from '../item-names.ts'
 import { newItemColumns, newItemValues } from '../items.ts'
 import type { AddedItem, Bucket, BucketId, Preview, RemovedItems } from '../records.ts'
 import {
@@ -27,7 +28,7 @@ import {
   textOrNull,
   type Work,
 } from '../statements.ts'
-import { expiryOf, expiryRefresh, joinRemoved, trashName, trashOf } from '../trash.ts'
+import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashName, trashOf } from '../trash.ts'
 import { all, createRun, one } from './database.ts'
 import { prepareRanks, type Ranks } from './ranks.ts'
 
@@ -40,9 +41,10 @@ type ChangeFunctions = {
 
 export function prepareChanges(db: DatabaseSync): ApplyChange {
   const ranks = prepareRanks(db)
-  const itemTable = prepareItemTable(db, ranks)
+  const names = prepareNames(db)
+  const itemTable = prepareItemTable(db, ranks, names)
   const quotas = prepareQuotas(db)
-  const trash = prepareTrash(db, itemTable, ranks, quotas)
+  const trash = prepareTrash(db, { itemTable, ranks, names, quotas })
   const oldest = db.prepare('SELECT seq FROM items WHERE bucket_id = ? ORDER BY seq LIMIT ?')
 
   const record = prepareRecordEvents(db)
@@ -191,22 +193,25 @@ export function prepareInsertItem(
   db: DatabaseSync,
 ): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
   const insert = db.prepare(`INSERT INTO items
-    (bucket_id, seq, content_id, thumbhash, duration, folded_name, ${newItemColumns})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    (bucket_id, seq, content_id, thumbhash, duration, ${newItemColumns})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const insertContent = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   return (bucketId, seq, added) => {
-    const { id, filename, bytes, thumbhash = null, duration = null } = added
+    const { id, bytes, thumbhash = null, duration = null } = added
     if (bytes === null && integer(one(isRetired, id) ?? [], 0) === 1)
       throw new Error('the bytes of this item were set aside by a check')
     // RETURNING costs a quarter more.
     const contentId = bytes === null ? null : Number(insertContent.run(bytes).lastInsertRowid)
-    const folded = filename === null ? null : foldName(filename)
-    insert.run(bucketId, seq, contentId, thumbhash, duration, folded, ...newItemValues(added))
+    insert.run(bucketId, seq, contentId, thumbhash, duration, ...newItemValues(added))
   }
 }
 
-export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
+export function prepareItemTable(
+  db: DatabaseSync,
+  ranks: Ranks,
+  names: Pick<Names, 'append' | 'clear'>,
+): ItemTable {
   const bucket = db.prepare('SELECT total, next_seq, revision FROM buckets WHERE id = ?')
   const addChange = db.prepare(
     `INSERT INTO changes (bucket_id, number, kind, item_id, time) VALUES (?, ?, ${changeKinds.added}, ?, ?)`,
@@ -244,6 +249,7 @@ export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
     }
     for (const id of tombstones) addTombstone.run(id)
     ranks.remove(bucketId, nextSeq, seqs)
+    names.clear(bucketId, seqs)
     grow.run(1, -seqs.length, -size, 0, bucketId)
     return tombstones
   }
@@ -263,6 +269,7 @@ export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
         size += added.size
       }
       ranks.add(bucketId, total, nextSeq, items.length)
+      names.append(bucketId, nextSeq, items)
       grow.run(items.length, items.length, size, items.length, bucketId)
       if (items.some(({ expiresAt }) => expiresAt != null)) refreshExpiry(bucketId)
       if (items.some(({ by }) => by !== undefined)) record(uploadEvents(bucketId, items))
@@ -278,6 +285,32 @@ export function prepareItemTable(db: DatabaseSync, ranks: Ranks): ItemTable {
       const seqs = found.map(({ seq }) => seq).sort((one, other) => one - other)
       return { ids: found.map(({ id }) => id), tombstones: remove(bucketId, seqs) }
     },
+  }
+}
+
+/** Writes the rows of catalog/item-names.ts, which the trash does not have. */
+type Names = ReturnType<typeof prepareNames>
+
+export function prepareNames(db: DatabaseSync) {
+  const append = db.prepare(`INSERT INTO item_names (bucket_id, slot, names) VALUES (?1, ?2, ?3 || ?4)
+    ON CONFLICT DO UPDATE SET names = names || char(10) || ?4`)
+  const clear = db.prepare(`DELETE FROM item_names WHERE bucket_id = ?1 AND slot = ?2 AND NOT EXISTS
+    (SELECT 1 FROM items WHERE bucket_id = ?1 AND seq >= ?2 * ${namesPerRow} AND seq < (?2 + 1) * ${namesPerRow})`)
+  const run = createRun(db)
+  return {
+    /** Appends the names of items that are numbered from `firstSeq`. */
+    append(bucketId: BucketId, firstSeq: number, items: readonly Pick<AddedItem, 'filename'>[]): void {
+      const filenames = items.map(({ filename }) => filename)
+      for (const { slot, padding, lines } of nameLines(firstSeq, filenames))
+        append.run(bucketId, slot, padding, lines)
+    },
+    /** To be called after items with these numbers were removed. */
+    clear(bucketId: BucketId, seqs: readonly number[]): void {
+      if (isTrash(bucketId)) return
+      for (const slot of new Set(seqs.map(nameSlot))) clear.run(bucketId, slot)
+    },
+    /** To be called after these items were restored. */
+    refresh: (bucketId: BucketId, ids: readonly ItemId[]): void => run(refreshNames(bucketId, ids)),
   }
 }
 
@@ -299,7 +332,20 @@ interface TrashRows {
   purge(bucketId: BucketId, ids: readonly ItemId[]): RemovedItems
 }
 
-function prepareTrash(db: DatabaseSync, itemTable: ItemTable, ranks: Ranks, quotas: Quotas): TrashRows {
+function prepareTrash(
+  db: DatabaseSync,
+  {
+    itemTable,
+    ranks,
+    names,
+    quotas,
+  }: {
+    readonly itemTable: ItemTable
+    readonly ranks: Ranks
+    readonly names: Names
+    readonly quotas: Quotas
+  },
+): TrashRows {
   const days = db.prepare('SELECT trash_days FROM buckets WHERE id = ?')
   const counters = db.prepare('SELECT total, next_seq, bytes FROM buckets WHERE id = ?')
   const create = db.prepare(`INSERT INTO buckets (id, name, created_at) VALUES (?, ?, ?)
@@ -345,6 +391,7 @@ function prepareTrash(db: DatabaseSync, itemTable: ItemTable, ranks: Ranks, quot
       for (const [index, seq] of seqs.entries())
         moveOut.run(trash, target.nextSeq + index, now, expiry, bucketId, seq)
       ranks.remove(bucketId, home.nextSeq, seqs)
+      names.clear(bucketId, seqs)
       ranks.add(trash, target.total, target.nextSeq, seqs.length)
       one(change, -seqs.length, 0, 0, bucketId)
       one(change, seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
@@ -369,6 +416,10 @@ function prepareTrash(db: DatabaseSync, itemTable: ItemTable, ranks: Ranks, quot
       for (const { seq } of found) moveBack.run(bucketId, revision, trash, seq)
       const homes = ascending(found.map((item) => item.home))
       ranks.restore(bucketId, home.nextSeq, homes)
+      names.refresh(
+        bucketId,
+        found.map(({ id }) => id),
+      )
       ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
       one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
       refreshExpiry(bucketId)

@@ -71,14 +71,14 @@ export async function copySnapshot(
       if (copied <= lastChunk) break
     }
     limitLog()
-    // If a page of the ranks cannot be read, the last transaction is rolled back and repeated without them: they are counted again.
+    // If a page of what is derived from other rows cannot be read, the last transaction is rolled back and repeated without it.
     db.exec('PRAGMA main.journal_mode = MEMORY')
-    let hasRanks = true
+    let hasDerived = true
     const copyRest = () => {
       db.exec('BEGIN')
       // First, because a repetition must not pass by items that it has rolled back.
       for (const table of namesOf(db, 'table'))
-        if (!notCopiedWhole.has(table) && (hasRanks || table !== 'ranks')) copyTable(db, table)
+        if (!notCopiedWhole.has(table) && (hasDerived || !derived.has(table))) copyTable(db, table)
       items.copyAdded()
       items.copyEdited()
       items.removeDeleted()
@@ -97,8 +97,8 @@ export async function copySnapshot(
         lost = copyRest()
       } catch (error) {
         if (db.isTransaction) db.exec('ROLLBACK')
-        if (!(error instanceof UnreadableTable) || error.table !== 'ranks') throw error
-        hasRanks = false
+        if (!(error instanceof UnreadableTable) || !derived.has(error.table)) throw error
+        hasDerived = false
       }
     }
     const unread = items.copyById(lost)
@@ -108,7 +108,7 @@ export async function copySnapshot(
     )
     contents.removeDeleted()
     createAll(db, 'index')
-    if (unread.length > 0 || !hasRanks) recountAll(db)
+    if (unread.length > 0 || !hasDerived) recountAll(db)
     for (const name of ['user_version', 'application_id'])
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
     return { items: missing, hasLostEvents: events.hasLost() }
@@ -435,6 +435,9 @@ function prepareLogLimit(db: DatabaseSync, source: string): () => void {
 
 /** Tables that are copied in chunks, or not at all: the cursors of a feed are not valid after a restore. */
 const notCopiedWhole: ReadonlySet<string> = new Set(['items', 'contents', 'audit_events', 'changes'])
+
+/** Tables that `recountAll` writes. */
+const derived: ReadonlySet<string> = new Set(['ranks', 'item_names'])
 
 type Kind = 'table' | 'index'
 

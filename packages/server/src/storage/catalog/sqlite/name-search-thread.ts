@@ -6,7 +6,7 @@ import { type NameSearch, prepareSearchNames } from './name-search.ts'
 
 // The worker thread that searches names for the server.
 
-/** KiB of pages: the index of a million names. */
+/** KiB of pages: a million names. */
 const cacheSize = 32 * 1024
 
 lowerOwnPriority()

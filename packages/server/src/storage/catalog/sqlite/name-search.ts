@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { matchingLines } from '../../../core/names.ts'
 import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
 import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
@@ -21,11 +22,19 @@ export interface NameSearches {
   close(): Promise<void>
 }
 
+/** Gives a connection the function that `searchNames` needs. */
+export function addMatchingLines(db: DatabaseSync): void {
+  db.function('matching_lines', { deterministic: true, varargs: true }, (names, ...terms) =>
+    matchingLines(String(names), terms.map(String)),
+  )
+}
+
 /** Finds items by their names in one snapshot. */
 export function prepareSearchNames(
   db: DatabaseSync,
   bounds?: SearchBounds,
 ): (search: NameSearch) => ItemRows {
+  addMatchingLines(db)
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
   return ({ selection, terms, after, limit }) =>

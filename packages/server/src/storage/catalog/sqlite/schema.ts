@@ -77,8 +77,7 @@ CREATE TABLE signing_keys (
 -- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
 -- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
--- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. folded_name is the
--- filename as searches compare it (core/names.ts).
+-- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
 CREATE TABLE items (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
@@ -102,12 +101,9 @@ CREATE TABLE items (
   deleted_at INTEGER,
   expires_at INTEGER,
   item_expires_at INTEGER,
-  folded_name TEXT,
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- A search reads all names of a bucket from this index (catalog/name-search.ts).
-CREATE INDEX items_names ON items (bucket_id, seq, folded_name);
 -- For lists of items with filters (storage/catalog/item-lists.ts).
 CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
 CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
@@ -115,6 +111,14 @@ CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
 CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
 CREATE INDEX items_expiring ON items (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+
+-- The names of items, as searches compare them: a line for each of 32 sequence numbers (core/names.ts).
+CREATE TABLE item_names (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  slot INTEGER NOT NULL,
+  names TEXT NOT NULL,
+  PRIMARY KEY (bucket_id, slot)
+) STRICT, WITHOUT ROWID;
 
 -- The bytes of small items. Rows are apart from those of items, so that a listing does not read them. AUTOINCREMENT: an id is never reused,
 -- so a read by id never returns the bytes of another item. There is no foreign key, because it would need an index on items.content_id.

@@ -1,9 +1,10 @@
 import { constants, copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { foldName } from '../../../core/names.ts'
 import { creationSettings } from '../../sqlite.ts'
 import { CatalogVersionError } from '../catalog.ts'
+import { bucketIds } from '../inspection.ts'
+import { correctNames } from '../item-names.ts'
 import { integer, text } from '../statements.ts'
 import {
   type CatalogSource,
@@ -107,9 +108,8 @@ export function copyBackup(backup: string, directory: string): void {
       "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     ))
       copyTable(db, table)
-    // Version 18 did not store them.
-    db.function('fold_name', { deterministic: true }, (name) => foldName(String(name)))
-    db.exec('UPDATE items SET folded_name = fold_name(filename) WHERE filename IS NOT NULL')
+    const run = createRun(db)
+    for (const id of run(bucketIds())) run(correctNames(id))
     db.exec('COMMIT')
   } finally {
     db.close()
