@@ -81,6 +81,22 @@ const tokenMembers = {
   scopes: Type.Array(Type.String()),
   created_at: timeText,
   expires_at: TimeOrNull,
+  note: Type.Union([Type.String(), Type.Null()]),
+  limits: Type.Union([
+    Type.Object(
+      {
+        max_items: CountOrNull,
+        max_bytes: CountOrNull,
+        max_file_size: CountOrNull,
+        types: Type.Union([Type.Array(Type.String()), Type.Null()]),
+        item_days: CountOrNull,
+      },
+      closed,
+    ),
+    Type.Null(),
+  ]),
+  uploaded: Type.Union([Type.Object({ items: Type.Integer(), bytes: Type.Integer() }, closed), Type.Null()]),
+  left: Type.Union([Type.Object({ items: CountOrNull, bytes: CountOrNull }, closed), Type.Null()]),
 }
 const Token = Type.Object(tokenMembers, closed)
 const CreatedToken = Type.Object({ ...tokenMembers, token: Type.String({ pattern: '^mbkt_' }) }, closed)

@@ -12,7 +12,7 @@ import { makeToken } from '../harness/token.ts'
 import { checksumOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { blobPath, onDisk, upload } from '../harness/upload.ts'
-import { readLink } from '../harness/wire.ts'
+import { readCreatedToken, readLink } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -58,6 +58,19 @@ async function manageTokens(method: string, path: string, body?: string) {
   })
 }
 
+async function uploadWithLimits(limits: object) {
+  const body = JSON.stringify({ scopes: ['media:write'], limits })
+  const { authorization } = await withToken('--scope', 'tokens:manage,media:write')
+  const headers = { authorization, 'content-type': 'application/json' }
+  const created = await server.request('/api/tokens', { method: 'POST', headers, body })
+  const { token } = readCreatedToken(await created.json())
+  return await server.request('/api/media', {
+    method: 'POST',
+    body: 'xx',
+    headers: { authorization: `Bearer ${token}` },
+  })
+}
+
 const deleteMany = (body: string, type: string) =>
   server.request('/api/media', { method: 'DELETE', body, headers: { 'content-type': type } })
 
@@ -78,6 +91,8 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     await runHere(server.data, 'bucket set', 'small', '--max-bytes', '1')
     return await server.request('/api/media', { method: 'POST', body: 'xx', headers: { authorization } })
   },
+  'token-limit-exceeded': () => uploadWithLimits({ max_bytes: 1 }),
+  'type-refused': () => uploadWithLimits({ types: ['image/*'] }),
   'file-unreadable': async () => {
     const { authorization } = await makeToken(server, '--bucket', 'private')
     await runHere(server.data, 'bucket set', 'private', '--remove-metadata', 'on')

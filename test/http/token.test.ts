@@ -36,6 +36,10 @@ test('T1, T3 the response has all properties of the first token', async () => {
     bucket: 'default',
     scopes: ['media:read', 'media:write', 'media:delete'],
     expires_at: null,
+    note: null,
+    limits: null,
+    uploaded: null,
+    left: null,
   })
 })
 

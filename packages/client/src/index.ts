@@ -27,7 +27,16 @@ export type {
 export type { CrawlOptions, Page, PageLink, TaggedPage } from './page.ts'
 export { localStorageResume, type ResumeStore } from './resume-store.ts'
 export type { RetryOptions } from './retry.ts'
-export type { CreatedToken, ManagedToken, NewToken, Rotation, Token, TokenManager } from './tokens.ts'
+export type {
+  CreatedToken,
+  ManagedToken,
+  NewToken,
+  NewTokenLimits,
+  Rotation,
+  Token,
+  TokenLimits,
+  TokenManager,
+} from './tokens.ts'
 export type { UploadProgress } from './transport.ts'
 export type { RestoredItems, TrashedMedia } from './trash.ts'
 export type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'

@@ -2,8 +2,29 @@ import type { CallOptions } from './client-options.ts'
 import { acceptJson, followCursors, sendJson } from './json.ts'
 import { readNothing } from './responses.ts'
 import { type SendSettings, send } from './send.ts'
-import { arrayOf, type Check, objectOf, parse, text, textOrNull } from './shape.ts'
+import {
+  arrayOf,
+  type Check,
+  count,
+  countOrNull,
+  objectOf,
+  orNull,
+  parse,
+  text,
+  textOrNull,
+} from './shape.ts'
 import type { Endpoints } from './urls.ts'
+
+/** What may be uploaded with a token; null for no limit. Sizes are bytes. */
+export interface TokenLimits {
+  readonly max_items: number | null
+  readonly max_bytes: number | null
+  readonly max_file_size: number | null
+  /** Types such as `image/png` or `image/*`. */
+  readonly types: readonly string[] | null
+  /** Days after which the items expire. */
+  readonly item_days: number | null
+}
 
 /** The properties of a token, as on the wire; never the token itself. */
 export interface Token {
@@ -18,7 +39,23 @@ export interface Token {
   readonly created_at: string
   /** RFC 3339, UTC; null if it does not expire. */
   readonly expires_at: string | null
+  /** A text for those who use the token. */
+  readonly note: string | null
+  /** Null for a token without limits, as `uploaded` and `left`. */
+  readonly limits: TokenLimits | null
+  /** What was uploaded with the token, and with those that it has replaced. */
+  readonly uploaded: { readonly items: number; readonly bytes: number } | null
+  /** What may still be uploaded; null for no limit. */
+  readonly left: { readonly items: number | null; readonly bytes: number | null } | null
 }
+
+const limitsShape: Check<TokenLimits> = objectOf<TokenLimits>({
+  max_items: countOrNull,
+  max_bytes: countOrNull,
+  max_file_size: countOrNull,
+  types: orNull(arrayOf(text)),
+  item_days: countOrNull,
+})
 
 const tokenMembers = {
   id: text,
@@ -27,6 +64,10 @@ const tokenMembers = {
   scopes: arrayOf(text),
   created_at: text,
   expires_at: textOrNull,
+  note: textOrNull,
+  limits: orNull(limitsShape),
+  uploaded: orNull(objectOf({ items: count, bytes: count })),
+  left: orNull(objectOf({ items: countOrNull, bytes: countOrNull })),
 }
 
 const tokenShape: Check<Token> = objectOf<Token>(tokenMembers)
@@ -64,7 +105,30 @@ export interface NewToken {
   readonly name?: string | undefined
   /** By default the token does not expire. */
   readonly expiresAt?: Date | undefined
+  /** A text for those who use the token. */
+  readonly note?: string | undefined
+  /** What may be uploaded with the token; by default everything that the bucket accepts. */
+  readonly limits?: NewTokenLimits | undefined
 }
+
+/** The limits of a new token, one or more. Sizes are bytes. */
+export interface NewTokenLimits {
+  readonly maxItems?: number | undefined
+  readonly maxBytes?: number | undefined
+  readonly maxFileSize?: number | undefined
+  /** Types such as `image/png` or `image/*`. */
+  readonly types?: readonly string[] | undefined
+  /** Days after which the items expire. */
+  readonly itemDays?: number | undefined
+}
+
+const limitsBody = ({ maxItems, maxBytes, maxFileSize, types, itemDays }: NewTokenLimits) => ({
+  max_items: maxItems,
+  max_bytes: maxBytes,
+  max_file_size: maxFileSize,
+  types,
+  item_days: itemDays,
+})
 
 /** How a token is replaced. */
 export interface Rotation extends CallOptions {
@@ -82,7 +146,7 @@ export interface TokenManager {
   /** Creates a token. It is not retried, because a retry could create a second one. */
   create(token: NewToken, options?: CallOptions): Promise<CreatedToken>
 
-  /** Creates the successor of a token, with the same name and scopes. Like `create`, it is not retried. */
+  /** Creates the successor of a token, with the same name, note, scopes and limits. Like `create`, it is not retried. */
   rotate(id: string, options: Rotation): Promise<CreatedToken>
 
   /** Revokes a token. Rejects with an `AnswerError` of status 404 if the bucket has no such token. */
@@ -119,8 +183,12 @@ export function createTokenManager(settings: SendSettings, { tokens }: Endpoints
         signal,
       }),
 
-    async create({ scopes, name, expiresAt }: NewToken, options: CallOptions = {}) {
-      return await post(tokens, { scopes, name, expires_at: expiresAt?.toISOString() }, options)
+    async create({ scopes, name, expiresAt, note, limits }: NewToken, options: CallOptions = {}) {
+      const body = {
+        ...{ scopes, name, expires_at: expiresAt?.toISOString(), note },
+        limits: limits && limitsBody(limits),
+      }
+      return await post(tokens, body, options)
     },
 
     async rotate(id: string, { overlapSeconds, expiresAt, ...options }: Rotation) {

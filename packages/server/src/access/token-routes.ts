@@ -1,6 +1,7 @@
 import type { ParameterFault } from '../core/faults.ts'
 import { parseTokenListQuery } from '../core/queries.ts'
 import { parseTimestamp } from '../core/times.ts'
+import { isNote, noteRule, readLimits } from '../core/token-limits.ts'
 import {
   defaultOverlap,
   isScope,
@@ -14,7 +15,7 @@ import { type JsonObject, jsonBodyProblems, malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { sampleCreatedToken, sampleToken } from '../http/openapi/samples.ts'
+import { sampleCreatedToken, sampleLimitedToken, sampleToken } from '../http/openapi/samples.ts'
 import {
   CreatedToken,
   NewTokenBody,
@@ -76,11 +77,14 @@ export function tokenRoutes({ authorize, readAuthorizedJson, catalog }: HttpCont
   ]
 }
 
-const newTokenMembers = ['scopes', 'name', 'expires_at'] as const
+const newTokenMembers = ['scopes', 'name', 'expires_at', 'note', 'limits'] as const
 const rotationMembers = ['expires_at', 'overlap_seconds'] as const
 
 /** Reads the body of a request that creates a token (docs/interface.md T6). Throws Fault `json-malformed`. */
-function readNewToken(body: JsonObject, now: number): Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt'> {
+function readNewToken(
+  body: JsonObject,
+  now: number,
+): Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'> {
   const faults: ParameterFault[] = []
   const names = readScopes(body['scopes'])
   if (names === null)
@@ -89,8 +93,17 @@ function readNewToken(body: JsonObject, now: number): Pick<GrantedToken, 'name' 
   if (!isName(name)) faults.push({ parameter: 'name', detail: tokenNameRule })
   const expiresAt = readExpiry(body['expires_at'] ?? null, now)
   if (expiresAt === undefined) faults.push(expiryFault)
-  if (names === null || !isName(name) || expiresAt === undefined) throw malformed(faults)
-  return { name, scopes: names, expiresAt }
+  const note = body['note'] ?? null
+  const isValidNote = note === null || (typeof note === 'string' && isNote(note))
+  if (!isValidNote) faults.push({ parameter: 'note', detail: noteRule })
+  const given = body['limits'] ?? null
+  const read = given === null ? null : readLimits(given)
+  const limits = read?.limits ?? null
+  faults.push(...(read?.faults ?? []))
+  if (limits !== null && names?.includes('tokens:manage')) faults.push(limitedManagerFault)
+  if (names === null || !isName(name) || expiresAt === undefined || !isValidNote || faults.length > 0)
+    throw malformed(faults)
+  return { name, scopes: names, expiresAt, note, limits }
 }
 
 /** Reads the body of a request that replaces a token (docs/interface.md T8). Throws Fault `json-malformed`. */
@@ -110,6 +123,12 @@ function readRotation(
     faults.push({ parameter: 'overlap_seconds', detail: `An integer from 0 to ${maxOverlap}.` })
   if (expiresAt === undefined || !isOverlap(overlap)) throw malformed(faults)
   return { overlap: overlap * 1000, expiresAt }
+}
+
+/** Such a token could create one without limits. */
+const limitedManagerFault: ParameterFault = {
+  parameter: 'limits',
+  detail: 'A token with limits cannot have the scope tokens:manage.',
 }
 
 /** Null if the value is not a list of scopes. */
@@ -143,8 +162,8 @@ const describeTokenDescription: OperationDescription = {
   tag: 'Tokens',
   summary: 'Get the token’s properties',
   description:
-    'Returns the bucket, the scopes and the expiry of the request’s token, never the token or its hash.',
-  rules: 'T1 to T3',
+    'Returns the bucket, the scopes, the expiry and the limits of the request’s token, and what is left of them, never the token or its hash.',
+  rules: 'T1 to T3, T9',
   needs: 'any token',
   responses: {
     200: {
@@ -155,6 +174,7 @@ const describeTokenDescription: OperationDescription = {
           schema: TokenObject,
           examples: {
             'read-only': sampleToken,
+            'with limits': sampleLimitedToken,
           },
         },
       },
@@ -198,8 +218,8 @@ const createTokenDescription: OperationDescription = {
   tag: 'Tokens',
   summary: 'Create a token',
   description:
-    'Creates a token of the same bucket. Its scopes are among those of the request’s token. Only this response has the token itself.',
-  rules: 'T6',
+    'Creates a token of the same bucket. Its scopes are among those of the request’s token. Only this response has the token itself. A token with limits uploads only what they permit.',
+  rules: 'T6, T9',
   needs: 'tokens:manage',
   body: {
     description: 'The properties of the token.',
@@ -211,6 +231,12 @@ const createTokenDescription: OperationDescription = {
             name: 'backup',
             scopes: ['media:read'],
             expires_at: '2030-01-01T00:00:00Z',
+          },
+          'for 20 pictures': {
+            name: sampleLimitedToken.name,
+            scopes: ['media:write'],
+            note: sampleLimitedToken.note,
+            limits: { max_items: 20, max_bytes: 500_000_000, types: ['image/*'], item_days: 90 },
           },
         },
       },

@@ -1,6 +1,7 @@
-import { bucketDeleted, Fault, tokenRevoked } from '../core/faults.ts'
+import { bucketDeleted, Fault, tokenExpired, tokenRevoked } from '../core/faults.ts'
 import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
+import { leftOf, limitsObject } from '../core/token-limits.ts'
 import { type Actor, hashToken, isWellFormedToken, newToken, requireGrantable } from '../core/tokens.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
@@ -20,13 +21,26 @@ type ManagedTokenObject = ValueOf<typeof schemas.TokenList>['data'][number]
 /** A new token, with the token itself (docs/interface.md T6). */
 type CreatedToken = ValueOf<typeof schemas.CreatedToken>
 
-const tokenObject = ({ id, name, bucket, scopes, createdAt, expiresAt }: TokenRecord): TokenObject => ({
+const tokenObject = ({
+  id,
+  name,
+  bucket,
+  scopes,
+  createdAt,
+  expiresAt,
+  note,
+  limits,
+}: TokenRecord): TokenObject => ({
   id,
   name,
   bucket,
   scopes,
   created_at: new Date(createdAt).toISOString(),
   expires_at: timeOrNull(expiresAt),
+  note,
+  limits: limits && limitsObject(limits),
+  uploaded: limits?.used ?? null,
+  left: limits && leftOf(limits, limits),
 })
 
 const managedTokenObject = (token: TokenRecord): ManagedTokenObject => ({
@@ -64,7 +78,7 @@ function generateToken(now: number): { readonly token: string; readonly row: New
   return { token, row: { id: newTokenId(), hash: hashToken(token), createdAt: now } }
 }
 
-type TokenRequest = Pick<NewToken, 'bucket' | 'name' | 'scopes' | 'expiresAt'> & {
+type TokenRequest = Pick<NewToken, 'bucket' | 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'> & {
   /** Milliseconds since 1970, as `expiresAt`. */
   readonly now: number
 }
@@ -154,7 +168,7 @@ async function findPrevious(
 export async function grantToken(
   catalog: Pick<Catalog, 'grantToken' | 'token'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
-  request: Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt'>,
+  request: Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'>,
   now: number,
   by: Actor,
 ): Promise<CreatedToken> {
@@ -226,7 +240,8 @@ export function verifyTokenOperation(parts: {
 }) {
   const { catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
-  return async function verifyToken(token: string): Promise<VerifiedGrant> {
+  /** A token is valid for `grace` milliseconds after its expiry. */
+  return async function verifyToken(token: string, grace = 0): Promise<VerifiedGrant> {
     const grant = await catalog.findGrant(hashToken(token))
     if (grant === null) {
       // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
@@ -238,8 +253,7 @@ export function verifyTokenOperation(parts: {
     }
     if (grant.revokedAt !== null) throw tokenRevoked()
     const at = now()
-    if (grant.expiresAt !== null && grant.expiresAt <= at)
-      throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)
+    if (grant.expiresAt !== null && grant.expiresAt + grace <= at) throw tokenExpired(grant.expiresAt)
     recordUse(grant, at)
     return removeExpiredOf(grant, removeExpired, at)
   }

@@ -51,6 +51,8 @@ export type FaultCode =
   | 'bytes-missing'
   | 'storage-full'
   | 'quota-exceeded'
+  | 'token-limit-exceeded'
+  | 'type-refused'
   | 'idempotency-key-malformed'
   | 'idempotency-key-reused'
   | 'upload-unknown'
@@ -90,6 +92,10 @@ export class Fault extends ExplainedError {
     this.parameters = options.parameters ?? []
   }
 }
+
+/** `expiredAt` is milliseconds since 1970. */
+export const tokenExpired = (expiredAt: number): Fault =>
+  new Fault('token-expired', `This token expired at ${new Date(expiredAt).toISOString()}.`)
 
 export const tokenRevoked = (): Fault => new Fault('token-revoked', 'This token has been revoked.')
 

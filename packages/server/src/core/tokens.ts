@@ -49,6 +49,12 @@ export function requireScope(grant: { readonly scopes: ReadonlySet<Scope> }, sco
   throw scopesMissing(`This operation needs a token with the scope ${scope}.`, [scope])
 }
 
+/** Throws Fault `scope-missing` for a token with limits: its `media:write` permits uploads only (docs/interface.md T9). */
+export function requireUnlimited(grant: { readonly limits: object | null }): void {
+  if (grant.limits === null) return
+  throw scopesMissing('The scope media:write of a token with limits permits uploads only.', ['media:write'])
+}
+
 /** Throws Fault `scope-missing` unless the token of the request has all scopes of the new token (docs/interface.md T5). */
 export function requireGrantable(
   grant: { readonly scopes: ReadonlySet<Scope> },

@@ -29,19 +29,24 @@ export type Authorizer = (
   exchange: Pick<Exchange, 'request' | 'id'>,
   scope: Scope | null,
   options?: {
-    readonly isCounted: boolean
+    readonly isCounted?: boolean
+    /** Milliseconds for which a token is accepted after its expiry. */
+    readonly grace?: number
     /** Waits until earlier changes are done, as for a request that changes the bucket: then a new user has a row. */
     readonly isSettled?: boolean
   },
 ) => Promise<Caller>
 
-/** Verifies the token of an Authorization header. Does not count the request and requires no scope. */
-export type AuthorizationVerifier = (authorization: string) => Promise<VerifiedGrant>
+/**
+ * Verifies the token of an Authorization header. Does not count the request and requires no scope. A token is accepted for `grace` milliseconds
+ * after its expiry.
+ */
+export type AuthorizationVerifier = (authorization: string, grace?: number) => Promise<VerifiedGrant>
 
 export const createAuthorizationVerifier =
-  (verifyToken: (token: string) => Promise<VerifiedGrant>): AuthorizationVerifier =>
-  async (authorization) =>
-    await verifyToken(parseBearerToken(authorization))
+  (verifyToken: (token: string, grace?: number) => Promise<VerifiedGrant>): AuthorizationVerifier =>
+  async (authorization, grace) =>
+    await verifyToken(parseBearerToken(authorization), grace)
 
 export const createAuthorizer =
   (
@@ -49,8 +54,8 @@ export const createAuthorizer =
     { countToken }: Pick<RequestLimits, 'countToken'>,
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
-  async ({ request, id }, scope, { isCounted, isSettled = false } = { isCounted: false }) => {
-    const verify = () => verifyAuthorization(requireAuthorization(request))
+  async ({ request, id }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
+    const verify = () => verifyAuthorization(requireAuthorization(request), grace)
     const found = await verify()
     const grant = isSettled || writes(request.method, scope) ? await settled(found, verify) : found
     const refusal = isCounted ? null : countToken(grant.tokenId)

@@ -77,7 +77,7 @@ const maxUnprocessedBytes = 8 * 1024 * 1024
 
 export function createHttpContext(
   parts: HttpParts,
-  verifyToken: (token: string) => Promise<VerifiedGrant>,
+  verifyToken: (token: string, grace?: number) => Promise<VerifiedGrant>,
 ): HttpContext {
   const { settings, log, limits, addresses } = parts
   const { baseUrl, mediaBaseUrl, corsOrigins } = settings

@@ -295,7 +295,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'file-too-large': {
     status: 413,
     title: 'The file is too large',
-    cause: 'The file has more bytes than `MEDIABUCKET_MAX_FILE_SIZE` allows. Nothing was stored.',
+    cause:
+      'The file has more bytes than `MEDIABUCKET_MAX_FILE_SIZE` or the limits of the token allow. Nothing was stored.',
     cure: 'Send a smaller file, or ask the operator to raise the limit.',
   },
   'parts-too-many': {
@@ -321,6 +322,20 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'The bucket is full',
     cause: 'The upload does not fit into the remaining quota of the bucket. Nothing was stored.',
     cure: 'Delete items, or ask the operator to raise the quota: `mediabucket bucket set NAME --max-items N --max-bytes SIZE`.',
+  },
+  'token-limit-exceeded': {
+    status: 507,
+    title: 'The token may not upload more',
+    cause:
+      'The upload would exceed the number of items or bytes that this token may upload. Nothing was stored. `errors` names the limit, and what is left of it.',
+    cure: 'Send fewer or smaller files, or ask whoever created the token for another one. `GET /api/token` returns what is left.',
+  },
+  'type-refused': {
+    status: 415,
+    title: 'Files of this type are not accepted',
+    cause:
+      'The token accepts only files of the types that `errors` names. The type is detected from the bytes of the file, not from its name. Nothing was stored.',
+    cure: 'Send a file of one of these types.',
   },
   'storage-full': {
     status: 507,

@@ -86,9 +86,12 @@ function toFault(error: unknown): Fault {
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }
 
-/** A full bucket, a reached reserve of free space and a stop of the service are no errors, although their status is 5xx. */
+/** A full bucket, a used-up token, a reached reserve of free space and a stop of the service are no errors, although their status is 5xx. */
 const isExpected = ({ code, cause }: Fault): boolean =>
-  code === 'quota-exceeded' || code === 'shutting-down' || (code === 'storage-full' && cause === undefined)
+  code === 'quota-exceeded' ||
+  code === 'token-limit-exceeded' ||
+  code === 'shutting-down' ||
+  (code === 'storage-full' && cause === undefined)
 
 /** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
 export type FaultReporter = (error: unknown, request: IncomingMessage, requestId: string) => Fault

@@ -4,6 +4,7 @@ import { Fault, type ParameterFault } from '../core/faults.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
 import { readListedUrls, signsUrls } from '../core/queries.ts'
+import { requireUnlimited } from '../core/tokens.ts'
 import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { matchesStrongly, matchesWeakly, noStore } from '../http/headers.ts'
@@ -43,6 +44,7 @@ export function itemRoutes(http: HttpContext, operations: ItemOperations): reado
 
   async function edit(exchange: Exchange<'id'>): Promise<Reply> {
     const { caller, body } = await readAuthorizedJson(exchange, 'media:write', editMembers, patchTypes)
+    requireUnlimited(caller)
     // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
     const changes = readEdit(body)
     const ifMatch = exchange.request.headers['if-match']

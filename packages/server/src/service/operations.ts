@@ -84,7 +84,8 @@ export function createOperations(
       verifyToken:
         issuer === null
           ? verifyToken
-          : (token: string) => (token.includes('.') ? issuer.verifyUser(token) : verifyToken(token)),
+          : (token: string, grace?: number) =>
+              token.includes('.') ? issuer.verifyUser(token) : verifyToken(token, grace),
     },
     listing: { listPage, signLinks },
     items: {

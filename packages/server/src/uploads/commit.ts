@@ -4,6 +4,14 @@ import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
 import { cleanFilename, extensionOf } from '../core/names.ts'
 import { storedType } from '../core/stored-type.ts'
+import {
+  type AmountLeft,
+  leftOf,
+  maxFileSizeOf,
+  requireFileSize,
+  requireType,
+  requireWithinLimits,
+} from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import { isDecoded } from '../core/variants.ts'
 import type { MeasurePicture, RemoveMetadata } from '../pictures/received-pictures.ts'
@@ -67,7 +75,7 @@ export type StoreOperations = ReturnType<typeof storeOperations>
 export function storeOperations(
   parts: Omit<ItemParts, 'blobs'> &
     CommitParts & {
-      readonly catalog: Pick<Catalog, 'bucket'>
+      readonly catalog: Pick<Catalog, 'bucket' | 'token'>
       readonly blobs: BlobStore
       readonly newReceiver: () => FileReceiver
       readonly space: Pick<FreeSpace, 'claim'>
@@ -88,10 +96,14 @@ export function storeOperations(
   ): Promise<Arrival[]> {
     const arrivals: Arrival[] = []
     const received: ReceivedFile[] = []
+    const largest = maxFileSizeOf(bucket.limits, maxFileSize)
     let bytes = 0
     async function* holding(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, isClaimed: boolean) {
+      let size = 0
       for await (const chunk of source) {
         if (!isClaimed) claim.arrived(chunk.byteLength)
+        size += chunk.byteLength
+        requireFileSize(bucket.limits, size)
         bytes += chunk.byteLength
         await reservation.hold({ items: arrivals.length + 1, bytes })
         yield chunk
@@ -100,10 +112,11 @@ export function storeOperations(
     async function receiveOne({ sent, body }: IncomingFile): Promise<void> {
       const id = newId()
       const whole = body instanceof Uint8Array ? body : null
-      const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
+      if (whole) requireFileSize(bucket.limits, whole.byteLength)
+      const inMemory = whole && receiver.receiveWhole(whole, largest)
       if (inMemory) bytes += inMemory.size
       const source = body instanceof Uint8Array ? holding([body], true) : holding(body, false)
-      const file = inMemory ?? (await receiver.receive(id, source, maxFileSize, atMost))
+      const file = inMemory ?? (await receiver.receive(id, source, largest, atMost))
       received.push(file)
       const { item, stored } = await newItem(parts, file, bucket, sent, { id, createdAt: now(), expiresAt })
       arrivals.push({ sent, sha256: file.sha256, file: stored, item })
@@ -135,16 +148,16 @@ export function storeOperations(
     files: IncomingFiles,
     options: StoreOptions,
   ): Promise<Stored> {
-    const { bucketId } = bucket
+    const { bucketId, limits } = bucket
     const { by, key = null, declaredBytes = 0, atMost } = options
     const claim = space.claim(atMost ?? declaredBytes)
     // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
-    const reservation = key ? noReservation : reserve(bucketId)
+    const reservation = key ? noReservation : limitedReservation(parts.catalog, limits, reserve(bucketId))
     const receiver = newReceiver()
     try {
       const arrivals = await receiveAll(bucket, files, { receiver, reservation, claim }, options)
       if (arrivals.length === 0) return { items: [], repeated: false }
-      return await commitFiles(bucketId, arrivals, { by, key, onCommit: reservation.settle })
+      return await commitFiles(bucket, arrivals, { by, key, onCommit: reservation.settle })
     } finally {
       receiver.release()
       reservation.release()
@@ -163,6 +176,7 @@ export function storeOperations(
     { by, key, expiresAt }: Required<Pick<StoreOptions, 'by' | 'key' | 'expiresAt'>>,
   ): Promise<Stored> {
     const size = bytes.byteLength
+    requireFileSize(bucket.limits, size)
     const receiver = newReceiver()
     if (!receiver.reserve(size))
       return storeItems(bucket, [[{ sent, body: bytes }]], {
@@ -177,7 +191,7 @@ export function storeOperations(
           ...{ id: newId(), createdAt: now(), expiresAt },
         })
         const arrival = { sent, sha256: file.sha256, file: stored, item }
-        return await commitFiles(bucket.bucketId, [arrival], { by, key })
+        return await commitFiles(bucket, [arrival], { by, key })
       } finally {
         claim.release()
       }
@@ -228,7 +242,7 @@ const day = 86_400_000
 const keyLifetime = day
 
 interface CommitParts {
-  readonly catalog: Pick<Catalog, 'addItems' | 'addItemsOnce' | 'findRepeated'>
+  readonly catalog: Pick<Catalog, 'addItems' | 'addLimitedItems' | 'addItemsOnce' | 'findRepeated'>
   readonly blobs: Pick<BlobStore, 'commit' | 'discard'>
   readonly onStored: OnStored | null
   readonly now: () => number
@@ -237,13 +251,14 @@ interface CommitParts {
 function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
-    bucketId: BucketId,
+    { bucketId, limits }: UploadBucket,
     items: readonly AddedItem[],
     request: IdempotentRequest | null,
     by: Actor,
   ): Promise<readonly NewItem[]> {
-    if (request) return catalog.addItemsOnce(bucketId, items, request, by)
-    await catalog.addItems(bucketId, items, by)
+    if (request) return catalog.addItemsOnce(bucketId, items, request, by, limits?.id ?? null)
+    if (limits === null) await catalog.addItems(bucketId, items, by)
+    else await catalog.addLimitedItems(bucketId, items, limits.id, by)
     return items
   }
 
@@ -257,7 +272,7 @@ function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
    * if the outcome of the commit is unknown, blobs stay, because rows may name them.
    */
   return async function commitFiles(
-    bucketId: BucketId,
+    bucket: UploadBucket,
     arrivals: readonly Arrival[],
     { by, key, onCommit }: CommitOptions,
   ): Promise<Stored> {
@@ -277,10 +292,10 @@ function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
     }
     try {
       onCommit?.()
-      const committed = await commitRows(bucketId, items, request, by)
+      const committed = await commitRows(bucket, items, request, by)
       const repeated = committed[0]?.id !== items[0]?.id
       if (repeated) await blobs.discard(stored)
-      else if (onStored) for (const item of items) onStored(bucketId, item)
+      else if (onStored) for (const item of items) onStored(bucket.bucketId, item)
       return { items: committed, repeated }
     } catch (error) {
       // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
@@ -308,16 +323,45 @@ const notCommitted: ReadonlySet<string> = new Set([
   'storage-full',
   'catalog-busy',
   'quota-exceeded',
+  'token-limit-exceeded',
   'idempotency-key-reused',
   'token-revoked',
 ])
 
-/** The bucket of an upload. */
-export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata'>
+/** The bucket of an upload, and the limits of its token. */
+export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata' | 'limits'>
 
-/** When a new item expires, by the lifetime of its bucket; null for never. */
+/**
+ * Also checks what is left of the limits of a token. A best-effort early check: the catalog enforces the limits at the commit. Reads the
+ * counters once, because the others only increase.
+ */
+function limitedReservation(
+  catalog: Pick<Catalog, 'token'>,
+  limits: Grant['limits'],
+  reservation: QuotaReservation,
+): QuotaReservation {
+  if (limits === null) return reservation
+  let left: AmountLeft | null = null
+  return {
+    ...reservation,
+    async hold(amount) {
+      await reservation.hold(amount)
+      if (left === null) {
+        const counted = (await catalog.token(limits.id))?.limits
+        left = counted ? leftOf(limits, counted) : { items: null, bytes: null }
+      }
+      requireWithinLimits(limits, left, amount)
+    },
+  }
+}
+
+/** When a new item expires, by the lifetime of its token or its bucket; null for never. */
 export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
   itemDays === null ? null : now + itemDays * day
+
+/** When a new item expires, if the client states a time: not after the lifetime of its token (docs/interface.md T9). */
+export const statedExpiry = (stated: number, limits: Grant['limits'], now: number): number =>
+  Math.min(stated, defaultExpiry(limits?.itemDays ?? null, now) ?? stated)
 
 /** Called with each new item, before the response to its upload. Must return at once. */
 export type OnStored = (bucketId: BucketId, item: NewItem) => void
@@ -331,21 +375,24 @@ export interface ItemParts {
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
  * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
- * and Fault `overloaded` if the type is needed for that and cannot be read.
+ * Fault `type-refused`, and Fault `overloaded` if the type is needed and cannot be read.
  */
 export async function newItem(
   parts: ItemParts,
   file: ReceivedFile,
-  { bucketId, removesMetadata }: UploadBucket,
+  { bucketId, removesMetadata, limits }: UploadBucket,
   sent: SentFile,
   given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(sent.filename)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
-  const sniffing = sniffType(parts.blobs, file, { isRequired: removesMetadata })
+  const isRequired = removesMetadata || (limits !== null && limits.types !== null)
+  const sniffing = sniffType(parts.blobs, file, { isRequired })
   // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
   const sniffed = sniffing && (await sniffing)
   const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
+  if (limits !== null)
+    requireType(limits, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
   // A RAW file with the structure of TIFF is stored as it is sent.
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const stored =

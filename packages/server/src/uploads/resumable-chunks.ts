@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Fault } from '../core/faults.ts'
 import type { UploadId } from '../core/ids.ts'
+import { maxFileSizeOf } from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import { type BlobStore, PartialUploadLost } from '../storage/blobs/blobs.ts'
 import { type ReceivedBlob, type ReceivedFile, received } from '../storage/blobs/received-file.ts'
@@ -13,7 +14,7 @@ import { type ChunkHeader, checkChunk, uploadUnknown } from './resumable-uploads
 import type { FreeSpace, SpaceClaim } from './space.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
 
-export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'> {
+export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata' | 'limits'> {
   readonly source: AsyncIterable<Uint8Array>
   /** Nothing is stored unless the source ends without an error. */
   readonly isAtomic: boolean
@@ -106,8 +107,8 @@ export function appendUploadOperation(
     since: number,
   ): Promise<AppendedUpload> {
     const { id, length, itemId } = upload
-    const { isAtomic } = chunk
-    const end = length ?? maxFileSize
+    const { isAtomic, limits } = chunk
+    const end = length ?? maxFileSizeOf(limits, maxFileSize)
     let current = upload
     for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
       const { offset } = current
@@ -138,10 +139,10 @@ export function appendUploadOperation(
 
   async function finish(
     upload: Upload,
-    { by, removesMetadata, expiresAt: itemExpiry = null }: Chunk,
+    { by, removesMetadata, limits, expiresAt: itemExpiry = null }: Chunk,
     file: ReceivedFile,
   ): Promise<AppendedUpload> {
-    const bucket = { bucketId: upload.bucketId, removesMetadata }
+    const bucket = { bucketId: upload.bucketId, removesMetadata, limits }
     const { item, stored } = await newItem(parts, file, bucket, upload, {
       ...{ id: upload.itemId, createdAt: now(), expiresAt: itemExpiry },
     })
@@ -211,14 +212,14 @@ export function appendUploadOperation(
     return locks.hold(id, async (lock) => {
       const found = await catalog.upload(id)
       if (found === null) throw uploadUnknown()
-      checkChunk(found, chunk, maxFileSize)
+      checkChunk(found, chunk, maxFileSize, chunk.limits)
       const { length = null } = chunk
       const upload = length === null ? found : await declareLength(found, length)
       if (upload.finished) return { upload, item: null }
       try {
         return await append(upload, chunk, lock, claim)
       } catch (error) {
-        if (error instanceof Fault && error.code === 'file-unreadable') await removeRefused(upload)
+        if (error instanceof Fault && refusals.has(error.code)) await removeRefused(upload)
         if (!(error instanceof PartialUploadLost)) throw error
         // False if the upload was removed with its bucket, or if another process has finished it.
         if (!(await catalog.removeUpload(id, true))) throw await refusal(upload)
@@ -236,6 +237,9 @@ export function appendUploadOperation(
     }
   }
 }
+
+/** Faults of files that cannot be stored in the bucket, or not with the token. */
+const refusals: ReadonlySet<string> = new Set(['file-unreadable', 'type-refused'])
 
 const takenOver = () =>
   new Fault('upload-offset-conflict', 'Another request has taken over the upload; send HEAD for its offset.')

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
 import { parseExpiry } from '../core/times.ts'
-import { defaultExpiry } from './commit.ts'
+import type { Grant } from '../storage/catalog/records.ts'
+import { defaultExpiry, statedExpiry } from './commit.ts'
 
 /** The headers of a request that describe an upload or a chunk; null or false where they are absent. */
 export interface UploadHeaders {
@@ -144,7 +145,7 @@ export function parseMetadata(header: string): UploadMetadata {
  */
 export function itemExpiryOfMetadata(
   metadata: UploadMetadata | null,
-  itemDays: number | null,
+  { itemDays, limits }: Pick<Grant, 'itemDays' | 'limits'>,
   /** Whether the upload is created now; later, the time may have passed. */
   isNew: boolean,
 ): number | null {
@@ -157,7 +158,7 @@ export function itemExpiryOfMetadata(
       'upload-malformed',
       'expires_at in Upload-Metadata must be a time of RFC 3339 in the future, such as 2030-01-31T12:00:00Z.',
     )
-  return expiry
+  return statedExpiry(expiry, limits, now)
 }
 
 /** Clients that copy pairs into an object cannot take names that every object has, such as `__proto__`. */

@@ -42,6 +42,9 @@ interface ResumableUploadOperations {
 
 const tusVersion = '1.0.0'
 
+/** For this time after its expiry, a token continues the uploads that it has created (R14). Milliseconds. */
+const graceOfUploads = 3_600_000
+
 /**
  * On every response of the routes. tus 1.0.0, Core: "The Tus-Resumable header MUST be included in every request and response
  * except for OPTIONS requests."
@@ -75,16 +78,16 @@ export function resumableUploadRoutes(
   const { authorize, readBody, catalog, metrics, settings } = http
   const { baseUrl, maxFileSize } = settings
 
-  async function authorizeUpload(exchange: Exchange): Promise<Caller> {
-    const caller = await authorize(exchange, 'media:write')
+  async function authorizeUpload(exchange: Exchange, grace = 0): Promise<Caller> {
+    const caller = await authorize(exchange, 'media:write', { grace })
     requireVersion(exchange.request)
     return caller
   }
 
   // tus 1.0.0, HEAD and PATCH: if the resource is not found, the Server SHOULD return 404. Expiration: also for "an
   // upload which has since been removed". Termination: also "For all future requests to this URL".
-  const findOwn = ({ bucketId }: Caller, { params }: Exchange<'id'>) =>
-    findUpload(catalog, bucketId, params.id, Date.now())
+  const findOwn = (caller: Caller, { params }: Exchange<'id'>) =>
+    findUpload(catalog, caller, params.id, Date.now())
 
   async function appendChunk(id: UploadId, chunk: Chunk): Promise<Upload> {
     const { upload, item } = await operations.appendUpload(id, chunk)
@@ -99,20 +102,21 @@ export function resumableUploadRoutes(
   async function create(exchange: Exchange): Promise<Reply> {
     const { request } = exchange
     metrics.countActiveUpload(exchange.response)
-    const { bucketId, actor: by, removesMetadata, itemDays } = await authorizeUpload(exchange)
+    const caller = await authorizeUpload(exchange)
+    const { actor: by, removesMetadata, limits } = caller
     refuseContentCoding(request)
     const headers = parseUploadHeaders(request.headers)
     refuseConcatenation(headers)
     const length = requireLength(headers)
-    if (length !== null) checkFileSize(length, maxFileSize)
+    if (length !== null) checkFileSize(length, maxFileSize, limits)
     const { metadata, checksum } = headers
-    const sender = { by, removesMetadata, expiresAt: itemExpiryOfMetadata(metadata, itemDays, true) }
+    const sender = { by, removesMetadata, limits, expiresAt: itemExpiryOfMetadata(metadata, caller, true) }
     const chunk = hasChunkType(request)
       ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
       : null
     // Before the upload is created, so that the request reserves nothing if its chunk is refused.
-    if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
-    const created = await operations.createUpload(bucketId, {
+    if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize, limits)
+    const created = await operations.createUpload(caller, {
       length,
       metadata: metadata?.header || null,
       filename: firstOf(metadata, 'filename', 'name'),
@@ -143,7 +147,7 @@ export function resumableUploadRoutes(
     parseUploadHeaders(exchange.request.headers)
     // A client usually sends HEAD to resume. The previous request may still wait for bytes from a lost connection.
     await operations.waitForWriter(id)
-    const { length, metadata, offset, ...state } = await findUpload(catalog, caller.bucketId, id, Date.now())
+    const { length, metadata, offset, ...state } = await findUpload(catalog, caller, id, Date.now())
     return {
       // tus 1.0.0, HEAD: "The Server SHOULD acknowledge successful HEAD requests with a 200 OK or 204 No Content status."
       status: 200,
@@ -174,13 +178,13 @@ export function resumableUploadRoutes(
       throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
-    const { actor: by, removesMetadata, itemDays } = caller
+    const { actor: by, removesMetadata, limits } = caller
     const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
-    const sender = { by, removesMetadata, expiresAt: itemExpiryOfMetadata(metadata, itemDays, false) }
+    const sender = { by, removesMetadata, limits, expiresAt: itemExpiryOfMetadata(metadata, caller, false) }
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
     // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
     // does not fit is rejected here.
-    checkChunk(found, chunk, maxFileSize)
+    checkChunk(found, chunk, maxFileSize, limits)
     const upload = await appendChunk(found.id, chunk)
     // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
     // include the Upload-Offset header containing the new offset."
@@ -236,7 +240,7 @@ export function resumableUploadRoutes(
       description,
       async (exchange) => {
         if (readsBody) metrics.countActiveUpload(exchange.response)
-        return await handle(await authorizeUpload(exchange), exchange)
+        return await handle(await authorizeUpload(exchange, graceOfUploads), exchange)
       },
       { ...options, readsBody },
     )
@@ -331,7 +335,7 @@ function bodyChunk(
   {
     checksum,
     ...header
-  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'expiresAt'> & {
+  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'limits' | 'expiresAt'> & {
     readonly checksum: Checksum | null
   },
 ): Chunk {
@@ -347,7 +351,7 @@ function bodyChunk(
 }
 
 /** The only chunk of an empty file. */
-const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata' | 'expiresAt'>): Chunk => ({
+const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'expiresAt'>): Chunk => ({
   offset: 0,
   source: noBytes(),
   isAtomic: true,
@@ -379,6 +383,8 @@ const chunkProblems = [
   'checksum-malformed',
   'checksum-mismatch',
   'quota-exceeded',
+  'token-limit-exceeded',
+  'type-refused',
   'storage-full',
 ] as const
 const curl = `curl -H "Authorization: Bearer $TOKEN" -H 'Tus-Resumable: 1.0.0'`

@@ -1,9 +1,10 @@
-import { Fault } from '../core/faults.ts'
+import { Fault, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
+import { requireFileSize } from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { BucketId } from '../storage/catalog/records.ts'
+import type { BucketId, Grant } from '../storage/catalog/records.ts'
 import type { NewUpload, Upload } from '../storage/catalog/uploads.ts'
 import type { FreeSpace } from './space.ts'
 import type { AllUploadLocks, UploadLocks } from './upload-locks.ts'
@@ -11,9 +12,12 @@ import type { AllUploadLocks, UploadLocks } from './upload-locks.ts'
 /** What the client says about the file. */
 type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
 
+/** Who creates an upload. */
+type Creator = Pick<Grant, 'bucketId' | 'tokenId' | 'limits'>
+
 export type CreateUpload = ReturnType<typeof createUploadOperation>
 
-/** Creates a resumable upload and reserves its length. Throws Fault `file-too-large`, `quota-exceeded` and `storage-full`. */
+/** Creates a resumable upload and reserves its length. Throws Fault `file-too-large`, `quota-exceeded`, `token-limit-exceeded` and `storage-full`. */
 export function createUploadOperation(parts: {
   readonly catalog: Pick<Catalog, 'createUpload'>
   readonly space: Pick<FreeSpace, 'claim'>
@@ -24,15 +28,20 @@ export function createUploadOperation(parts: {
   readonly now: () => number
 }) {
   const { catalog, space, maxFileSize, expiry, now } = parts
-  return async function createUpload(bucketId: BucketId, request: UploadRequest): Promise<Upload> {
+  return async function createUpload(
+    { bucketId, tokenId, limits }: Creator,
+    request: UploadRequest,
+  ): Promise<Upload> {
     space.claim(request.length ?? 0).release()
-    if (request.length !== null) checkFileSize(request.length, maxFileSize)
+    if (request.length !== null) checkFileSize(request.length, maxFileSize, limits)
     const upload = {
       ...request,
       id: newUploadId(),
       bucketId,
       itemId: newItemId(),
       expiresAt: now() + expiry,
+      tokenId,
+      limitedBy: limits?.id ?? null,
     }
     await catalog.createUpload(upload)
     return { ...upload, offset: 0, finished: false }
@@ -42,15 +51,21 @@ export function createUploadOperation(parts: {
 /** The same for every reason, so that the ids of other buckets cannot be probed (docs/interface.md R10). */
 export const uploadUnknown = (): Fault => new Fault('upload-unknown', 'There is no such upload.')
 
-/** The upload with this id, which may be any text, if it is the bucket's and has not expired. Throws Fault `upload-unknown`. */
+/**
+ * The upload with this id, which may be any text, if it is the bucket's and has not expired. An upload with limits is found only with the
+ * same limits. A token that has expired finds the uploads that it created. Throws Fault `upload-unknown` and `token-expired`.
+ */
 export async function findUpload(
   catalog: Pick<Catalog, 'upload'>,
-  bucketId: BucketId,
+  { bucketId, tokenId, limits, expiresAt }: Creator & Pick<Grant, 'expiresAt'>,
   id: string,
   now: number,
 ): Promise<Upload> {
   const upload = isUploadId(id) ? await catalog.upload(id) : null
-  if (upload === null || upload.bucketId !== bucketId || upload.expiresAt <= now) throw uploadUnknown()
+  const isOwn = upload?.bucketId === bucketId && upload.limitedBy === (limits?.id ?? null)
+  if (expiresAt !== null && expiresAt <= now && !(isOwn && upload.tokenId === tokenId))
+    throw tokenExpired(expiresAt)
+  if (!isOwn || upload.expiresAt <= now) throw uploadUnknown()
   return upload
 }
 
@@ -71,13 +86,15 @@ export function checkChunk(
   upload: Pick<Upload, 'offset' | 'length'>,
   { offset, length = null, declaredBytes = 0 }: ChunkHeader,
   maxFileSize: number,
+  limits: Grant['limits'],
 ): void {
   // Core, PATCH: "The Upload-Offset header's value MUST be equal to the current offset of the resource. […] If the
   // offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource."
   if (offset !== upload.offset)
     throw new Fault('upload-offset-conflict', `The upload is at offset ${upload.offset}.`)
-  if (length !== null) checkLength(upload, length, maxFileSize)
+  if (length !== null) checkLength(upload, length, maxFileSize, limits)
   const end = length ?? upload.length ?? maxFileSize
+  requireFileSize(limits, offset + declaredBytes)
   if (offset + declaredBytes > end)
     throw new Fault('file-too-large', `No more than ${end - offset} bytes are expected here.`)
 }
@@ -86,20 +103,22 @@ function checkLength(
   { offset, length: known }: Pick<Upload, 'offset' | 'length'>,
   length: number,
   maxFileSize: number,
+  limits: Grant['limits'],
 ): void {
   // Creation: "Once set the length MUST NOT be changed." Clients repeat it when they retry the chunk that declared it.
   if (known !== null && length !== known)
     throw new Fault('upload-malformed', `Upload-Length was declared as ${known} and cannot be changed.`)
   if (length < offset)
     throw new Fault('upload-malformed', `Upload-Length must be at least the offset, ${offset}.`)
-  checkFileSize(length, maxFileSize)
+  checkFileSize(length, maxFileSize, limits)
 }
 
 /**
  * Creation: "If the length of the upload exceeds the maximum, […] the Server MUST respond with the 413 Request Entity Too
  * Large status."
  */
-export function checkFileSize(length: number, maxFileSize: number): void {
+export function checkFileSize(length: number, maxFileSize: number, limits: Grant['limits']): void {
+  requireFileSize(limits, length)
   if (length > maxFileSize) throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`)
 }
 

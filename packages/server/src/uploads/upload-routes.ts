@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import { listingPaths } from '../core/page.ts'
 import { parseExpiry } from '../core/times.ts'
+import { requireFileSize } from '../core/token-limits.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -21,6 +22,7 @@ import {
   type SentFile,
   type Stored,
   type StoreOperations,
+  statedExpiry,
 } from './commit.ts'
 import { malformedForm, maxPartOverhead, type Part, readFileHeaders, readParts } from './form-parts.ts'
 import { resumed } from './received-files.ts'
@@ -46,6 +48,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
 
   async function storeRawBody(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFileSize) throw fileTooLarge(maxFileSize)
+    requireFileSize(caller.limits, length)
     const key = requestKey(request, caller)
     const options = { by: caller.actor, key, expiresAt: itemExpiryOf(request, caller, key !== null) }
     const sent = rawFileHeaders(request)
@@ -162,6 +165,8 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
     'idempotency-key-malformed',
     'idempotency-key-reused',
     'quota-exceeded',
+    'token-limit-exceeded',
+    'type-refused',
     'storage-full',
   ],
   curl: `curl -H "Authorization: Bearer $TOKEN" -F file=@harbour.jpg ${exampleBase}/api/media`,
@@ -206,7 +211,7 @@ const name = 'mediabucket-expires-at'
  */
 function itemExpiryOf(
   request: IncomingMessage,
-  { itemDays }: { readonly itemDays: number | null },
+  { itemDays, limits }: Pick<Grant, 'itemDays' | 'limits'>,
   isKeyed: boolean,
 ): number | null {
   const header = request.headers[name]
@@ -219,7 +224,7 @@ function itemExpiryOf(
       'request-malformed',
       'Mediabucket-Expires-At must be one time of RFC 3339 in the future, such as 2030-01-31T12:00:00Z.',
     )
-  return expiry
+  return statedExpiry(expiry, limits, now)
 }
 
 /** Whether a Content-Type is multipart/form-data, even where its parameters are malformed. */

@@ -30,7 +30,7 @@ test('B1, B7: an item is found only by its id, with or without its own extension
   await using data = await temporaryData()
   const { storeItems } = storeOperations({ ...data, maxFileSize: 100, now: Date.now })
   const { items: stored } = await storeItems(
-    { bucketId: await data.bucket('default'), removesMetadata: false },
+    { bucketId: await data.bucket('default'), removesMetadata: false, limits: null },
     incoming(file(Buffer.from('%PDF-1.7')), file(Buffer.from('?'))),
     { by: service },
   )

@@ -21,6 +21,7 @@ const grant: Grant = {
   signsPages: false,
   nextExpiry: null,
   itemDays: null,
+  limits: null,
   total: 0,
   removesMetadata: false,
 }

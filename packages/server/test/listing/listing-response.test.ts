@@ -18,6 +18,7 @@ const grant: Grant = {
   signsPages: false,
   nextExpiry: null,
   itemDays: null,
+  limits: null,
   total: 30,
   removesMetadata: false,
 }

@@ -159,7 +159,7 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
     const send = async (bytes: Buffer) => {
       const upload = await opened.newUpload(bytes.length)
       const source = chunksOf(bytes, 65_536)
-      const chunk = { offset: 0, source, isAtomic: false, by: service, removesMetadata: true }
+      const chunk = { offset: 0, source, isAtomic: false, by: service, removesMetadata: true, limits: null }
       return { upload, appended: await append(upload.id, chunk) }
     }
 

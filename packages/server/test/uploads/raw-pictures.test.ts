@@ -20,7 +20,7 @@ test('X3 a file with the structure of TIFF is stored as it is sent if its name i
         return file
       },
     }
-    const bucket = { bucketId: 1 as BucketId, removesMetadata: true }
+    const bucket = { bucketId: 1 as BucketId, removesMetadata: true, limits: null }
     await newItem(parts, file, bucket, { filename, declaredType: null }, given)
     return isRemoved
   }

@@ -17,7 +17,8 @@ function storing(data: TemporaryData, change: Partial<Catalog> = {}, maxFileSize
   const { storeItems: store } = storeOperations({ ...data, catalog, maxFileSize, now: () => at })
   type Request = Parameters<typeof store>
   return async (bucketId: BucketId, files: Request[1], options?: Pick<Request[2], 'key'>) =>
-    (await store({ bucketId, removesMetadata: false }, files, { ...options, by: service })).items
+    (await store({ bucketId, removesMetadata: false, limits: null }, files, { ...options, by: service }))
+      .items
 }
 
 /** The state that is required after a refused request. */

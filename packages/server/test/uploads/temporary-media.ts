@@ -91,7 +91,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
     bucket,
     async store(text) {
       const { items: stored } = await storeItems(
-        { bucketId: await bucket('default'), removesMetadata: false },
+        { bucketId: await bucket('default'), removesMetadata: false, limits: null },
         incoming(file(Buffer.from(text))),
         { by: service },
       )

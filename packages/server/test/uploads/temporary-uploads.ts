@@ -2,7 +2,7 @@ import type { UploadId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
-import type { BucketId } from '../../src/storage/catalog/records.ts'
+import type { BucketId, TokenId } from '../../src/storage/catalog/records.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
 import {
   createUploadOperation,
@@ -46,14 +46,16 @@ export function uploadsOf(
         filename: '../a.txt',
         declaredType: 'text/plain',
       }
-      return (await createUploadOperation(parts)(bucketId, request)).id
+      return (
+        await createUploadOperation(parts)({ bucketId, tokenId: 'tok_0' as TokenId, limits: null }, request)
+      ).id
     },
     append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, isAtomic = false) =>
-      append(id, { offset, source, isAtomic, by: service, removesMetadata: false }),
+      append(id, { offset, source, isAtomic, by: service, removesMetadata: false, limits: null }),
     declare: (id: UploadId, length: number) =>
       append(id, {
         ...{ offset: 0, source: nothing(), isAtomic: false, length },
-        ...{ by: service, removesMetadata: false },
+        ...{ by: service, removesMetadata: false, limits: null },
       }),
     remove: removeUploadOperation({ ...parts, removeItem: async () => undefined }),
     removeExpiredUploads: () => removeExpiredUploads(parts),

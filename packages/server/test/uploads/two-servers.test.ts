@@ -58,7 +58,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
   const first = serverOn(opened, opened.store, beforeCommit)
   const second = serverOn(opened, await opened.openOther())
   const { id, itemId } = await opened.newUpload(length)
-  const rest = { isAtomic: false, by: service, removesMetadata: false }
+  const rest = { isAtomic: false, by: service, removesMetadata: false, limits: null }
   await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), ...rest })
   return {
     lastBytes: bytes.subarray(half),

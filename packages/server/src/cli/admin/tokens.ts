@@ -1,15 +1,18 @@
 import { issueToken } from '../../access/tokens.ts'
 import { bucketNameRule, isBucketName, nearestName } from '../../core/names.ts'
 import { parseDuration } from '../../core/times.ts'
+import { limitsObject } from '../../core/token-limits.ts'
 import { defaultScopes, isScope, type Scope, scopes } from '../../core/tokens.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { TokenRecord } from '../../storage/catalog/tokens.ts'
 import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
 import { jsonLine, table } from '../terminal.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
+import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './token-limits.ts'
 
 export const tokenCreate: Command = {
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]
+                                [LIMITS]
 
 Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.
 
@@ -18,7 +21,10 @@ Options:
   --name NAME         A name for the token, shown by \`token list\` and accepted by \`token revoke\`.
   --scope SCOPES      The scopes of the token, separated by commas. Each is one of: ${scopes.join(', ')}.
                       Default: ${defaultScopes.join(', ')}.
-  --expires DURATION  How long the token is valid: 12h, 30d, 52w. Default: it does not expire.`,
+  --expires DURATION  How long the token is valid: 12h, 30d, 52w. Default: it does not expire.
+
+Limits of what can be uploaded with the token:
+${limitOptionsHelp}`,
 
   async run(args, { config, print, report }) {
     const { values } = parse('token create', {
@@ -28,17 +34,25 @@ Options:
         name: { type: 'string' },
         scope: { type: 'string', multiple: true },
         expires: { type: 'string' },
+        ...limitOptions,
       },
     })
     const { bucket } = values
+    const limits = limitsOf(values)
     const names = values.scope?.flatMap((list) => list.split(',').map((scope) => scope.trim()))
-    const mistakes = [bucketMistake(bucket), scopeMistake(names)].filter((text) => text !== null)
+    const mistakes = [
+      bucketMistake(bucket),
+      scopeMistake(names),
+      limits !== null && names?.includes('tokens:manage') === true ? limitedManager : null,
+    ].filter((text) => text !== null)
     if (bucket === undefined || mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
     const now = Date.now()
     const request = {
       bucket,
       name: values.name ?? '',
       scopes: readScopes(names),
+      limits,
+      note: noteOf(values),
       expiresAt: values.expires === undefined ? null : now + readExpiry(values.expires),
       now,
     }
@@ -48,11 +62,13 @@ Options:
       return issued
     })
     report(
-      `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
+      `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. It is shown only now:`,
     )
     print(token)
   },
 }
+
+const limitedManager = 'A token with limits cannot have the scope tokens:manage.'
 
 /** The name may be mistyped. */
 function newBucketReport(name: string, buckets: readonly { readonly name: string }[]): string {
@@ -140,6 +156,9 @@ const toJson = (token: TokenRecord, now: number) => ({
   expires_at: iso(token.expiresAt),
   last_used_at: iso(token.lastUsedAt),
   revoked_at: iso(token.revokedAt),
+  note: token.note,
+  limits: token.limits && limitsObject(token.limits),
+  uploaded: token.limits?.used ?? null,
 })
 
 export const tokenRevoke: Command = {

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import type { Token } from '@mediabucket/client'
 import { type ClientCommand, CommandError, type CommandOutput, parse, UsageError } from '../command.ts'
 import { alignColumns } from '../terminal.ts'
 import { clientCommand, connect, withService } from './client-command.ts'
@@ -127,6 +128,19 @@ async function ask(question: string, output: NodeJS.WritableStream): Promise<str
   }
 }
 
+/** Of a token with limits: what was uploaded, and what is left. */
+function limitRows({ limits, uploaded, left }: Token): string[][] {
+  if (limits === null) return []
+  const rest = (amount: number | null | undefined) => (amount == null ? 'any number' : `${amount}`)
+  return [
+    ['uploaded', `${uploaded?.items} files, ${uploaded?.bytes} bytes`],
+    ['left', `${rest(left?.items)} files, ${rest(left?.bytes)} bytes`],
+    ...(limits.max_file_size === null ? [] : [['file size', `at most ${limits.max_file_size} bytes`]]),
+    ...(limits.types === null ? [] : [['types', limits.types.join(', ')]]),
+    ...(limits.item_days === null ? [] : [['files expire', `after ${limits.item_days} days`]]),
+  ]
+}
+
 export const whoami = clientCommand({
   help: `Usage: mediabucket whoami [--json]
 
@@ -148,6 +162,7 @@ Options:
       ['scopes', token.scopes.join(', ')],
       ['created', token.created_at],
       ['expires', token.expires_at ?? 'never'],
+      ...limitRows(token),
     ]
     await output.lines(alignColumns(rows))
   },

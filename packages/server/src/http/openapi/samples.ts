@@ -56,6 +56,32 @@ export const sampleToken = {
   scopes: ['media:read'],
   created_at: '2026-11-01T09:30:00.000Z',
   expires_at: '2026-12-01T09:30:00.000Z',
+  note: null,
+  limits: null,
+  uploaded: null,
+  left: null,
+}
+
+const limitsOfLink = {
+  max_items: 20,
+  max_bytes: 500_000_000,
+  max_file_size: null,
+  types: ['image/*'],
+  item_days: 90,
+}
+
+/** The token of an upload link. */
+export const sampleLimitedToken = {
+  id: 'tok_9x2k4m7c1v8q',
+  name: 'Photos of the harbour festival',
+  bucket: 'default',
+  scopes: ['media:write'],
+  created_at: '2026-11-01T09:30:00.000Z',
+  expires_at: '2026-12-01T09:30:00.000Z',
+  note: 'Send your best photos of Saturday.',
+  limits: limitsOfLink,
+  uploaded: { items: 3, bytes: 14_200_000 },
+  left: { items: 17, bytes: 485_800_000 },
 }
 
 export const sampleCreatedToken = { ...sampleToken, token: 'mbkt_…' }

@@ -3,6 +3,7 @@ import type { FaultCode } from '../../core/faults.ts'
 import { maxIds } from '../../core/ids.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
+import { maxItemDays, maxNote, maxTypes, noteRule, typePattern } from '../../core/token-limits.ts'
 import {
   defaultOverlap,
   maxOverlap,
@@ -291,6 +292,61 @@ export const TokenParams = Type.Object({
 })
 export type TokenParams = Static<typeof TokenParams>
 
+const limitMembers = {
+  max_items: nullable(
+    Type.Integer({
+      minimum: 1,
+      description: 'The most items that may be uploaded, also if they are deleted later.',
+    }),
+  ),
+  max_bytes: nullable(Type.Integer({ minimum: 1, description: 'The most bytes of all items together.' })),
+  max_file_size: nullable(Type.Integer({ minimum: 1, description: 'The most bytes of one file.' })),
+  types: nullable(
+    Type.Array(Type.String({ pattern: typePattern }), {
+      minItems: 1,
+      maxItems: maxTypes,
+      description:
+        'The permitted types, such as `image/png` or `image/*`: those that are detected from the bytes.',
+    }),
+  ),
+  item_days: nullable(
+    Type.Integer({ minimum: 1, maximum: maxItemDays, description: 'The days after which the items expire.' }),
+  ),
+}
+
+const TokenLimits = closedObject(
+  'TokenLimits',
+  'What may be uploaded with a token; null for a token without limits, and for no limit.',
+  limitMembers,
+)
+
+const NewTokenLimits = Type.Object(
+  Object.fromEntries(Object.entries(limitMembers).map(([name, schema]) => [name, Type.Optional(schema)])),
+  {
+    title: 'NewTokenLimits',
+    description: 'The limits of a new token, one or more. Its scopes do not include `tokens:manage`.',
+    additionalProperties: false,
+  },
+)
+
+const UploadedAmount = closedObject(
+  'UploadedAmount',
+  'What was uploaded with the token; null for a token without limits.',
+  {
+    items: count('The number of items.'),
+    bytes: count('Their bytes.'),
+  },
+)
+
+const AmountLeft = closedObject(
+  'AmountLeft',
+  'What may still be uploaded; null for a token without limits, and for no limit.',
+  {
+    items: nullable(count('The number of items.')),
+    bytes: nullable(count('The bytes.')),
+  },
+)
+
 export const NewTokenBody = Type.Object(
   {
     scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
@@ -309,6 +365,12 @@ export const NewTokenBody = Type.Object(
         description: 'The time of expiry (RFC 3339), or null for a token that does not expire.',
       }),
     ),
+    note: Type.Optional(
+      nullable(
+        Type.String({ maxLength: maxNote, description: `A text for those who use the token. ${noteRule}` }),
+      ),
+    ),
+    limits: Type.Optional(nullable(NewTokenLimits)),
   },
   { title: 'NewToken', description: 'The properties of a new token.', additionalProperties: false },
 )
@@ -342,6 +404,10 @@ const tokenMembers = {
   }),
   created_at: time('The time of creation, in UTC.'),
   expires_at: nullable(time('The time of expiry, in UTC; null where it does not expire.')),
+  note: nullable(Type.String({ description: 'A text for those who use the token.' })),
+  limits: nullable(TokenLimits),
+  uploaded: nullable(UploadedAmount),
+  left: nullable(AmountLeft),
 }
 
 export const TokenObject = closedObject(

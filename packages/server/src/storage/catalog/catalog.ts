@@ -8,6 +8,7 @@ import { type FeedCatalog, readChanges, removeChanges } from './feed.ts'
 import type { FeedBell } from './feed-bell.ts'
 import {
   addItemsOnce,
+  addLimitedItems,
   editItem,
   findRepeated,
   forgetRequests,
@@ -135,10 +136,15 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     ...reads,
     addItems: (bucketId, items, by) =>
       applyTo(bucketId, { kind: 'add-items', input: { bucketId, items: signedItems(items, by) } }),
-    addItemsOnce: (bucketId, items, request, by) =>
+    addLimitedItems: (bucketId, items, limitedBy, by) =>
+      applyTo(bucketId, {
+        kind: 'add-limited-items',
+        input: { bucketId, items: signedItems(items, by), limitedBy },
+      }),
+    addItemsOnce: (bucketId, items, request, by, limitedBy = null) =>
       applyTo(bucketId, {
         kind: 'add-items-once',
-        input: { bucketId, items: signedItems(items, by), request },
+        input: { bucketId, items: signedItems(items, by), request, limitedBy },
       }),
     findRepeated: (request) => query(findRepeated(request)),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
@@ -256,6 +262,7 @@ export const sharedChanges = {
   'add-key': addKey,
   'remove-key': removeKey,
   'add-items-once': addItemsOnce,
+  'add-limited-items': addLimitedItems,
   'forget-requests': forgetRequests,
   'create-upload': createUpload,
   'declare-length': declareLength,

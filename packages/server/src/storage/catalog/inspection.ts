@@ -19,6 +19,7 @@ import {
   text,
   type Work,
 } from './statements.ts'
+import { correctLimits, limitedReservations } from './token-limits.ts'
 import { isTrash, refreshExpiry } from './trash.ts'
 import { findUnreferenced, retireIds } from './upkeep.ts'
 
@@ -322,6 +323,7 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
     id,
   )
   const [items, reservedBytes] = reserved ?? [0, 0]
+  const limited = yield* limitedReservations(id)
 
   const { bucket } = stored
   const faults: BucketFault[] = []
@@ -333,6 +335,7 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   compare('bytes', stored.bytes, bytes)
   compare('sequence', stored.nextSeq, nextSeq)
   compare('reserved', stored.reserved, `${items} items, ${reservedBytes} bytes`)
+  compare('reserved', limited.stored, limited.counted)
   // The next expiry of the trash is not checked: a sweep removes expired items of the trash.
   const late = lateExpiry(stored.expiry, isTrash(id) ? null : stored.firstExpiry)
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
@@ -426,5 +429,6 @@ function* correctCounters(
   yield* change('DELETE FROM ranks WHERE bucket_id = $1', id)
   for (const { level, slot, counts } of nodes) yield* change(insert, id, level, slot, textOf(counts))
   yield* change(correction, total, bytes, nextSeq, ...reserved, id)
+  yield* correctLimits(id)
   if (!isTrash(id)) yield* refreshExpiry(id)
 }

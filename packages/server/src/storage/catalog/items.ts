@@ -23,6 +23,7 @@ import type {
   PageRows,
   RemovedItems,
   Servability,
+  TokenId,
 } from './records.ts'
 import {
   all,
@@ -41,6 +42,7 @@ import {
   textOrNull,
   type Work,
 } from './statements.ts'
+import { countLimited } from './token-limits.ts'
 
 /** The items of the catalog. */
 export interface ItemCatalog {
@@ -68,15 +70,24 @@ export interface ItemCatalog {
   /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
   addItems(bucketId: BucketId, items: readonly AddedItem[], by?: Actor): Promise<void>
 
+  /** As addItems, and counts them in the limits with this id. Throws Fault `token-limit-exceeded` too. */
+  addLimitedItems(
+    bucketId: BucketId,
+    items: readonly AddedItem[],
+    limitedBy: TokenId,
+    by?: Actor,
+  ): Promise<void>
+
   /**
    * As addItems, once for each key of a token: returns the items of the first request with the key, even if they were deleted
-   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs.
+   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs. `limitedBy` as in addLimitedItems; null for no limits.
    */
   addItemsOnce(
     bucketId: BucketId,
     items: readonly AddedItem[],
     request: IdempotentRequest,
     by?: Actor,
+    limitedBy?: TokenId | null,
   ): Promise<readonly NewItem[]>
 
   /** The items of the first request with the key; null if there is none. Throws as addItemsOnce. */
@@ -323,19 +334,35 @@ export function* addItemsOnce({
   bucketId,
   items,
   request,
+  limitedBy,
 }: {
   readonly bucketId: BucketId
   readonly items: readonly AddedItem[]
   readonly request: IdempotentRequest
+  readonly limitedBy: TokenId | null
 }): Work<readonly NewItem[]> {
   const first = yield* findRepeated(request)
   if (first !== null) return first
+  yield* addLimitedItems({ bucketId, items, limitedBy })
   const added = items.map(({ bytes: _bytes, by: _by, ...item }) => item)
-  const size = added.reduce((sum, { size }) => sum + size, 0)
-  yield (engine) => engine.requireRoom(bucketId, { items: items.length, bytes: size })
-  yield (engine) => engine.append(bucketId, items)
   yield* storeRequest(request, added)
   return added
+}
+
+/** As ItemCatalog.addLimitedItems. */
+export function* addLimitedItems({
+  bucketId,
+  items,
+  limitedBy,
+}: {
+  readonly bucketId: BucketId
+  readonly items: readonly AddedItem[]
+  readonly limitedBy: TokenId | null
+}): Work<undefined> {
+  const more = { items: items.length, bytes: items.reduce((sum, { size }) => sum + size, 0) }
+  yield* countLimited(limitedBy, more, { used: more })
+  yield (engine) => engine.requireRoom(bucketId, more)
+  yield (engine) => engine.append(bucketId, items)
 }
 
 /** To be called within a transaction that holds the lock of the bucket. */

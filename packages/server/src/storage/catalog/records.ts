@@ -1,6 +1,7 @@
 import type { BucketSettings } from '../../core/buckets.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { ItemFilter } from '../../core/queries.ts'
+import type { TokenLimits } from '../../core/token-limits.ts'
 import type { Actor, Scope } from '../../core/tokens.ts'
 
 export type { BucketSettings } from '../../core/buckets.ts'
@@ -10,6 +11,11 @@ export type BucketId = number & { readonly [brand]: 'BucketId' }
 export type TokenId = string & { readonly [brand]: 'TokenId' }
 /** Identifies the bytes of one item; never reused. */
 export type ContentId = number & { readonly [brand]: 'ContentId' }
+
+/** The limits of a token. `id` is that of the token with which the limits were created; the tokens that replaced it share them. */
+export interface GrantedLimits extends TokenLimits {
+  readonly id: TokenId
+}
 
 /** A token and its bucket, read by one statement; times are milliseconds since 1970. */
 export interface Grant {
@@ -30,8 +36,10 @@ export interface Grant {
   readonly isPrivate: boolean
   /** When the next item of the bucket expires; null if none does. */
   readonly nextExpiry: number | null
-  /** The lifetime of new items in days; null if they do not expire. */
+  /** The lifetime of new items in days, of the token or the bucket; null if they do not expire. */
   readonly itemDays: number | null
+  /** What the token may upload; null for no limits. */
+  readonly limits: GrantedLimits | null
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
   /** Whether the bucket removes the metadata of pictures and videos when they are stored. */

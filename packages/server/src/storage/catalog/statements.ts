@@ -133,5 +133,7 @@ export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
 export const itemIdOf = (row: Row, column: number): ItemId => text(row, column) as ItemId
 export const uploadIdOf = (row: Row, column: number): UploadId => text(row, column) as UploadId
 export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column) as TokenId
+export const tokenIdOrNull = (row: Row, column: number): TokenId | null =>
+  row[column] === null ? null : tokenIdOf(row, column)
 export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId
 export const contentIdOf = (row: Row, column: number): ContentId => integer(row, column) as ContentId

@@ -1,9 +1,10 @@
 import { tokenRevoked } from '../../core/faults.ts'
+import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/token-limits.ts'
 import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import { createBucket, findBucket } from './buckets.ts'
 import { expiredColumn } from './items.ts'
-import type { BucketId, BucketSettings, Grant, TokenId } from './records.ts'
+import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from './records.ts'
 import {
   all,
   bucketIdOf,
@@ -15,9 +16,11 @@ import {
   type Row,
   record,
   text,
+  textOrNull,
   tokenIdOf,
   type Work,
 } from './statements.ts'
+import { insertLimits, readLimitRow } from './token-limits.ts'
 
 /** A token, without its hash; times are milliseconds since 1970. */
 export interface TokenRecord {
@@ -29,6 +32,9 @@ export interface TokenRecord {
   readonly expiresAt: number | null
   readonly lastUsedAt: number | null
   readonly revokedAt: number | null
+  readonly note: string | null
+  /** Null for no limits. */
+  readonly limits: (GrantedLimits & LimitUse) | null
 }
 
 /** What differs for every new token. */
@@ -44,6 +50,10 @@ export interface GrantedToken extends NewTokenSecret {
   readonly name: string
   readonly scopes: readonly Scope[]
   readonly expiresAt: number | null
+  /** A text for those who use the token. Left out or null for none. */
+  readonly note?: string | null
+  /** Left out or null for no limits. */
+  readonly limits?: TokenLimits | null
 }
 
 export interface NewToken extends GrantedToken {
@@ -51,7 +61,7 @@ export interface NewToken extends GrantedToken {
   readonly bucket: string
 }
 
-/** A token that replaces another one, with its name and its scopes. */
+/** A token that replaces another one, with its name, note, scopes and limits. */
 export interface TokenSuccessor extends NewTokenSecret {
   readonly expiresAt: number | null
   /** The replaced token. */
@@ -119,15 +129,23 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 /** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
 const privacyColumn = 'private + (private & signed_pages)'
 
-/** The columns of `buckets` that `readGrant` reads after those of the token; `now` is a parameter. */
-export const grantedColumns = (now: string): string =>
-  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(now)}`
+/** Of a row of `tokens`: the id and the text of its limits. */
+const limitColumns = 'limited_by, (SELECT limits FROM token_limits WHERE token_limits.id = limited_by)'
+
+/** The columns of `buckets` that `readGrant` reads after those of the token, and `limitColumns`; `now` is a parameter. */
+export const grantedColumns = (now: string, limits = limitColumns): string =>
+  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(now)}, ${limits}`
 
 /**
  * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, 1 if the bucket removes metadata, the next
- * expiry, the lifetime of items, and `expiredColumn`.
+ * expiry, the lifetime of items, `expiredColumn`, and `limitColumns`.
  */
-export const readGrant = (row: Row): Grant => ({
+export function readGrant(row: Row): Grant {
+  const limits = row[13] === null ? null : { id: tokenIdOf(row, 13), ...parseStoredLimits(text(row, 14)) }
+  return { ...grantOf(row), limits, itemDays: limits?.itemDays ?? integerOrNull(row, 11) }
+}
+
+const grantOf = (row: Row): Omit<Grant, 'limits' | 'itemDays'> => ({
   tokenId: tokenIdOf(row, 0),
   bucketId: bucketIdOf(row, 1),
   scopes: scopesOf(text(row, 2)),
@@ -142,10 +160,9 @@ export const readGrant = (row: Row): Grant => ({
   signsPages: integer(row, 8) === 2,
   removesMetadata: integer(row, 9) === 1,
   nextExpiry: integerOrNull(row, 10),
-  itemDays: integerOrNull(row, 11),
 })
 
-/** Reads token, bucket's name, name, scopes, creation, expiry, last use and revocation. */
+/** Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, and of its limits the id, the text and the counters. */
 export const readToken = (row: Row): TokenRecord => ({
   id: tokenIdOf(row, 0),
   bucket: text(row, 1),
@@ -155,17 +172,21 @@ export const readToken = (row: Row): TokenRecord => ({
   expiresAt: integerOrNull(row, 5),
   lastUsedAt: integerOrNull(row, 6),
   revokedAt: integerOrNull(row, 7),
+  note: textOrNull(row, 8),
+  limits: row[9] === null ? null : { id: tokenIdOf(row, 9), ...readLimitRow(row, 10) },
 })
 
 export const newUserGrant = (bucket: string, id: TokenId): Query<Grant | null> =>
   first(
     readGrant,
-    `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns('$2')} FROM buckets WHERE name = $1 AND id > 0`,
+    `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns('$2', 'NULL, NULL')} FROM buckets WHERE name = $1 AND id > 0`,
     ...[bucket, Date.now(), id],
   )
 
 const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
-  last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
+  last_used_at, revoked_at, note, token_limits.id, limits, token_limits.items, token_limits.bytes, token_limits.reserved_items,
+  token_limits.reserved_bytes
+  FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id LEFT JOIN token_limits ON token_limits.id = limited_by`
 
 export const findToken = (id: TokenId): Query<TokenRecord | null> =>
   first(readToken, `${tokenRows} WHERE tokens.id = $1`, id)
@@ -185,16 +206,19 @@ export function listTokens(bucket?: string): Query<TokenRecord[]> {
     : all(readToken, `${tokenRows} WHERE buckets.name = $1 ${order}`, bucket)
 }
 
-const insertion = `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)`
+const insertion = `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, note, limited_by)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 const insertedValues = (bucketId: BucketId, token: GrantedToken) => {
-  const { id, name, hash, scopes, createdAt, expiresAt } = token
-  return [id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt]
+  const { id, name, hash, scopes, createdAt, expiresAt, note = null, limits = null } = token
+  const limitedBy = limits === null ? null : id
+  return [id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, note, limitedBy]
 }
 
 function* insertToken(bucketId: BucketId, token: GrantedToken, by: Actor | undefined): Work<undefined> {
   yield* change(insertion, ...insertedValues(bucketId, token))
+  const { id, limits = null } = token
+  if (limits !== null) yield* insertLimits(id, bucketId, limits)
   yield* record(by, (by) => tokenEvent(bucketId, token, by))
 }
 
@@ -265,8 +289,8 @@ export function* rotateToken({
   // The lock makes a concurrent rotation wait, so that it reads the expiry that the first one sets.
   const added = yield* change(
     `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id = $6 FOR UPDATE)
-    INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
-    SELECT $1, bucket_id, name, $2, scopes, $3, $4 FROM replaced
+    INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, note, limited_by)
+    SELECT $1, bucket_id, name, $2, scopes, $3, $4, note, limited_by FROM replaced
     WHERE revoked_at IS NULL AND coalesce(expires_at > $3, true)`,
     ...[id, hash, createdAt, expiresAt, replaces, bucketId],
   )
@@ -315,7 +339,7 @@ function* requireGrantor(bucketId: BucketId, grantor: TokenId, now: number): Wor
 
 const tokenEvent = (
   bucketId: BucketId,
-  { id, name, scopes, expiresAt }: GrantedToken,
+  { id, name, scopes, expiresAt, limits = null }: GrantedToken,
   by: Actor,
 ): AuditEvent => ({
   action: 'token-create',
@@ -323,7 +347,10 @@ const tokenEvent = (
   bucketId,
   target: id,
   name,
-  detail: { scopes, expires_at: timeOf(expiresAt) },
+  detail: {
+    ...{ scopes, expires_at: timeOf(expiresAt) },
+    ...(limits === null ? {} : limitsObject(limits)),
+  },
 })
 
 /** The target is the new token. */

@@ -32,6 +32,7 @@ import {
   tokenIdOf,
   type Work,
 } from './statements.ts'
+import { transferLimits } from './token-limits.ts'
 import { readToken, type TokenRecord } from './tokens.ts'
 import { isTrash, refreshExpiry } from './trash.ts'
 import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
@@ -187,11 +188,12 @@ function* readState(): Query<string> {
 
 function readTransferredToken(row: Row): TransferredToken {
   const { bucket: _bucket, ...token } = readToken(row)
-  return { ...token, bucketId: bucketIdOf(row, 8), hash: bytes(row, 9) }
+  return { ...token, bucketId: bucketIdOf(row, 15), hash: bytes(row, 16) }
 }
 
-const tokenRows = `SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, bucket_id, hash
-  FROM tokens ORDER BY number`
+const tokenRows = `SELECT tokens.id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, note, token_limits.id, limits,
+  token_limits.items, token_limits.bytes, reserved_items, reserved_bytes, tokens.bucket_id, hash
+  FROM tokens LEFT JOIN token_limits ON token_limits.id = limited_by ORDER BY number`
 
 const readTransferredItem = (row: Row): TransferredItem => ({
   item: readItemDetails(row),
@@ -335,7 +337,17 @@ const bucketInsertion = eachEngine(
     ON CONFLICT (id) DO UPDATE SET ${settingColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
 )
 
-const tables = ['keyed_requests', 'damaged', 'contents', 'items', 'item_names', 'ranks', 'tokens', 'buckets']
+const tables = [
+  'keyed_requests',
+  'damaged',
+  'contents',
+  'items',
+  'item_names',
+  'ranks',
+  'tokens',
+  'token_limits',
+  'buckets',
+]
 
 function* removeRows(): Work<void> {
   const others = ['uploads', 'upload_parts', 'upload_pieces']
@@ -366,14 +378,20 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
 
 /** Their numbers are generated in this order. */
 function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
-  for (const { id, bucketId, name, hash, scopes, createdAt, expiresAt, lastUsedAt, revokedAt } of tokens)
+  for (const token of tokens) {
+    const { id, bucketId, name, hash, scopes, createdAt, expiresAt, lastUsedAt, revokedAt, note, limits } =
+      token
+    const limitedBy = limits?.id ?? null
+    if (limits !== null) yield* transferLimits(bucketId, limits)
     yield* change(
-      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at, note, limited_by)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
       ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,
         revoked_at = excluded.revoked_at`,
       ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, lastUsedAt, revokedAt],
+      ...[note, limitedBy],
     )
+  }
 }
 
 function* insertRequests(requests: readonly TransferredRequest[]): Work<void> {

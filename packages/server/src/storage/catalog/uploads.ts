@@ -1,7 +1,7 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import type { Amount } from '../../core/space.ts'
 import type { Actor } from '../../core/tokens.ts'
-import type { AddedItem, BucketId } from './records.ts'
+import type { AddedItem, BucketId, TokenId } from './records.ts'
 import {
   all,
   bucketIdOf,
@@ -16,9 +16,11 @@ import {
   type Row,
   text,
   textOrNull,
+  tokenIdOrNull,
   uploadIdOf,
   type Work,
 } from './statements.ts'
+import { countLimited } from './token-limits.ts'
 
 /** A new resumable upload. */
 export interface NewUpload {
@@ -34,6 +36,10 @@ export interface NewUpload {
   readonly itemId: ItemId
   /** Milliseconds since 1970. */
   readonly expiresAt: number
+  /** The token that created it; null if it is not known. */
+  readonly tokenId: TokenId | null
+  /** The limits in which it counts (GrantedLimits.id); null for none. */
+  readonly limitedBy: TokenId | null
 }
 
 export interface Upload extends NewUpload {
@@ -76,15 +82,15 @@ export interface OffsetMove {
 
 /** The resumable uploads of the catalog. */
 export interface UploadCatalog {
-  /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded`. */
+  /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded` and `token-limit-exceeded`. */
   createUpload(upload: NewUpload): Promise<void>
 
   upload(id: UploadId): Promise<Upload | null>
 
-  /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws Fault `quota-exceeded`. */
+  /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws as createUpload. */
   declareLength(id: UploadId, length: number): Promise<boolean>
 
-  /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws Fault `quota-exceeded`. */
+  /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws as createUpload. */
   moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
 
   /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
@@ -127,7 +133,7 @@ export interface UploadCatalog {
 }
 
 const uploadColumns =
-  'id, bucket_id, length, received, metadata, filename, declared_type, item_id, finished, expires_at'
+  'id, bucket_id, length, received, metadata, filename, declared_type, item_id, finished, expires_at, token_id, limited_by'
 
 const readUpload = (row: Row): Upload => ({
   id: uploadIdOf(row, 0),
@@ -140,6 +146,8 @@ const readUpload = (row: Row): Upload => ({
   itemId: itemIdOf(row, 7),
   finished: integer(row, 8) === 1,
   expiresAt: integer(row, 9),
+  tokenId: tokenIdOrNull(row, 10),
+  limitedBy: tokenIdOrNull(row, 11),
 })
 
 const uploadRows = `SELECT ${uploadColumns} FROM uploads`
@@ -180,12 +188,13 @@ export const findPieces = (id: UploadId): Query<Uint8Array[]> =>
 
 /** As UploadCatalog.createUpload. */
 export function* createUpload(upload: NewUpload): Work<undefined> {
-  const { id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt } = upload
-  yield* reserve(bucketId, reservedBy({ length, offset: 0 }))
+  const { id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt, tokenId, limitedBy } =
+    upload
+  yield* reserve(upload, reservedBy({ length, offset: 0 }))
   yield* change(
-    `INSERT INTO uploads (id, bucket_id, length, metadata, filename, declared_type, item_id, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    ...[id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt],
+    `INSERT INTO uploads (id, bucket_id, length, metadata, filename, declared_type, item_id, expires_at, token_id, limited_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    ...[id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt, tokenId, limitedBy],
   )
 }
 
@@ -199,7 +208,7 @@ export function* declareLength({
 }): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload?.length !== null) return false
-  yield* reserve(upload.bucketId, { items: 0, bytes: length - upload.offset })
+  yield* reserve(upload, { items: 0, bytes: length - upload.offset })
   yield* change('UPDATE uploads SET length = $1 WHERE id = $2', length, id)
   return true
 }
@@ -213,7 +222,7 @@ export function* moveUpload({
 }: OffsetMove & { readonly id: UploadId }): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload?.offset !== from) return false
-  if (upload.length === null) yield* reserve(upload.bucketId, { items: 0, bytes: to - from })
+  if (upload.length === null) yield* reserve(upload, { items: 0, bytes: to - from })
   yield* change('UPDATE uploads SET received = $1, expires_at = $2 WHERE id = $3', to, expiresAt, id)
   return true
 }
@@ -294,7 +303,7 @@ export function* finishUpload({
   const reserved = reservedBy(upload)
   // Other reservations do not count, because this one came first.
   yield (engine) => engine.requireReserved(upload.bucketId, reserved)
-  yield* release(upload.bucketId, reserved)
+  yield* release(upload, reserved, { items: 1, bytes: added.size })
   yield (engine) => engine.append(upload.bucketId, [added])
   yield* change(
     'UPDATE uploads SET received = length, finished = 1, item_id = $1, expires_at = $2 WHERE id = $3',
@@ -314,7 +323,7 @@ export function* removeUpload({
 }): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload) {
-    yield* release(upload.bucketId, reservedBy(upload))
+    yield* release(upload, reservedBy(upload), nothing)
     yield* removeParts(id)
   } else if (onlyUnfinished) return false
   return (yield* change('DELETE FROM uploads WHERE id = $1', id)) === 1
@@ -334,11 +343,19 @@ const reservedBy = ({ length, offset }: Pick<Upload, 'length' | 'offset'>): Amou
   bytes: length ?? offset,
 })
 
-function* reserve(bucketId: BucketId, more: Amount): Work<void> {
+type Counted = Pick<Upload, 'bucketId' | 'limitedBy'>
+
+const nothing: Amount = { items: 0, bytes: 0 }
+
+function* reserve({ bucketId, limitedBy }: Counted, more: Amount): Work<void> {
+  yield* countLimited(limitedBy, more, { reserved: more })
   yield (engine) => engine.requireRoom(bucketId, more)
   yield (engine) => engine.reserve(bucketId, more)
 }
 
-function* release(bucketId: BucketId, { items, bytes }: Amount): Work<void> {
-  yield (engine) => engine.reserve(bucketId, { items: -items, bytes: -bytes })
+/** `used` is what the upload has stored. The reservation has been within the limits of its token, so that this is too. */
+function* release({ bucketId, limitedBy }: Counted, { items, bytes }: Amount, used: Amount): Work<void> {
+  const reserved = { items: -items, bytes: -bytes }
+  yield* countLimited(limitedBy, nothing, { reserved, used })
+  yield (engine) => engine.reserve(bucketId, reserved)
 }

@@ -72,7 +72,7 @@ export async function temporaryS3Store(
     async newUpload(length) {
       const upload = {
         ...{ id: newUploadId(), bucketId, length, metadata: null, filename: null, declaredType: null },
-        ...{ itemId: newItemId(), expiresAt: Date.now() + 3_600_000 },
+        ...{ itemId: newItemId(), expiresAt: Date.now() + 3_600_000, tokenId: null, limitedBy: null },
       }
       await catalog.createUpload(upload)
       return upload

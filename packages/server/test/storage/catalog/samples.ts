@@ -45,6 +45,8 @@ export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): 
   declaredType: 'image/jpeg',
   itemId: newItemId(),
   expiresAt: 1_800_000_000_000,
+  tokenId: null,
+  limitedBy: null,
   ...fields,
 })
 

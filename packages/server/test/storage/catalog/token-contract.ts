@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { TokenId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { hashOf, newToken } from './samples.ts'
+import { hashOf, newItem, newToken, newUpload, withBytes } from './samples.ts'
 
 /** The behaviour of every catalog engine with tokens. */
 export function describeTokens(engine: string, fresh: Fresh): void {
@@ -23,6 +23,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         expired: 0,
         removesMetadata: false,
         itemDays: null,
+        limits: null,
         nextExpiry: null,
         total: 0,
         isPrivate: false,
@@ -44,6 +45,64 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect((await catalog.findGrant(hashOf('user')))?.scopes).toEqual(new Set())
       expect(await catalog.bucketNamed('new')).toMatchObject({ maxItems: 5, maxBytes: null, trashDays: 0 })
       expect(await catalog.tokens('new')).toHaveLength(1)
+    })
+
+    test('T10 concurrent uploads of several processes stay within the limits of a token', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const limits = { maxItems: 5, maxBytes: null, maxFileSize: null, types: ['image/*'], itemDays: 3 }
+      await catalog.addToken(newToken('a', { limits, note: 'for you' }))
+      const grant = await catalog.findGrant(hashOf('a'))
+      expect(grant).toMatchObject({ limits: { ...limits, id: 'a' }, itemDays: 3 })
+      const bucketId = await bucketOf(catalog, 'a')
+      const limitedBy = 'a' as TokenId
+      const requestOf = (key: string) => ({
+        ...{ tokenId: limitedBy, key, fingerprint: hashOf(key) },
+        ...{ now: 1_000, expiresAt: 9_000 },
+      })
+      const ways = [
+        (one: Catalog, _index: number) => one.addLimitedItems(bucketId, [withBytes(newItem())], limitedBy),
+        (one: Catalog, index: number) =>
+          one.addItemsOnce(bucketId, [withBytes(newItem())], requestOf(`key ${index}`), undefined, limitedBy),
+        (one: Catalog, _index: number) => one.createUpload(newUpload(bucketId, { limitedBy })),
+      ]
+      const results = await Promise.allSettled(
+        Array.from({ length: 18 }, (_, index) =>
+          ways[index % ways.length]?.(index % 2 ? catalog : other, index),
+        ),
+      )
+      const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+      expect(refused).toHaveLength(13)
+      for (const reason of refused) expect(reason).toMatchObject({ code: 'token-limit-exceeded' })
+      const { used, reserved } = (await catalog.token(limitedBy))?.limits ?? expect.unreachable()
+      expect(used.items + reserved.items).toBe(5)
+      expect(await catalog.token(limitedBy)).toMatchObject({ note: 'for you' })
+      for (const { id } of await catalog.unfinishedUploads()) await catalog.removeUpload(id)
+      expect((await catalog.token(limitedBy))?.limits?.reserved).toEqual({ items: 0, bytes: 0 })
+    })
+
+    test('T10 a repeated request counts once, and a finished upload as what it has stored', async () => {
+      const catalog = await openOne(fresh)
+      const limits = { maxItems: 3, maxBytes: 10_000, maxFileSize: null, types: null, itemDays: null }
+      await catalog.addToken(newToken('a', { limits }))
+      const bucketId = await bucketOf(catalog, 'a')
+      const limitedBy = 'a' as TokenId
+      const request = { tokenId: limitedBy, key: 'k', fingerprint: hashOf('k'), now: 1_000, expiresAt: 9_000 }
+      const item = newItem()
+      for (const _ of [1, 2])
+        await catalog.addItemsOnce(bucketId, [withBytes(item)], request, undefined, limitedBy)
+      const upload = newUpload(bucketId, { limitedBy, length: 600 })
+      await catalog.createUpload(upload)
+      const state = async () => (await catalog.token(limitedBy))?.limits
+      expect(await state()).toMatchObject({
+        used: { items: 1, bytes: item.size },
+        reserved: { items: 1, bytes: 600 },
+      })
+      const stored = { ...newItem(), id: upload.itemId, size: 500 }
+      await catalog.finishUpload(upload.id, withBytes(stored), 9_000, undefined, 600)
+      expect(await state()).toMatchObject({
+        used: { items: 2, bytes: item.size + 500 },
+        reserved: { items: 0, bytes: 0 },
+      })
     })
 
     test('an unknown hash has no grant', async () => {
@@ -126,6 +185,8 @@ export function describeTokens(engine: string, fresh: Fresh): void {
           createdAt: 2_000,
           expiresAt: 9_000,
           lastUsedAt: null,
+          note: null,
+          limits: null,
           revokedAt: null,
         },
       ])

@@ -19,6 +19,7 @@ import {
   newBucket,
   newItem,
   newItems,
+  newToken,
   newUpload,
   withBytes,
 } from './samples.ts'
@@ -81,6 +82,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     await catalog.revokeToken('big' as TokenId, now)
     await catalog.touchToken('small' as TokenId, now + 2)
     await catalog.createUpload(newUpload(big))
+    const limits = { maxItems: 9, maxBytes: null, maxFileSize: null, types: ['image/*'], itemDays: 2 }
+    await catalog.addToken(newToken('limited', { bucket: 'small', limits, note: 'for you' }))
     const damaged = kept[1]
     if (!damaged) throw new Error('there are no items')
     await from.damage(damaged)

@@ -337,10 +337,24 @@ CREATE TABLE tokens (
   created_at int8 NOT NULL,
   expires_at int8,
   last_used_at int8,
-  revoked_at int8
+  revoked_at int8,
+  note text,
+  limited_by text COLLATE "C"
 ) WITH (fillfactor = 70);
 
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
+
+-- The limits of a token (core/token-limits.ts), and what was uploaded with it and with the tokens that replaced it: their limited_by is
+-- this id. Tokens without limits have no row. A row is changed with the lock of its bucket.
+CREATE TABLE token_limits (
+  id text COLLATE "C" PRIMARY KEY,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  limits text NOT NULL,
+  items int8 NOT NULL DEFAULT 0,
+  bytes int8 NOT NULL DEFAULT 0,
+  reserved_items int8 NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
+  reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
+) WITH (fillfactor = 50);
 
 CREATE TABLE keyed_requests (
   token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
@@ -436,7 +450,9 @@ CREATE TABLE uploads (
   item_id text COLLATE "C" NOT NULL UNIQUE,
   finished int4 NOT NULL DEFAULT 0,
   expires_at int8 NOT NULL,
-  multipart text
+  multipart text,
+  token_id text COLLATE "C",
+  limited_by text COLLATE "C"
 ) WITH (fillfactor = 70);
 
 CREATE INDEX uploads_by_bucket ON uploads (bucket_id);

@@ -47,6 +47,7 @@ const renewal = `
   DELETE FROM upload_pieces;
   DELETE FROM uploads WHERE finished = 0;
   UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
+  UPDATE token_limits SET reserved_items = 0, reserved_bytes = 0;
   DELETE FROM tombstones;
   DELETE FROM intents;`
 

@@ -50,10 +50,24 @@ CREATE TABLE tokens (
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   last_used_at INTEGER,
-  revoked_at INTEGER
+  revoked_at INTEGER,
+  note TEXT,
+  limited_by TEXT
 ) STRICT;
 
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
+
+-- The limits of a token (core/token-limits.ts), and what was uploaded with it and with the tokens that replaced it: their limited_by is
+-- this id. Tokens without limits have no row.
+CREATE TABLE token_limits (
+  id TEXT PRIMARY KEY NOT NULL,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  limits TEXT NOT NULL,
+  items INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0,
+  reserved_items INTEGER NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
+  reserved_bytes INTEGER NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE keyed_requests (
   token_id TEXT NOT NULL REFERENCES tokens (id),
@@ -146,7 +160,9 @@ CREATE TABLE uploads (
   item_id TEXT NOT NULL UNIQUE,
   finished INTEGER NOT NULL DEFAULT 0,
   expires_at INTEGER NOT NULL,
-  multipart TEXT
+  multipart TEXT,
+  token_id TEXT,
+  limited_by TEXT
 ) STRICT;
 
 CREATE INDEX uploads_by_expiry ON uploads (expires_at);

@@ -1,0 +1,89 @@
+import { parseSize } from '../../core/space.ts'
+import {
+  isNote,
+  limitsObject,
+  maxItemDays,
+  maxTypes,
+  noteRule,
+  readLimits,
+  type TokenLimits,
+} from '../../core/token-limits.ts'
+import { UsageError } from '../command.ts'
+
+/** The options of commands that create tokens with limits, for node:util's parseArgs. */
+export const limitOptions = {
+  'max-items': { type: 'string' },
+  'max-bytes': { type: 'string' },
+  'max-file-size': { type: 'string' },
+  type: { type: 'string', multiple: true },
+  'item-days': { type: 'string' },
+  note: { type: 'string' },
+} as const
+
+export const limitOptionsHelp = `\
+  --max-items N       At most N files can be uploaded, also if they are deleted later.
+  --max-bytes SIZE    At most SIZE bytes can be uploaded, such as 500MB or 10GB.
+  --max-file-size SIZE  A file can have at most SIZE bytes.
+  --type TYPES        The types of files, separated by commas: image/*, application/pdf.
+  --item-days N       The files expire after N days.
+  --note TEXT         A text for those who use the token, shown by the page of an upload link.`
+
+type LimitValues = Readonly<
+  Partial<Record<Exclude<keyof typeof limitOptions, 'type'>, string>> & { type?: readonly string[] }
+>
+
+/** The limits of the options; null if there are none. Throws UsageError. */
+export function limitsOf(values: LimitValues): TokenLimits | null {
+  const limits: TokenLimits = {
+    maxItems: countOf(values, 'max-items'),
+    maxBytes: sizeOf(values, 'max-bytes'),
+    maxFileSize: sizeOf(values, 'max-file-size'),
+    types: typesOf(values.type),
+    itemDays: countOf(values, 'item-days', maxItemDays),
+  }
+  return Object.values(limits).every((limit) => limit === null) ? null : limits
+}
+
+/** The note of the options; null if there is none. Throws UsageError. */
+export function noteOf({ note }: LimitValues): string | null {
+  if (note !== undefined && !isNote(note)) throw new UsageError(noteRule)
+  return note ?? null
+}
+
+function countOf(
+  values: LimitValues,
+  name: 'max-items' | 'item-days',
+  most = Number.MAX_SAFE_INTEGER,
+): number | null {
+  const text = values[name]
+  if (text === undefined) return null
+  const count = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN
+  if (count <= most) return count
+  throw new UsageError(
+    `--${name} takes a whole number from 1${name === 'item-days' ? ` to ${most}` : ''}, not "${text}"`,
+  )
+}
+
+function sizeOf(values: LimitValues, name: 'max-bytes' | 'max-file-size'): number | null {
+  const text = values[name]
+  if (text === undefined) return null
+  const size = parseSize(text)
+  if (size !== null && size > 0) return size
+  throw new UsageError(`--${name} takes a size such as 500MB or 10GB, not "${text}"`)
+}
+
+function typesOf(lists: readonly string[] | undefined): readonly string[] | null {
+  if (lists === undefined) return null
+  const types = lists.flatMap((list) => list.split(',').map((type) => type.trim().toLowerCase()))
+  const { limits } = readLimits({ types })
+  if (limits !== null) return limits.types
+  throw new UsageError(
+    `--type takes 1 to ${maxTypes} types such as image/png or image/*, not "${lists.join(',')}"`,
+  )
+}
+
+/** The limits in words, for messages; empty for none. */
+export const limitTexts = (limits: TokenLimits): string[] =>
+  Object.entries(limitsObject(limits)).flatMap(([name, limit]) =>
+    limit === null ? [] : [`${name}: ${Array.isArray(limit) ? limit.join(', ') : limit}`],
+  )

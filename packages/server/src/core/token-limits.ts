@@ -1,0 +1,201 @@
+import { Fault, type ParameterFault } from './faults.ts'
+import type { Amount } from './space.ts'
+import { decodeText, essenceOf } from './stored-type.ts'
+
+/** What a token may upload (docs/interface.md T9); null for no limit. */
+export interface TokenLimits {
+  /** Items that are uploaded with the token, also of those that were deleted since. */
+  readonly maxItems: number | null
+  /** Their bytes. */
+  readonly maxBytes: number | null
+  /** Bytes. */
+  readonly maxFileSize: number | null
+  /** Types such as `image/png`, or groups of them such as `image/*`. */
+  readonly types: readonly string[] | null
+  /** Days after which the items expire. */
+  readonly itemDays: number | null
+}
+
+/** The limits as the API and the catalog have them. */
+export interface LimitsObject {
+  readonly max_items: number | null
+  readonly max_bytes: number | null
+  readonly max_file_size: number | null
+  readonly types: readonly string[] | null
+  readonly item_days: number | null
+}
+
+const limitNames = ['max_items', 'max_bytes', 'max_file_size', 'types', 'item_days'] as const
+
+/** What has been uploaded, and what unfinished uploads reserve. */
+export interface LimitUse {
+  readonly used: Amount
+  readonly reserved: Amount
+}
+
+/** What may still be uploaded; null for no limit. */
+export interface AmountLeft {
+  readonly items: number | null
+  readonly bytes: number | null
+}
+
+/** The most types of a token. */
+export const maxTypes = 32
+/** A century. */
+export const maxItemDays = 36_500
+/** Characters. */
+export const maxNote = 2_000
+
+/** What a note of a token must be, for messages. */
+export const noteRule = `A note has at most ${maxNote} characters, and no control characters but line breaks.`
+
+export const isNote = (note: string): boolean =>
+  note.length <= maxNote && note.isWellFormed() && !/\p{Cc}/u.test(note.replaceAll('\n', ''))
+
+const word = '[a-z0-9][a-z0-9!#$&^_.+-]{0,63}'
+export const typePattern = `^${word}/(?:\\*|${word})$`
+const typeShape = new RegExp(typePattern)
+
+const isCount = (value: unknown, most = Number.MAX_SAFE_INTEGER): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most
+
+const isTypes = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) &&
+  value.length >= 1 &&
+  value.length <= maxTypes &&
+  value.every((type) => typeof type === 'string' && typeShape.test(type))
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const countRule = 'A whole number from 1, or null.'
+
+/** Reads limits as the API receives them. They are null if they have faults. */
+export function readLimits(value: unknown): {
+  readonly limits: TokenLimits | null
+  readonly faults: readonly ParameterFault[]
+} {
+  const names: ReadonlySet<string> = new Set(limitNames)
+  if (!isObject(value) || Object.values(value).every((limit) => limit === null))
+    return {
+      limits: null,
+      faults: [{ parameter: 'limits', detail: `An object with one or more of: ${limitNames.join(', ')}.` }],
+    }
+  const faults: ParameterFault[] = []
+  const object = value
+  for (const name of Object.keys(object))
+    if (!names.has(name))
+      faults.push({ parameter: `limits.${name}`, detail: `The limits are ${limitNames.join(', ')}.` })
+
+  function member<T>(name: string, isValid: (value: unknown) => value is T, detail: string): T | null {
+    const given = object[name] ?? null
+    if (given === null || isValid(given)) return given
+    faults.push({ parameter: `limits.${name}`, detail })
+    return null
+  }
+
+  const count = (given: unknown): given is number => isCount(given)
+  const days = (given: unknown): given is number => isCount(given, maxItemDays)
+  const limits: TokenLimits = {
+    maxItems: member('max_items', count, countRule),
+    maxBytes: member('max_bytes', count, countRule),
+    maxFileSize: member('max_file_size', count, countRule),
+    types: member(
+      'types',
+      isTypes,
+      `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
+    ),
+    itemDays: member('item_days', days, `A whole number from 1 to ${maxItemDays}, or null.`),
+  }
+  return { limits: faults.length > 0 ? null : limits, faults }
+}
+
+export const limitsObject = ({
+  maxItems,
+  maxBytes,
+  maxFileSize,
+  types,
+  itemDays,
+}: TokenLimits): LimitsObject => ({
+  max_items: maxItems,
+  max_bytes: maxBytes,
+  max_file_size: maxFileSize,
+  types,
+  item_days: itemDays,
+})
+
+/** Reads limits from the catalog. */
+export function parseStoredLimits(text: string): TokenLimits {
+  const { limits } = readLimits(JSON.parse(text))
+  if (limits === null) throw new TypeError('the catalog holds limits of a token that are not valid')
+  return limits
+}
+
+export const storedLimits = (limits: TokenLimits): string => JSON.stringify(limitsObject(limits))
+
+export const leftOf = (
+  { maxItems, maxBytes }: Pick<TokenLimits, 'maxItems' | 'maxBytes'>,
+  { used, reserved }: LimitUse,
+): AmountLeft => ({
+  items: maxItems === null ? null : Math.max(0, maxItems - used.items - reserved.items),
+  bytes: maxBytes === null ? null : Math.max(0, maxBytes - used.bytes - reserved.bytes),
+})
+
+/** Throws Fault `token-limit-exceeded`, which names the limit and what is left, unless `more` fits (docs/interface.md T10). */
+export function requireWithinLimits(
+  { maxItems, maxBytes }: Pick<TokenLimits, 'maxItems' | 'maxBytes'>,
+  left: AmountLeft,
+  more: Amount,
+): void {
+  if (maxItems !== null && left.items !== null && more.items > left.items)
+    throw exceeded('max_items', `${maxItems} items`, `${left.items}`)
+  if (maxBytes !== null && left.bytes !== null && more.bytes > left.bytes)
+    throw exceeded('max_bytes', `${maxBytes} bytes`, `${left.bytes}`)
+}
+
+const exceeded = (parameter: string, limit: string, left: string) =>
+  new Fault(
+    'token-limit-exceeded',
+    `This token may upload ${limit}, of which ${left} are left. This upload would exceed that.`,
+    { parameters: [{ parameter, detail: `The token may upload ${limit}; ${left} are left.` }] },
+  )
+
+/** The largest file that a token may upload. Bytes. */
+export const maxFileSizeOf = (limits: Pick<TokenLimits, 'maxFileSize'> | null, ofService: number): number =>
+  Math.min(ofService, limits?.maxFileSize ?? ofService)
+
+/** Throws Fault `file-too-large`, which names the limit, for a file that is too large for the token (docs/interface.md T10). */
+export function requireFileSize(limits: Pick<TokenLimits, 'maxFileSize'> | null, size: number): void {
+  if (limits === null || limits.maxFileSize === null || size <= limits.maxFileSize) return
+  const detail = `With this token, a file may have at most ${limits.maxFileSize} bytes.`
+  throw new Fault('file-too-large', detail, { parameters: [{ parameter: 'max_file_size', detail }] })
+}
+
+/** How the type of a file was found. */
+interface FoundType {
+  readonly contentType: string
+  /** The type that was detected from the bytes; null if they have none. */
+  readonly sniffed: string | null
+  /** The first bytes of the file. */
+  readonly head: Uint8Array
+}
+
+/**
+ * Throws Fault `type-refused`, which names the permitted types, unless one of them is that of the file. A type that was not detected from the
+ * bytes must be listed by its name, because a client can declare any; bytes of `text/…` must be text.
+ */
+export function requireType({ types }: Pick<TokenLimits, 'types'>, found: FoundType): void {
+  if (types === null) return
+  const type = essenceOf(found.contentType)
+  const isText = type.startsWith('text/')
+  const isDetected = type === found.sniffed || (isText && decodeText(found.head) !== null)
+  const permits = (permitted: string) =>
+    permitted.endsWith('/*')
+      ? isDetected && type.startsWith(permitted.slice(0, -1))
+      : permitted === type && (isDetected || !isText)
+  if (types.some(permits)) return
+  const detail = `With this token, a file must be one of: ${types.join(', ')}.`
+  throw new Fault('type-refused', `This file is ${type}. ${detail}`, {
+    parameters: [{ parameter: 'types', detail }],
+  })
+}

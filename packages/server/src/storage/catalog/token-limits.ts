@@ -1,0 +1,104 @@
+import { tokenRevoked } from '../../core/faults.ts'
+import type { Amount } from '../../core/space.ts'
+import {
+  type LimitUse,
+  leftOf,
+  parseStoredLimits,
+  requireWithinLimits,
+  storedLimits,
+  type TokenLimits,
+} from '../../core/token-limits.ts'
+import type { BucketId, TokenId } from './records.ts'
+import { change, first, integer, type Query, type Row, text, type Work } from './statements.ts'
+
+// The rows of `token_limits`. A transaction that changes one has locked its bucket.
+
+/** Reads limits, items, bytes, reserved items and reserved bytes, from this column on. */
+export const readLimitRow = (row: Row, column = 0): TokenLimits & LimitUse => ({
+  ...parseStoredLimits(text(row, column)),
+  used: { items: integer(row, column + 1), bytes: integer(row, column + 2) },
+  reserved: { items: integer(row, column + 3), bytes: integer(row, column + 4) },
+})
+
+/** Adds the limits of a new token. `id` is that of the token. */
+export function* insertLimits(id: TokenId, bucketId: BucketId, limits: TokenLimits): Work<void> {
+  yield* change(
+    'INSERT INTO token_limits (id, bucket_id, limits) VALUES ($1, $2, $3)',
+    ...[id, bucketId, storedLimits(limits)],
+  )
+}
+
+/** Adds limits of another catalog, or updates them. Unfinished uploads are not transferred, and so nothing is reserved. */
+export function* transferLimits(
+  bucketId: BucketId,
+  { id, used, ...limits }: TokenLimits & Pick<LimitUse, 'used'> & { readonly id: TokenId },
+): Work<void> {
+  yield* change(
+    `INSERT INTO token_limits (id, bucket_id, limits, items, bytes) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (id) DO UPDATE SET items = excluded.items, bytes = excluded.bytes`,
+    ...[id, bucketId, storedLimits(limits), used.items, used.bytes],
+  )
+}
+
+/** A change of what has been uploaded with limits, and of what is reserved. */
+interface LimitChange {
+  readonly used?: Amount
+  readonly reserved?: Amount
+}
+
+const noAmount: Amount = { items: 0, bytes: 0 }
+
+/**
+ * Counts an upload in the limits with this id; null for none. Throws Fault `token-limit-exceeded` if `more` does not fit. To be called within
+ * a transaction that holds the lock of the bucket.
+ */
+export function* countLimited(
+  id: TokenId | null,
+  more: Amount,
+  { used = noAmount, reserved = noAmount }: LimitChange,
+): Work<void> {
+  if (id === null) return
+  const found = yield* first(
+    readLimitRow,
+    'SELECT limits, items, bytes, reserved_items, reserved_bytes FROM token_limits WHERE id = $1',
+    id,
+  )
+  // The limits are removed with their bucket.
+  if (found === null) throw tokenRevoked()
+  requireWithinLimits(found, leftOf(found, found), more)
+  yield* change(
+    `UPDATE token_limits SET items = items + $2, bytes = bytes + $3, reserved_items = reserved_items + $4,
+    reserved_bytes = reserved_bytes + $5 WHERE id = $1`,
+    ...[id, used.items, used.bytes, reserved.items, reserved.bytes],
+  )
+}
+
+/** What the limits of a bucket have reserved, and what its unfinished uploads reserve of them, as texts. */
+export function* limitedReservations(
+  bucketId: BucketId,
+): Query<{ readonly stored: string; readonly counted: string }> {
+  const textOf = (row: Row, column: number) =>
+    `${integer(row, column)} items, ${integer(row, column + 1)} bytes of limited tokens`
+  const found = yield* first(
+    (row) => ({ stored: textOf(row, 0), counted: textOf(row, 2) }),
+    `SELECT coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8,
+      (SELECT count(*) FROM uploads WHERE bucket_id = $1 AND limited_by IS NOT NULL AND finished = 0),
+      (SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM uploads
+        WHERE bucket_id = $1 AND limited_by IS NOT NULL AND finished = 0)
+    FROM token_limits WHERE bucket_id = $1`,
+    bucketId,
+  )
+  return found ?? { stored: '', counted: '' }
+}
+
+/** Corrects what the limits of a bucket have reserved. */
+export function* correctLimits(bucketId: BucketId): Work<void> {
+  yield* change(
+    `UPDATE token_limits SET
+      reserved_items = (SELECT count(*) FROM uploads WHERE limited_by = token_limits.id AND finished = 0),
+      reserved_bytes = (SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM uploads
+        WHERE limited_by = token_limits.id AND finished = 0)
+    WHERE bucket_id = $1`,
+    bucketId,
+  )
+}
