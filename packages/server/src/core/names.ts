@@ -105,7 +105,7 @@ export function nameLines(
 /** The line of an item. */
 export const nameLine = (filename: string | null): string => (filename === null ? '' : foldName(filename))
 
-/** The positions of the lines that contain all terms, as JSON. */
+/** The positions of the lines that contain all terms, separated by commas. */
 export function matchingLines(names: string, terms: readonly string[]): string {
   const [sought = '', ...others] = terms
   const found: number[] = []
@@ -122,7 +122,7 @@ export function matchingLines(names: string, terms: readonly string[]): string {
     if (others.length === 0 || containsAll(names.slice(start, end), others)) found.push(line)
     at = names.indexOf(sought, end)
   }
-  return `[${found.join()}]`
+  return found.join()
 }
 
 const containsAll = (name: string, terms: readonly string[]) => terms.every((term) => name.includes(term))

@@ -1,10 +1,10 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
-import { linePattern, namesPerRow } from '../../core/names.ts'
+import { linePattern, nameSlot, namesPerRow } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindExpression, kindNumber } from './item-lists.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { all, eachEngine, first, integer, integerOrNull, type Query, type Sql } from './statements.ts'
+import { all, eachEngine, first, integer, integerOrNull, type Query, type Sql, text } from './statements.ts'
 
 /** What one search reads at most. At a bound it ends early, and its rows say where. */
 export interface SearchBounds {
@@ -17,6 +17,8 @@ const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 
 /** Rows that are read together at most. */
 const largestBatch = 8_192
+/** Rows with names that are read together at most. */
+const largestRows = 1_024
 
 /** Before all times, and after all of them. Milliseconds. */
 const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
@@ -61,14 +63,22 @@ export function* searchNames(
     const [start, end] = isNewest
       ? [Math.max(low, high - numbersLeft), high]
       : [low, Math.min(high, low + numbersLeft)]
-    const seqs = yield* all(
-      (row) => integer(row, 0),
+    const rowLimit = Math.min(batch, largestRows)
+    const found = yield* all(
+      (row) => ({ slot: integer(row, 0), lines: numbersOf(text(row, 1)) }),
       matching(order, terms.length),
-      ...[bucketId, start, end, batch, linePattern(terms), ...terms],
+      ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, linePattern(terms), ...terms],
     )
-    const last = seqs.length < batch ? undefined : seqs.at(-1)
-    if (isNewest) high = last ?? start
-    else low = last === undefined ? end : last + 1
+    const numbers = found.flatMap(({ slot, lines }) => {
+      const inOrder = isNewest ? lines.toReversed() : lines
+      return inOrder.map((line) => slot * namesPerRow + line).filter((seq) => seq >= start && seq < end)
+    })
+    const seqs = numbers.slice(0, batch)
+    const reached = numbers.length > batch ? seqs.at(-1) : undefined
+    const lastSlot = found.length < rowLimit ? undefined : found.at(-1)?.slot
+    if (isNewest) high = reached ?? (lastSlot === undefined ? start : Math.max(start, lastSlot * namesPerRow))
+    else if (reached !== undefined) low = reached + 1
+    else low = lastSlot === undefined ? end : Math.min(end, (lastSlot + 1) * namesPerRow)
     numbersLeft -= isNewest ? end - high : low - start
     rowsLeft -= seqs.length
     batch = Math.min(batch * 4, largestBatch)
@@ -97,29 +107,29 @@ export function* searchNames(
   return { revision, expired, rows, examined }
 }
 
+/** The lines of a row that match, as text. */
+const numbersOf = (lines: string): readonly number[] => (lines === '' ? [] : lines.split(',').map(Number))
+
 /**
- * The first numbers of a range whose names have all terms. Rows without a term are passed by in one comparison, and the lines of the others
- * are compared one by one. `matching_lines` is `matchingLines` of core/names.ts, and the fifth value is `linePattern`, which SQLite does not
- * need.
+ * The first rows with names, from one slot to another, and their lines that have all terms. Rows without a term are passed by in one comparison,
+ * and the lines of the others are compared one by one. `matching_lines` is `matchingLines` of core/names.ts. The fifth value is `linePattern`,
+ * which SQLite does not need. The rows come from the primary key in their order, without a sort.
  */
 const matching = (order: ItemOrder, terms: number): Sql =>
   eachEngine((engine) => {
     const parameters = Array.from({ length: terms }, (_, index) => `$${index + 6}`)
-    const [position, lines, pattern] =
+    const position = engine === 'sqlite' ? 'instr' : 'strpos'
+    const lines =
       engine === 'sqlite'
-        ? ['instr', `json_each(matching_lines(names, ${parameters.join(', ')}))`, 'true OR $5 IS NULL']
-        : [
-            'strpos',
-            `LATERAL (SELECT line - 1 AS value FROM unnest(string_to_array(names, E'\\n')) WITH ORDINALITY AS named (name, line)
-              WHERE ${parameters.map((term) => `strpos(name, ${term}) > 0`).join(' AND ')})`,
-            '$5::text IS NULL OR names ~ $5',
-          ]
-    const direction = directions[order]
-    return `SELECT slot * ${namesPerRow} + found.value FROM item_names CROSS JOIN ${lines} AS found
-      WHERE bucket_id = $1 AND slot >= CAST($2 AS bigint) / ${namesPerRow} AND slot <= CAST($3 AS bigint) / ${namesPerRow}
-        ${parameters.map((term) => `AND ${position}(names, ${term}) > 0`).join(' ')} AND (${pattern})
-        AND slot * ${namesPerRow} + found.value >= $2 AND slot * ${namesPerRow} + found.value < $3
-      ORDER BY slot ${direction}, found.value ${direction} LIMIT $4`
+        ? `SELECT slot, matching_lines(names, ${parameters.join(', ')}) FROM item_names WHERE ($5 IS NULL OR true)`
+        : `SELECT slot, lines FROM item_names CROSS JOIN LATERAL (
+            SELECT string_agg((line - 1)::text, ',' ORDER BY line) AS lines
+            FROM unnest(string_to_array(names, E'\\n')) WITH ORDINALITY AS named (name, line)
+            WHERE ${parameters.map((term) => `strpos(name, ${term}) > 0`).join(' AND ')} HAVING count(*) > 0
+          ) AS matched WHERE ($5::text IS NULL OR names ~ $5)`
+    return `${lines} AND bucket_id = $1 AND slot BETWEEN $2 AND $3
+      ${parameters.map((term) => `AND ${position}(names, ${term}) > 0`).join(' ')}
+      ORDER BY slot ${directions[order]} LIMIT $4`
   })
 
 /** Searches that wait for others, of all buckets and of one; more are refused. */

@@ -108,7 +108,7 @@ describe.each(itemOrders)('%s first', (order) => {
     })
   })
 
-  test('SQLite reads the rows with names in their order, sorts only the lines of one, and reads the items by their keys', () => {
+  test('SQLite reads the rows with names in their order, and the items by their keys', () => {
     const db = openConnection(directory)
     onTestFinished(() => db.close())
     addMatchingLines(db)
@@ -126,10 +126,8 @@ describe.each(itemOrders)('%s first', (order) => {
     planOf()
     expect(planOf([1, 0, 10, 5])).toEqual([
       'SEARCH item_names USING PRIMARY KEY (bucket_id=? AND slot>? AND slot<?)',
-      'SCAN found VIRTUAL TABLE INDEX 1:',
-      'USE TEMP B-TREE FOR LAST TERM OF ORDER BY',
     ])
-    expect(planOf([3])).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
+    expect(planOf([0, '3'])).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
   })
 })
 

@@ -6,7 +6,7 @@ import { one, prepareSnapshots, runTransaction } from './database.ts'
 
 /**
  * The tables of a new catalog. Times are milliseconds since 1970, sizes are bytes, durations are milliseconds, flags are 0 or 1. From the
- * first release on, a change is a migration as well (migrate.ts).
+ * first release on, a change is a migration as well (`released`).
  */
 const schema = `
 CREATE TABLE meta (
