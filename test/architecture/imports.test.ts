@@ -14,8 +14,10 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   uploads: ['pictures', 'items', 'http', 'storage', 'core'],
   listing: ['access', 'http', 'storage', 'core'],
   downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
+  webhooks: ['items', 'access', 'http', 'storage', 'core'],
   upkeep: ['uploads', 'items', 'storage', 'core'],
   service: [
+    'webhooks',
     'upkeep',
     'downloads',
     'listing',
@@ -27,7 +29,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
     'storage',
     'core',
   ],
-  cli: ['service', 'upkeep', 'access', 'storage', 'core'],
+  cli: ['service', 'upkeep', 'webhooks', 'access', 'storage', 'core'],
 }
 
 const files = sourcesBelow(src)
@@ -63,7 +65,8 @@ test('imports point one way, from the command line down to the core', () => {
 
 test('no operation imports a route', () => {
   const isRoute = (path: string) => /-routes\.ts$/.test(path)
-  const features = /^packages\/server\/src\/(access|items|uploads|listing|downloads|pictures|upkeep)\//
+  const features =
+    /^packages\/server\/src\/(access|items|uploads|listing|downloads|pictures|upkeep|webhooks)\//
   const back = files
     .filter((path) => features.test(path) && !isRoute(path))
     .flatMap((path) =>

@@ -200,3 +200,40 @@ const linksOf = readerOf(SignedLinks)
 export const readLink = async (response: Response) => linkOf(await response.json())
 /** Links of several items. Throws for any other body. */
 export const readLinks = async (response: Response) => linksOf(await response.json())
+
+const webhookMembers = {
+  id: Type.String({ pattern: '^wh_[0-9a-z]{12}$' }),
+  url: Type.String(),
+  kinds: Type.Array(Type.String()),
+  batch: Type.Integer(),
+  state: Type.String(),
+  created_at: timeText,
+  failing_since: Type.Union([timeText, Type.Null()]),
+  failures: Type.Integer(),
+  next_attempt_at: Type.Union([timeText, Type.Null()]),
+}
+const Webhook = Type.Object(webhookMembers, closed)
+const Delivery = Type.Object(
+  {
+    number: Type.Integer(),
+    message_id: Type.String({ pattern: '^msg_[0-9a-f]{32}$' }),
+    type: Type.String(),
+    time: timeText,
+    duration: Type.Integer(),
+    changes: Type.Integer(),
+    delivered: Type.Boolean(),
+    status: CountOrNull,
+    reason: Type.Union([Type.String(), Type.Null()]),
+    response: Type.String(),
+    requested: Type.Boolean(),
+  },
+  closed,
+)
+
+export const readWebhook = readerOf(Type.Object(webhookMembers))
+export const readWebhookList = readerOf(Type.Object({ data: Type.Array(Webhook) }, closed))
+export const readCreatedWebhook = readerOf(
+  Type.Object({ ...webhookMembers, secret: Type.String({ pattern: '^whsec_[A-Za-z0-9+/]{43}=$' }) }, closed),
+)
+export const readDelivery = readerOf(Delivery)
+export const readDeliveryList = readerOf(Type.Object({ data: Type.Array(Delivery) }, closed))

@@ -12,7 +12,7 @@ import { makeToken } from '../harness/token.ts'
 import { checksumOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { blobPath, onDisk, upload } from '../harness/upload.ts'
-import { readCreatedToken, readLink } from '../harness/wire.ts'
+import { readCreatedToken, readLink, readWebhook } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -68,6 +68,15 @@ async function uploadWithLimits(limits: object) {
     method: 'POST',
     body: 'xx',
     headers: { authorization: `Bearer ${token}` },
+  })
+}
+
+async function manageWebhooks(method: string, path: string, body?: string) {
+  const { authorization } = await makeToken(server, '--bucket', 'hooked', '--scope', 'webhooks:manage')
+  return await server.request(`/api/webhooks${path}`, {
+    method,
+    headers: { authorization, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body } : {}),
   })
 }
 
@@ -137,6 +146,18 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     const { id } = await withToken('--expires', '1ms')
     return await manageTokens('POST', `${id}/rotate`, '{"expires_at":null}')
   },
+  'webhook-unknown': async () => manageWebhooks('GET', '/x'),
+  'webhook-delivery-unknown': async () => {
+    const created = await manageWebhooks('POST', '', '{"url":"https://example.org"}')
+    const { id } = readWebhook(await created.json())
+    return await manageWebhooks('POST', `/${id}/deliveries/1/redeliver`)
+  },
+  'webhooks-too-many': async () => {
+    for (let count = 0; count < 10; count += 1)
+      await manageWebhooks('POST', '', '{"url":"https://example.org"}')
+    return await manageWebhooks('POST', '', '{"url":"https://example.org"}')
+  },
+  'webhook-deliveries-too-many': 'test/http/webhooks.test.ts has a receiver that does not respond',
   'signature-invalid': () => fetch(`${server.url}/media/x?signature=x`),
   'link-expired': async () => {
     const { id } = await upload(server, 'x')

@@ -7,7 +7,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { checksumOf, chunkType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
-import { readCreatedToken } from '../harness/wire.ts'
+import { readCreatedToken, readCreatedWebhook } from '../harness/wire.ts'
 import { readDescription } from './conformance.ts'
 
 /** Statuses that other tests check, because they need other settings, a timeout, a full disk or an exceeded limit. */
@@ -20,7 +20,7 @@ let item: Awaited<ReturnType<typeof upload>>
 const met = new Set<string>()
 
 beforeAll(async () => {
-  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB' })
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB', MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' })
   description = await readDescription(server)
   powerless = (await makeToken(server, '--bucket', 'default', '--scope', 'tokens:manage')).authorization
   item = await upload(server, 'x'.repeat(50_000), { name: 'notes.txt' })
@@ -337,6 +337,49 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   await meet('DELETE', one, await send('DELETE', path), 204)
   await meet('DELETE', one, await send('DELETE', `${list}/x`), 404)
   await meet('POST', rotation, await send('POST', `${path}/rotate`, body), 409)
+})
+
+test('D1 responses to requests that manage webhooks are as described', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'webhooks:manage')
+  const send = (method: string, path: string, body?: string, type = 'application/json') =>
+    server.request(path, {
+      method,
+      headers: { authorization, ...(body === undefined ? {} : { 'content-type': type }) },
+      ...(body === undefined ? {} : { body }),
+    })
+  const [list, one] = ['/api/webhooks', '/api/webhooks/{id}'] as const
+  // Nothing listens there.
+  const body = '{"url":"http://127.0.0.1:1/"}'
+  const created = await send('POST', list, body)
+  const { id } = readCreatedWebhook(await created.clone().json())
+  await meet('POST', list, created, 201)
+  await meet('GET', list, await send('GET', list), 200)
+  const calls: readonly (readonly [method: string, path: string, body?: string])[] = [
+    ['GET', ''],
+    ['PATCH', '', '{"state":"off"}'],
+    ['POST', '/rotate', '{}'],
+    ['POST', '/test'],
+    ['GET', '/deliveries'],
+    ['POST', '/deliveries/1/redeliver'],
+    ['DELETE', ''],
+  ]
+  for (const [method, path, content] of calls) {
+    const described = `${one}${path.replace('1', '{number}')}`
+    await meet(method, described, await send(method, `${list}/x${path}`, content), 404)
+    if (content !== undefined) {
+      const target = `${list}/${id}${path}`
+      await meet(method, described, await send(method, target, '{'), 400)
+      await meet(method, described, await send(method, target, 'x'.repeat(200_000)), 413)
+      await meet(method, described, await send(method, target, '{}', 'text/plain'), 415)
+    }
+    const status = method === 'DELETE' ? 204 : 200
+    await meet(method, described, await send(method, `${list}/${id}${path}`, content), status)
+  }
+  await meet('POST', list, await send('POST', list, '{}'), 400)
+  await meet('POST', list, await send('POST', list, 'x'.repeat(200_000)), 413)
+  await meet('POST', list, await send('POST', list, body, 'text/plain'), 415)
+  for (let count = 0; count < 10; count += 1) await send('POST', list, body)
+  await meet('POST', list, await send('POST', list, body), 409)
 })
 
 test('D1 responses to restores and deletes of the trash are as described', async () => {

@@ -274,8 +274,9 @@ export function verifyJwtOperation(
   function grantedScopes(claims: Claims): ReadonlySet<Scope> {
     const named = scopesOfClaim(readClaim(claims, scopesClaim))
     const granted = new Set(named.length > 0 ? named : defaultScopes)
-    // A token that a user creates would stay valid after the JWT expires.
+    // A token or a webhook that a user creates would stay after the JWT expires.
     granted.delete('tokens:manage')
+    granted.delete('webhooks:manage')
     return granted
   }
 

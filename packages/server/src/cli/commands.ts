@@ -81,6 +81,34 @@ const access: Commands = {
     summary: 'Remove a key that signs URLs; its links are invalid from the next request on.',
     load: async () => (await import('./admin/keys.ts')).keysRemove,
   },
+  'webhook create': {
+    summary: 'Create a webhook of a bucket, to which its changes are delivered.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookCreate,
+  },
+  'webhook list': {
+    summary: 'List the webhooks with their states.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookList,
+  },
+  'webhook set': {
+    summary: 'Change a webhook, switch it on or off, or replace its secret.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookSet,
+  },
+  'webhook delete': {
+    summary: 'Delete a webhook.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookDelete,
+  },
+  'webhook test': {
+    summary: 'Send a test to the receiver of a webhook.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookTest,
+  },
+  'webhook deliveries': {
+    summary: 'List the last deliveries of a webhook.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookDeliveries,
+  },
+  'webhook redeliver': {
+    summary: 'Repeat a delivery of a webhook.',
+    load: async () => (await import('./admin/webhooks.ts')).webhookRedeliver,
+  },
 }
 
 const files: Commands = {
@@ -146,7 +174,7 @@ export const commands: Commands = { ...service, ...access, ...files, ...shell }
 /** The commands in the help. */
 export const commandGroups: readonly { readonly title: string; readonly commands: Commands }[] = [
   { title: 'The service and its data', commands: service },
-  { title: 'Buckets, tokens and keys, also while the service is running', commands: access },
+  { title: 'Buckets, tokens, keys and webhooks, also while the service is running', commands: access },
   { title: 'The files of a bucket, over HTTP with a token', commands: files },
   { title: 'The shell', commands: shell },
 ]

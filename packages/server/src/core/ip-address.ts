@@ -54,3 +54,20 @@ export function addressGroup(address: string): string {
     .map((part) => part.toString(16))
     .join(':')}::/64`
 }
+
+/** Addresses that are public by their ranges, and serve the metadata of virtual machines: that of Azure. */
+const metadataAddresses = new Set(['168.63.129.16'])
+
+/** Global unicast addresses of IPv6 (RFC 4291, section 2.4). */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Whether an address belongs to the public internet. Not so are private, local, shared, multicast, reserved and documentation addresses, and
+ * IPv6 addresses that contain an IPv4 address (mapped, translated, 6to4, Teredo). `address` is in the usual form, as of `plainAddress`.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (addressFamily(address) === 0) return false
+  const ip = ipaddr.parse(address)
+  if (ip.range() !== 'unicast' || metadataAddresses.has(address)) return false
+  return !('parts' in ip) || ip.match(globalUnicast)
+}

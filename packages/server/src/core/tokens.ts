@@ -35,7 +35,13 @@ export const isTokenName = (name: string): boolean =>
   name.length <= maxTokenName && name.isWellFormed() && !/\p{Cc}/u.test(name)
 
 /** The permissions of a token (docs/interface.md A3). */
-export const scopes = ['media:read', 'media:write', 'media:delete', 'tokens:manage'] as const
+export const scopes = [
+  'media:read',
+  'media:write',
+  'media:delete',
+  'tokens:manage',
+  'webhooks:manage',
+] as const
 export type Scope = (typeof scopes)[number]
 
 /** The scopes of a token that is issued without a list of scopes. */

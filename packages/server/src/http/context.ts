@@ -43,6 +43,8 @@ export interface HttpSettings extends PageSettings {
   readonly sendfile: SendFile | null
   readonly variants: readonly VariantSize[]
   readonly tools: ReadonlySet<PictureTool>
+  /** Ranges of addresses that webhooks may call although they are not public. */
+  readonly webhookAllow: readonly string[]
 }
 
 /** What `service/start.ts` passes to the HTTP service besides the operations. */

@@ -111,6 +111,13 @@ export function createMetrics() {
     help: 'Downloads that were not recorded in the audit log, because the disk is nearly full, or events were added faster than they could be stored.',
     registers: [registry],
   })
+  const webhookDeliveries = new Counter({
+    name: 'mediabucket_webhook_deliveries_total',
+    help: 'Attempts to deliver changes to webhooks, by outcome; without tests and repetitions that people have asked for.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  })
+  for (const outcome of ['delivered', 'failed']) webhookDeliveries.inc({ outcome }, 0)
   const buildInfo = new Gauge({
     name: 'mediabucket_build_info',
     help: 'Always 1; the labels are the versions of Mediabucket and Node.js.',
@@ -209,6 +216,7 @@ export function createMetrics() {
     slowReaders,
     workerRestarts,
     lostDownloadEvents,
+    webhookDeliveries,
     variantSeconds,
     countActiveUpload,
     storage,
@@ -320,6 +328,16 @@ function addGauges(registry: Registry, sources: Sources): void {
     'sum',
   )
   catalogGauge('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
+  catalogGauge(
+    'webhooks_failing',
+    'Webhooks whose last delivery failed and will be repeated.',
+    ({ failingWebhooks }) => failingWebhooks,
+  )
+  catalogGauge(
+    'webhooks_stopped',
+    'Webhooks that were switched off because of their receivers: after three days of failures, or a response 410.',
+    ({ stoppedWebhooks }) => stoppedWebhooks,
+  )
   gauge(
     'data_free_bytes',
     'Free bytes on the file system of the data directory.',

@@ -170,6 +170,32 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The token has expired or has been revoked, so it cannot be replaced.',
     cure: 'Create a new token with `POST /api/tokens`.',
   },
+  'webhook-unknown': {
+    status: 404,
+    title: 'No such webhook',
+    cause: 'The bucket of the request’s token has no webhook with this id.',
+    cure: 'Get the ids with `GET /api/webhooks`. An id begins with `wh_`.',
+  },
+  'webhook-delivery-unknown': {
+    status: 404,
+    title: 'No such delivery',
+    cause:
+      'The webhook has no delivery with this number, which is one of its last 100, or the changes of the delivery are no longer known.',
+    cure: 'Get the numbers with `GET /api/webhooks/…/deliveries`. List the items to find what has changed.',
+  },
+  'webhooks-too-many': {
+    status: 409,
+    title: 'The bucket has too many webhooks',
+    cause: 'A bucket has at most 10 webhooks, whether they are switched on or off.',
+    cure: 'Delete a webhook with `DELETE /api/webhooks/…`, or let one receiver serve several purposes.',
+  },
+  'webhook-deliveries-too-many': {
+    status: 429,
+    title: 'Too many deliveries at once',
+    cause:
+      'The service is sending three tests or repeated deliveries of the bucket, whose receivers have not responded.',
+    cure: 'Repeat the request after the seconds in `Retry-After`.',
+  },
   'rate-limited': {
     status: 429,
     title: 'Too many requests',

@@ -19,6 +19,8 @@ import { appendUploadOperation } from '../uploads/resumable-chunks.ts'
 import { createUploadOperation, removeUploadOperation } from '../uploads/resumable-uploads.ts'
 import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import type { UploadLocks } from '../uploads/upload-locks.ts'
+import { createPoster } from '../webhooks/guarded-post.ts'
+import { webhookOperations } from '../webhooks/webhooks.ts'
 import type { OpenData, StartContext } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
 
@@ -108,6 +110,13 @@ export function createOperations(
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: locks.waitForWriter,
     },
+    webhooks: webhookOperations({
+      catalog,
+      poster: createPoster({ allowed: config.webhookAllow }),
+      urls: settings,
+      signLinks,
+      now,
+    }),
     downloads: {
       ...cachedBytesOperations({
         cache,

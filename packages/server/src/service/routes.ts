@@ -19,6 +19,7 @@ import { trashRoutes } from '../items/trash-routes.ts'
 import { listingRoutes } from '../listing/listing-routes.ts'
 import { resumableUploadRoutes } from '../uploads/resumable-routes.ts'
 import { uploadRoutes } from '../uploads/upload-routes.ts'
+import { webhookRoutes } from '../webhooks/webhook-routes.ts'
 import { documentationRoutes } from './documentation-routes.ts'
 import { type Gallery, type GallerySignIn, galleryRoutes } from './gallery-routes.ts'
 import { monitoringRoutes } from './monitoring.ts'
@@ -76,6 +77,7 @@ function serviceRoutes(
     ...linkRoutes(http, operations.items),
     ...bytesRoutes(http, operations.downloads, downloadLog),
     ...tokenRoutes(http),
+    ...webhookRoutes(http, operations.webhooks, http.settings.webhookAllow),
     ...monitoringRoutes(http, operations.monitoring),
     ...documentationRoutes(http, () => routes),
   ]

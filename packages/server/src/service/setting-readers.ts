@@ -193,7 +193,7 @@ export const textOrNone = (accepts: string): Reader<string | null> => ({
 })
 
 /** The scopes that a JWT can have (docs/interface.md J3). */
-const jwtScopes = scopes.filter((scope) => scope !== 'tokens:manage')
+const jwtScopes = scopes.filter((scope) => !scope.endsWith(':manage'))
 
 export const jwtScopeNames: Reader<readonly Scope[]> = {
   accepts: `some of ${jwtScopes.join(', ')}, separated by spaces or commas`,

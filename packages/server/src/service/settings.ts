@@ -154,6 +154,11 @@ export const settings = {
     addressRanges,
     'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address. None by default.',
   ),
+  MEDIABUCKET_WEBHOOK_ALLOW: setting(
+    '',
+    addressRanges,
+    'Addresses that webhooks may call although they do not belong to the public internet, such as `10.1.0.0/16` or `loopback`. Name only receivers: who manages webhooks can send requests to each of these addresses. None by default.',
+  ),
   MEDIABUCKET_JWT_ISSUER: setting(
     '',
     issuerUrl,

@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueTokenOfNewBucket } from '../access/tokens.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import { storeOriginOf } from '../core/storage-urls.ts'
 import { defaultScopes } from '../core/tokens.ts'
 import { openBytesOperation } from '../downloads/bytes-cache.ts'
 import { createDownloadLog, type DownloadLog } from '../downloads/download-log.ts'
@@ -19,7 +18,8 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import { lockWorker, spacePlaces } from '../storage/engines.ts'
 import { createFreeSpace, createSpaceReader, type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import { createUploadLocks, type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
-import { type Config, defaultBaseUrl } from './config.ts'
+import { boundConfig } from './bound-config.ts'
+import type { Config } from './config.ts'
 import {
   lockDirectory,
   type OpenData,
@@ -32,6 +32,7 @@ import {
 import { type Gallery, readGallery } from './gallery-routes.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { createApp } from './routes.ts'
+import { startWebhooks } from './start-webhooks.ts'
 import { startSweeps } from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
@@ -144,6 +145,7 @@ export async function startService(
     limitConnections(http, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
+    if (shared === null) startWebhooks(context, data, settings)
 
     const firstToken = shared === null ? await issueFirstToken(catalog) : null
     return {
@@ -188,23 +190,6 @@ async function openPort({ config, closers }: StartContext): Promise<BoundPort> {
   const bound = await bindPort(address, config.port)
   closers.add('the port', bound.close)
   return bound
-}
-
-/** The settings of a service whose port is bound, so that its URLs are known. */
-function boundConfig(config: Config, port: number) {
-  const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
-  // The gallery fetches text files from the media host.
-  const corsOrigins =
-    config.mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
-  const { blobsUrl, sendfile } = config
-  return {
-    ...config,
-    baseUrl,
-    mediaBaseUrl: config.mediaBaseUrl ?? baseUrl,
-    hasOwnAddress: config.baseUrl !== null,
-    corsOrigins,
-    storeOrigin: blobsUrl && sendfile?.header === 'location' ? storeOriginOf(blobsUrl) : null,
-  }
 }
 
 /** One line of the log for each problem and minute. Milliseconds. */

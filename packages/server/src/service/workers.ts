@@ -8,6 +8,7 @@ import { resolvesWithin } from '../core/tasks.ts'
 import { createMetrics } from '../http/metrics.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
 import { createUploadLockTable, shareUploadLocks, type UploadLockTable } from '../uploads/upload-locks.ts'
+import { urlSettings } from './bound-config.ts'
 import type { Config } from './config.ts'
 import {
   lockDirectory,
@@ -19,6 +20,7 @@ import {
   startRemovals,
 } from './data.ts'
 import { issueFirstToken, openSpace, type Service } from './start.ts'
+import { startWebhooks } from './start-webhooks.ts'
 import { startSweeps } from './sweeps.ts'
 import {
   type CountChanges,
@@ -82,6 +84,7 @@ export async function startWorkers(
     })
     closers.add('the workers', () => pool.stop())
     const address = await pool.start()
+    startWebhooks(context, data, urlSettings(config, address.port))
     return { address, firstToken: await issueFirstToken(data.catalog), stop: closers.closeAll }
   })
 }

@@ -84,7 +84,7 @@ export async function transferRows(parts: {
   readonly target: CatalogTarget
   readonly damaged: ReadonlySet<ItemId>
   readonly onItems: (done: number, of: number) => void
-  /** Called when everything but the latest changes of buckets, tokens and keys is copied. */
+  /** Called when everything but the latest changes of buckets, tokens, keys and webhooks is copied. */
   readonly onCopied?: () => Promise<void>
 }): Promise<readonly FaultyItem[]> {
   const { source, target, damaged, onItems, onCopied } = parts
@@ -103,6 +103,7 @@ export async function transferRows(parts: {
   let last: ItemPosition | null = await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
   await target.setKeys(await source.keys())
+  await target.setWebhooks(await source.webhooks())
   const all = await source.countItems()
   let done = last === null ? 0 : await source.countItems(last)
   onItems(done, all)
@@ -122,6 +123,7 @@ export async function transferRows(parts: {
   await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
   await target.setKeys(await source.keys())
+  await target.setWebhooks(await source.webhooks())
   return faulty
 }
 

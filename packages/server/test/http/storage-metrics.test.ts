@@ -9,6 +9,8 @@ const statistics: CatalogStatistics = {
   bytes: 4,
   unfinishedUploads: 0,
   unfinishedBytes: 0,
+  failingWebhooks: 0,
+  stoppedWebhooks: 0,
   waitingChanges: 0,
   logBytes: 0,
   upkeep: [],

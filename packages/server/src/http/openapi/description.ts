@@ -11,6 +11,7 @@ export const tags = {
   Items: 'Get or delete one item, or get the bucket.',
   Bytes: 'Get the files by their URLs, which need no token in public buckets.',
   Tokens: 'Get the properties of the token, and manage the tokens of the bucket.',
+  Webhooks: 'Tell other programs of every change of the bucket.',
   Operations: 'Health, metrics and this documentation.',
 }
 

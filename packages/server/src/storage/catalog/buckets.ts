@@ -254,6 +254,11 @@ export function* endDeletion(id: BucketId): Work<boolean> {
   yield* change('DELETE FROM tokens WHERE bucket_id = $1', id)
   yield* change('DELETE FROM item_names WHERE bucket_id = $1', id)
   yield* change('DELETE FROM token_limits WHERE bucket_id = $1', id)
+  yield* change(
+    'DELETE FROM webhook_deliveries WHERE webhook IN (SELECT number FROM webhooks WHERE bucket_id = $1)',
+    id,
+  )
+  yield* change('DELETE FROM webhooks WHERE bucket_id = $1', id)
   yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
   yield* change('DELETE FROM changes WHERE bucket_id = $1', id)
   yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)

@@ -68,6 +68,22 @@ import {
   unfinishedUploads,
   uploadsOf,
 } from './uploads.ts'
+import {
+  addWebhook,
+  claimWebhook,
+  dueWebhooks,
+  findWebhook,
+  listDeliveries,
+  listWebhookBuckets,
+  listWebhooks,
+  recordAttempt,
+  recordManualDelivery,
+  releaseWebhooks,
+  removeWebhook,
+  rotateWebhookSecret,
+  setWebhook,
+  type WebhookCatalog,
+} from './webhooks.ts'
 
 /**
  * Stores buckets, items, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
@@ -81,6 +97,7 @@ export interface Catalog
     TokenCatalog,
     KeyCatalog,
     UploadCatalog,
+    WebhookCatalog,
     EventCatalog,
     FeedCatalog,
     UpkeepCatalog {
@@ -225,6 +242,25 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     watchChanges: bell.watch,
     removeChanges: (before, limit) => apply({ kind: 'remove-changes', input: { before, limit } }),
 
+    webhooks: (bucketId) => query(listWebhooks(bucketId ?? null)),
+    webhook: (id) => query(findWebhook(id, Date.now())),
+    addWebhook: (webhook, by) => apply({ kind: 'add-webhook', input: signed({ webhook }, by) }),
+    setWebhook: (ofBucket, id, settings, by) =>
+      apply({ kind: 'set-webhook', input: signed({ ofBucket, id, settings }, by) }),
+    rotateWebhookSecret: (ofBucket, id, secret, replacedUntil, by) =>
+      apply({ kind: 'rotate-webhook-secret', input: signed({ ofBucket, id, secret, replacedUntil }, by) }),
+    removeWebhook: (ofBucket, id, by) =>
+      apply({ kind: 'remove-webhook', input: signed({ ofBucket, id }, by) }),
+    webhookDeliveries: (id) => query(listDeliveries(id)),
+    webhookBuckets: () => query(listWebhookBuckets()),
+    dueWebhooks: (owner, now, limit) => query(dueWebhooks(owner, now, limit)),
+    claimWebhook: (id, owner, now, until) =>
+      apply({ kind: 'claim-webhook', input: { id, owner, now, until } }),
+    releaseWebhooks: (owner) => apply({ kind: 'release-webhooks', input: { owner } }),
+    recordAttempt: (attempt) => apply({ kind: 'record-attempt', input: signed(attempt, actor && service) }),
+    recordManualDelivery: (id, delivery) =>
+      apply({ kind: 'record-manual-delivery', input: { id, delivery } }),
+
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
     intents: () => query(listIntents()),
     expiredIntents: () => query(expiredIntents()),
@@ -274,6 +310,14 @@ export const sharedChanges = {
   'record-events': recordEvents,
   'remove-events': removeEvents,
   'remove-changes': removeChanges,
+  'add-webhook': addWebhook,
+  'set-webhook': setWebhook,
+  'rotate-webhook-secret': rotateWebhookSecret,
+  'remove-webhook': removeWebhook,
+  'claim-webhook': claimWebhook,
+  'release-webhooks': releaseWebhooks,
+  'record-attempt': recordAttempt,
+  'record-manual-delivery': recordManualDelivery,
   'add-intents': addIntents,
   'retire-intents': retireIntents,
   'clear-intents': clearIntents,

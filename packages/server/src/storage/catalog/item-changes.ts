@@ -19,6 +19,8 @@ export const changeKinds = {
 
 export type ItemChangeKind = keyof typeof changeKinds
 
+export const isChangeKind = (name: string): name is ItemChangeKind => Object.hasOwn(changeKinds, name)
+
 /** What the removal and the restoring of items are in the feed. */
 export const changeKindOf = {
   delete: 'removed',

@@ -23,6 +23,10 @@ const activities: Readonly<Record<AuditAction, readonly [classUid: 6006 | 3004, 
     'token-revoke': [3004, 4, 'Delete'],
     'key-create': [3004, 1, 'Create'],
     'key-remove': [3004, 4, 'Delete'],
+    'webhook-create': [3004, 1, 'Create'],
+    'webhook-set': [3004, 3, 'Update'],
+    'webhook-rotate': [3004, 3, 'Update'],
+    'webhook-delete': [3004, 4, 'Delete'],
     'bucket-create': [3004, 1, 'Create'],
     'bucket-set': [3004, 3, 'Update'],
     'bucket-delete': [3004, 4, 'Delete'],
@@ -101,7 +105,7 @@ const fileOf = ({ target, name, size, detail }: RecordedEvent, bucket: string | 
 })
 
 const entityTypeOf = (action: AuditAction): string =>
-  /^(token|key|bucket)(?=-)/.exec(action)?.[0] ?? 'catalog'
+  /^(token|key|bucket|webhook)(?=-)/.exec(action)?.[0] ?? 'catalog'
 
 /** At least one of both is required. The name of a token may be empty. */
 const entityNames = (uid: string | null, name: string | null): object =>

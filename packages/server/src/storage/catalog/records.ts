@@ -225,6 +225,9 @@ export interface CatalogStatistics {
   readonly unfinishedUploads: number
   /** Reserved by unfinished uploads: their lengths if known, otherwise their offsets. */
   readonly unfinishedBytes: number
+  /** Webhooks that are switched on and whose last delivery failed, and those that were switched off because of their receivers. */
+  readonly failingWebhooks: number
+  readonly stoppedWebhooks: number
   /** Changes that are queued or in progress. */
   readonly waitingChanges: number
   /** Size of the write-ahead log. Bytes. */

@@ -36,6 +36,7 @@ import { transferLimits } from './token-limits.ts'
 import { readToken, type TokenRecord } from './tokens.ts'
 import { isTrash, refreshExpiry } from './trash.ts'
 import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
+import { listTransferredWebhooks, replaceWebhooks, type TransferredWebhook } from './webhooks.ts'
 
 /** A bucket without its counters, which the target counts again. */
 interface TransferredBucket extends BucketSettings {
@@ -90,6 +91,7 @@ export interface CatalogRows {
   buckets(): Promise<TransferredBucket[]>
   tokens(): Promise<TransferredToken[]>
   keys(): Promise<SigningKey[]>
+  webhooks(): Promise<TransferredWebhook[]>
   /** Up to `limit` items after this position, or from the first if it is null. */
   items(after: ItemPosition | null, limit: number): Promise<TransferredItem[]>
   /** All idempotency keys, in batches. */
@@ -124,6 +126,8 @@ export interface CatalogTarget {
   addTokens(tokens: readonly TransferredToken[]): Promise<void>
   /** Replaces all keys. */
   setKeys(keys: readonly SigningKey[]): Promise<void>
+  /** Replaces all webhooks. Their first message says that changes may be lost. */
+  setWebhooks(webhooks: readonly TransferredWebhook[]): Promise<void>
   /** Adds the items with their positions, durably. */
   addItems(items: readonly TransferredItem[]): Promise<void>
   addRequests(requests: readonly TransferredRequest[]): Promise<void>
@@ -288,6 +292,7 @@ export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRo
     buckets: () => query(listBuckets()),
     tokens: () => query(all(readTransferredToken, tokenRows)),
     keys: () => query(listKeys()),
+    webhooks: () => query(listTransferredWebhooks()),
     items: (after, limit) => query(listItems(after, limit)),
     async *requests() {
       let requests = await query(requestsAfter('', ''))
@@ -338,6 +343,8 @@ const bucketInsertion = eachEngine(
 )
 
 const tables = [
+  'webhook_deliveries',
+  'webhooks',
   'keyed_requests',
   'damaged',
   'contents',
@@ -433,6 +440,7 @@ export const createTarget = (
   begin: (state, buckets) => change(() => beginTransfer(state, buckets)),
   addTokens: (tokens) => change(() => insertTokens(tokens)),
   setKeys: (keys) => change(() => replaceKeys(keys)),
+  setWebhooks: (webhooks) => change(() => replaceWebhooks(webhooks)),
   addRequests: (requests) => change(() => insertRequests(requests)),
   clearEvents: () => change(removeEvents),
   async finish() {

@@ -14,6 +14,7 @@ import {
   text,
   type Work,
 } from './statements.ts'
+import { countWebhooks } from './webhooks.ts'
 
 /** What keeps rows and bytes together, and what monitoring reads. */
 export interface UpkeepCatalog {
@@ -202,7 +203,12 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
     const [finishedAt, faults] = (yield* readMeta(runKey(kind)))?.split(' ').map(Number) ?? []
     if (finishedAt !== undefined && faults !== undefined) upkeep.push({ kind, finishedAt, faults })
   }
-  return { ...(sums ?? { items: 0, bytes: 0, unfinishedUploads: 0, unfinishedBytes: 0 }), upkeep }
+  const webhooks = yield* countWebhooks()
+  return {
+    ...(sums ?? { items: 0, bytes: 0, unfinishedUploads: 0, unfinishedBytes: 0 }),
+    ...webhooks,
+    upkeep,
+  }
 }
 
 /** As UpkeepCatalog.recordUpkeep. */

@@ -15,6 +15,7 @@ import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './
 import { describeTokens } from './token-contract.ts'
 import { describeTrash } from './trash-contract.ts'
 import { describeUploads } from './upload-contract.ts'
+import { describeWebhooks } from './webhook-contract.ts'
 
 /** The behaviour of every catalog engine. */
 export function describeCatalog(engine: string, fresh: Fresh): void {
@@ -30,6 +31,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeBuckets(engine, fresh)
   describeKeys(engine, fresh)
   describeUploads(engine, fresh)
+  describeWebhooks(engine, fresh)
   describeIdempotency(engine, fresh)
   describeFeed(engine, fresh)
 

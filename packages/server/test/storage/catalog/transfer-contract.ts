@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newSigningKey } from '../../../src/access/signed-links.ts'
 import { type Actor, operator, service } from '../../../src/core/tokens.ts'
+import type { WebhookId } from '../../../src/core/webhooks.ts'
 import type { AuditLog } from '../../../src/storage/catalog/audit-log.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
@@ -10,6 +11,7 @@ import {
   type CatalogTarget,
   TransferError,
 } from '../../../src/storage/catalog/transfer.ts'
+import type { NewWebhook } from '../../../src/storage/catalog/webhooks.ts'
 import { transferRows } from '../../../src/upkeep/migration.ts'
 import {
   allPages,
@@ -53,6 +55,16 @@ function newStored(): NewItem {
 /** The transfer of all rows from one engine to another. */
 export function describeTransfer(name: string, fresh: () => Promise<{ from: Data; to: Data }>): void {
   /** Two buckets with gaps, bytes, a quota, tokens and an idempotency key. */
+  const webhookOf = (bucketId: BucketId): NewWebhook => ({
+    id: 'wh_1' as WebhookId,
+    bucketId,
+    url: 'https://example.org/',
+    kinds: ['added', 'expired'],
+    batch: 7,
+    secret: 'whsec_secret',
+    createdAt: now,
+  })
+
   async function filled() {
     const { from, to } = await fresh()
     const catalog = await from.open()
@@ -68,6 +80,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     await catalog.setBucket('big', { trashDays: 3, isPrivate: true, signedPages: true })
     const keys = [1, 2].map(newSigningKey)
     for (const key of keys) await catalog.addSigningKey(key, false)
+    await catalog.addWebhook(webhookOf(big))
     for (const item of thrown) await catalog.removeItems(big, [item.id], service, now)
     const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry }))
     const request = {
@@ -158,6 +171,10 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
       expect(await after.tokens()).toEqual(await before.tokens())
       expect(await after.signingKeys()).toEqual(keys)
+      const { secret, id } = webhookOf(big)
+      expect(await after.webhooks()).toEqual(await before.webhooks())
+      // The first message says that changes may be lost.
+      expect(await after.webhook(id)).toMatchObject({ secrets: [secret], position: null })
       expect(await after.findGrant(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)

@@ -375,6 +375,51 @@ CREATE TABLE signing_keys (
   created_at int8 NOT NULL
 );
 
+-- A webhook reads the feed of its bucket (catalog/webhooks.ts). position is the number of the last change that it has delivered, null if it is
+-- not a number of this catalog; pending is the last change of the delivery that failed. kinds are separated by spaces, and empty for all.
+-- state is 1 for on, 2 for off, 3 for gone, 4 for failed. The owner delivers until owned_until.
+CREATE TABLE webhooks (
+  number int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  url text NOT NULL,
+  kinds text NOT NULL,
+  batch int4 NOT NULL,
+  secret text NOT NULL,
+  earlier_secret text,
+  earlier_until int8,
+  state int4 NOT NULL,
+  created_at int8 NOT NULL,
+  position int8,
+  pending int8,
+  failures int8 NOT NULL DEFAULT 0,
+  failing_since int8,
+  next_attempt int8,
+  owner text,
+  owned_until int8,
+  deliveries int8 NOT NULL DEFAULT 0
+);
+
+CREATE INDEX webhooks_by_bucket ON webhooks (bucket_id);
+
+-- The last deliveries of each webhook. manual is 1 for those that somebody asked for.
+CREATE TABLE webhook_deliveries (
+  webhook int8 NOT NULL REFERENCES webhooks (number),
+  number int8 NOT NULL,
+  message_id text NOT NULL,
+  type text NOT NULL,
+  time int8 NOT NULL,
+  duration int8 NOT NULL,
+  changes int8 NOT NULL,
+  first_position int8,
+  last_position int8,
+  status int4,
+  reason text,
+  response text NOT NULL,
+  manual int4 NOT NULL,
+  PRIMARY KEY (webhook, number)
+);
+
 -- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
 -- deletion, and it leaves the trash at expires_at, which is not after item_expires_at.

@@ -87,6 +87,7 @@ export async function copySnapshot(
       // The last ids that AUTOINCREMENT used, so that the ids of deleted rows are not reused.
       db.exec('DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence SELECT * FROM source.sqlite_sequence')
       db.exec('UPDATE main.buckets SET changes_start = revision')
+      db.exec('UPDATE main.webhooks SET position = NULL, pending = NULL, owner = NULL')
       const lost = items.lost()
       db.exec('COMMIT')
       return lost

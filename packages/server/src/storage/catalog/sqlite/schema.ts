@@ -88,6 +88,51 @@ CREATE TABLE signing_keys (
   created_at INTEGER NOT NULL
 ) STRICT;
 
+-- A webhook reads the feed of its bucket (catalog/webhooks.ts). position is the number of the last change that it has delivered, null if it is
+-- not a number of this catalog; pending is the last change of the delivery that failed. kinds are separated by spaces, and empty for all.
+-- state is 1 for on, 2 for off, 3 for gone, 4 for failed. The owner delivers until owned_until.
+CREATE TABLE webhooks (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  url TEXT NOT NULL,
+  kinds TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  secret TEXT NOT NULL,
+  earlier_secret TEXT,
+  earlier_until INTEGER,
+  state INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  position INTEGER,
+  pending INTEGER,
+  failures INTEGER NOT NULL DEFAULT 0,
+  failing_since INTEGER,
+  next_attempt INTEGER,
+  owner TEXT,
+  owned_until INTEGER,
+  deliveries INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE INDEX webhooks_by_bucket ON webhooks (bucket_id);
+
+-- The last deliveries of each webhook. manual is 1 for those that somebody asked for.
+CREATE TABLE webhook_deliveries (
+  webhook INTEGER NOT NULL REFERENCES webhooks (number),
+  number INTEGER NOT NULL,
+  message_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  time INTEGER NOT NULL,
+  duration INTEGER NOT NULL,
+  changes INTEGER NOT NULL,
+  first_position INTEGER,
+  last_position INTEGER,
+  status INTEGER,
+  reason TEXT,
+  response TEXT NOT NULL,
+  manual INTEGER NOT NULL,
+  PRIMARY KEY (webhook, number)
+) STRICT, WITHOUT ROWID;
+
 -- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
 -- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number

@@ -1,0 +1,248 @@
+import { Resolver } from 'node:dns/promises'
+import type { ClientRequest, IncomingMessage, Agent as PlainAgent } from 'node:http'
+import { request as secureRequest, Agent as TlsAgent } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { errorCode } from '../core/faults.ts'
+import { addressFamily, inRanges, isPublicAddress, plainAddress } from '../core/ip-address.ts'
+import { version } from '../core/version.ts'
+import { parseRetryAfter } from '../core/webhooks.ts'
+
+// An import would load more: see core/node-http.ts.
+const http = process.getBuiltinModule('node:http')
+
+/** Milliseconds for a whole request: the lookup of the name, the connection and the response. */
+export const requestTimeout = 15_000
+
+/** Bytes of a response that are read. */
+const maxResponse = 4_096
+
+/** What the receiver responded, or why there is no response. */
+export interface PostResult {
+  /** Null if there is no response. */
+  readonly status: number | null
+  /** For people; null for a status of 2xx. Has no address. */
+  readonly reason: string | null
+  /** The first bytes of the response as text. */
+  readonly response: string
+  /** Milliseconds. */
+  readonly duration: number
+  /** Milliseconds for which the receiver wants no request; null if it does not say so. */
+  readonly retryAfter: number | null
+}
+
+/** Sends a body to a receiver. Never rejects. */
+export type Post = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  signal: AbortSignal,
+) => Promise<PostResult>
+
+export interface Poster {
+  /** Requests of one sequence use the same connection. Close it at the end of the sequence. */
+  open(): { readonly post: Post; close(): void }
+}
+
+/** Finds the addresses of a name. */
+export type ResolveName = (name: string) => Promise<readonly string[]>
+
+/** The address may not be called; the message is for the owner of the webhook. */
+class RefusedAddress extends Error {}
+
+/**
+ * Sends requests that reach no address of a private network (docs/interface.md WH9). `allowed` are ranges of addresses that are not refused.
+ */
+export function createPoster({
+  allowed,
+  resolveName = createNameResolver(),
+  now = Date.now,
+}: {
+  readonly allowed: readonly string[]
+  readonly resolveName?: ResolveName
+  readonly now?: () => number
+}): Poster {
+  const isAllowed = inRanges(allowed)
+  const mayCall = (address: string): boolean => isPublicAddress(address) || isAllowed(address)
+
+  /** The addresses of the host, all of which may be called. Throws RefusedAddress. */
+  async function addressesOf(hostname: string): Promise<readonly string[]> {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const found = addressFamily(host) === 0 ? await resolveName(host) : [host]
+    const addresses = found.map(plainAddress)
+    if (addresses.length === 0) throw new RefusedAddress('The host name has no address.')
+    if (!addresses.every(mayCall))
+      throw new RefusedAddress(
+        'The host has an address that webhooks must not call, such as one of a private network (MEDIABUCKET_WEBHOOK_ALLOW).',
+      )
+    return addresses
+  }
+
+  return {
+    open() {
+      // Agents of their own: the global ones may use a proxy of the environment.
+      const agents = [new http.Agent({ keepAlive: true }), new TlsAgent({ keepAlive: true })] as const
+
+      const post: Post = async (url, headers, body, signal) => {
+        const began = performance.now()
+        const result = (
+          response: Partial<PostResult> & Pick<PostResult, 'status' | 'reason'>,
+        ): PostResult => ({
+          response: '',
+          retryAfter: null,
+          ...response,
+          duration: Math.round(performance.now() - began),
+        })
+        const timeout = AbortSignal.timeout(requestTimeout)
+        const ended = AbortSignal.any([timeout, signal])
+        try {
+          const target = new URL(url)
+          const addresses = await unlessAborted(addressesOf(target.hostname), ended)
+          const send = () => exchange(target, { addresses, agents, headers, body, signal: ended })
+          // A connection that was unused for a while may have been closed by the receiver.
+          const { status, text, retryAfter } = await send().catch((error: unknown) => {
+            if (!(error instanceof StaleConnection)) throw error
+            return send()
+          })
+          const isDelivered = status >= 200 && status < 300
+          return result({
+            status,
+            reason: isDelivered ? null : reasonOfStatus(status),
+            response: text,
+            retryAfter: parseRetryAfter(retryAfter, now()),
+          })
+        } catch (error) {
+          return result({ status: null, reason: reasonOf(error, timeout.aborted) })
+        }
+      }
+
+      return {
+        post,
+        close() {
+          for (const agent of agents) agent.destroy()
+        },
+      }
+    },
+  }
+}
+
+interface Exchange {
+  readonly addresses: readonly string[]
+  readonly agents: readonly [PlainAgent, TlsAgent]
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal: AbortSignal
+}
+
+interface Response {
+  readonly status: number
+  readonly text: string
+  readonly retryAfter: string | undefined
+}
+
+/** The receiver closed a connection that had been used before. */
+class StaleConnection extends Error {}
+
+/** Sends one request and reads the beginning of its response. Follows no redirect, and stores no cookie. */
+function exchange(target: URL, { addresses, agents, headers, body, signal }: Exchange): Promise<Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Response>()
+  const isTls = target.protocol === 'https:'
+  const options = {
+    method: 'POST',
+    signal,
+    lookup: pinned(addresses),
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': `mediabucket/${version}`,
+      accept: '*/*',
+    },
+  }
+  const sent: ClientRequest = isTls
+    ? secureRequest(target, { ...options, agent: agents[1] })
+    : http.request(target, { ...options, agent: agents[0] })
+  let hasStatus = false
+  sent.on('error', (error) => {
+    // The response is read as far as it arrives.
+    if (hasStatus) return
+    reject(sent.reusedSocket && isReset(error) ? new StaleConnection() : error)
+  })
+  sent.on('response', (response) => {
+    hasStatus = true
+    readBeginning(response).then(
+      (text) =>
+        resolve({ status: response.statusCode ?? 0, text, retryAfter: response.headers['retry-after'] }),
+      reject,
+    )
+  })
+  sent.end(body)
+  return promise
+}
+
+const isReset = (error: unknown): boolean => ['ECONNRESET', 'EPIPE'].includes(errorCode(error) ?? '')
+
+/** Connects to these addresses, whatever the name has by now. */
+const pinned =
+  (addresses: readonly string[]): LookupFunction =>
+  (_name, { all }, callback) => {
+    const found = addresses.map((address) => ({ address, family: addressFamily(address) }))
+    const [first] = found
+    if (all) callback(null, found)
+    else callback(null, first?.address ?? '', first?.family)
+  }
+
+/** A response whose status has arrived counts, also if the rest of it does not arrive. A longer one closes its connection. */
+async function readBeginning(response: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of response) {
+      const bytes: Uint8Array = chunk
+      chunks.push(bytes.subarray(0, maxResponse - size))
+      size += bytes.byteLength
+      if (size >= maxResponse) break
+    }
+  } catch {
+    response.destroy()
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/**
+ * Asks the name servers for the addresses of a name. getaddrinfo would read /etc/hosts too, but it occupies a thread that file operations
+ * need, for as long as a name server of the webhook's owner does not respond.
+ */
+export function createNameResolver(servers?: readonly string[]): ResolveName {
+  const resolver = new Resolver({ timeout: 2_500, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  return async (name) => {
+    // RFC 6761, section 6.3.
+    if (/(?:^|\.)localhost\.?$/i.test(name)) return ['127.0.0.1']
+    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    return found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  }
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
+}
+
+const reasonOfStatus = (status: number): string =>
+  status >= 300 && status < 400
+    ? `The receiver responded with a redirect (${status}), which is not followed.`
+    : `The receiver responded with ${status}.`
+
+/** Without addresses, which may be those of a private network. */
+function reasonOf(error: unknown, isTimeout: boolean): string {
+  if (error instanceof RefusedAddress) return error.message
+  if (isTimeout) return `There was no response within ${requestTimeout / 1_000} seconds.`
+  const code = errorCode(error) ?? errorCode(firstOf(error))
+  return code === null ? 'The request failed.' : `The request failed with ${code}.`
+}
+
+/** Of the attempts to connect to each address. */
+const firstOf = (error: unknown): unknown => (error instanceof AggregateError ? error.errors[0] : null)

@@ -1,0 +1,131 @@
+import type { ParameterFault } from '../core/faults.ts'
+import {
+  defaultSecretOverlap,
+  maxBatch,
+  maxSecretOverlap,
+  parseWebhookUrl,
+  webhookUrlRule,
+} from '../core/webhooks.ts'
+import { type JsonObject, malformed } from '../http/bodies.ts'
+import type { HttpContext } from '../http/context.ts'
+import { noStore } from '../http/headers.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import { changeKinds, type ItemChangeKind, isChangeKind } from '../storage/catalog/item-changes.ts'
+import type { WebhookSettings } from '../storage/catalog/webhooks.ts'
+import * as descriptions from './webhook-descriptions.ts'
+import { refusalOfUrl, type WebhookOperations } from './webhooks.ts'
+
+/** `/api/webhooks` (docs/interface.md WH1 to WH3). */
+export function webhookRoutes(
+  { authorize, readAuthorizedJson }: HttpContext,
+  webhooks: WebhookOperations,
+  /** Ranges of addresses that are not refused. */
+  allowed: readonly string[],
+): readonly Route[] {
+  const scope = 'webhooks:manage'
+  const json = (value: object, status = 200): Reply => ({ status, headers: noStore, json: value })
+
+  async function list(exchange: Exchange): Promise<Reply> {
+    const { bucketId } = await authorize(exchange, scope)
+    return json({ data: await webhooks.list(bucketId) })
+  }
+
+  async function describe(exchange: Exchange<'id'>): Promise<Reply> {
+    const { bucketId } = await authorize(exchange, scope)
+    return json(await webhooks.find(bucketId, exchange.params.id))
+  }
+
+  async function create(exchange: Exchange): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, scope, ['url', 'kinds', 'batch'])
+    const { url, kinds = [], batch = 1 } = readSettings(body, allowed)
+    if (url === undefined) throw malformed([{ parameter: 'url', detail: webhookUrlRule }])
+    return json(await webhooks.create(caller.bucketId, { url, kinds, batch }, caller.actor), 201)
+  }
+
+  async function edit(exchange: Exchange<'id'>): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, scope, ['url', 'kinds', 'batch', 'state'])
+    const settings = readSettings(body, allowed)
+    return json(await webhooks.set(caller.bucketId, exchange.params.id, settings, caller.actor))
+  }
+
+  async function remove(exchange: Exchange<'id'>): Promise<Reply> {
+    const { bucketId, actor } = await authorize(exchange, scope)
+    await webhooks.remove(bucketId, exchange.params.id, actor)
+    return { status: 204 }
+  }
+
+  async function rotate(exchange: Exchange<'id'>): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, scope, ['overlap_seconds'])
+    const { overlap_seconds: overlap = defaultSecretOverlap } = body
+    if (!isWhole(overlap, 0, maxSecretOverlap))
+      throw malformed([{ parameter: 'overlap_seconds', detail: `An integer from 0 to ${maxSecretOverlap}.` }])
+    return json(await webhooks.rotate(caller.bucketId, exchange.params.id, overlap * 1_000, caller.actor))
+  }
+
+  async function test(exchange: Exchange<'id'>): Promise<Reply> {
+    const { bucketId } = await authorize(exchange, scope)
+    return json(await webhooks.test(bucketId, exchange.params.id))
+  }
+
+  async function deliveries(exchange: Exchange<'id'>): Promise<Reply> {
+    const { bucketId } = await authorize(exchange, scope)
+    return json({ data: await webhooks.deliveries(bucketId, exchange.params.id) })
+  }
+
+  async function redeliver(exchange: Exchange<'id' | 'number'>): Promise<Reply> {
+    const { bucketId } = await authorize(exchange, scope)
+    const { id, number } = exchange.params
+    const parsed = /^[1-9]\d{0,14}$/.test(number) ? Number(number) : 0
+    return json(await webhooks.redeliver(bucketId, id, parsed))
+  }
+
+  const readsBody = true
+  return [
+    route('GET', '/api/webhooks', descriptions.listWebhooks, list),
+    route('POST', '/api/webhooks', descriptions.createWebhook, create, { readsBody }),
+    route('GET', '/api/webhooks/:id', descriptions.describeWebhook, describe),
+    route('PATCH', '/api/webhooks/:id', descriptions.editWebhook, edit, { readsBody }),
+    route('DELETE', '/api/webhooks/:id', descriptions.deleteWebhook, remove),
+    route('POST', '/api/webhooks/:id/rotate', descriptions.rotateWebhook, rotate, { readsBody }),
+    route('POST', '/api/webhooks/:id/test', descriptions.testWebhook, test),
+    route('GET', '/api/webhooks/:id/deliveries', descriptions.listDeliveries, deliveries),
+    route('POST', '/api/webhooks/:id/deliveries/:number/redeliver', descriptions.redeliverWebhook, redeliver),
+  ]
+}
+
+const kindNames = Object.keys(changeKinds).filter(isChangeKind)
+
+/** Reads the members of a webhook that a body has. Throws Fault `json-malformed`. */
+function readSettings(
+  body: JsonObject,
+  allowed: readonly string[],
+): Partial<WebhookSettings> & { readonly state?: 'on' | 'off' } {
+  const faults: ParameterFault[] = []
+  const { url, kinds, batch, state } = body
+  const href = typeof url === 'string' ? parseWebhookUrl(url) : null
+  const refusal = href === null ? webhookUrlRule : refusalOfUrl(href, allowed)
+  const names = readKinds(kinds)
+  if (url !== undefined && refusal !== null) faults.push({ parameter: 'url', detail: refusal })
+  if (kinds !== undefined && names === null)
+    faults.push({ parameter: 'kinds', detail: `An array of: ${kindNames.join(', ')}.` })
+  if (batch !== undefined && !isWhole(batch, 1, maxBatch))
+    faults.push({ parameter: 'batch', detail: `An integer from 1 to ${maxBatch}.` })
+  if (state !== undefined && state !== 'on' && state !== 'off')
+    faults.push({ parameter: 'state', detail: '`on` or `off`.' })
+  if (faults.length > 0) throw malformed(faults)
+  return {
+    ...(href !== null && { url: href }),
+    ...(names !== null && { kinds: names }),
+    ...(isWhole(batch, 1, maxBatch) && { batch }),
+    ...((state === 'on' || state === 'off') && { state }),
+  }
+}
+
+/** Null if the value is not a list of kinds. */
+const readKinds = (value: unknown): readonly ItemChangeKind[] | null =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string' && isChangeKind(one))
+    ? kindNames.filter((kind) => value.includes(kind))
+    : null
+
+const isWhole = (value: unknown, least: number, most: number): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most

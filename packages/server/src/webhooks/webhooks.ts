@@ -1,0 +1,238 @@
+import type { SignLinks } from '../access/signed-links.ts'
+import { bucketDeleted, Fault } from '../core/faults.ts'
+import { addressFamily, inRanges, isPublicAddress, plainAddress } from '../core/ip-address.ts'
+import type { UrlSettings } from '../core/item-urls.ts'
+import type { Actor } from '../core/tokens.ts'
+import { isWebhookId, maxBatch, newWebhookId, newWebhookSecret, type WebhookId } from '../core/webhooks.ts'
+import type { ValueOf } from '../http/openapi/schemas.ts'
+import type * as schemas from '../http/openapi/webhook-schemas.ts'
+import type { FeedCatalog, ItemChange } from '../storage/catalog/feed.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
+import type {
+  StoredDelivery,
+  Webhook,
+  WebhookCatalog,
+  WebhookReader,
+  WebhookSettings,
+} from '../storage/catalog/webhooks.ts'
+import { attempt } from './attempt.ts'
+import type { Poster } from './guarded-post.ts'
+import { lostMessageOf, type Message, messageOf, testMessageOf } from './messages.ts'
+
+/** A webhook as the API represents it (docs/interface.md WH1). */
+export type WebhookObject = ValueOf<typeof schemas.WebhookObject>
+
+/** A webhook with its secret, which only its creation and a rotation return. */
+type CreatedWebhook = ValueOf<typeof schemas.CreatedWebhook>
+
+export type DeliveryObject = ValueOf<typeof schemas.DeliveryObject>
+
+const timeOrNull = (time: number | null): string | null =>
+  time === null ? null : new Date(time).toISOString()
+
+export const webhookObject = (webhook: Webhook): WebhookObject => ({
+  id: webhook.id,
+  url: webhook.url,
+  kinds: webhook.kinds,
+  batch: webhook.batch,
+  state: webhook.state,
+  created_at: new Date(webhook.createdAt).toISOString(),
+  failing_since: timeOrNull(webhook.failingSince),
+  failures: webhook.failures,
+  next_attempt_at: timeOrNull(webhook.nextAttempt),
+})
+
+const deliveryObject = (delivery: StoredDelivery): DeliveryObject => ({
+  number: delivery.number,
+  message_id: delivery.messageId,
+  type: delivery.type,
+  time: new Date(delivery.time).toISOString(),
+  duration: delivery.duration,
+  changes: delivery.changes,
+  delivered: delivery.reason === null,
+  status: delivery.status,
+  reason: delivery.reason,
+  response: delivery.response,
+  requested: delivery.isManual,
+})
+
+const webhookUnknown = (): Fault => new Fault('webhook-unknown', 'The bucket has no webhook with this id.')
+
+const deliveryUnknown = (detail: string): Fault => new Fault('webhook-delivery-unknown', detail)
+
+/** The webhook of the bucket with this id, which may be any text. Throws Fault `webhook-unknown`. */
+async function requireWebhook(
+  catalog: Pick<WebhookCatalog, 'webhook'>,
+  bucketId: BucketId,
+  id: string,
+): Promise<WebhookReader> {
+  const webhook = isWebhookId(id) ? await catalog.webhook(id) : null
+  if (webhook === null || webhook.bucketId !== bucketId) throw webhookUnknown()
+  return webhook
+}
+
+/** Throws Fault `webhook-unknown` unless `change` has found the webhook, and returns its new state. */
+async function changed(
+  catalog: Pick<WebhookCatalog, 'webhook'>,
+  id: WebhookId,
+  change: Promise<boolean>,
+): Promise<WebhookReader> {
+  const isFound = await change
+  const webhook = isFound ? await catalog.webhook(id) : null
+  if (webhook === null) throw webhookUnknown()
+  return webhook
+}
+
+const requireId = (id: string): WebhookId => {
+  if (isWebhookId(id)) return id
+  throw webhookUnknown()
+}
+
+export type WebhookOperations = ReturnType<typeof webhookOperations>
+
+/** What people do with the webhooks of a bucket. Ids may be any texts. */
+export function webhookOperations(parts: {
+  readonly catalog: WebhookCatalog & FeedCatalog
+  readonly poster: Poster
+  readonly urls: UrlSettings
+  readonly signLinks: SignLinks
+  readonly now: () => number
+}) {
+  const { catalog, poster, urls, signLinks, now } = parts
+  const sending = new Map<BucketId, number>()
+
+  /** Sends a message at once, and stores the delivery. */
+  async function send(webhook: WebhookReader, message: Message): Promise<DeliveryObject> {
+    const { id, bucketId } = webhook
+    const others = sending.get(bucketId) ?? 0
+    if (others >= maxSending)
+      throw new Fault(
+        'webhook-deliveries-too-many',
+        `The service is sending ${maxSending} deliveries of this bucket that were asked for; try again.`,
+      )
+    sending.set(bucketId, others + 1)
+    const connection = poster.open()
+    try {
+      const { signal } = new AbortController()
+      const { delivery } = await attempt(webhook, message, {
+        post: connection.post,
+        signal,
+        now,
+        isManual: true,
+      })
+      const number = await catalog.recordManualDelivery(id, delivery)
+      if (number === null) throw webhookUnknown()
+      return deliveryObject({ ...delivery, number })
+    } finally {
+      connection.close()
+      const left = (sending.get(bucketId) ?? 1) - 1
+      if (left > 0) sending.set(bucketId, left)
+      else sending.delete(bucketId)
+    }
+  }
+
+  return {
+    async list(bucketId: BucketId): Promise<readonly WebhookObject[]> {
+      return (await catalog.webhooks(bucketId)).map(webhookObject)
+    },
+
+    async find(bucketId: BucketId, id: string): Promise<WebhookObject> {
+      return webhookObject(await requireWebhook(catalog, bucketId, id))
+    },
+
+    /** Throws Fault `webhooks-too-many`. */
+    async create(bucketId: BucketId, settings: WebhookSettings, by?: Actor): Promise<CreatedWebhook> {
+      const [id, secret] = [newWebhookId(), newWebhookSecret()]
+      await catalog.addWebhook({ ...settings, id, bucketId, secret, createdAt: now() }, by)
+      const webhook = await catalog.webhook(id)
+      if (webhook === null) throw bucketDeleted()
+      return { ...webhookObject(webhook), secret }
+    },
+
+    async set(
+      bucketId: BucketId,
+      id: string,
+      settings: Parameters<WebhookCatalog['setWebhook']>[2],
+      by?: Actor,
+    ): Promise<WebhookObject> {
+      const known = requireId(id)
+      return webhookObject(await changed(catalog, known, catalog.setWebhook(bucketId, known, settings, by)))
+    },
+
+    /** `overlap` is in milliseconds. */
+    async rotate(bucketId: BucketId, id: string, overlap: number, by?: Actor): Promise<CreatedWebhook> {
+      const known = requireId(id)
+      const secret = newWebhookSecret()
+      const until = now() + overlap
+      const webhook = await changed(
+        catalog,
+        known,
+        catalog.rotateWebhookSecret(bucketId, known, secret, until, by),
+      )
+      return { ...webhookObject(webhook), secret }
+    },
+
+    async remove(bucketId: BucketId, id: string, by?: Actor): Promise<void> {
+      if (!(await catalog.removeWebhook(bucketId, requireId(id), by))) throw webhookUnknown()
+    },
+
+    async deliveries(bucketId: BucketId, id: string): Promise<readonly DeliveryObject[]> {
+      const webhook = await requireWebhook(catalog, bucketId, id)
+      return (await catalog.webhookDeliveries(webhook.id)).map(deliveryObject)
+    },
+
+    async test(bucketId: BucketId, id: string): Promise<DeliveryObject> {
+      const webhook = await requireWebhook(catalog, bucketId, id)
+      return send(webhook, testMessageOf(webhook, now()))
+    },
+
+    /** Sends the changes of a delivery again, with the same id. Throws Fault `webhook-delivery-unknown`. */
+    async redeliver(bucketId: BucketId, id: string, number: number): Promise<DeliveryObject> {
+      const webhook = await requireWebhook(catalog, bucketId, id)
+      const delivery = (await catalog.webhookDeliveries(webhook.id)).find((one) => one.number === number)
+      if (delivery === undefined) throw deliveryUnknown('The webhook has no such delivery any more.')
+      return send(webhook, { ...(await repeated(webhook, delivery)), id: delivery.messageId })
+    },
+  }
+
+  /** The message of a delivery with the items as they are now. */
+  async function repeated(webhook: WebhookReader, { range, type }: StoredDelivery): Promise<Message> {
+    if (range === null)
+      return type === 'changes.lost'
+        ? lostMessageOf(webhook, webhook.position, now())
+        : testMessageOf(webhook, now())
+    const { bucketId, kinds } = webhook
+    const found: ItemChange[] = []
+    let after = range.first - 1
+    for (let hasMore = true; hasMore && after < range.last; ) {
+      const rows = await catalog.readChanges(bucketId, after, maxBatch)
+      if (rows === null) throw deliveryUnknown('The feed no longer has the changes of this delivery.')
+      found.push(...rows.changes.filter(({ number, kind }) => number <= range.last && isWanted(kinds, kind)))
+      ;({ next: after, hasMore } = rows)
+    }
+    if (found.length === 0)
+      throw deliveryUnknown('The webhook no longer selects the changes of this delivery.')
+    const signer = webhook.signsUrls ? await signLinks(null) : null
+    // As many as the delivery had at the most, whatever the webhook asks for now.
+    return messageOf(
+      { ...webhook, batch: type === 'items.changed' ? maxBatch : 1 },
+      found.slice(0, maxBatch),
+      urls,
+      signer,
+    )
+  }
+}
+
+/** Deliveries of a bucket that people have asked for, and that are sent at the same time. */
+const maxSending = 3
+
+const isWanted = (kinds: readonly string[], kind: string): boolean =>
+  kinds.length === 0 || kinds.includes(kind)
+
+/** Why a URL is refused when it is stored: its host is an address that is not called. Names are looked up for each request. */
+export function refusalOfUrl(url: string, allowed: readonly string[]): string | null {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  const address = /(?:^|\.)localhost\.?$/i.test(host) ? '127.0.0.1' : plainAddress(host)
+  if (addressFamily(address) === 0 || isPublicAddress(address) || inRanges(allowed)(address)) return null
+  return 'Its host is an address that webhooks must not call, such as one of a private network (MEDIABUCKET_WEBHOOK_ALLOW).'
+}

@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest'
+import { newWebhookId, newWebhookSecret, type WebhookId } from '../../../src/core/webhooks.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { BucketId } from '../../../src/storage/catalog/records.ts'
+import { longestLease, type NewWebhook, type WebhookDelivery } from '../../../src/storage/catalog/webhooks.ts'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { inBlobStore, newBucket, newItems } from './samples.ts'
+
+const now = Date.now()
+
+const newWebhook = (bucketId: BucketId): NewWebhook => ({
+  id: newWebhookId(),
+  bucketId,
+  url: 'https://example.org/hooks?key=1',
+  kinds: ['added', 'removed'],
+  batch: 10,
+  secret: newWebhookSecret(),
+  createdAt: now,
+})
+
+const delivery: WebhookDelivery = {
+  messageId: 'msg_1',
+  type: 'item.added',
+  time: now,
+  duration: 12,
+  changes: 1,
+  range: { first: 3, last: 4 },
+  status: 204,
+  reason: null,
+  response: 'ok',
+  isManual: false,
+}
+
+/** The webhooks of every catalog engine. */
+export function describeWebhooks(engine: string, fresh: Fresh): void {
+  async function withWebhook(catalog: Catalog) {
+    const bucketId = await newBucket(catalog, 'b')
+    const webhook = newWebhook(bucketId)
+    await catalog.addWebhook(webhook)
+    return { bucketId, webhook, id: webhook.id }
+  }
+  const claim = (catalog: Catalog, id: WebhookId, owner: string, at = now) =>
+    catalog.claimWebhook(id, owner, at, at + longestLease)
+
+  describe(`${engine}: webhooks`, () => {
+    test('WH1, WH2 are added, changed and removed; an eleventh is refused', async () => {
+      const catalog = await openOne(fresh)
+      const { bucketId, webhook, id } = await withWebhook(catalog)
+      const other = await newBucket(catalog, 'other')
+      const { secret, ...listed } = webhook
+      const expected = {
+        ...listed,
+        bucket: 'b',
+        state: 'on',
+        failures: 0,
+        failingSince: null,
+        nextAttempt: null,
+      }
+      expect(await catalog.webhooks(bucketId)).toEqual([expected])
+      expect(await catalog.webhooks(other)).toEqual([])
+      expect(await catalog.webhook(id)).toMatchObject({ ...expected, secrets: [secret], pending: null })
+      expect(await catalog.setWebhook(other, id, { batch: 1 })).toBe(false)
+      expect(await catalog.setWebhook(bucketId, id, { kinds: [], batch: 1, state: 'off' })).toBe(true)
+      expect(await catalog.webhooks()).toEqual([{ ...expected, kinds: [], batch: 1, state: 'off' }])
+      expect(await catalog.removeWebhook(other, id)).toBe(false)
+      await catalog.recordManualDelivery(id, delivery)
+      expect(await catalog.removeWebhook(bucketId, id)).toBe(true)
+      expect(await catalog.webhook(id)).toBeNull()
+      const added = await Promise.allSettled(
+        Array.from({ length: 12 }, () => catalog.addWebhook(newWebhook(bucketId))),
+      )
+      expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+      expect(added.find(({ status }) => status === 'rejected')).toMatchObject({
+        reason: { code: 'webhooks-too-many' },
+      })
+    })
+
+    test('WH3 a replaced secret signs too, until its time', async () => {
+      const catalog = await openOne(fresh)
+      const { bucketId, webhook, id } = await withWebhook(catalog)
+      const next = newWebhookSecret()
+      expect(await catalog.rotateWebhookSecret(bucketId, id, next, Date.now() + 60_000)).toBe(true)
+      expect((await catalog.webhook(id))?.secrets).toEqual([next, webhook.secret])
+      await catalog.rotateWebhookSecret(bucketId, id, webhook.secret, Date.now())
+      expect((await catalog.webhook(id))?.secrets).toEqual([webhook.secret])
+    })
+
+    test('WH5, WH6 a webhook is due while the feed has changes after its position', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.addItems(bucketId, inBlobStore(newItems(2)))
+      const webhook = newWebhook(bucketId)
+      await catalog.addWebhook(webhook)
+      const { id } = webhook
+      expect(await catalog.webhookBuckets()).toEqual([bucketId])
+      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([])
+      await catalog.addItems(bucketId, inBlobStore(newItems(2)))
+      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([id])
+      const from = (await claim(catalog, id, 'one'))?.position ?? -1
+      const position = (await catalog.readChanges(bucketId, from, 9))?.next ?? -1
+      const attempt = { id, owner: 'one', from, outcome: { position }, delivery }
+      expect(await catalog.recordAttempt(attempt)).toBe(true)
+      expect(await catalog.recordAttempt(attempt)).toBe(false)
+      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([])
+      expect(await catalog.webhookDeliveries(id)).toEqual([{ ...delivery, number: 1 }])
+    })
+
+    test('WH7 one owner at a time has the lease, which ends by its time or if the clock was set back', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const { bucketId, id } = await withWebhook(catalog)
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+      const both = await Promise.all([claim(catalog, id, 'one'), claim(other, id, 'two')])
+      expect(both.filter((one) => one !== null)).toHaveLength(1)
+      const [holder, waiting] = both[0] === null ? ['two', 'one'] : ['one', 'two']
+      expect(await claim(catalog, id, holder, now + 1_000)).not.toBeNull()
+      expect(await other.dueWebhooks(waiting, now, 9)).toEqual([])
+      const from = both.find((one) => one !== null)?.position ?? null
+      const attempt = { id, from, outcome: { position: 9 }, delivery: null }
+      expect(await other.recordAttempt({ ...attempt, owner: waiting })).toBe(false)
+      expect(await claim(other, id, waiting, now + longestLease)).toBeNull()
+      expect(await claim(other, id, waiting, now - 40_000)).not.toBeNull()
+      expect(await claim(other, id, holder, now + 2 * longestLease)).not.toBeNull()
+      await catalog.releaseWebhooks(holder)
+      expect(await claim(other, id, waiting, now)).not.toBeNull()
+    })
+
+    test('WH6 a failure is stored with the changes to repeat; a success, a test and the switch end the wait', async () => {
+      const catalog = await openOne(fresh)
+      const { bucketId, id } = await withWebhook(catalog)
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+      const from = (await claim(catalog, id, 'one'))?.position ?? null
+      const fail = (failedAt: number, state: 'on' | 'failed' = 'on') =>
+        catalog.recordAttempt({
+          id,
+          owner: 'one',
+          from,
+          outcome: { failedAt, pending: 7, nextAttempt: failedAt + 5_000, state },
+          delivery: { ...delivery, status: 500, reason: 'no' },
+        })
+      expect([await fail(now), await fail(now + 1)]).toEqual([true, true])
+      const failing = { failingSince: now, failures: 2, nextAttempt: now + 5_001, pending: 7, position: from }
+      expect(await catalog.webhook(id)).toMatchObject(failing)
+      expect(await catalog.dueWebhooks('one', now + 5_000, 9)).toEqual([])
+      expect(await catalog.dueWebhooks('one', now + 5_001, 9)).toEqual([id])
+      expect(await catalog.recordManualDelivery(id, { ...delivery, isManual: true })).toBe(3)
+      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([id])
+      expect(await fail(now, 'failed')).toBe(true)
+      expect(await catalog.statistics()).toMatchObject({ failingWebhooks: 0, stoppedWebhooks: 1 })
+      expect(await catalog.webhook(id)).toMatchObject({ state: 'failed', position: from })
+      expect(await claim(catalog, id, 'one')).toBeNull()
+      await catalog.setWebhook(bucketId, id, { state: 'on' })
+      expect(await catalog.webhook(id)).toMatchObject({
+        state: 'on',
+        failures: 0,
+        pending: null,
+        position: from,
+      })
+      for (let count = 0; count < 100; count += 1) await catalog.recordManualDelivery(id, delivery)
+      const numbers = (await catalog.webhookDeliveries(id)).map(({ number }) => number)
+      expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([100, 104, 5])
+    })
+
+    test('WH2 the deletion of a bucket removes its webhooks', async () => {
+      const catalog = await openOne(fresh)
+      const { bucketId, id } = await withWebhook(catalog)
+      await catalog.recordManualDelivery(id, delivery)
+      expect((await catalog.deleteBucketChunk(bucketId, 10, now)).isDeleted).toBe(true)
+      expect(await catalog.webhooks()).toEqual([])
+    })
+  })
+}

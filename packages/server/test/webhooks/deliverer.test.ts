@@ -1,0 +1,208 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { until } from '../../../../test/harness/until.ts'
+import { signLinksOperation } from '../../src/access/signed-links.ts'
+import { newWebhookId, newWebhookSecret } from '../../src/core/webhooks.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import type { WebhookSettings } from '../../src/storage/catalog/webhooks.ts'
+import { startDeliverer } from '../../src/webhooks/deliverer.ts'
+import { createPoster } from '../../src/webhooks/guarded-post.ts'
+import { inBlobStore, newBucket, newItems } from '../storage/catalog/samples.ts'
+import { tempDirectory } from '../storage/catalog/temp-directory.ts'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+const urls = { baseUrl: 'https://media.example.org', extensions: true }
+
+interface Sent {
+  readonly id: string
+  readonly type: string
+  readonly items: readonly string[]
+}
+
+/** A receiver whose status can be changed, and a catalog with a webhook for it. */
+async function prepare(settings: Partial<WebhookSettings> = {}) {
+  const sent: Sent[] = []
+  const receiver = { status: 200, sent }
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { type, data } = JSON.parse(body)
+      const changes: { data: { id: string } }[] = data.changes ?? ('id' in data ? [{ data }] : [])
+      const id = `${request.headers['webhook-id']}`
+      sent.push({ id, type, items: changes.map((change) => change.data.id) })
+      response.writeHead(receiver.status).end()
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  const catalog = await openSqliteCatalog({ directory: join(tempDirectory(), 'data'), writer: 'thread' })
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await catalog.close()
+  })
+  const bucketId = await newBucket(catalog, 'b')
+  const id = newWebhookId()
+  await catalog.addWebhook({
+    url: `http://127.0.0.1:${port}/`,
+    kinds: [],
+    batch: 1,
+    ...settings,
+    id,
+    bucketId,
+    secret: newWebhookSecret(),
+    createdAt: 0,
+  })
+  return {
+    catalog,
+    bucketId,
+    id,
+    receiver,
+    async add(count: number): Promise<readonly string[]> {
+      const items = newItems(count)
+      await catalog.addItems(bucketId, inBlobStore(items))
+      return items.map((item) => item.id)
+    },
+    webhook: async () => (await catalog.webhooks()).find((one) => one.id === id),
+    delivered: () => sent.flatMap(({ items }) => items),
+  }
+}
+
+/** Starts a deliverer whose clock the test moves. */
+function deliver(catalog: Catalog, owner = 'one') {
+  const clock = { ahead: 0 }
+  const lines: string[] = []
+  const log = pino({}, { write: (line: string) => void lines.push(line) })
+  const now = () => Date.now() + clock.ahead
+  const outcomes: boolean[] = []
+  const deliverer = startDeliverer({
+    catalog,
+    poster: createPoster({ allowed: ['127.0.0.1'] }),
+    urls,
+    signLinks: signLinksOperation({ catalog, urls, now }),
+    owner,
+    now,
+    random: () => 0.5,
+    log,
+    onDelivery: (isDelivered) => void outcomes.push(isDelivered),
+  })
+  let isClosed = false
+  const close = async () => {
+    if (!isClosed) await deliverer.close()
+    isClosed = true
+  }
+  onTestFinished(close)
+  return { clock, lines, close, outcomes }
+}
+
+test('WH6 a receiver that is down for an hour receives every change, in order, when it is back', async () => {
+  const { catalog, receiver, add, webhook, delivered } = await prepare()
+  const { clock, outcomes } = deliver(catalog)
+  receiver.status = 500
+  const added = [...(await add(3))]
+  for (let failures = 1; clock.ahead < 60 * minute; failures += 1) {
+    await until(`failure ${failures}`, async () => ((await webhook())?.failures ?? 0) >= failures)
+    const { nextAttempt } = (await webhook()) ?? {}
+    clock.ahead = (nextAttempt ?? 0) - Date.now()
+  }
+  added.push(...(await add(2)))
+  expect(new Set(receiver.sent.map(({ id }) => id)).size).toBe(1)
+  expect(new Set(delivered())).toEqual(new Set(added.slice(0, 1)))
+  receiver.status = 200
+  const before = delivered().length
+  clock.ahead += 60 * minute
+  await until('all arrive', () => delivered().length >= before + added.length)
+  expect(delivered().slice(before)).toEqual(added)
+  expect(await webhook()).toMatchObject({ state: 'on', failures: 0, failingSince: null })
+  expect(outcomes.filter((isDelivered) => isDelivered)).toHaveLength(added.length)
+})
+
+test('WH6 after three days of failures a webhook is switched off, and continues where it stopped', async () => {
+  const { catalog, bucketId, id, receiver, add, webhook, delivered } = await prepare()
+  const { clock, lines } = deliver(catalog)
+  receiver.status = 503
+  const added = await add(2)
+  await until('a failure', async () => ((await webhook())?.failures ?? 0) === 1)
+  clock.ahead = 3 * day - minute
+  await until('a second failure', async () => ((await webhook())?.failures ?? 0) === 2)
+  expect((await webhook())?.state).toBe('on')
+  clock.ahead += 2 * 60 * minute
+  await until('it is switched off', async () => (await webhook())?.state === 'failed')
+  expect(lines.join('')).toContain(
+    'a webhook was switched off, because its deliveries have failed for three days',
+  )
+  expect(lines.join('')).not.toContain('127.0.0.1')
+  expect(await catalog.statistics()).toMatchObject({ stoppedWebhooks: 1, failingWebhooks: 0 })
+  receiver.status = 200
+  receiver.sent.length = 0
+  await catalog.setWebhook(bucketId, id, { state: 'on' })
+  await until('all arrive', () => delivered().length >= 2)
+  expect(delivered()).toEqual(added)
+})
+
+test('WH8 a webhook whose changes have left the feed receives changes.lost, and then those that follow', async () => {
+  const { catalog, bucketId, id, receiver, add, delivered } = await prepare()
+  await catalog.setWebhook(bucketId, id, { state: 'off' })
+  await add(2)
+  await catalog.removeChanges(Date.now() + minute, 100)
+  await catalog.setWebhook(bucketId, id, { state: 'on' })
+  deliver(catalog)
+  await until('the message arrives', () => receiver.sent.length === 1)
+  const later = await add(2)
+  await until('the changes arrive', () => receiver.sent.length >= 3)
+  expect(receiver.sent.map(({ type }) => type)).toEqual(['changes.lost', 'item.added', 'item.added'])
+  expect(delivered()).toEqual(later)
+})
+
+test('WH4, WH5 changes of other kinds are passed by', async () => {
+  const { catalog, bucketId, receiver, add, delivered, id } = await prepare({ kinds: ['removed'], batch: 3 })
+  const added = await add(250)
+  const removed = added.filter((_, index) => index % 50 === 0)
+  for (const one of removed) await catalog.removeItems(bucketId, [one as never])
+  deliver(catalog)
+  await until('all arrive', () => delivered().length >= 5)
+  expect(delivered()).toEqual(removed)
+  expect(receiver.sent.map(({ items }) => items.length)).toEqual([3, 2])
+  await until(
+    'the position is stored',
+    async () => (await catalog.dueWebhooks('two', Date.now(), 9)).length === 0,
+  )
+  expect(await catalog.webhookDeliveries(id)).toHaveLength(2)
+})
+
+test('WH7 of two deliverers one delivers, and the other one goes on when it stops', async () => {
+  const { catalog, receiver, add, delivered } = await prepare()
+  const one = deliver(catalog, 'one')
+  const two = deliver(catalog, 'two')
+  const added = [...(await add(100))]
+  await until('some arrive', () => delivered().length >= 10)
+  const first = one.outcomes.length > 0 ? one : two
+  await first.close()
+  const other = first === one ? two : one
+  added.push(...(await add(10)))
+  await until('all arrive', () => delivered().length >= added.length)
+  expect(delivered()).toEqual(added)
+  expect(first.outcomes.length + other.outcomes.length).toBe(added.length)
+  expect(new Set(receiver.sent.map(({ id }) => id)).size).toBe(added.length)
+})
+
+test('WH7 a lease of an owner that has gone ends by its time', async () => {
+  const { catalog, id, add, delivered } = await prepare()
+  const added = await add(1)
+  await catalog.claimWebhook(id, 'gone', Date.now(), Date.now() + 30_000)
+  const { clock } = deliver(catalog, 'one')
+  clock.ahead = 29_000
+  const kept = await catalog.dueWebhooks('one', Date.now() + clock.ahead, 9)
+  expect([kept, delivered()]).toEqual([[], []])
+  clock.ahead = 31_000
+  await until('it arrives', () => delivered().length === 1)
+  expect(delivered()).toEqual(added)
+})

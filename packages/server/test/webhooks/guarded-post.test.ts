@@ -1,0 +1,194 @@
+import { createSocket } from 'node:dgram'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { createNameResolver, createPoster, type ResolveName } from '../../src/webhooks/guarded-post.ts'
+
+const refused = /The host has an address that webhooks must not call/
+
+async function startReceiver(listener: RequestListener): Promise<number> {
+  const server = createServer(listener)
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return port
+}
+
+function postTo(parts: Partial<Parameters<typeof createPoster>[0]>) {
+  const connection = createPoster({ allowed: [], ...parts }).open()
+  onTestFinished(connection.close)
+  return (url: string, signal = new AbortController().signal) => connection.post(url, {}, '{}', signal)
+}
+
+test('WH9 addresses of no public network are refused in every notation, and receive no connection', async () => {
+  let connections = 0
+  const port = await startReceiver((_request, response) => {
+    connections += 1
+    response.end()
+  })
+  const post = postTo({})
+  const hosts = [
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '127.0.0.1.',
+    '127.255.255.254',
+    '０x7f.1',
+    'localhost',
+    'LOCALHOST.',
+    'a.localhost',
+    '0.0.0.0',
+    '0',
+    '[::]',
+    '[::1]',
+    '[0:0:0:0:0:0:0:1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[2001:0:0:0:0:0:7f00:1]',
+    '10.0.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '100.64.0.1',
+    '169.254.169.254',
+    '2852039166',
+    '0xA9FEA9FE',
+    '0251.0376.0251.0376',
+    '[::ffff:a9fe:a9fe]',
+    '[fd00:ec2::254]',
+    '100.100.100.200',
+    '192.0.0.192',
+    '168.63.129.16',
+    '224.0.0.1',
+    '255.255.255.255',
+    '198.18.0.1',
+    '203.0.113.1',
+    '240.0.0.1',
+    '[fe80::1]',
+    '[fec0::1]',
+    '[fc00::1]',
+    '[ff02::1]',
+    '[2001:db8::1]',
+    '[4000::1]',
+  ]
+  for (const host of hosts)
+    expect([host, (await post(`http://${host}:${port}/`)).reason]).toEqual([
+      host,
+      expect.stringMatching(refused),
+    ])
+  expect(connections).toBe(0)
+})
+
+test('WH9 a range that is allowed can be called, and others cannot', async () => {
+  const port = await startReceiver((_request, response) => response.writeHead(202).end('yes'))
+  const post = postTo({ allowed: ['127.0.0.0/8'] })
+  expect(await post(`http://0x7f.1:${port}/`)).toMatchObject({ status: 202, reason: null, response: 'yes' })
+  expect(await post(`http://[::ffff:127.0.0.1]:${port}/`)).toMatchObject({ status: 202 })
+  expect((await post(`http://10.0.0.1:${port}/`)).reason).toMatch(refused)
+  expect((await post(`http://[::1]:${port}/`)).reason).toMatch(refused)
+})
+
+/** A name server that gives these addresses to the queries of type A, one after the other; the last one stays. */
+async function startNameServer(
+  addresses: readonly string[],
+): Promise<{ resolveName: ResolveName; queries: () => number }> {
+  const socket = createSocket('udp4')
+  let queries = 0
+  socket.on('message', (query, { port, address }) => {
+    const questionEnd = query.indexOf(0, 12) + 5
+    const isQuestionA = query.readUInt16BE(questionEnd - 4) === 1
+    const header = Buffer.from(query.subarray(0, 12))
+    header.writeUInt16BE(0x8180, 2)
+    header.writeUInt16BE(isQuestionA ? 1 : 0, 6)
+    header.writeUInt32BE(0, 8)
+    const answers: Buffer[] = []
+    if (isQuestionA) {
+      const given = addresses[Math.min(queries, addresses.length - 1)] ?? ''
+      queries += 1
+      answers.push(Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...given.split('.').map(Number)]))
+    }
+    socket.send(Buffer.concat([header, query.subarray(12, questionEnd), ...answers]), port, address)
+  })
+  await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done))
+  onTestFinished(() => void socket.close())
+  const { port } = socket.address()
+  return { resolveName: createNameResolver([`127.0.0.1:${port}`]), queries: () => queries }
+}
+
+test('WH9 a name is looked up once for each request, and the request goes to that address', async () => {
+  const port = await startReceiver((request, response) => response.end(request.headers.host))
+  const { resolveName, queries } = await startNameServer(['127.0.0.2', '10.0.0.1'])
+  const post = postTo({ allowed: ['127.0.0.2'], resolveName })
+  // The receiver listens at another address than that of the first answer.
+  expect(await post(`http://rebind.example:${port}/`)).toMatchObject({
+    reason: 'The request failed with ECONNREFUSED.',
+  })
+  expect(queries()).toBe(1)
+  expect((await post(`http://rebind.example:${port}/`)).reason).toMatch(refused)
+  const second = await startNameServer(['127.0.0.1', '10.0.0.1'])
+  const next = postTo({ allowed: ['127.0.0.1'], resolveName: second.resolveName })
+  expect(await next(`http://rebind.example.:${port}/`)).toMatchObject({
+    status: 200,
+    response: `rebind.example.:${port}`,
+  })
+  expect(second.queries()).toBe(1)
+})
+
+test('WH9 a name with a public and a private address is refused, and so is one without', async () => {
+  const answers = new Map([
+    ['both.example', ['93.184.215.14', '10.0.0.1']],
+    ['mapped.example', ['::ffff:10.0.0.1']],
+  ])
+  const post = postTo({ resolveName: async (name) => answers.get(name) ?? [] })
+  expect((await post('https://both.example/')).reason).toMatch(refused)
+  expect((await post('https://mapped.example/')).reason).toMatch(refused)
+  expect((await post('https://none.example/')).reason).toBe('The host name has no address.')
+})
+
+test('WH9 no proxy of the environment is used, and a connection that the receiver has closed is opened again', async () => {
+  let requests = 0
+  const port = await startReceiver((request, response) => {
+    requests += 1
+    response.end('ok', () => request.socket.destroy())
+  })
+  process.env['http_proxy'] = 'http://127.0.0.1:1'
+  onTestFinished(() => void delete process.env['http_proxy'])
+  const post = postTo({ allowed: ['127.0.0.1'] })
+  for (const _ of [1, 2, 3])
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ status: 200, reason: null })
+  expect(requests).toBe(3)
+})
+
+test('WH9 a receiver that does not respond, or whose name server does not, takes 15 seconds', {
+  timeout: 40_000,
+}, async () => {
+  const port = await startReceiver((request, response) => {
+    if (request.url === '/half') response.write('half')
+  })
+  const silent = createSocket('udp4')
+  await new Promise<void>((done) => silent.bind(0, '127.0.0.1', done))
+  onTestFinished(() => void silent.close())
+  const lost = postTo({ resolveName: createNameResolver([`127.0.0.1:${silent.address().port}`]) })
+  const post = postTo({ allowed: ['127.0.0.1'] })
+  const stopping = new AbortController()
+  const [none, half, name, aborted] = await Promise.all([
+    post(`http://127.0.0.1:${port}/`),
+    post(`http://127.0.0.1:${port}/half`),
+    lost('http://silent.example/'),
+    post(`http://127.0.0.1:${port}/`, AbortSignal.any([stopping.signal, AbortSignal.timeout(50)])),
+  ])
+  expect(none).toMatchObject({ status: null, reason: 'There was no response within 15 seconds.' })
+  expect(none?.duration).toBeGreaterThanOrEqual(14_900)
+  // The status has arrived.
+  expect(half).toMatchObject({ status: 200, reason: null, response: 'half' })
+  expect(name?.status).toBeNull()
+  expect(aborted).toMatchObject({ status: null })
+  expect(aborted?.duration).toBeLessThan(5_000)
+})
