@@ -15,11 +15,13 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   listing: ['access', 'http', 'storage', 'core'],
   downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
   webhooks: ['items', 'access', 'http', 'storage', 'core'],
+  feed: ['items', 'access', 'http', 'storage', 'core'],
   upkeep: ['uploads', 'items', 'storage', 'core'],
   service: [
     'webhooks',
     'upkeep',
     'downloads',
+    'feed',
     'listing',
     'uploads',
     'pictures',
@@ -66,7 +68,7 @@ test('imports point one way, from the command line down to the core', () => {
 test('no operation imports a route', () => {
   const isRoute = (path: string) => /-routes\.ts$/.test(path)
   const features =
-    /^packages\/server\/src\/(access|items|uploads|listing|downloads|pictures|upkeep|webhooks)\//
+    /^packages\/server\/src\/(access|feed|items|uploads|listing|downloads|pictures|upkeep|webhooks)\//
   const back = files
     .filter((path) => features.test(path) && !isRoute(path))
     .flatMap((path) =>

@@ -146,6 +146,20 @@ const trashOf = readerOf(
     closed,
   ),
 )
+const Change = Type.Object(
+  {
+    cursor: Type.String({ pattern: '^[\\w-]+$' }),
+    type: Type.String(),
+    item_id: Type.String(),
+    changed_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
+    item: Type.Union([Item, Type.Null()]),
+  },
+  closed,
+)
+const changeOf = readerOf(Change)
+const changesOf = readerOf(
+  Type.Object({ data: Type.Array(Change), next_cursor: Type.String(), has_more: Type.Boolean() }, closed),
+)
 const itemsOf = readerOf(Type.Object({ data: Type.Array(Item), next_cursor: UrlOrNull }, closed))
 const problemOf = readerOf(Problem)
 
@@ -172,6 +186,12 @@ export const readTrash = async (response: Response) => trashOf(await response.js
 
 /** The items of a response of `/api/items`, and its cursor. */
 export const readItems = async (response: Response) => itemsOf(await response.json())
+
+/** The changes of a response of `/api/changes`, and its cursor. */
+export const readChanges = async (response: Response) => changesOf(await response.json())
+
+/** The change in a text. */
+export const parseChange = (text: string) => changeOf(JSON.parse(text))
 
 /** The problem in a text. */
 export const parseProblem = (text: string) => problemOf(JSON.parse(text))

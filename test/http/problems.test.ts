@@ -87,6 +87,7 @@ const deleteMany = (body: string, type: string) =>
 const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | string>> = {
   'parameter-malformed': () => server.request('/api/items?limit=0'),
   'cursor-malformed': () => server.request('/api/items?after=x'),
+  'cursor-expired': () => server.request('/api/changes?after=AAAAAAAAAAAAMQ'),
   'json-malformed': () => deleteMany('{}', 'application/json'),
   'content-type-unsupported': () => deleteMany('{}', 'text/plain'),
   'page-malformed': () => server.request('/api/media?page=x'),
@@ -187,7 +188,8 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'variant-unavailable': async () => fetch(`${(await upload(server, 'x')).url}?variant=thumb`),
   'variants-busy': 'needs pictures that take long: test/http/variants-bounds.test.ts',
   'rate-limited': 'needs a server with a low limit: test/http/rate-limits.test.ts',
-  'streams-too-many': 'needs streams that stay open: test/http/items-stream.test.ts',
+  'streams-too-many':
+    'needs streams that stay open: test/http/items-stream.test.ts, test/http/changes.test.ts',
   'headers-too-large': () => raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
   'form-malformed': () => form('junk'),
   'form-without-file': () => form(`${part('')}--b--\r\n`),

@@ -128,6 +128,11 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
     [400, '/api/items?limit=0'],
     [400, '/api/items?after=x'],
   ],
+  '/api/changes': [
+    [200, '/api/changes'],
+    [400, '/api/changes?wait=x'],
+    [410, '/api/changes?after=AAAAAAAAAAAAMQ'],
+  ],
   '/api/trash': [
     [200, '/api/trash'],
     [400, '/api/trash?limit=0'],

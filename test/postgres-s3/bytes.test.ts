@@ -11,4 +11,5 @@ describeOnPostgresAndS3(
   'issuer-users',
   'private-buckets',
   'signed-urls',
+  'changes',
 )

@@ -30,6 +30,7 @@ export type FaultCode =
   | 'webhooks-too-many'
   | 'method-not-allowed'
   | 'request-timeout'
+  | 'cursor-expired'
   | 'precondition-failed'
   | 'file-too-large'
   | 'parts-too-many'

@@ -142,6 +142,35 @@ export function parseTrashQuery(values: Readonly<Record<string, unknown>>): {
   return query
 }
 
+/** The longest time for which a request waits for a change. Seconds. */
+export const maxWait = 60
+
+const waitShape = /^(?:0|[1-9][0-9]?)$/
+
+/** The query of `GET /api/changes`. Throws Fault `parameter-malformed`. */
+export function parseChangesQuery(values: Readonly<Record<string, unknown>>): {
+  readonly limit: number
+  readonly after: string | null
+  readonly since: 'now' | null
+  /** Milliseconds. */
+  readonly wait: number
+} {
+  const reader = createParameterReader(values)
+  const after = readCursor(reader)
+  const query = {
+    limit: readLimit(reader),
+    after,
+    since: reader.read<'now' | null>('since', null, 'now, and not together with after', (text) =>
+      text === 'now' && after === null ? 'now' : null,
+    ),
+    wait: reader.read('wait', 0, `one integer from 0 to ${maxWait}`, (text) =>
+      waitShape.test(text) && Number(text) <= maxWait ? Number(text) * 1000 : null,
+    ),
+  }
+  reader.finish()
+  return query
+}
+
 /** The query of `GET /api/tokens`. */
 export interface TokenListQuery {
   /** The largest number of tokens in one response. */

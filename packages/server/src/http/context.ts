@@ -39,6 +39,9 @@ export interface HttpSettings extends PageSettings {
   readonly inlineSize: number
   readonly maxLinkLifetime: number
   readonly mediaMaxAge: number
+  /** 0 for no limit. */
+  readonly maxStreamsPerToken: number
+  readonly maxConnectionsPerAddress: number
   /** Null if the service sends the bytes of all files itself. */
   readonly sendfile: SendFile | null
   readonly variants: readonly VariantSize[]

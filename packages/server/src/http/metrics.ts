@@ -89,6 +89,27 @@ export function createMetrics() {
       },
     })
   }
+  const sentChanges = new Counter({
+    name: 'mediabucket_feed_changes_sent_total',
+    help: 'Changes of items that were sent to readers of feeds.',
+    registers: [registry],
+  })
+  const refusedStreams = new Counter({
+    name: 'mediabucket_feed_streams_refused_total',
+    help: 'Streams of changes, and requests that wait for changes, that were refused because their token or address has too many of them.',
+    registers: [registry],
+  })
+  /** `open` returns how many streams and waiting requests there are. */
+  function watchFeed(open: () => number): void {
+    new Gauge({
+      name: 'mediabucket_feed_streams_open',
+      help: 'Open streams of changes, and requests that wait for changes.',
+      registers: [registry],
+      collect() {
+        this.set(open())
+      },
+    })
+  }
   const variantSeconds = new Histogram({
     name: 'mediabucket_variant_seconds',
     help: 'Time from the first request for a variant, or the start of its render ahead, until it was rendered or had failed; stored variants are not counted.',
@@ -214,6 +235,9 @@ export function createMetrics() {
     refusedConnections,
     countConnections,
     slowReaders,
+    sentChanges,
+    refusedStreams,
+    watchFeed,
     workerRestarts,
     lostDownloadEvents,
     webhookDeliveries,

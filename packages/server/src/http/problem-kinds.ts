@@ -62,6 +62,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The headers of the request, or its JSON body, were not complete within the time limit.',
     cure: 'Try again on a new connection.',
   },
+  'cursor-expired': {
+    status: 410,
+    title: 'The feed does not reach back to the cursor',
+    cause:
+      'Changes that follow the cursor are older than `MEDIABUCKET_CHANGES_DAYS`, or the cursor belongs to another bucket or to the data before a restore or a migration.',
+    cure: 'Request `since=now`, list the items with `GET /api/items`, and continue with the new cursor.',
+  },
   'body-too-large': {
     status: 413,
     title: 'The body is too large',
@@ -205,10 +212,10 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   },
   'streams-too-many': {
     status: 429,
-    title: 'Too many streams of items',
+    title: 'Too many streams',
     cause:
-      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended. The service sends each only as fast as its client reads.',
-    cure: 'Read the streams to their end or close their connections, and repeat the request after the seconds in `Retry-After`.',
+      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended: the service sends each only as fast as its client reads. Or the token has `MEDIABUCKET_MAX_STREAMS_PER_TOKEN` requests for changes that stay open, or its address has `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` of them.',
+    cure: 'Read the streams of items to their end, or close connections, and repeat the request after the seconds in `Retry-After`.',
   },
 
   // Problems of stored items, their bytes and their variants.

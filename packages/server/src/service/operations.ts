@@ -4,6 +4,7 @@ import { verifyTokenOperation } from '../access/tokens.ts'
 import { createVariantList } from '../core/variants.ts'
 import { cachedBytesOperations, createBytesCache, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
+import { openFeed } from '../feed/changes.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
 import { listItemsOperation } from '../items/item-lists.ts'
@@ -90,6 +91,7 @@ export function createOperations(
               token.includes('.') ? issuer.verifyUser(token) : verifyToken(token, grace),
     },
     listing: { listPage, signLinks },
+    changes: { feed: openFeed({ catalog }), signLinks },
     items: {
       listItems: listItemsOperation({ catalog }),
       editItem: editItemOperation({ catalog }),

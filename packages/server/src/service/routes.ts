@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import { tokenRoutes } from '../access/token-routes.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
+import { changeRoutes } from '../feed/change-routes.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
 import {
   createDispatcher,
@@ -70,6 +71,7 @@ function serviceRoutes(
   const routes: readonly Route[] = [
     ...listingRoutes(http, operations.listing),
     ...itemListRoutes(http, operations.items),
+    ...changeRoutes(http, operations.changes),
     ...uploadRoutes(http, operations.uploads),
     ...resumableUploadRoutes(http, operations.uploads),
     ...itemRoutes(http, operations.items),

@@ -269,6 +269,11 @@ export const settings = {
     wholeNumber(0, 1_000_000),
     'The maximum number of open connections from one client address, or from one IPv6 /64 network; 0 sets no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
   ),
+  MEDIABUCKET_MAX_STREAMS_PER_TOKEN: setting(
+    '1000',
+    wholeNumber(0, 1_000_000),
+    'The maximum number of streams of changes and of requests that wait for changes (`GET /api/changes`) of one token, in each process; 0 sets no limit. One client address can have as many as connections.',
+  ),
   MEDIABUCKET_IDLE_TIMEOUT: setting(
     '60s',
     timerDuration,

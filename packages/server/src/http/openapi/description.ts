@@ -88,9 +88,15 @@ export const requestHeaders = {
   },
   Accept: {
     description:
-      'For items: with `application/x-ndjson`, the response has one JSON object on each line. For variants: with `image/avif`, it is AVIF.',
+      'For items: with `application/x-ndjson`, the response has one JSON object on each line. For changes: with `text/event-stream`, it is a stream of events. For variants: with `image/avif`, it is AVIF.',
     schema: text,
     example: 'application/json',
+  },
+  'Last-Event-ID': {
+    description:
+      'For streams: the `id` of the last event that the client has received, after which the stream continues. It is preferred to `after`.',
+    schema: text,
+    example: 'kXk2mP0vQ3xLMTIwMw',
   },
   'Mediabucket-Expires-At': {
     description:

@@ -10,6 +10,7 @@ import {
   type ListedUrls,
   listedUrls,
   maxListLimit,
+  maxWait,
 } from '../../core/queries.ts'
 
 // The schemas of queries and of path parameters.
@@ -107,6 +108,30 @@ const urls = Type.Optional(
 )
 
 export const ItemQuery = Type.Object({ urls })
+
+export const ChangesQuery = Type.Object({
+  urls,
+  limit: limit('changes'),
+  after: Type.Optional(
+    Type.String({
+      examples: ['kXk2mP0vQ3xLMTIwMw'],
+      description:
+        'The cursor of a change, or a `next_cursor`. Without it, the first change that is kept is the first one.',
+    }),
+  ),
+  since: Type.Optional(
+    Type.Literal('now', { description: 'Only what follows this request. Not together with `after`.' }),
+  ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: maxWait,
+      default: 0,
+      examples: [30],
+      description: 'How many seconds the response waits for a change, if there is none.',
+    }),
+  ),
+})
 
 export const ItemListQuery = Type.Object({
   urls,

@@ -12,6 +12,7 @@ import {
   scopes,
   tokenNameRule,
 } from '../../core/tokens.ts'
+import { changeKinds, type ItemChangeKind } from '../../storage/catalog/item-changes.ts'
 import { limit } from './parameters.ts'
 
 // The shapes that several schemas have.
@@ -154,6 +155,29 @@ export const ItemList = closedObject('ItemList', 'Items of the bucket, and where
 })
 
 const id = Type.String({ description: 'The id of an item.' })
+
+const Change = closedObject('Change', 'What happened to an item.', {
+  cursor: Type.String({ description: 'Send it as `after` for the changes that follow.' }),
+  type: Type.Unsafe<ItemChangeKind>({
+    type: 'string',
+    enum: Object.keys(changeKinds),
+    description:
+      '`trashed` and `restored` are moves to the trash and out of it. `removed` and `expired` are permanent. `previewed`: its ThumbHash and a thumbnail are there.',
+  }),
+  item_id: id,
+  changed_at: time(
+    'When it happened, in UTC. The order of the list is that of the changes, whatever their times.',
+  ),
+  item: Type.Union([MediaObject, Type.Null()], {
+    description: 'The item as it is now; null where the bucket does not list it any more.',
+  }),
+})
+
+export const ChangeList = closedObject('ChangeList', 'Changes of items, and where the feed continues.', {
+  data: Type.Array(Change, { description: 'In the order in which they happened.' }),
+  next_cursor: Type.String({ description: 'Send it as `after` for the changes that follow.' }),
+  has_more: Type.Boolean({ description: 'Whether further changes were there already.' }),
+})
 
 export const IdList = closedObject('IdList', 'Items by their ids.', {
   ids: Type.Array(id, {

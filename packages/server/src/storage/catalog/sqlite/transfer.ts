@@ -120,6 +120,8 @@ export function copyBackup(backup: string, directory: string): void {
 function copyTable(db: DatabaseSync, table: string): void {
   const source = earlierNames[table] ?? table
   const present = new Set(namesOf(db, `SELECT name FROM pragma_table_info('${source}', 'backup')`))
+  // These versions had no feed.
+  if (present.size === 0) return
   const sourceOf = (column: string) => (present.has(column) ? column : earlierNames[column])
   const columns = namesOf(db, `SELECT name FROM pragma_table_info('${table}', 'main')`).filter((column) =>
     present.has(sourceOf(column) ?? ''),

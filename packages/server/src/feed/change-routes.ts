@@ -1,0 +1,204 @@
+import type { SignLinks } from '../access/signed-links.ts'
+import type { LinkSigner } from '../core/item-urls.ts'
+import { type ListedUrls, parseChangesQuery, readListedUrls, signsUrls } from '../core/queries.ts'
+import type { Caller } from '../http/authorizer.ts'
+import type { HttpContext } from '../http/context.ts'
+import { serializersOf } from '../http/dispatcher.ts'
+import { weightOf } from '../http/headers.ts'
+import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
+import { ChangesQuery } from '../http/openapi/parameters.ts'
+import { sampleItem } from '../http/openapi/samples.ts'
+import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
+import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import { mediaObjectOf } from '../items/items.ts'
+import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
+import type { Feed } from './changes.ts'
+import { createEventStreams, createStreamLimits } from './event-streams.ts'
+
+/** The operations that these routes call. */
+interface ChangeOperations {
+  readonly feed: Feed
+  readonly signLinks: SignLinks
+}
+
+const eventType = 'text/event-stream'
+
+function prefersEvents(accept: string | undefined): boolean {
+  const weight = weightOf(accept, eventType)
+  return weight > 0 && weight >= weightOf(accept, 'application/json')
+}
+
+type ChangeObject = ValueOf<typeof ChangeList>['data'][number]
+
+/** `GET /api/changes`: what happened to the items of a bucket (docs/interface.md, Feed). */
+export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOperations): readonly Route[] {
+  const { authorize, urls, stopping, metrics, addresses, settings } = http
+  const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = settings
+  const limits = createStreamLimits(
+    { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
+    () => metrics.refusedStreams.inc(),
+  )
+  const streams = createEventStreams(http, { feed, format: formatEvents, idleTimeout })
+  let waiting = 0
+  metrics.watchFeed(() => streams.count() + waiting)
+  const serialize = serializersOf(description).get(200) ?? JSON.stringify
+
+  const describe = (bucketId: BucketId, { changes }: ChangeRows, signer: LinkSigner | null): ChangeObject[] =>
+    changes.map(({ number, kind, itemId, time, item }) => ({
+      cursor: feed.cursors.format(bucketId, number),
+      type: kind,
+      item_id: itemId,
+      changed_at: new Date(time).toISOString(),
+      item: item && mediaObjectOf(urls, item, signer),
+    }))
+
+  /** The texts of changes for all streams that send them, by the tag of the signer. */
+  const texts = new WeakMap<ChangeRows, Map<string, string>>()
+
+  async function formatEvents(rows: ChangeRows, caller: Caller): Promise<string> {
+    const signer = signsUrls(caller, null) ? await signLinks(null) : null
+    const known = texts.get(rows) ?? new Map<string, string>()
+    texts.set(rows, known)
+    const tag = signer?.tag ?? ''
+    const text =
+      known.get(tag) ??
+      describe(caller.bucketId, rows, signer)
+        .map((change) => `id: ${change.cursor}\ndata: ${JSON.stringify(change)}\n\n`)
+        .join('')
+    known.set(tag, text)
+    metrics.sentChanges.inc(rows.changes.length)
+    return text
+  }
+
+  const caching = { 'cache-control': 'private, no-store', vary: http.vary('Authorization', 'Accept') }
+
+  async function follow(exchange: Exchange, caller: Caller, after: string): Promise<Reply | null> {
+    const { request, response } = exchange
+    // Read before the response begins, so that a cursor can be refused.
+    const rows = await feed.read(caller.bucketId, after, 1)
+    const headers = { 'content-type': eventType, ...caching, 'x-accel-buffering': 'no' }
+    if (request.method === 'HEAD') return { status: 200, headers }
+    limits.count(response, caller.tokenId, addresses.ofRequest(request))
+    const from = after === 'now' ? rows.next : feed.cursors.parse(caller.bucketId, after)
+    streams.open(exchange, caller, from, { ...http.corsHeaders(request.headers), ...headers })
+    return null
+  }
+
+  /** Resolves with the changes as soon as there are some, or with none after `wait` milliseconds, or when the service stops. */
+  async function read(
+    exchange: Exchange,
+    caller: Caller,
+    after: string | 'now' | null,
+    { limit, wait }: { readonly limit: number; readonly wait: number },
+  ): Promise<{ readonly rows: ChangeRows; readonly caller: Caller }> {
+    const { request, response } = exchange
+    const { bucketId } = caller
+    const rows = await feed.read(bucketId, after, limit)
+    if (wait === 0 || rows.changes.length > 0 || request.method === 'HEAD') return { rows, caller }
+    limits.count(response, caller.tokenId, addresses.ofRequest(request))
+    const deadline = performance.now() + wait
+    const from = feed.cursors.format(bucketId, rows.next)
+    let wake = () => {}
+    const bucket = feed.follow(bucketId, () => wake())
+    const onEnd = () => wake()
+    response.once('close', onEnd)
+    stopping.addEventListener('abort', onEnd)
+    waiting += 1
+    try {
+      for (let current = { rows, caller }; ; ) {
+        const left = deadline - performance.now()
+        if (left <= 0 || stopping.aborted || response.closed) return current
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wake = resolve
+        // The token is verified again, which also begins the removal of items that have expired.
+        const timer = setTimeout(resolve, Math.min(left, verifyInterval))
+        const isBehind = (await feed.read(bucketId, from, limit)).changes.length > 0
+        if (!isBehind) await promise
+        clearTimeout(timer)
+        const verified = await authorize(exchange, 'media:read', { isCounted: true })
+        current = { caller: verified, rows: await feed.read(bucketId, from, limit) }
+        if (current.rows.changes.length > 0) return current
+      }
+    } finally {
+      waiting -= 1
+      bucket.stop()
+      response.off('close', onEnd)
+      stopping.removeEventListener('abort', onEnd)
+    }
+  }
+
+  async function list(exchange: Exchange): Promise<Reply | null> {
+    const { headers } = exchange.request
+    const caller = await authorize(exchange, 'media:read')
+    const { since, after, ...query } = parseChangesQuery(exchange.query)
+    const listed: ListedUrls | null = readListedUrls(exchange.query)
+    if (prefersEvents(headers.accept)) {
+      const sent = headers['last-event-id']?.toString() ?? ''
+      return follow(exchange, caller, sent !== '' ? sent : (after ?? 'now'))
+    }
+    const found = await read(exchange, caller, since ?? after, query)
+    const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
+    const { bucketId } = caller
+    const data = describe(bucketId, found.rows, signer)
+    metrics.sentChanges.inc(data.length)
+    const next_cursor = feed.cursors.format(bucketId, found.rows.next)
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/json; charset=utf-8', ...caching },
+      body: serialize({ data, next_cursor, has_more: found.rows.hasMore }),
+    }
+  }
+
+  return [route('GET', '/api/changes', description, list)]
+}
+
+/** Milliseconds. */
+const verifyInterval = 1_000
+
+const description: OperationDescription = {
+  operationId: 'listChanges',
+  tag: 'Listing',
+  summary: 'Follow the changes of the bucket',
+  description: `Returns what happened to the items of the bucket, in the order in which it happened, each change once. An item can be read as soon as its change is here.
+
+To mirror a bucket, request \`since=now\`, list all items with \`GET /api/items\`, and then follow the changes: send \`next_cursor\` as \`after\`, with \`wait\`
+to receive changes as they happen. With \`Accept: text/event-stream\` the changes are Server-Sent Events, whose \`id\` is the cursor.
+
+\`item\` is the media object as it is now, and null if the bucket does not list the item any more. A cursor that is older than the feed gets the problem
+\`cursor-expired\`: then list the items again.`,
+  rules: 'FE1 to FE9',
+  needs: 'media:read',
+  query: ChangesQuery,
+  headers: ['Accept', 'Last-Event-ID'],
+  responses: {
+    200: {
+      description: 'The changes.',
+      headers: ['Cache-Control', 'Vary'],
+      content: {
+        'application/json': {
+          schema: ChangeList,
+          examples: {
+            'one change': {
+              data: [
+                {
+                  cursor: 'kXk2mP0vQ3xLMTIwMw',
+                  type: 'added',
+                  item_id: sampleItem.id,
+                  changed_at: '2026-11-01T09:30:00.000Z',
+                  item: sampleItem,
+                },
+              ],
+              next_cursor: 'kXk2mP0vQ3xLMTIwMw',
+              has_more: false,
+            },
+            'no change': { data: [], next_cursor: 'kXk2mP0vQ3xLMTIwMw', has_more: false },
+          },
+        },
+      },
+    },
+  },
+  problems: ['parameter-malformed', 'cursor-malformed', 'cursor-expired', 'streams-too-many'],
+  head: true,
+  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/changes?since=now'`,
+}

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { Fault } from '../core/faults.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
+
+export type Feed = ReturnType<typeof openFeed>
+
+/** A bucket that is followed. */
+export interface FollowedBucket {
+  /** As FeedCatalog.readChanges. Reads of the same changes that follow each other are one read. */
+  read(after: number): Promise<ChangeRows | null>
+  stop(): void
+}
+
+/** The reads of a bucket since its last notification, by the number after which they begin. */
+interface SharedReads {
+  reads: Map<number, Promise<ChangeRows | null>>
+  readonly followers: Set<() => void>
+  readonly stop: () => void
+}
+
+/** Changes of one read of a stream. */
+const batchLength = 100
+
+/** The feeds of the buckets, with the cursors that clients receive (docs/interface.md, Feed). */
+export function openFeed({
+  catalog,
+}: {
+  readonly catalog: Pick<Catalog, 'epoch' | 'readChanges' | 'watchChanges'>
+}) {
+  const cursors = createChangeCursors(catalog.epoch)
+  const followed = new Map<BucketId, SharedReads>()
+
+  function open(bucketId: BucketId): SharedReads {
+    const followers = new Set<() => void>()
+    const stop = catalog.watchChanges(bucketId, () => {
+      // What was read before the notification may be incomplete.
+      shared.reads = new Map()
+      for (const onChange of followers) onChange()
+    })
+    const shared: SharedReads = { reads: new Map(), followers, stop }
+    followed.set(bucketId, shared)
+    return shared
+  }
+
+  function readShared(bucketId: BucketId, shared: SharedReads, after: number): Promise<ChangeRows | null> {
+    const { reads } = shared
+    const known = reads.get(after)
+    if (known !== undefined) return known
+    const reading = catalog.readChanges(bucketId, after, batchLength)
+    reads.set(after, reading)
+    reading.catch(() => reads.delete(after))
+    return reading
+  }
+
+  return {
+    cursors,
+
+    /** Changes after a cursor; from the first one that is kept if it is null. Throws Fault `cursor-malformed` and `cursor-expired`. */
+    async read(bucketId: BucketId, after: string | 'now' | null, limit: number): Promise<ChangeRows> {
+      const from = after === null ? 'start' : after === 'now' ? after : cursors.parse(bucketId, after)
+      const rows = await catalog.readChanges(bucketId, from, limit)
+      if (rows === null) throw cursorExpired()
+      return rows
+    },
+
+    /** Calls `onChange` as FeedCatalog.watchChanges. Followers of a bucket share their reads. */
+    follow(bucketId: BucketId, onChange: () => void): FollowedBucket {
+      const shared = followed.get(bucketId) ?? open(bucketId)
+      const listener = () => onChange()
+      shared.followers.add(listener)
+      return {
+        read: (after) => readShared(bucketId, shared, after),
+        stop() {
+          shared.followers.delete(listener)
+          if (shared.followers.size > 0 || followed.get(bucketId) !== shared) return
+          followed.delete(bucketId)
+          shared.stop()
+        },
+      }
+    },
+  }
+}
+
+const cursorExpired = (): Fault =>
+  new Fault(
+    'cursor-expired',
+    'The feed does not reach back to this cursor. List the items again, and continue with a cursor of since=now that was requested before.',
+  )
+
+/** Part of every digest. Increment it when the meaning of a number changes. */
+const formatVersion = 1
+const digestLength = 9
+
+const numberShape = /^(0|[1-9]\d{0,15})$/
+
+/** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored. */
+function createChangeCursors(epoch: string) {
+  /** The digest is no secret. It recognizes changed cursors, and those of other buckets and of other data. */
+  function format(bucketId: BucketId, number: number): string {
+    const text = `${number}`
+    const digest = createHash('sha256')
+      .update(JSON.stringify([formatVersion, epoch, bucketId, text]))
+      .digest()
+      .subarray(0, digestLength)
+    return Buffer.concat([digest, Buffer.from(text)]).toString('base64url')
+  }
+
+  return {
+    format,
+    /** Throws Fault `cursor-malformed`, and `cursor-expired` for what may be a cursor of the data before a restore. */
+    parse(bucketId: BucketId, cursor: string): number {
+      const bytes = Buffer.from(cursor, 'base64url')
+      const found = numberShape.exec(bytes.toString('latin1', digestLength))
+      if (found === null || bytes.toString('base64url') !== cursor) throw cursorMalformed()
+      const number = Number(found[1])
+      if (format(bucketId, number) !== cursor) throw cursorExpired()
+      return number
+    },
+  }
+}
+
+function cursorMalformed(): Fault {
+  const detail = 'after accepts a cursor of an earlier response of the feed, unchanged.'
+  return new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+}

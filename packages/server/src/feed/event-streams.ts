@@ -1,0 +1,205 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { Fault } from '../core/faults.ts'
+import type { Caller } from '../http/authorizer.ts'
+import type { HttpContext } from '../http/context.ts'
+import type { Exchange } from '../http/route.ts'
+import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { TokenId } from '../storage/catalog/records.ts'
+import type { Feed, FollowedBucket } from './changes.ts'
+
+/** Milliseconds between two verifications of the token of a stream, and between two comments that keep its connection open. */
+const verifyInterval = 1_000
+const longestSilence = 15_000
+/** Streams that one iteration of the event loop verifies. */
+const streamsPerTurn = 50
+/** Bytes of a stream that its client has not received. Then nothing more is read for it. */
+const maxUnsent = 64 * 1024
+/** Milliseconds after which clients connect again: soon, and not all at once after a stop. */
+const retryDelay = 1_000
+const retrySpread = 2_000
+
+/** Formats the changes of a read for a caller: as the text of their events. */
+export type FormatEvents = (rows: ChangeRows, caller: Caller) => Promise<string>
+
+interface EventStream {
+  readonly exchange: Exchange
+  readonly bucket: FollowedBucket
+  /** The number after which the stream continues. */
+  position: number
+  caller: Caller
+  /** Times of performance.now(). */
+  verifiedAt: number
+  sentAt: number
+  isSending: boolean
+  /** Whether there may be changes that were not read. */
+  isBehind: boolean
+}
+
+/** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
+export function createEventStreams(
+  { authorize, stopping }: Pick<HttpContext, 'authorize' | 'stopping'>,
+  parts: { readonly feed: Feed; readonly format: FormatEvents; readonly idleTimeout: number },
+) {
+  const { feed, format, idleTimeout } = parts
+  const silence = Math.min(longestSilence, idleTimeout / 3)
+  const streams = new Set<EventStream>()
+  let timer: NodeJS.Timeout | null = null
+
+  function write(stream: EventStream, text: string): void {
+    stream.exchange.response.write(text)
+    stream.sentAt = performance.now()
+  }
+
+  function end(stream: EventStream): void {
+    streams.delete(stream)
+    stream.bucket.stop()
+    stream.exchange.response.end(`retry: ${Math.round(retryDelay + Math.random() * retrySpread)}\n\n`)
+  }
+
+  async function verify(stream: EventStream): Promise<void> {
+    stream.caller = await authorize(stream.exchange, 'media:read', { isCounted: true })
+    stream.verifiedAt = performance.now()
+  }
+
+  /** Sends what follows, until there is nothing more. */
+  async function sendChanges(stream: EventStream): Promise<void> {
+    const { exchange, bucket } = stream
+    const { response } = exchange
+    while (streams.has(stream)) {
+      if (response.writableLength > maxUnsent)
+        await Promise.race([once(response, 'drain'), once(response, 'close')])
+      if (!streams.has(stream)) return
+      const rows = await bucket.read(stream.position)
+      // The client has read so slowly that its next change is not kept any more. When it connects again, it gets the problem.
+      if (rows === null) return end(stream)
+      if (rows.changes.length > 0) {
+        if (performance.now() - stream.verifiedAt > verifyInterval) await verify(stream)
+        const text = await format(rows, stream.caller)
+        if (!streams.has(stream)) return
+        write(stream, text)
+      }
+      stream.position = rows.next
+      if (!rows.hasMore) return
+    }
+  }
+
+  async function send(stream: EventStream): Promise<void> {
+    stream.isBehind = true
+    if (stream.isSending) return
+    stream.isSending = true
+    try {
+      while (stream.isBehind && streams.has(stream)) {
+        stream.isBehind = false
+        await sendChanges(stream)
+      }
+    } catch (error) {
+      stream.isBehind = true
+      if (!isTemporary(error) && streams.has(stream)) end(stream)
+    } finally {
+      stream.isSending = false
+    }
+  }
+
+  async function tend(stream: EventStream): Promise<void> {
+    if (!streams.has(stream)) return
+    const now = performance.now()
+    try {
+      if (now - stream.verifiedAt >= verifyInterval) await verify(stream)
+      if (!streams.has(stream)) return
+      if (now - stream.sentAt >= silence) write(stream, ':\n\n')
+      if (stream.isBehind && !stream.isSending) void send(stream)
+    } catch (error) {
+      if (!isTemporary(error) && streams.has(stream)) end(stream)
+    }
+  }
+
+  async function tendAll(): Promise<void> {
+    const all = [...streams]
+    for (let done = 0; done < all.length; done += streamsPerTurn) {
+      await Promise.all(all.slice(done, done + streamsPerTurn).map(tend))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    timer = null
+    schedule()
+  }
+
+  function schedule(): void {
+    if (timer !== null || streams.size === 0) return
+    timer = setTimeout(() => void tendAll(), verifyInterval)
+    timer.unref()
+  }
+
+  stopping.addEventListener('abort', () => {
+    for (const stream of [...streams]) end(stream)
+  })
+
+  return {
+    count: () => streams.size,
+
+    /** Begins the response with the changes after a number, from which the feed was read. */
+    open(exchange: Exchange, caller: Caller, after: number, headers: Readonly<Record<string, string>>): void {
+      const { response } = exchange
+      const now = performance.now()
+      const bucket = feed.follow(caller.bucketId, () => void send(stream))
+      const stream: EventStream = {
+        ...{ exchange, bucket, caller, position: after, verifiedAt: now, sentAt: now },
+        ...{ isSending: false, isBehind: false },
+      }
+      streams.add(stream)
+      response.once('close', () => {
+        if (streams.delete(stream)) bucket.stop()
+      })
+      response.writeHead(200, { ...headers })
+      // An event without data is not dispatched, but its id is remembered: a client that connects again continues from here.
+      write(stream, `retry: ${retryDelay}\nid: ${feed.cursors.format(caller.bucketId, after)}\n\n`)
+      if (stopping.aborted) end(stream)
+      else void send(stream)
+      schedule()
+    },
+  }
+}
+
+/** Whether the stream can go on later: the database is busy or cannot be reached. */
+const isTemporary = (error: unknown): boolean =>
+  error instanceof Fault && (error.code === 'catalog-busy' || error.code === 'overloaded')
+
+/** Counts the responses of a token, and of an address, that stay open. A limit of 0 is none. */
+export function createStreamLimits(
+  limits: { readonly perToken: number; readonly perAddress: number },
+  onRefusal: () => void,
+) {
+  const [tokens, addresses] = [createCounter(limits.perToken), createCounter(limits.perAddress)]
+  return {
+    /** Counts a response until it has ended. Throws Fault `streams-too-many`. */
+    count(response: ServerResponse, tokenId: TokenId, address: string): void {
+      if (response.closed) return
+      if (!tokens.hasRoom(tokenId) || !addresses.hasRoom(address)) {
+        onRefusal()
+        const who = tokens.hasRoom(tokenId) ? 'Your address' : 'This token'
+        throw new Fault(
+          'streams-too-many',
+          `${who} has as many open streams of changes and waiting requests as the service accepts. Close some of them.`,
+        )
+      }
+      tokens.add(tokenId, 1)
+      addresses.add(address, 1)
+      response.once('close', () => {
+        tokens.add(tokenId, -1)
+        addresses.add(address, -1)
+      })
+    },
+  }
+}
+
+function createCounter(limit: number) {
+  const counts = new Map<string, number>()
+  return {
+    hasRoom: (key: string) => limit === 0 || (counts.get(key) ?? 0) < limit,
+    add(key: string, more: number): void {
+      const count = (counts.get(key) ?? 0) + more
+      if (count > 0) counts.set(key, count)
+      else counts.delete(key)
+    },
+  }
+}
