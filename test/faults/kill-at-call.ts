@@ -51,7 +51,8 @@ for (const owner of [fs, promises]) {
   watch(owner, 'open', isToWrite)
   for (const name of ['rename', 'unlink', 'mkdir', 'rm', 'rmdir', 'copyFile']) watch(owner, name)
 }
-for (const name of ['fsync', 'write', 'mkdirSync']) watch(fs, name)
+watch(fs, 'openSync', isToWrite)
+for (const name of ['fsync', 'write', 'mkdirSync', 'fsyncSync', 'renameSync', 'rmSync']) watch(fs, name)
 for (const name of ['write', 'writeFile', 'sync']) watch(fileHandle, name)
 watch(DatabaseSync.prototype, 'exec', isStatement)
 watch(StatementSync.prototype, 'run')

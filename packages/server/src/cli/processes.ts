@@ -49,7 +49,7 @@ function startOf(pid: number): string | null {
 // the command running. Other shells replace themselves with the command.
 
 /** Milliseconds between two checks of the parent processes. */
-const interval = 500
+const interval = 1_000
 
 /** Calls `onEnd` once when the npm or npx that runs this process, or its shell, has ended (docs/interface.md O9). */
 export function watchNpm(onEnd: () => void): void {

@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { access, readdirSync } from 'node:fs'
+import type { IncomingMessage, Server } from 'node:http'
 import { getPriority, setPriority } from 'node:os'
 import { isatty } from 'node:tty'
 import { nicenessStep } from '../storage/batch-threads.ts'
@@ -58,6 +59,23 @@ export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
     stop('SIGHUP')
   })
   process.on('SIGUSR2', () => onIgnored('SIGUSR2'))
+}
+
+/** Requests that monitoring sends all the time, and that need no thread. */
+const probes: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
+
+/**
+ * Starts the threads of libuv's pool with the first request, so that an idle service does not have them, and lowers their priority. All of
+ * them start with their first task, with the priority of the main thread.
+ */
+export function startPoolWithFirstRequest(http: Server): void {
+  const onRequest = ({ url = '' }: IncomingMessage) => {
+    if (probes.has(url)) return
+    http.off('request', onRequest)
+    access('/', () => undefined)
+    lowerWorkerPriority()
+  }
+  http.on('request', onRequest)
 }
 
 /**

@@ -6,7 +6,12 @@ import type { Config } from '../service/config.ts'
 import type { Service } from '../service/start.ts'
 import { type Command, UsageError } from './command.ts'
 import { watchNpm } from './processes.ts'
-import { handleSignals, lowerWorkerPriority, skippedSignals } from './serve-process.ts'
+import {
+  handleSignals,
+  lowerWorkerPriority,
+  skippedSignals,
+  startPoolWithFirstRequest,
+} from './serve-process.ts'
 
 /** The reason why the service stops, for the log. */
 type Cause = Readonly<{ signal?: string; cause?: string }>
@@ -111,7 +116,11 @@ type Start = (
 async function loadStart({ workers }: Pick<Config, 'workers'>): Promise<Start> {
   if (workers === 1) {
     const { startService } = await import('../service/start.ts')
-    return (config, log, parts) => startService(config, log, { ...parts, shared: null })
+    return async (config, log, parts) => {
+      const service = await startService(config, log, { ...parts, shared: null })
+      startPoolWithFirstRequest(service.http)
+      return service
+    }
   }
   const { startWorkers } = await import('../service/workers.ts')
   // The extension is .ts in the sources and .js in the published build.

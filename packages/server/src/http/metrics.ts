@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers'
 import {
   type Aggregator,
   Counter,
-  collectDefaultMetrics,
   Gauge,
   Histogram,
   type HistogramConfiguration,
@@ -12,6 +11,7 @@ import {
 import { storageCauseOf, storageCauses } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { CatalogStatistics } from '../storage/catalog/records.ts'
+import { addProcessMetrics } from './process-metrics.ts'
 
 /** `status` is null where the connection ended before the response began. */
 type ResponseObserver = (status: number | null, seconds: number) => void
@@ -23,14 +23,11 @@ type ResponseObserver = (status: number | null, seconds: number) => void
 export function createMetrics() {
   const registry = new Registry()
   let hasDefaults = false
-  /** From the first scrape on: the measurement of the delay of the event loop wakes the process a hundred times a second. */
+  /** From the first scrape on: a service that nobody scrapes measures nothing. */
   function collectDefaults(): void {
     if (hasDefaults) return
     hasDefaults = true
-    collectDefaultMetrics({ register: registry })
-    // Gauges, whose names must not end in `_total`. They are the sums of gauges that remain.
-    for (const what of ['handles', 'requests', 'resources'])
-      registry.removeSingleMetric(`nodejs_active_${what}_total`)
+    addProcessMetrics(registry)
   }
   const duration = new PrelabelledHistogram({
     name: 'mediabucket_http_request_duration_seconds',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import mime from 'mime'
 import type { ClientMetadata } from '../access/issuer-keys.ts'
@@ -161,32 +161,28 @@ export interface Gallery {
  * Reads the built gallery into memory: it does not change while the service runs, and no path of a request reaches the
  * disk. Returns null where it is not built.
  */
-export async function readGallery(directory: string): Promise<Gallery | null> {
-  const names = await readdir(directory, { recursive: true }).catch((): string[] => [])
-  if (!names.includes('index.html')) return null
+export function readGallery(directory: string): Gallery | null {
+  if (!existsSync(join(directory, 'index.html'))) return null
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })
   const isAsset = (name: string) => /^assets[/\\][^/\\]+$/.test(name) && !/\.(br|gz)$/.test(name)
   const existing = new Set(names)
 
-  async function readEncoded(name: string): Promise<EncodedFile | null> {
+  function readEncoded(name: string): EncodedFile | null {
     if (!existing.has(name)) return null
-    const bytes = await readFile(join(directory, name))
+    const bytes = readFileSync(join(directory, name))
     return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
   }
 
-  async function read(name: string): Promise<GalleryFile> {
-    const [identity, br, gzip] = await Promise.all([
-      readEncoded(name),
-      readEncoded(`${name}.br`),
-      readEncoded(`${name}.gz`),
-    ])
+  function read(name: string): GalleryFile {
+    const [identity, br, gzip] = [readEncoded(name), readEncoded(`${name}.br`), readEncoded(`${name}.gz`)]
     if (identity === null) throw new Error(`the gallery has no ${name}`)
     return { contentType: contentType(name), identity, br, gzip }
   }
 
   const assets = names
     .filter(isAsset)
-    .map(async (name) => [name.slice('assets/'.length), await read(name)] as const)
-  return { page: await read('index.html'), assets: new Map(await Promise.all(assets)) }
+    .map((name): [string, GalleryFile] => [name.slice('assets/'.length), read(name)])
+  return { page: read('index.html'), assets: new Map(assets) }
 }
 
 function contentType(name: string): string {

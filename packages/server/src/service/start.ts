@@ -117,7 +117,7 @@ export async function startService(
     // The operations. The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
     const bound = await openPort(context)
     const settings = { ...boundConfig(config, bound.port), tools: toolNames(pictures.tools) }
-    const gallery = await loadGallery(context)
+    const gallery = loadGallery(context)
     const issuer = config.issuer && (await openIssuer(config.issuer, { ...remover, catalog, log }))
     const operations = createOperations(context, {
       catalog,
@@ -236,9 +236,9 @@ function oncePer(interval: number): () => boolean {
 }
 
 /** Reads the built gallery. Null where it is turned off or not built. */
-async function loadGallery({ config, log }: StartContext): Promise<Gallery | null> {
+function loadGallery({ config, log }: StartContext): Gallery | null {
   if (!config.gallery) return null
-  const gallery = await readGallery(galleryDirectory())
+  const gallery = readGallery(galleryDirectory())
   if (gallery === null)
     log.warn(
       'the gallery is not built, so there is no page at /; `npm run build` in packages/gallery builds it',

@@ -1,36 +1,49 @@
-import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorCode } from '../core/faults.ts'
 
+// For commands, and for a service before it handles requests. Synchronous calls start no threads of libuv's pool.
+
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+const creation = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
 
 /** Syncs a file or a directory. */
-export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
+export function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r')
   try {
-    await handle.sync()
+    fsyncSync(descriptor)
   } finally {
-    await handle.close()
+    closeSync(descriptor)
   }
 }
 
 /** Creates a file that must not exist. Never writes through a link, whose target may be any file of this user. */
-export const createFile = (path: string) => open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+export const createFile = (path: string) => open(path, creation, 0o600)
 
 /** Replaces the whole file atomically: readers, and a start after a power failure, find the old text or the new one. */
-export async function replaceFile(path: string, text: string): Promise<void> {
+export function replaceFile(path: string, text: string): void {
   // What an interrupted call has left, or a link that somebody else has put there.
-  await rm(`${path}.new`, { force: true })
-  const file = await createFile(`${path}.new`)
+  rmSync(`${path}.new`, { force: true })
+  const descriptor = openSync(`${path}.new`, creation, 0o600)
   try {
-    await file.writeFile(text)
-    await file.sync()
+    writeFileSync(descriptor, text)
+    fsyncSync(descriptor)
   } finally {
-    await file.close()
+    closeSync(descriptor)
   }
-  await rename(`${path}.new`, path)
-  await syncPath(dirname(path))
+  renameSync(`${path}.new`, path)
+  syncPath(dirname(path))
 }
 
 /** The parsed file; null if there is none, or if it is not JSON. */
@@ -82,17 +95,10 @@ function create(path: string): void {
 }
 
 function syncDirectory(path: string): void {
-  let descriptor: number
   try {
-    descriptor = openSync(path, 'r')
+    syncPath(path)
   } catch (error) {
     // This user may be allowed to write to a directory and not to read it.
-    if (errorCode(error) === 'EACCES') return
-    throw error
-  }
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
+    if (errorCode(error) !== 'EACCES') throw error
   }
 }

@@ -107,8 +107,10 @@ export function releasePages(db: DatabaseSync): void {
 }
 
 export function hasMuchFreeSpace(db: DatabaseSync): boolean {
-  const { size, free } = databaseSpace(db)
-  return free > keptBytes && free > keptShare * size
+  const pageSize = pragma(db, 'page_size')
+  const free = pragma(db, 'freelist_count') * pageSize
+  // An idle service checks this each second.
+  return free > keptBytes && free > keptShare * pragma(db, 'page_count') * pageSize
 }
 
 /** Calls `releaseSome` immediately, then regularly until the returned function is called; more often while it returns true. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
-import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorCode } from '../core/faults.ts'
@@ -69,26 +69,24 @@ export const createTemporaryDirectory = (): Promise<string> =>
 /** Removes the temporary directories of processes of this user that have ended. Returns their number. */
 export async function removeLeftDirectories(now: number): Promise<number> {
   let removed = 0
-  for (const name of await readdir(tmpdir())) {
+  // Synchronous, as it is part of each start, and mostly finds nothing: an idle service has no threads for files.
+  for (const name of readdirSync(tmpdir())) {
     const match = namePattern.exec(name)
     const path = join(tmpdir(), name)
-    if (match === null || !(await isLeft(path, match.groups ?? {}, now))) continue
+    if (match === null || !isLeft(path, match.groups ?? {}, now)) continue
     await rm(path, { recursive: true, force: true })
     removed += 1
   }
   return removed
 }
 
-async function isLeft(
+function isLeft(
   path: string,
   { scope, pid, startTime }: Readonly<Record<string, string | undefined>>,
   now: number,
-): Promise<boolean> {
-  const stats = await lstat(path).catch((error: unknown) => {
-    // Its process has removed it in the meantime.
-    if (errorCode(error) === 'ENOENT') return null
-    throw error
-  })
+): boolean {
+  // Its process may have removed it in the meantime.
+  const stats = lstatSync(path, { throwIfNoEntry: false })
   // Nobody else's: their processes may not be visible.
   if (!stats?.isDirectory() || stats.uid !== process.getuid?.()) return false
   if (scope !== undefined && scope === self().scope) return startTimeOf(Number(pid)) !== startTime

@@ -119,7 +119,7 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
     // A backup that was interrupted at its start leaves only `backup.json.new`.
     if (names.some((name) => !['lost+found', `${marker}.new`].includes(name)))
       throw new BackupError(`${path} is not empty and holds no backup; choose another directory.`)
-    await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
+    replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
   }
   await readMarker(directory)
   return directory
@@ -173,11 +173,11 @@ async function finishBackup(
   backup: Pick<FinishedBackup, 'snapshot' | 'items' | 'faulty'>,
 ): Promise<void> {
   const rows = join(directory, backup.snapshot, 'catalog.db')
-  await syncPath(rows)
-  await syncPath(join(directory, backup.snapshot))
-  await syncPath(directory)
+  syncPath(rows)
+  syncPath(join(directory, backup.snapshot))
+  syncPath(directory)
   const finished = { ...backup, sha256: await hashFile(rows), finishedAt: new Date().toISOString() }
-  await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished }, null, 2)}\n`)
+  replaceFile(join(directory, marker), `${JSON.stringify({ format, finished }, null, 2)}\n`)
   for (const name of await readdir(directory))
     if (snapshotName.test(name) && name !== backup.snapshot)
       await rm(join(directory, name), { recursive: true, force: true })

@@ -54,14 +54,14 @@ async function restoreRows(
   for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(`${catalog}${suffix}`, { force: true })
   await parts.copyRows(rows, stage)
   const result = await fill(parts, stage, backup.items)
-  await syncPath(catalog)
-  await syncPath(stage)
+  syncPath(catalog)
+  syncPath(stage)
   await endRestore(data, backup.sha256, result, async () => {
     // The rows last: without catalog.db the directory holds no data.
     await rename(join(stage, 'blobs'), join(data, 'blobs'))
-    await syncPath(data)
+    syncPath(data)
     await rename(catalog, join(data, 'catalog.db'))
-    await syncPath(data)
+    syncPath(data)
   })
   return result
 }
@@ -145,7 +145,7 @@ export async function markDirectory(data: string): Promise<void> {
     // Another restore may have created it since the check. A link without a target is replaced by the next record.
     if (errorCode(error) !== 'EEXIST') throw error
   }
-  await syncPath(data)
+  syncPath(data)
 }
 
 /**
@@ -167,9 +167,9 @@ export async function beginRestore(data: string, backup: string): Promise<CopyRe
   if (record !== null && !existsSync(join(stage, 'blobs')) && existsSync(join(data, 'blobs')))
     await rename(join(data, 'blobs'), join(stage, 'blobs'))
   if (record?.backup !== backup) await rm(stage, { recursive: true, force: true })
-  await replaceFile(restoreRecord(data), JSON.stringify({ backup, result: null }))
+  replaceFile(restoreRecord(data), JSON.stringify({ backup, result: null }))
   await mkdir(stage, { recursive: true, mode: 0o700 })
-  await syncPath(data)
+  syncPath(data)
   return null
 }
 
@@ -180,7 +180,7 @@ async function endRestore(
   result: CopyResult,
   move: () => Promise<void>,
 ): Promise<void> {
-  await replaceFile(restoreRecord(data), JSON.stringify({ backup, result }))
+  replaceFile(restoreRecord(data), JSON.stringify({ backup, result }))
   await move()
   await clearStage(data)
 }
@@ -189,7 +189,7 @@ async function endRestore(
 async function clearStage(data: string): Promise<void> {
   await rm(stagingDirectory(data), { recursive: true, force: true })
   await rm(restoreRecord(data), { force: true })
-  await syncPath(data)
+  syncPath(data)
 }
 
 async function readRecord(data: string) {

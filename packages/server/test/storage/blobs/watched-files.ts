@@ -59,6 +59,7 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
       const opened = watchAtOnce(`open ${name}`, () => nodeFiles.openDirectory(path))
       return {
         sync: () => watch(`sync ${name}`, opened.sync),
+        syncNow: () => watchAtOnce(`sync ${name}`, opened.syncNow),
         close: () => watchAtOnce(`close ${name}`, opened.close),
       }
     },

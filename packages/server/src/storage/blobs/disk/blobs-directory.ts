@@ -1,11 +1,10 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, Fault } from '../../../core/faults.ts'
 import { type ItemId, shardOf } from '../../../core/ids.ts'
 import { createDirectories, replaceFile, syncPath } from '../../durable-files.ts'
 import type { BlobsDirectory } from '../blobs.ts'
-import { type DirectorySync, entryTypeAt, type Files, ForeignEntry } from './files.ts'
+import { type DirectorySync, entryTypeAt, type Files, ForeignEntry, syncDirectoryNow } from './files.ts'
 import { requireOwnDirectory } from './stored-files.ts'
 
 /** The file in `blobs/` that identifies the store. It is missing where the disk is not mounted, and differs on another disk. */
@@ -29,8 +28,8 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
     async writeIdentity(identity) {
       createDirectories(path)
       requireOwnDirectory(path)
-      await replaceFile(file, `${identity}\n`)
-      await syncPath(dirname(path))
+      replaceFile(file, `${identity}\n`)
+      syncPath(dirname(path))
     },
     has: async (id) => lstatSync(join(path, shardOf(id), id), { throwIfNoEntry: false }) !== undefined,
     isEmpty: async () => unlessMissing(() => readdirSync(path).every((name) => name.startsWith('.')), true),
@@ -58,21 +57,21 @@ export interface Shards {
 }
 
 /** Syncs the root; after that, existing directories count as durable. Throws if the sync fails. */
-export async function openShards(
+export function openShards(
   root: string,
   files: Files,
   sync: DirectorySync,
   /** True in a server, which checks the identity of the root when it starts. */
   hasIdentity = false,
-): Promise<Shards> {
+): Shards {
   function requireIdentity(): void {
     if (hasIdentity && entryTypeAt(files, join(root, identityName)) === 'nothing')
       throw new Fault('storage-unavailable', 'The directory of the bytes cannot be reached.')
   }
 
-  await sync(root)
+  syncDirectoryNow(files, root)
   const durable = new Map<string, Promise<void>>()
-  for (const entry of await readdir(root, { withFileTypes: true }))
+  for (const entry of readdirSync(root, { withFileTypes: true }))
     if (entry.isDirectory()) durable.set(join(root, entry.name), Promise.resolve())
 
   async function exists(directory: string): Promise<boolean> {

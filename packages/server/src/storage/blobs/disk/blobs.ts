@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { openAsBlob, statSync } from 'node:fs'
-import { readdir, realpath, rm } from 'node:fs/promises'
+import { mkdirSync, openAsBlob, readdirSync, realpathSync, statSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
 import { errorCode, Fault } from '../../../core/faults.ts'
 import { type ItemId, requireItemId, shardOf } from '../../../core/ids.ts'
@@ -24,6 +24,7 @@ import {
   type NewFile,
   nodeFiles,
   type OnSync,
+  syncDirectoryNow,
   timeSyncs,
   unlinkIfThere,
 } from './files.ts'
@@ -67,15 +68,15 @@ export async function openDiskBlobs(options: {
   const sync = createDirectorySync(files)
   createDirectories(options.directory)
   // The data directory itself may be a link.
-  const directory = await realpath(options.directory)
-  const temporary = await ensureOwnDirectory(directory, 'tmp', files)
+  const directory = realpathSync(options.directory)
+  const temporary = ensureOwnDirectory(directory, 'tmp', files)
   const owner = options.thread?.owner
   const newHandle = () => join('tmp', owner === undefined ? randomUUID() : `${owner}.${randomUUID()}`)
-  const uploads = await ensureOwnDirectory(directory, 'uploads', files)
-  const root = await ensureOwnDirectory(directory, 'blobs', files)
+  const uploads = ensureOwnDirectory(directory, 'uploads', files)
+  const root = ensureOwnDirectory(directory, 'blobs', files)
   requireSameFileSystem(root, temporary, uploads)
-  await sync(directory)
-  const shards = await openShards(root, files, sync, options.thread !== undefined)
+  syncDirectoryNow(files, directory)
+  const shards = openShards(root, files, sync, options.thread !== undefined)
 
   const received = ({ handle }: { handle: string }) => join(directory, handle)
   const variantRows = options.thread
@@ -95,9 +96,7 @@ export async function openDiskBlobs(options: {
 
   const { intents } = options
   async function removeTemporary(owner?: string): Promise<number> {
-    const names = (await readdir(temporary)).filter(
-      (name) => owner === undefined || name.startsWith(`${owner}.`),
-    )
+    const names = readdirSync(temporary).filter((name) => owner === undefined || name.startsWith(`${owner}.`))
     for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
     return names.length
   }
@@ -209,10 +208,10 @@ function requireSameFileSystem(root: string, ...others: readonly string[]): void
       )
 }
 
-async function ensureOwnDirectory(directory: string, name: string, files: Files): Promise<string> {
+function ensureOwnDirectory(directory: string, name: string, files: Pick<Files, 'lstat'>): string {
   const path = join(directory, name)
   try {
-    await files.mkdir(path, 0o700)
+    mkdirSync(path, { mode: 0o700 })
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error
   }

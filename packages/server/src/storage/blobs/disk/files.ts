@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   fsync,
+  fsyncSync,
   lstatSync,
   openSync,
   open as openWithCallback,
@@ -25,6 +26,8 @@ export interface NewFile {
 /** A directory opened for syncing. */
 interface OpenDirectory {
   readonly sync: () => Promise<void>
+  /** For the start of a service. Blocks. */
+  readonly syncNow: () => void
   readonly close: () => void
 }
 
@@ -81,7 +84,11 @@ export const nodeFiles: Files = {
   open,
   openDirectory(path) {
     const descriptor = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-    return { sync: () => syncDescriptor(descriptor), close: () => closeSync(descriptor) }
+    return {
+      sync: () => syncDescriptor(descriptor),
+      syncNow: () => fsyncSync(descriptor),
+      close: () => closeSync(descriptor),
+    }
   },
   lstat: (path) => lstatSync(path, { throwIfNoEntry: false }) ?? null,
   mkdir: async (path, mode) => {
@@ -153,6 +160,16 @@ export async function createSyncedFile<Result>(
     await file.close().catch(() => undefined)
     await files.unlink(path).catch(() => undefined)
     throw error
+  }
+}
+
+/** Syncs a directory before a service handles requests: it starts no threads of libuv's pool. */
+export function syncDirectoryNow(files: Pick<Files, 'openDirectory'>, path: string): void {
+  const directory = files.openDirectory(path)
+  try {
+    directory.syncNow()
+  } finally {
+    directory.close()
   }
 }
 

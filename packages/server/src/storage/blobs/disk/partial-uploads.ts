@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { type FileHandle, readdir, rm } from 'node:fs/promises'
+import { constants, readdirSync } from 'node:fs'
+import { type FileHandle, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../../core/faults.ts'
 import { type ItemId, isUploadId, requireUploadId, type UploadId } from '../../../core/ids.ts'
@@ -168,7 +168,7 @@ export function createDiskPartialUploads(options: {
       for (const { id, itemId } of uploads) await reclaim(id, itemId)
       const missing = new Map(uploads.map(({ id, offset }) => [id, offset]))
       const short = new Map<UploadId, number>()
-      for (const name of await readdir(directory)) {
+      for (const name of readdirSync(directory)) {
         const upload = isUploadId(name) ? wanted.get(name) : undefined
         if (!upload || entryTypeAt(files, join(directory, name)) !== 'file') {
           await rm(join(directory, name), { recursive: true, force: true })

@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { realpathSync, rmSync, statfsSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { promisify } from 'node:util'
+import { setImmediate } from 'node:timers/promises'
 import { Fault } from '../../../core/faults.ts'
 import { applyCreationSettings, isBusy, isFull, isIoError, isShortage, waitWhileBusy } from '../../sqlite.ts'
 import {
@@ -249,33 +257,36 @@ const maxSize = 4 * 1024 * 1024
 const neededToOpen = 1024 * 1024
 
 /** The directory in which SQLite stores the catalog and its log: that of the target if `catalog.db` is a link. */
-function catalogDirectory(directory: string): string {
-  return dirname(truePath(directory))
-}
+const catalogDirectory = (directory: string): string => dirname(truePath(directory))
 
 function truePath(directory: string): string {
   const path = join(directory, 'catalog.db')
   try {
-    return realpathSync(path)
+    return realpathSync.native(path)
   } catch {
     return path
   }
 }
 
-function ballastPath(directory: string): string {
-  const path = truePath(directory)
-  return join(dirname(path), `${basename(path)}-ballast`)
-}
+const ballastPath = (directory: string): string => ballastBeside(truePath(directory))
+const ballastBeside = (path: string): string => join(dirname(path), `${basename(path)}-ballast`)
 
 /** Bytes; 0 if there is no ballast. */
-const ballastSize = (directory: string): number =>
-  statSync(ballastPath(directory), { throwIfNoEntry: false })?.size ?? 0
+const ballastSize = (directory: string): number => sizeOf(ballastPath(directory))
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /** Where the catalog uses space, and the bytes there that its ballast holds. */
-export const catalogPlace = (directory: string) => ({
-  directory: () => catalogDirectory(directory),
-  held: () => ballastSize(directory),
-})
+export function catalogPlace(directory: string) {
+  // A service reads it each second, and does not follow a link that is changed while the catalog is open.
+  let known: string | null = null
+  function path(): string {
+    if (known !== null) return known
+    const found = truePath(directory)
+    if (existsSync(found)) known = found
+    return found
+  }
+  return { directory: () => dirname(path()), held: () => sizeOf(ballastBeside(path())) }
+}
 
 /** Removes the ballast; false if there is none. */
 function releaseBallast(directory: string): boolean {
@@ -300,19 +311,26 @@ export function reclaimSpaceToOpen(directory: string): void {
   if (isDiskFull(directory)) releaseBallast(directory)
 }
 
-const random = promisify(randomBytes)
+/** Bytes that are written at once, in half a millisecond. */
+const ballastChunk = 256 * 1024
 
-/** Creates the ballast if there is none, of at most half of `reserve`. Random bytes, because some file systems compress. */
+/**
+ * Creates the ballast if there is none, of at most half of `reserve`. Random bytes, because some file systems compress. Without libuv's
+ * pool, whose threads would be started for it.
+ */
 export async function createBallast(directory: string, reserve: number): Promise<void> {
   const size = Math.min(maxSize, Math.floor(reserve / 2))
   if (size === 0 || ballastSize(directory) > 0) return
   const path = ballastPath(directory)
   try {
-    const file = await open(path, 'wx', 0o600)
+    const file = openSync(path, 'wx', 0o600)
     try {
-      await file.writeFile(await random(size))
+      for (let rest = size; rest > 0; ) {
+        rest -= writeSync(file, randomBytes(Math.min(rest, ballastChunk)))
+        await setImmediate()
+      }
     } finally {
-      await file.close()
+      closeSync(file)
     }
   } catch (error) {
     rmSync(path, { force: true })
@@ -324,7 +342,7 @@ export async function createBallast(directory: string, reserve: number): Promise
 const lowSpace = 8 * 1024 * 1024
 const maxLogSize = 256 * 1024
 
-const logSize = (path: string): number => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+const logSize = (path: string): number => sizeOf(`${path}-wal`)
 
 /** Frees space on a full disk: removes the ballast and truncates the log. False if the disk is not full, or nothing was freed. */
 export function reclaimSpace(db: DatabaseSync): boolean {
