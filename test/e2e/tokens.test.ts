@@ -1,11 +1,16 @@
+import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
+import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
+import { readItem } from '../harness/wire.ts'
 import { expectAccessible } from './accessibility.ts'
 import { visit } from './visit.ts'
 
@@ -130,4 +135,68 @@ test('G26 the page and its dialogs are accessible, on phones and desktops, in li
   await rows.nth(0).getByRole('button', { name: tokens.revoke }).click()
   await dialog.getByText(tokens.revokeOwn).waitFor()
   await expectAccessible(guest, 'revoke')
+})
+
+test('G26, U1 a token that can upload is downloaded as a configuration of ShareX, which uploads with it', async () => {
+  const { guest, page, dialog } = await opened('media:read', 'media:write')
+  await using _ = guest
+  await guest.button(tokens.create).click()
+  await dialog.getByLabel(tokens.scopeNames['media:write'] ?? '').check()
+  await dialog.getByRole('button', { name: tokens.create }).click()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('link', { name: tokens.shareX }).click(),
+  ])
+  expect(download.suggestedFilename()).toBe('mediabucket.sxcu')
+  const { Headers, RequestMethod, RequestURL, ...rest } = Value.Parse(
+    ShareX,
+    JSON.parse(await readFile(await download.path(), 'utf8')),
+  )
+  // The request of ShareX for a file.
+  const boundary = '--------------------8de2d0f5c7a1b3e'
+  const body = [
+    `--${boundary}`,
+    `Content-Disposition: form-data; name="${rest.FileFormName}"; filename="Größe.txt"`,
+    'Content-Type: text/plain',
+    '',
+    'text',
+    `--${boundary}--`,
+    '',
+  ].join('\r\n')
+  const send = (authorization: string | undefined) =>
+    fetch(RequestURL, {
+      method: RequestMethod,
+      headers: {
+        authorization: authorization ?? '',
+        'content-type': `multipart/form-data; boundary=${boundary}`,
+        'user-agent': 'ShareX/17.0.0',
+      },
+      body,
+    })
+  const item = await readItem(await send(Headers['Authorization']))
+  // What ShareX reads: `url` of the response, and `detail` of a refusal.
+  expect([rest.URL, rest.ThumbnailURL, rest.ErrorMessage]).toEqual([
+    '{json:url}',
+    '{json:variants.thumb}',
+    '{json:detail}',
+  ])
+  expect(item).toMatchObject({ filename: 'Größe.txt', variants: null })
+  expect(await (await fetch(item.url)).text()).toBe('text')
+  const refused = await expectProblem(await send('Bearer mbkt_wrong'), 401, 'token-malformed')
+  expect(refused.detail).toMatch(/\.$/)
+})
+
+/** The fields that ShareX requires of a file: `Version` must be later than 13.7.1 for braces, `Body` and the destinations are names of its lists. */
+const ShareX = Type.Object({
+  Version: Type.String({ pattern: '^1[4-9]\\.' }),
+  Name: Type.String(),
+  DestinationType: Type.Literal('ImageUploader, TextUploader, FileUploader'),
+  RequestMethod: Type.Literal('POST'),
+  RequestURL: Type.String(),
+  Headers: Type.Record(Type.String(), Type.String()),
+  Body: Type.Literal('MultipartFormData'),
+  FileFormName: Type.String(),
+  URL: Type.String(),
+  ThumbnailURL: Type.String(),
+  ErrorMessage: Type.String(),
 })

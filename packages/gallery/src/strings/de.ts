@@ -179,6 +179,7 @@ const tokens: Texts['tokens'] = {
   copy: 'Token kopieren',
   copied: 'Kopiert.',
   notCopied: 'Der Browser hat es nicht kopiert. Markiere das Token und kopiere es.',
+  shareX: 'Datei für ShareX',
   done: 'Fertig',
 }
 

@@ -172,6 +172,7 @@ const tokens = {
   copy: 'Copy the token',
   copied: 'Copied.',
   notCopied: 'The browser did not copy it. Select the token and copy it.',
+  shareX: 'File for ShareX',
   done: 'Done',
 }
 

@@ -177,6 +177,7 @@ const tokens: Texts['tokens'] = {
   copy: 'Copiar el token',
   copied: 'Copiado.',
   notCopied: 'El navegador no lo copió. Selecciona el token y cópialo.',
+  shareX: 'Archivo para ShareX',
   done: 'Listo',
 }
 

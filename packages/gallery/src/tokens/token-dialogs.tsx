@@ -1,18 +1,19 @@
-import type { ManagedToken } from '@mediabucket/client'
-import { useState } from 'preact/hooks'
+import type { CreatedToken, ManagedToken } from '@mediabucket/client'
+import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
 import { copyText } from '../copy-text.ts'
 import { useGallery } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
+import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import type { Tokens } from './tokens.ts'
+import { shareXConfiguration, type Tokens } from './tokens.ts'
 
 interface DialogProps {
   readonly tokens: Tokens
   readonly onClose: () => void
   /** Receives a new token, to be shown once. */
-  readonly onCreated: (secret: string) => void
+  readonly onCreated: (created: CreatedToken) => void
 }
 
 const day = 86_400
@@ -186,7 +187,8 @@ export function RevokeDialog(props: Omit<DialogProps, 'onCreated'> & { readonly 
 }
 
 /** Shows a new token, once. */
-export function SecretDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
+export function SecretDialog({ created, onClose }: { created: CreatedToken; onClose: () => void }) {
+  const { token: secret, scopes } = created
   const [copied, setCopied] = useState<boolean | null>(null)
   return (
     <Modal class="dialog" labelledBy="new-token" onCancel={onClose}>
@@ -209,10 +211,27 @@ export function SecretDialog({ secret, onClose }: { secret: string; onClose: () 
           <Icon name="link" size={18} />
           {strings.tokens.copy}
         </button>
+        {scopes.includes('media:write') && <ShareXLink secret={secret} />}
         <button type="button" class="button" onClick={onClose}>
           {strings.tokens.done}
         </button>
       </div>
     </Modal>
+  )
+}
+
+/** Downloads a file that contains the token, so it is for programs that can upload with it. */
+function ShareXLink({ secret }: { secret: string }) {
+  const [url, setUrl] = useState('')
+  useEffect(() => {
+    const blob = new Blob([shareXConfiguration(serviceUrl(), secret)], { type: 'application/json' })
+    const created = URL.createObjectURL(blob)
+    setUrl(created)
+    return () => URL.revokeObjectURL(created)
+  }, [secret])
+  return (
+    <a class="button" href={url} download="mediabucket.sxcu">
+      {strings.tokens.shareX}
+    </a>
   )
 }

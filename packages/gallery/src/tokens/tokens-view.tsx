@@ -1,4 +1,4 @@
-import type { ManagedToken } from '@mediabucket/client'
+import type { CreatedToken, ManagedToken } from '@mediabucket/client'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
@@ -11,7 +11,7 @@ import { createTokens, isActive, isUser } from './tokens.ts'
 type Dialog =
   | { readonly kind: 'create' }
   | { readonly kind: 'rotate' | 'revoke'; readonly token: ManagedToken }
-  | { readonly kind: 'secret'; readonly secret: string }
+  | { readonly kind: 'secret'; readonly created: CreatedToken }
 
 /** The tokens of the bucket, for tokens with `tokens:manage`. */
 export function TokensView() {
@@ -24,7 +24,7 @@ export function TokensView() {
   const dialogProps = {
     tokens,
     onClose: () => setDialog(null),
-    onCreated: (secret: string) => setDialog({ kind: 'secret', secret }),
+    onCreated: (created: CreatedToken) => setDialog({ kind: 'secret', created }),
   }
   return (
     <>
@@ -71,7 +71,7 @@ export function TokensView() {
       {dialog?.kind === 'create' && <CreateDialog {...dialogProps} />}
       {dialog?.kind === 'rotate' && <RotateDialog {...dialogProps} token={dialog.token} />}
       {dialog?.kind === 'revoke' && <RevokeDialog {...dialogProps} token={dialog.token} />}
-      {dialog?.kind === 'secret' && <SecretDialog secret={dialog.secret} onClose={() => setDialog(null)} />}
+      {dialog?.kind === 'secret' && <SecretDialog created={dialog.created} onClose={() => setDialog(null)} />}
     </>
   )
 }

@@ -1,4 +1,4 @@
-import type { Client, ManagedToken } from '@mediabucket/client'
+import type { Client, CreatedToken, ManagedToken } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage } from '../service/connection.ts'
@@ -14,8 +14,8 @@ export interface Tokens {
   reload(): Promise<void>
   loadMore(): Promise<void>
   /** Each resolves when the change is shown, the first two to the new token, which nothing shows again. */
-  create(token: { name: string; scopes: readonly string[]; expiresAt: Date | null }): Promise<string>
-  rotate(id: string, overlapSeconds: number, expiresAt: Date | null): Promise<string>
+  create(token: { name: string; scopes: readonly string[]; expiresAt: Date | null }): Promise<CreatedToken>
+  rotate(id: string, overlapSeconds: number, expiresAt: Date | null): Promise<CreatedToken>
   revoke(id: string): Promise<void>
 }
 
@@ -61,16 +61,16 @@ export function createTokens({ tokens: client }: Client, connection: Connection)
     reload,
     loadMore: () => read(items.value ?? [], chunk),
     async create({ name, scopes, expiresAt }) {
-      const { token } = await connection.watch(() =>
+      const created = await connection.watch(() =>
         client.create({ name, scopes, ...(expiresAt && { expiresAt }) }),
       )
       await reload()
-      return token
+      return created
     },
     async rotate(id, overlapSeconds, expiresAt) {
-      const { token } = await connection.watch(() => client.rotate(id, { overlapSeconds, expiresAt }))
+      const created = await connection.watch(() => client.rotate(id, { overlapSeconds, expiresAt }))
       await reload()
-      return token
+      return created
     },
     async revoke(id) {
       await connection.watch(() => client.revoke(id))
@@ -82,6 +82,29 @@ export function createTokens({ tokens: client }: Client, connection: Connection)
 /** Whether requests with the token are accepted. */
 export const isActive = ({ revoked_at, expires_at }: ManagedToken): boolean =>
   revoked_at === null && (expires_at === null || Date.parse(expires_at) > Date.now())
+
+/**
+ * The file `.sxcu` with which ShareX (13.7.2 or later) uploads pictures, texts and files to the service at this URL. With braces, ShareX reads
+ * members of the response.
+ */
+export const shareXConfiguration = (service: URL, token: string): string =>
+  JSON.stringify(
+    {
+      Version: '17.0.0',
+      Name: `Mediabucket (${service.host})`,
+      DestinationType: 'ImageUploader, TextUploader, FileUploader',
+      RequestMethod: 'POST',
+      RequestURL: new URL('api/media', service).href,
+      Headers: { Authorization: `Bearer ${token}` },
+      Body: 'MultipartFormData',
+      FileFormName: 'file',
+      URL: '{json:url}',
+      ThumbnailURL: '{json:variants.thumb}',
+      ErrorMessage: '{json:detail}',
+    },
+    null,
+    2,
+  )
 
 /** A person who signed in with the issuer, among the tokens. */
 export const isUser = ({ id }: ManagedToken): boolean => id.startsWith('usr_')
