@@ -20,6 +20,7 @@ const layers: readonly (readonly string[])[] = [
   [
     'bucket.ts',
     'bytes.ts',
+    'changes.ts',
     'item-list.ts',
     'links.ts',
     'media.ts',

@@ -1,4 +1,5 @@
 import type { Bucket } from './bucket.ts'
+import type { Change, ChangesOptions } from './changes.ts'
 import type { CallOptions, GetOptions } from './client-options.ts'
 import type { ItemOptions } from './item-list.ts'
 import type { Link, LinkOptions, Links } from './links.ts'
@@ -49,6 +50,16 @@ export interface Client {
 
   /** Calls `items` with the option `name`. */
   search(name: string, options?: Omit<ItemOptions, 'name'>): AsyncGenerator<Media, void, undefined>
+
+  /**
+   * Iterates over what happens to the items of the bucket: each change once, in order, as soon as it can be read. It does not end, and goes on
+   * when the service was away. Rejects with a `ProblemError` with the code `cursor-expired` if the service no longer has the changes
+   * after the cursor: then get the `latestCursor`, list the items again, and continue.
+   */
+  changes(options?: ChangesOptions): AsyncGenerator<Change, void, undefined>
+
+  /** Returns the cursor of this moment. What `items` lists after it, and `changes` after it, is complete. */
+  latestCursor(options?: CallOptions): Promise<string>
 
   /** Stores one file. Resolves with its media object when the service has stored it durably. */
   upload(source: UploadSource, options?: UploadOptions): Promise<Media>

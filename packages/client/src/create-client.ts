@@ -1,5 +1,6 @@
 import { fetchBucket } from './bucket.ts'
 import { getBytes } from './bytes.ts'
+import { fetchLatestCursor, iterateChanges } from './changes.ts'
 import type { Client } from './client.ts'
 import { type ClientOptions, sendSettings } from './client-options.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
@@ -32,6 +33,8 @@ export function createClient(options: ClientOptions): Client {
     pages,
     media,
     items,
+    changes: (options = {}) => iterateChanges(settings, endpoints, options),
+    latestCursor: async (options = {}) => await fetchLatestCursor(settings, endpoints, options),
     search: (name, options = {}) => items({ ...options, name }),
     upload: async (source, options = {}) => await uploadMedia(uploads, source, options),
     uploadAll: async (files, options = {}) => await uploadForm(uploads, files, options),

@@ -1,4 +1,5 @@
 export type { Bucket } from './bucket.ts'
+export type { Change, ChangesOptions } from './changes.ts'
 export type { Client } from './client.ts'
 export type { CallOptions, ClientOptions, GetOptions } from './client-options.ts'
 export { createClient } from './create-client.ts'

@@ -25,6 +25,12 @@ export interface RetryPolicy {
 
 const transient = new Set([408, 429, 502, 503, 504])
 
+/** Whether the same request may succeed later. */
+export const isTransient = (error: unknown): boolean =>
+  error instanceof AnswerError
+    ? transient.has(error.status)
+    : error instanceof ConnectionError || error instanceof TimeoutError
+
 /** Adds the defaults. Throws a `TypeError` for invalid numbers. */
 export function retryPolicy({
   attempts = 4,
@@ -53,9 +59,7 @@ export function delayAfter(
   if (attempt >= policy.attempts) return null
   const requested = error instanceof AnswerError ? error.retryAfter : null
   const repeatable =
-    error instanceof AnswerError
-      ? transient.has(error.status) || alsoTransient?.has(error.status) === true
-      : error instanceof ConnectionError || error instanceof TimeoutError
+    isTransient(error) || (error instanceof AnswerError && alsoTransient?.has(error.status) === true)
   if (!repeatable || (requested ?? 0) > policy.maxDelay) return null
   // Half of the delay is random, so that clients that failed at the same time do not retry at the same time.
   const jitter = () => (1 + Math.random()) / 2

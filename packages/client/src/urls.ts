@@ -28,6 +28,7 @@ export interface Endpoints {
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
   readonly items: (parameters: URLSearchParams) => string
+  readonly changes: (parameters: URLSearchParams) => string
   readonly trash: string
   readonly restore: string
   readonly links: string
@@ -57,6 +58,7 @@ export function endpointsOf(given: string | URL): Endpoints {
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
     items: (parameters) => `${base}/api/items?${parameters}`,
+    changes: (parameters) => `${base}/api/changes?${parameters}`,
     trash: `${base}/api/trash`,
     restore: `${base}/api/trash/restore`,
     links: `${base}/api/links`,
