@@ -22,6 +22,7 @@ const layers: readonly (readonly string[])[] = [
     'bytes.ts',
     'changes.ts',
     'item-list.ts',
+    'labels.ts',
     'links.ts',
     'media.ts',
     'page.ts',

@@ -231,6 +231,29 @@ test('M5 edit changes the given texts of an item, and an empty one removes the t
   await run('rm', id)
 })
 
+test('M7, K14 upload and edit set labels, and ls lists the items that have them', async () => {
+  await using directory = await temporaryDirectory()
+  for (const name of ['one.txt', 'two.txt']) await writeFile(join(directory.path, name), name)
+  const labels = ['--label', 'group=cli', '--label', 'note=a=b']
+  const urls = lines((await run('upload', directory.path, ...labels)).stdout).map(
+    (line) => line.split('\t')[0],
+  )
+  expect(urls).toHaveLength(2)
+  const listed = async (...args: string[]) => lines((await run('ls', '--label', 'group=cli', ...args)).stdout)
+  expect(await listed('--label', 'note=a=b', '--name', 'txt')).toEqual(urls)
+  const edited = await run('edit', urls[0] ?? '', '--label', 'group=other', '--unlabel', 'note')
+  expect([edited.code, edited.stderr]).toEqual([0, `Edited ${urls[0]}\n`])
+  expect(await listed()).toEqual([urls[1]])
+  const json: unknown = JSON.parse((await run('ls', '--label', 'group=other', '--json')).stdout)
+  expect(json).toMatchObject({ labels: { group: 'other' } })
+  const refused = await run('edit', urls[0] ?? '', '--label', `group=${'x'.repeat(201)}`)
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining('--label: An object with up to 16'),
+  ])
+  for (const url of urls) await run('rm', url ?? '')
+})
+
 test('Z1, Z2, Z3 with a trash, rm deletes items that trash restore brings back', async () => {
   await runHere(server.data, 'bucket set', server.bucket, '--trash-days', '1')
   const [one, two] = [await upload(server, 'one', { name: 'a b.txt' }), await upload(server, 'two')]

@@ -227,3 +227,30 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     item_days: null,
   })
 })
+
+test('U14, M7, M8, K14, K15 labels are set in every way of an upload, changed, listed and counted', async () => {
+  const client = await newBucket(server, 'labelled')
+  const labels = { album: '42', '0.user': 'Zoë "\\' }
+  const one = await client.upload(new Uint8Array(1), { labels })
+  const chunked = await client.upload(new Uint8Array(2), { labels, piecesAbove: 0 })
+  const [formed] = await client.uploadAll([{ source: new Uint8Array(3), filename: 'a' }], { labels })
+  for (const item of [one, chunked, formed]) expect(item?.labels).toEqual(labels)
+  const bare = await client.upload(new Uint8Array(4))
+  expect((await client.update(bare.id, { labels: { album: '43', user: null } })).labels).toEqual({
+    album: '43',
+  })
+  expect(await client.labelMany([one.url, 'nobody'], { album: null, '0.user': 'x' })).toEqual({
+    labelled: [one.url],
+    missing: ['nobody'],
+  })
+  const idsOf = async (options: ItemOptions) => {
+    const ids: string[] = []
+    for await (const { id } of client.items(options)) ids.push(id)
+    return ids
+  }
+  expect(await idsOf({ labels, batchSize: 1 })).toEqual([chunked.id, formed?.id])
+  expect(await idsOf({ labels: { '0.user': 'x' } })).toEqual([one.id])
+  expect(await client.labels({ key: 'album', limit: 1 })).toEqual([
+    { key: 'album', values: [{ value: '42', items: 2 }], has_more: true },
+  ])
+})

@@ -173,7 +173,7 @@ async function readFiles(
 ): Promise<ReferenceFile[] | string> {
   const files: ReferenceFile[] = []
   try {
-    for await (const group of readFilesBetween(boundary, arriving(body, lengths), minStreamed))
+    for await (const group of readFilesBetween(boundary, arriving(body, lengths), { minStreamed }))
       for (const file of group) {
         const chunks: Buffer[] = []
         for await (const chunk of file.body instanceof Uint8Array ? [file.body] : file.body)

@@ -58,6 +58,7 @@ const Item = Type.Object(
     height: CountOrNull,
     alt_text: Type.Union([Type.String(), Type.Null()]),
     caption: Type.Union([Type.String(), Type.Null()]),
+    labels: Type.Record(Type.String(), Type.String()),
     thumbhash: Type.Union([Type.String(), Type.Null()]),
     duration: Type.Union([Type.Number(), Type.Null()]),
     variants: Type.Union([

@@ -133,6 +133,10 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
     [400, '/api/changes?wait=x'],
     [410, '/api/changes?after=AAAAAAAAAAAAMQ'],
   ],
+  '/api/labels': [
+    [200, '/api/labels'],
+    [400, '/api/labels?limit=0'],
+  ],
   '/api/trash': [
     [200, '/api/trash'],
     [400, '/api/trash?limit=0'],
@@ -291,6 +295,18 @@ test('D1 responses to deletes of many are as described', async () => {
   await meet('DELETE', path, await remove({ body: 'x'.repeat(200_000) }), 413)
   await meet('DELETE', path, await remove({ body, headers: { 'content-type': 'text/plain' } }), 415)
   await meet('DELETE', path, await remove({ body }), 200)
+})
+
+test('D1 responses to changes of the labels of many are as described', async () => {
+  const path = '/api/media'
+  const { id } = await upload(server, 'x')
+  const json = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ ids: [id, 'nobody'], labels: { album: '42', user: null } })
+  const label = (init: RequestInit) => server.request(path, { headers: json, ...init, method: 'PATCH' })
+  await meet('PATCH', path, await label({ body: '{}' }), 400)
+  await meet('PATCH', path, await label({ body: 'x'.repeat(200_000) }), 413)
+  await meet('PATCH', path, await label({ body, headers: { 'content-type': 'text/plain' } }), 415)
+  await meet('PATCH', path, await label({ body }), 200)
 })
 
 test('D1 responses to requests for links are as described', async () => {

@@ -2,10 +2,12 @@ import type { Bucket } from './bucket.ts'
 import type { Change, ChangesOptions } from './changes.ts'
 import type { CallOptions, GetOptions } from './client-options.ts'
 import type { ItemOptions } from './item-list.ts'
+import type { LabelKey, LabelOptions } from './labels.ts'
 import type { Link, LinkOptions, Links } from './links.ts'
 import type {
   DeletedItems,
   DescribeOptions,
+  LabelledItems,
   Media,
   MediaChanges,
   TaggedMedia,
@@ -61,6 +63,9 @@ export interface Client {
   /** Returns the cursor of this moment. What `items` lists after it, and `changes` after it, is complete. */
   latestCursor(options?: CallOptions): Promise<string>
 
+  /** Returns the keys of the labels of the items in the bucket, up to 100, with their most frequent values. */
+  labels(options?: LabelOptions): Promise<readonly LabelKey[]>
+
   /** Stores one file. Resolves with its media object when the service has stored it durably. */
   upload(source: UploadSource, options?: UploadOptions): Promise<Media>
 
@@ -90,10 +95,20 @@ export interface Client {
   describeTagged(idOrUrl: string | URL, options?: DescribeOptions): Promise<TaggedMedia>
 
   /**
-   * Changes the filename, the alternative text or the caption of an item, and returns its media object. With `ifMatch`, rejects with an
+   * Changes the filename, the alternative text, the caption or labels of an item, and returns its media object. With `ifMatch`, rejects with an
    * `AnswerError` of status 412 if the item has changed since the response with this `ETag`.
    */
   update(idOrUrl: string | URL, changes: MediaChanges, options?: UpdateOptions): Promise<Media>
+
+  /**
+   * Changes labels of many items, in one transaction for each 500: null removes a label, others stay. Resolves with the given ids and URLs in
+   * two lists, as `deleteMany`. Rejects if an item would have more than 16 labels; then none of its 500 is changed.
+   */
+  labelMany(
+    idsOrUrls: readonly (string | URL)[],
+    labels: Readonly<Record<string, string | null>>,
+    options?: CallOptions,
+  ): Promise<LabelledItems>
 
   /**
    * Deletes an item. Only the id of a URL is used. Rejects with an `AnswerError` of status 404 if there is no such item,

@@ -4,8 +4,9 @@ import { fetchLatestCursor, iterateChanges } from './changes.ts'
 import type { Client } from './client.ts'
 import { type ClientOptions, sendSettings } from './client-options.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
+import { fetchLabels } from './labels.ts'
 import { createLink, createLinks } from './links.ts'
-import { deleteMany, deleteMedia, describeMedia, describeTagged, updateMedia } from './media.ts'
+import { deleteMany, deleteMedia, describeMedia, describeTagged, labelMany, updateMedia } from './media.ts'
 import { type CrawlOptions, fetchPage, fetchPageUnless, iteratePages } from './page.ts'
 import { createTokenManager, fetchToken } from './tokens.ts'
 import { deleteFromTrash, emptyTrash, iterateTrash, restoreItems } from './trash.ts'
@@ -35,6 +36,7 @@ export function createClient(options: ClientOptions): Client {
     items,
     changes: (options = {}) => iterateChanges(settings, endpoints, options),
     latestCursor: async (options = {}) => await fetchLatestCursor(settings, endpoints, options),
+    labels: async (options = {}) => await fetchLabels(settings, endpoints, options),
     search: (name, options = {}) => items({ ...options, name }),
     upload: async (source, options = {}) => await uploadMedia(uploads, source, options),
     uploadAll: async (files, options = {}) => await uploadForm(uploads, files, options),
@@ -48,6 +50,8 @@ export function createClient(options: ClientOptions): Client {
       await updateMedia(settings, endpoints, mediaIdOf(item), changes, options),
     delete: async (item, options = {}) => await deleteMedia(settings, endpoints, mediaIdOf(item), options),
     deleteMany: async (items, options = {}) => await deleteMany(settings, endpoints, items, options),
+    labelMany: async (items, labels, options = {}) =>
+      await labelMany(settings, endpoints, items, labels, options),
     trash: (options = {}) => iterateTrash(settings, endpoints, options),
     restore: async (items, options = {}) => await restoreItems(settings, endpoints, items, options),
     deleteFromTrash: async (items, options = {}) =>

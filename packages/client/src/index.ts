@@ -14,10 +14,12 @@ export {
   TimeoutError,
 } from './errors.ts'
 export type { ItemOptions } from './item-list.ts'
+export type { LabelKey, LabelOptions, Labels, LabelValue } from './labels.ts'
 export type { Link, LinkOptions, Links } from './links.ts'
 export type {
   DeletedItems,
   DescribeOptions,
+  LabelledItems,
   Media,
   MediaChanges,
   TaggedMedia,

@@ -1,5 +1,6 @@
 import type { CallOptions } from './client-options.ts'
 import { followCursors } from './json.ts'
+import type { Labels } from './labels.ts'
 import { type Media, mediaShape } from './media.ts'
 import type { SendSettings } from './send.ts'
 import type { Endpoints } from './urls.ts'
@@ -19,6 +20,8 @@ export interface ItemOptions extends CallOptions {
    * 200 characters.
    */
   readonly name?: string | undefined
+  /** Only items that have all these labels, up to 8. */
+  readonly labels?: Labels | undefined
   /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
   readonly urls?: 'plain' | 'signed' | undefined
   /** Items per request, from 1 to 500. Default: 100. */
@@ -39,7 +42,16 @@ export function iterateItems(
   })
 }
 
-function parametersOf({ order, kind, from, to, name, urls, batchSize }: ItemOptions): URLSearchParams {
+function parametersOf({
+  order,
+  kind,
+  from,
+  to,
+  name,
+  labels,
+  urls,
+  batchSize,
+}: ItemOptions): URLSearchParams {
   const values = {
     order,
     kind,
@@ -52,6 +64,7 @@ function parametersOf({ order, kind, from, to, name, urls, batchSize }: ItemOpti
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(values))
     if (value !== undefined) parameters.set(name, `${value}`)
+  for (const [key, value] of Object.entries(labels ?? {})) parameters.set(`label.${key}`, value)
   return parameters
 }
 

@@ -13,6 +13,7 @@ import {
   optional,
   orNull,
   parse,
+  recordOf,
   text,
   textOrNull,
 } from './shape.ts'
@@ -60,6 +61,8 @@ export interface Media {
   /** A text that replaces the picture where it is not shown. Earlier versions of the service do not send it, nor `caption`. */
   readonly alt_text?: string | null | undefined
   readonly caption?: string | null | undefined
+  /** Data of the app: up to 16 keys with their values. Earlier versions of the service do not send it. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
   /** A placeholder of the picture (ThumbHash) in Base64; null if there is none yet. Earlier versions of the service do not send it. */
   readonly thumbhash?: string | null | undefined
   /** Of a video, in seconds; null if unknown. Earlier versions of the service do not send it. */
@@ -85,6 +88,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   height: countOrNull,
   alt_text: optional(textOrNull),
   caption: optional(textOrNull),
+  labels: optional(recordOf(text)),
   thumbhash: optional(textOrNull),
   duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),
@@ -133,6 +137,8 @@ export interface MediaChanges {
   readonly filename?: string | null | undefined
   readonly alt_text?: string | null | undefined
   readonly caption?: string | null | undefined
+  /** Labels to set, and with null those to remove. Others stay as they are. */
+  readonly labels?: Readonly<Record<string, string | null>> | undefined
 }
 
 export interface UpdateOptions extends CallOptions {
@@ -226,18 +232,55 @@ export async function deleteMany(
   return { deleted: done, missing }
 }
 
+/** The result of a change of the labels of many items: ids and URLs as they were given. */
+export interface LabelledItems {
+  readonly labelled: readonly string[]
+  /** The bucket has no such items. */
+  readonly missing: readonly string[]
+}
+
+const labelledShape: Check<LabelledItems> = objectOf<LabelledItems>({
+  labelled: arrayOf(text),
+  missing: arrayOf(text),
+})
+
+/** Changes the labels of items with one request for each 500. Throws a `TypeError` for anything else than ids and URLs of items. */
+export async function labelMany(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  references: readonly (string | URL)[],
+  labels: Readonly<Record<string, string | null>>,
+  options: CallOptions,
+): Promise<LabelledItems> {
+  const { done, missing } = await requestByIds(
+    settings,
+    {
+      ...{ method: 'PATCH', url: endpoints.uploads, members: { labels } },
+      read(value) {
+        const { labelled, missing } = parse('labelled items', labelledShape, value)
+        return { done: labelled, missing }
+      },
+    },
+    references,
+    options,
+  )
+  return { labelled: done, missing }
+}
+
 /** Sends the ids of these items, 500 in one request. Returns ids and URLs as they were given. */
 export async function requestByIds(
   settings: SendSettings,
   target: {
-    readonly method: 'DELETE' | 'POST'
+    readonly method: 'DELETE' | 'PATCH' | 'POST'
     readonly url: string
+    /** Of the body, besides the ids. */
+    readonly members?: Readonly<Record<string, unknown>>
     readonly read?: (value: unknown) => RequestResult
   },
   references: readonly (string | URL)[],
   { signal }: CallOptions,
 ): Promise<RequestResult> {
-  const { method, url, read = readDeleted } = target
+  const { method, url, members = {}, read = readDeleted } = target
   const idsByReference = new Map(references.map((reference) => [String(reference), mediaIdOf(reference)]))
   const ids = [...new Set(idsByReference.values())]
   const missing = new Set<string>()
@@ -246,7 +289,7 @@ export async function requestByIds(
     const result = await sendJson(settings, {
       method,
       url,
-      json: { ids: ids.slice(start, start + maxIds) },
+      json: { ids: ids.slice(start, start + maxIds), ...members },
       repeatable: true,
       signal,
       onUncertain: () => {

@@ -77,6 +77,18 @@ export function objectOf<T extends object>(members: { readonly [K in keyof T]-?:
   }
 }
 
+/** An object with any members of one kind. */
+export const recordOf =
+  <T>(inner: Check<T>): Check<Readonly<Record<string, T>>> =>
+  (value) => {
+    if (!isObject(value)) return object(value)
+    for (const [name, member] of Object.entries(value)) {
+      const mismatch = inner(member)
+      if (mismatch) return { ...mismatch, path: `${name}${join(mismatch.path)}` }
+    }
+    return null
+  }
+
 export const arrayOf =
   <T>(inner: Check<T>): Check<readonly T[]> =>
   (value) => {

@@ -1,5 +1,6 @@
 import type { CallOptions } from './client-options.ts'
 import { sendJson } from './json.ts'
+import { type Labels, labelsHeader } from './labels.ts'
 import { type Media, readManyMedia, readMedia } from './media.ts'
 import { createResumeEntry, uploadInChunks } from './resumable-upload.ts'
 import type { ResumeStore } from './resume-store.ts'
@@ -23,6 +24,8 @@ export interface UploadOptions extends CallOptions {
   readonly contentType?: string | undefined
   /** When the item expires. Default: by the settings of the bucket. */
   readonly expiresAt?: Date | undefined
+  /** The labels of the item. Default: none. */
+  readonly labels?: Labels | undefined
   /** Called while bytes are sent: for each slice of 64 KiB in Node.js, for each progress event in browsers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
   /**
@@ -105,6 +108,7 @@ async function uploadResumable(
       signal,
       beforeLastChunk,
       expiresAt: options.expiresAt,
+      labels: options.labels,
       firstChunkSize: options.firstChunkSize,
       resumeEntry,
     })
@@ -116,7 +120,7 @@ async function uploadResumable(
 async function uploadInOneRequest(
   { settings, endpoints }: UploadParts,
   content: UploadContent,
-  { filename, contentType, expiresAt, onProgress, signal, idempotencyKey }: UploadOptions,
+  { filename, contentType, expiresAt, labels, onProgress, signal, idempotencyKey }: UploadOptions,
 ): Promise<Media> {
   const name = filename ?? content.name
   const type = contentType ?? content.type
@@ -126,6 +130,7 @@ async function uploadInOneRequest(
     ...(type === null ? {} : { 'content-type': type }),
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
     ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
+    ...labelsHeader(labels),
     // One key for all attempts of this upload, so that the service recognizes a retry.
     ...(key === null ? {} : { 'idempotency-key': key }),
   }
@@ -166,6 +171,8 @@ export interface FormFile {
 export interface UploadAllOptions extends CallOptions {
   /** When the items expire. Default: by the settings of the bucket. */
   readonly expiresAt?: Date | undefined
+  /** The labels of the items. Default: none. */
+  readonly labels?: Labels | undefined
   /** Reports bytes of the whole form, including part headers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
   /** Identifies repeated requests of one upload, for 24 hours. Default: a random key for each call. */
@@ -176,7 +183,7 @@ export interface UploadAllOptions extends CallOptions {
 export async function uploadForm(
   { settings, endpoints }: UploadParts,
   files: readonly FormFile[],
-  { expiresAt, onProgress, signal, idempotencyKey }: UploadAllOptions,
+  { expiresAt, labels, onProgress, signal, idempotencyKey }: UploadAllOptions,
 ): Promise<readonly Media[]> {
   requireFiles(files)
   if (files.length === 0) return []
@@ -189,6 +196,7 @@ export async function uploadForm(
       'content-type': `multipart/form-data; boundary=${boundary}`,
       'idempotency-key': idempotencyKey ?? randomKey(),
       ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
+      ...labelsHeader(labels),
     },
     body: { content, onProgress },
     repeatable: true,

@@ -29,6 +29,7 @@ export interface Endpoints {
   readonly bytes: (id: string) => string
   readonly items: (parameters: URLSearchParams) => string
   readonly changes: (parameters: URLSearchParams) => string
+  readonly labels: (parameters: URLSearchParams) => string
   readonly trash: string
   readonly restore: string
   readonly links: string
@@ -59,6 +60,7 @@ export function endpointsOf(given: string | URL): Endpoints {
     bytes: (id) => `${base}/media/${id}`,
     items: (parameters) => `${base}/api/items?${parameters}`,
     changes: (parameters) => `${base}/api/changes?${parameters}`,
+    labels: (parameters) => `${base}/api/labels?${parameters}`,
     trash: `${base}/api/trash`,
     restore: `${base}/api/trash/restore`,
     links: `${base}/api/links`,

@@ -54,6 +54,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly height: number | null
     readonly alt_text?: string | null | undefined
     readonly caption?: string | null | undefined
+    readonly labels?: Readonly<Record<string, string>> | undefined
     readonly thumbhash?: string | null | undefined
     readonly duration?: number | null | undefined
     readonly variants?: Variants | null | undefined

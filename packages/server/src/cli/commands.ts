@@ -137,7 +137,7 @@ const files: Commands = {
     loadClient: async () => (await import('./client/items.ts')).link,
   },
   edit: {
-    summary: 'Edit an item: its name, alternative text and caption.',
+    summary: 'Edit an item: its name, alternative text, caption and labels.',
     loadClient: async () => (await import('./client/items.ts')).edit,
   },
   rm: {

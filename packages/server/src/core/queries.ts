@@ -1,4 +1,5 @@
 import { Fault, type ParameterFault } from './faults.ts'
+import { isLabelKey, isLabelValue, type Labels, maxSelectedLabels, parseLabels } from './labels.ts'
 import { maxSearchLength, maxSearchTerms, parseNameSearch } from './names.ts'
 import { parseTimestamp } from './times.ts'
 
@@ -37,8 +38,8 @@ export const maxListLimit = 500
 const limitShape = /^[1-9][0-9]{0,2}$/
 
 /** Reads the largest number of entries in one response to a list. */
-const readLimit = ({ read }: ParameterReader): number =>
-  read('limit', defaultListLimit, `one integer from 1 to ${maxListLimit}`, (text) =>
+const readLimit = ({ read }: ParameterReader, missing = defaultListLimit): number =>
+  read('limit', missing, `one integer from 1 to ${maxListLimit}`, (text) =>
     limitShape.test(text) && Number(text) <= maxListLimit ? Number(text) : null,
   )
 
@@ -65,6 +66,8 @@ export interface ItemFilter {
   readonly to: number | null
   /** The terms that the names of the items have, folded; null for all items. */
   readonly name: readonly string[] | null
+  /** The labels that the items have; null or left out for all items. */
+  readonly labels?: Labels | null
 }
 
 /** The query of `GET /api/items`. */
@@ -104,10 +107,53 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
       `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters`,
       parseNameSearch,
     ),
+    ...readSelectedLabels(reader, values),
     after: readCursor(reader),
   }
   reader.finish()
   return query
+}
+
+/** Values of each key in a response of `GET /api/labels`. */
+export const defaultLabelLimit = 20
+
+/** The query of `GET /api/labels`. Throws Fault `parameter-malformed` (docs/interface.md K15). */
+export function parseLabelsQuery(values: Readonly<Record<string, unknown>>): {
+  /** Null for all. */
+  readonly key: string | null
+  /** The largest number of values of a key. */
+  readonly limit: number
+} {
+  const reader = createParameterReader(values)
+  const query = {
+    key: reader.read<string | null>('key', null, 'one key of a label', (text) =>
+      isLabelKey(text) ? text : null,
+    ),
+    limit: readLimit(reader, defaultLabelLimit),
+  }
+  reader.finish()
+  return query
+}
+
+/** The prefix of the parameters that select labels. */
+export const labelPrefix = 'label.'
+
+/** Reads `label.KEY=VALUE`. Unlike other parameters, any that begins so is known. */
+function readSelectedLabels(
+  { read }: ParameterReader,
+  values: Readonly<Record<string, unknown>>,
+): { readonly labels?: Labels } {
+  const names = Object.keys(values).filter((name) => name.startsWith(labelPrefix))
+  const accepts = `one value of a label, at most ${maxSelectedLabels} times in a request, each with another key`
+  const pairs = names.map((name): readonly [string, string] => {
+    const key = name.slice(labelPrefix.length)
+    const value = read(name.slice(0, 100), '', accepts, (text) =>
+      isLabelKey(key) && isLabelValue(text) && names.length <= maxSelectedLabels ? text : null,
+    )
+    return [key, value]
+  })
+  const labels = parseLabels(pairs)
+  return labels ? { labels } : {}
 }
 
 export const listedUrls = ['plain', 'signed'] as const

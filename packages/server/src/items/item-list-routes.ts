@@ -8,32 +8,35 @@ import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import {
   type ItemsQuery,
   type ListedUrls,
+  labelPrefix,
   parseItemsQuery,
+  parseLabelsQuery,
   readListedUrls,
   signsUrls,
 } from '../core/queries.ts'
 import type { Turns } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
 import { serializersOf } from '../http/dispatcher.ts'
-import { acceptsCoding, fingerprintOf, matchesWeakly, weightOf } from '../http/headers.ts'
+import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ItemListQuery } from '../http/openapi/parameters.ts'
+import { ItemListQuery, LabelsQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
-import { ItemList } from '../http/openapi/schemas.ts'
+import { ItemList, LabelList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
-import type { ListItems } from './item-lists.ts'
+import type { ListItems, ListLabels } from './item-lists.ts'
 import { mediaObjectOf } from './items.ts'
 
 /** The operations that these routes call. */
 interface ItemListOperations {
   readonly listItems: ListItems
+  readonly listLabels: ListLabels
   readonly signLinks: SignLinks
 }
 
 /** Part of every entity tag. Increase it when the format of media objects or lists changes. */
-const formatVersion = 2
+const formatVersion = 3
 /** Shorter lists are not compressed. Bytes. */
 const minimumGzipLength = 1024
 
@@ -50,7 +53,7 @@ function prefersLines(accept: string | undefined): boolean {
 /** `GET /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
 export function itemListRoutes(http: HttpContext, operations: ItemListOperations): readonly Route[] {
   const { authorize, turns, urls, catalog } = http
-  const { listItems, signLinks } = operations
+  const { listItems, listLabels, signLinks } = operations
   const openStream = createItemStreams({ listItems, turns })
   const serialize = serializersOf(description).get(200) ?? JSON.stringify
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
@@ -135,12 +138,26 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     }
   }
 
-  return [route('GET', '/api/items', description, list)]
+  /** The labels of the items of the caller's bucket, for filters. */
+  async function labels(exchange: Exchange): Promise<Reply> {
+    const { bucketId, tokenId } = await authorize(exchange, 'media:read')
+    const { key, limit } = parseLabelsQuery(exchange.query)
+    await turns.next(tokenId)
+    return { status: 200, headers: noStore, json: await listLabels(bucketId, key, limit) }
+  }
+
+  return [
+    route('GET', '/api/items', description, list),
+    route('GET', '/api/labels', labelsDescription, labels),
+  ]
 }
 
 /** The URL of the list after a cursor, with the other parameters as sent. */
 function nextUrl({ baseUrl }: UrlSettings, sent: Readonly<Record<string, unknown>>, cursor: string): string {
-  const names = Object.keys(ItemListQuery.properties).filter((name) => name in sent && name !== 'after')
+  const names = [
+    ...Object.keys(ItemListQuery.properties).filter((name) => name in sent && name !== 'after'),
+    ...Object.keys(sent).filter((name) => name.startsWith(labelPrefix)),
+  ]
   const parameters = new URLSearchParams(names.map((name): [string, string] => [name, `${sent[name]}`]))
   parameters.set('after', cursor)
   return `${baseUrl}/api/items?${parameters}`
@@ -159,7 +176,7 @@ exists during the whole iteration is returned exactly once, whatever is uploaded
 
 With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out, so
 that generated clients have one type for a list.`,
-  rules: 'K1 to K13 and H10',
+  rules: 'K1 to K14 and H10',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],
@@ -188,6 +205,36 @@ that generated clients have one type for a list.`,
   problems: ['parameter-malformed', 'cursor-malformed', 'streams-too-many'],
   head: true,
   curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/items?order=newest&limit=200'`,
+}
+
+const labelsDescription: OperationDescription = {
+  operationId: 'listLabels',
+  tag: 'Listing',
+  summary: 'List labels',
+  description: `Returns the keys of the labels of the items, and for each the most frequent values with the number of their items, for
+filters. The numbers include items that have expired and are not removed yet.`,
+  rules: 'K15',
+  needs: 'media:read',
+  query: LabelsQuery,
+  responses: {
+    200: {
+      description: 'The labels.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': {
+          schema: LabelList,
+          examples: {
+            'one key': {
+              data: [{ key: 'album', values: [{ value: '42', items: 1204 }], has_more: false }],
+              has_more: false,
+            },
+          },
+        },
+      },
+    },
+  },
+  problems: ['parameter-malformed'],
+  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/labels`,
 }
 
 /** Items of one piece of work: they are read, verified and sent together. */

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../core/faults.ts'
 import type { ItemsQuery } from '../core/queries.ts'
+import type * as schemas from '../http/openapi/schemas.ts'
+import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection } from '../storage/catalog/records.ts'
@@ -37,6 +39,29 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
   }
 }
 
+/** Keys in one response. */
+const maxKeys = 100
+
+export type ListLabels = ReturnType<typeof listLabelsOperation>
+
+/** Lists the labels of a bucket, or those with one key (docs/interface.md K15). */
+export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'labelKeys'> }) {
+  return async function listLabels(
+    bucketId: BucketId,
+    key: string | null,
+    limit: number,
+  ): Promise<ValueOf<typeof schemas.LabelList>> {
+    // One more of each shows whether others follow.
+    const keys = await catalog.labelKeys(bucketId, key, { maxKeys: maxKeys + 1, maxValues: limit + 1 })
+    const data = keys.slice(0, maxKeys).map(({ key, values }) => ({
+      key,
+      values: values.slice(0, limit),
+      has_more: values.length > limit,
+    }))
+    return { data, has_more: keys.length > maxKeys }
+  }
+}
+
 const placeOf = ({ seq, item }: { readonly seq: number; readonly item: ItemDetails }) => ({
   seq,
   createdAt: item.createdAt,
@@ -59,7 +84,7 @@ const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)$/
 export function createCursors(epoch: string): Cursors {
   /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
   function format(selection: ItemSelection, { seq, createdAt }: ItemPlace): string {
-    const { bucketId, order, kind, from, to, name } = selection
+    const { bucketId, order, kind, from, to, name, labels = null } = selection
     const place = `${seq}.${createdAt}`
     const digest = createHash('sha256')
       .update(
@@ -72,6 +97,7 @@ export function createCursors(epoch: string): Cursors {
           from,
           to,
           ...(name === null ? [] : [name]),
+          ...(labels === null ? [] : [labels]),
           place,
         ]),
       )

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SignLinks } from '../access/signed-links.ts'
 import { Fault, type ParameterFault } from '../core/faults.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
+import { type LabelChanges, labelRule, parseLabelChanges } from '../core/labels.ts'
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
 import { readListedUrls, signsUrls } from '../core/queries.ts'
 import { requireUnlimited } from '../core/tokens.ts'
@@ -11,17 +12,26 @@ import { matchesStrongly, matchesWeakly, noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemParams, ItemQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
-import { BucketObject, DeletedItems, IdList, ItemEditBody, MediaObject } from '../http/openapi/schemas.ts'
+import {
+  BucketObject,
+  DeletedItems,
+  IdList,
+  ItemEditBody,
+  LabelBody,
+  LabelledItems,
+  MediaObject,
+} from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { requireFewExpired } from '../storage/catalog/buckets.ts'
 import type { ItemDetails, ItemEdit } from '../storage/catalog/records.ts'
 import type { ItemRemover } from './deletion.ts'
-import { describeBucket, type EditItem, findItem, mediaObjectOf } from './items.ts'
+import { describeBucket, type EditItem, findItem, type LabelItems, mediaObjectOf } from './items.ts'
 
 /** The operations that these routes call. */
 interface ItemOperations {
   readonly signLinks: SignLinks
   readonly editItem: EditItem
+  readonly labelItems: LabelItems
   readonly removeItem: ItemRemover['remove']
   readonly removeItems: ItemRemover['removeMany']
 }
@@ -73,6 +83,17 @@ export function itemRoutes(http: HttpContext, operations: ItemOperations): reado
     return { status: 200, headers: noStore, json: removed }
   }
 
+  async function labelMany(exchange: Exchange): Promise<Reply> {
+    const { caller, body } = await readAuthorizedJson(exchange, 'media:write', ['ids', 'labels'], patchTypes)
+    requireUnlimited(caller)
+    const ids = readIds(body['ids'])
+    const faults: ParameterFault[] = []
+    const changes = readLabelChanges(body['labels'], faults)
+    if (changes === undefined) throw malformed(faults)
+    const labelled = await operations.labelItems(caller.bucketId, ids, changes, caller.actor)
+    return { status: 200, headers: noStore, json: labelled }
+  }
+
   /** The contents and the quota of the caller's bucket. */
   async function bucket(exchange: Exchange): Promise<Reply> {
     const { bucketId, expired } = await authorize(exchange, 'media:read')
@@ -84,6 +105,7 @@ export function itemRoutes(http: HttpContext, operations: ItemOperations): reado
   return [
     route('GET', '/api/media/:id', findItemDescription, find),
     route('DELETE', '/api/media', removeItemsDescription, removeMany, { readsBody }),
+    route('PATCH', '/api/media', labelItemsDescription, labelMany, { readsBody }),
     route('PATCH', '/api/media/:id', editItemDescription, edit, { readsBody }),
     route('DELETE', '/api/media/:id', removeItemDescription, remove),
     route('GET', '/api/bucket', describeBucketDescription, bucket),
@@ -107,10 +129,10 @@ function describeItem(urls: UrlSettings, item: ItemDetails, signer: LinkSigner |
 const matchesState = (ifMatch: string, stateTag: string): boolean =>
   matchesStrongly(ifMatch.replace(/"([\w-]{43})\.[a-z0-9.]+"/g, '"$1"'), stateTag)
 
-const editMembers = ['filename', 'alt_text', 'caption'] as const
+const editMembers = ['filename', 'alt_text', 'caption', 'labels'] as const
 
 /** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
-function readEdit({ filename, alt_text, caption }: Readonly<Record<string, unknown>>): ItemEdit {
+function readEdit({ filename, alt_text, caption, labels }: Readonly<Record<string, unknown>>): ItemEdit {
   // The command line reads what a text may be from the details (cli/client/items.ts).
   const faults: ParameterFault[] = []
   const read = (
@@ -135,13 +157,23 @@ function readEdit({ filename, alt_text, caption }: Readonly<Record<string, unkno
     filename: read('filename', filename, 'Null, or a string with the name of a file.', cleanFilename),
     altText: limited('alt_text', alt_text, maxAltText),
     caption: limited('caption', caption, maxCaption),
+    labels: labels === undefined ? undefined : readLabelChanges(labels, faults),
   }
   if (faults.length > 0) throw malformed(faults)
   return {
     ...(edit.filename === undefined ? {} : { filename: edit.filename }),
     ...(edit.altText === undefined ? {} : { altText: edit.altText }),
     ...(edit.caption === undefined ? {} : { caption: edit.caption }),
+    ...(edit.labels === undefined ? {} : { labels: edit.labels }),
   }
+}
+
+/** Null stands for the removal of all labels, which is not a merge patch of an object, so it is refused. */
+function readLabelChanges(value: unknown, faults: ParameterFault[]): LabelChanges | undefined {
+  const changes = parseLabelChanges(value)
+  if (changes === undefined)
+    faults.push({ parameter: 'labels', detail: `An object with ${labelRule}; null removes a label.` })
+  return changes
 }
 
 const isText = (text: string, limit: number): boolean =>
@@ -205,15 +237,49 @@ because an earlier request deleted them. So the request can be repeated.`,
   -d '{"ids": ["${sampleItem.id}", "${otherItem.id}"]}' ${exampleBase}/api/media`,
 }
 
+const labelItemsDescription: OperationDescription = {
+  operationId: 'labelMedia',
+  tag: 'Items',
+  summary: 'Label many items',
+  description: `Sets or removes labels of the items in one transaction. Labels that are left out stay as they are, null removes one. If one of
+the items would have too many labels, none is changed. The request can be repeated.`,
+  rules: 'M7 and M8',
+  needs: 'media:write',
+  body: {
+    description: 'The ids of 1 to 500 items, and the labels.',
+    content: Object.fromEntries(
+      patchTypes.map((type) => [
+        type,
+        { schema: LabelBody, examples: { 'an album': { ids, labels: { album: '42', draft: null } } } },
+      ]),
+    ),
+  },
+  responses: {
+    200: {
+      description: 'Labelled.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': {
+          schema: LabelledItems,
+          examples: { 'one item is missing': { labelled: ids.slice(0, 1), missing: ids.slice(1) } },
+        },
+      },
+    },
+  },
+  problems: [...jsonBodyProblems, 'storage-full'],
+  curl: `curl -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d '{"ids": ["${sampleItem.id}"], "labels": {"album": "42"}}' ${exampleBase}/api/media`,
+}
+
 const editItemDescription: OperationDescription = {
   operationId: 'editMedia',
   tag: 'Items',
   summary: 'Edit one item',
-  description: `Changes the filename, the alternative text and the caption: a JSON merge patch (RFC 7396). Members that are left out
-stay as they are, null removes a text. The URL, the stored type and the bytes stay as they are.
+  description: `Changes the filename, the alternative text, the caption and labels: a JSON merge patch (RFC 7396). Members that are left out
+stay as they are, null removes a text or a label. The URL, the stored type and the bytes stay as they are.
 
 With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,
-  rules: 'M5 and M6',
+  rules: 'M5 to M7',
   needs: 'media:write',
   path: ItemParams,
   headers: ['If-Match'],

@@ -1,6 +1,7 @@
 import { bucketDeleted, Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
+import { type LabelChanges, labelRule } from '../core/labels.ts'
 import type { Actor } from '../core/tokens.ts'
 import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
@@ -66,8 +67,35 @@ export function editItemOperation({ catalog }: { readonly catalog: Pick<Catalog,
     if (edited === 'missing') throw itemUnknown()
     // Another request has changed it in between.
     if (edited === 'changed') throw preconditionFailed()
+    if (edited === 'full') throw tooManyLabels([id])
     return edited
   }
+}
+
+export type LabelItems = ReturnType<typeof labelItemsOperation>
+
+export function labelItemsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'labelItems'> }) {
+  /** Changes the labels of all these items or of none (docs/interface.md M8). `ids` may be any texts. Throws Fault `json-malformed`. */
+  return async function labelItems(
+    bucketId: BucketId,
+    ids: readonly string[],
+    changes: LabelChanges,
+    by: Actor,
+  ): Promise<ValueOf<typeof schemas.LabelledItems>> {
+    const unique = [...new Set(ids)]
+    const { ids: found, full } = await catalog.labelItems(bucketId, unique.filter(isItemId), changes, by)
+    if (full.length > 0) throw tooManyLabels(full)
+    const labelled: ReadonlySet<string> = new Set(found)
+    return {
+      labelled: unique.filter((id) => labelled.has(id)),
+      missing: unique.filter((id) => !labelled.has(id)),
+    }
+  }
+}
+
+function tooManyLabels(ids: readonly string[]): Fault {
+  const detail = `An item has ${labelRule}. These items would have more: ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ' …' : ''}.`
+  return new Fault('json-malformed', detail, { parameters: [{ parameter: 'labels', detail }] })
 }
 
 const preconditionFailed = (): Fault =>
@@ -121,6 +149,7 @@ export function mediaObjectOf(
     duration: item.duration == null ? null : item.duration / 1000,
     alt_text: item.altText ?? null,
     caption: item.caption ?? null,
+    labels: item.labels ?? {},
     variants:
       sizes &&
       Object.fromEntries(

@@ -7,8 +7,8 @@ import { headersMemory } from '../downloads/bytes-routes.ts'
 import { openFeed } from '../feed/changes.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
-import { listItemsOperation } from '../items/item-lists.ts'
-import { editItemOperation, findByNameOperation } from '../items/items.ts'
+import { listItemsOperation, listLabelsOperation } from '../items/item-lists.ts'
+import { editItemOperation, findByNameOperation, labelItemsOperation } from '../items/items.ts'
 import { recordLinksOperation } from '../items/links.ts'
 import { trashOperations } from '../items/trash.ts'
 import { createPageLinkCache } from '../listing/page-link-cache.ts'
@@ -94,7 +94,9 @@ export function createOperations(
     changes: { feed: openFeed({ catalog }), signLinks },
     items: {
       listItems: listItemsOperation({ catalog }),
+      listLabels: listLabelsOperation({ catalog }),
       editItem: editItemOperation({ catalog }),
+      labelItems: labelItemsOperation({ catalog }),
       removeItem: remover.remove,
       removeItems: remover.removeMany,
       purgeItems: remover.purge,

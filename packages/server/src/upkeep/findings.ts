@@ -27,6 +27,7 @@ export const findingKinds = {
     title: 'Buckets in which searches by name may miss items',
     cure: 'Run fsck --repair.',
   },
+  'bucket-labels-wrong': { title: 'Buckets with a wrong index of labels', cure: 'Run fsck --repair.' },
   'id-malformed': {
     title: 'Rows with ids that the service did not create: something else has changed the catalog',
     cure: 'Restore a backup that you trust. fsck --repair removes such rows of uploads and deletions, but not those of items.',

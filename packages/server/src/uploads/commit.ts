@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { hasTiffStructure, isRawExtension } from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
+import type { Labels } from '../core/labels.ts'
 import { cleanFilename, extensionOf } from '../core/names.ts'
 import { storedType } from '../core/stored-type.ts'
 import {
@@ -40,6 +41,8 @@ import {
 export interface SentFile {
   readonly filename: string | null
   readonly declaredType: string | null
+  /** Null or left out for none. */
+  readonly labels?: Labels | null
 }
 
 /** A file being received. */
@@ -308,12 +311,13 @@ function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
 /** The files that the blob store has received. */
 const blobsOf = (files: readonly ReceivedFile[]): ReceivedBlob[] => files.filter((file) => 'handle' in file)
 
-/** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
+/** Equal for requests with the same bytes, names, types and labels in the same order (docs/interface.md I2). */
 function fingerprintOfArrivals(arrivals: readonly Arrival[]): Uint8Array {
-  const content = arrivals.map(({ sent: { filename, declaredType }, sha256 }) => [
+  const content = arrivals.map(({ sent: { filename, declaredType, labels = null }, sha256 }) => [
     filename,
     declaredType,
     Buffer.from(sha256).toString('hex'),
+    ...(labels === null ? [] : [labels]),
   ])
   return createHash('sha256').update(JSON.stringify(content)).digest()
 }
@@ -409,6 +413,7 @@ export async function newItem(
     createdAt: given.createdAt,
     bytes: 'bytes' in stored ? stored.bytes : null,
     ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
+    ...(sent.labels == null ? {} : { labels: sent.labels }),
   }
   return { item, stored }
 }

@@ -169,6 +169,10 @@ export function readFileHeaders(block: string, boundary: string): SentFile | nul
     : parseFileHeaders(block, boundary)
 }
 
+/** The name of a part, whose headers have been read. */
+export const readFieldName = (block: string, boundary: string): string | undefined =>
+  parseParameters(parseHeaders(block, boundary).get(partHeader) ?? '')?.parameters.get('name')
+
 /** As readFileHeaders, for all headers. */
 export function parseFileHeaders(block: string, boundary: string): SentFile | null {
   const headers = parseHeaders(block, boundary)

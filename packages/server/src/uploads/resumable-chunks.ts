@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Fault } from '../core/faults.ts'
 import type { UploadId } from '../core/ids.ts'
+import type { Labels } from '../core/labels.ts'
 import { maxFileSizeOf } from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import { type BlobStore, PartialUploadLost } from '../storage/blobs/blobs.ts'
@@ -22,6 +23,8 @@ export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'
   readonly by: Actor
   /** When the item expires; null or left out for never. */
   readonly expiresAt?: number | null
+  /** Of the item; null or left out for none. */
+  readonly labels?: Labels | null
 }
 
 /** How an upload ends. */
@@ -139,13 +142,19 @@ export function appendUploadOperation(
 
   async function finish(
     upload: Upload,
-    { by, removesMetadata, limits, expiresAt: itemExpiry = null }: Chunk,
+    { by, removesMetadata, limits, expiresAt: itemExpiry = null, labels = null }: Chunk,
     file: ReceivedFile,
   ): Promise<AppendedUpload> {
     const bucket = { bucketId: upload.bucketId, removesMetadata, limits }
-    const { item, stored } = await newItem(parts, file, bucket, upload, {
-      ...{ id: upload.itemId, createdAt: now(), expiresAt: itemExpiry },
-    })
+    const { item, stored } = await newItem(
+      parts,
+      file,
+      bucket,
+      { ...upload, labels },
+      {
+        ...{ id: upload.itemId, createdAt: now(), expiresAt: itemExpiry },
+      },
+    )
     const expiresAt = now() + expiry
     const end = { expiresAt, by, length: file.size }
     const isFinished = await ('bytes' in stored

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
+import { type Labels, labelRule, parseLabelText } from '../core/labels.ts'
 import { parseExpiry } from '../core/times.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import { defaultExpiry, statedExpiry } from './commit.ts'
@@ -159,6 +160,15 @@ export function itemExpiryOfMetadata(
       'expires_at in Upload-Metadata must be a time of RFC 3339 in the future, such as 2030-01-31T12:00:00Z.',
     )
   return statedExpiry(expiry, limits, now)
+}
+
+/** The labels of the item of an upload: `labels` of its metadata, a JSON object; null for none. Throws Fault `upload-malformed`. */
+export function labelsOfMetadata(metadata: UploadMetadata | null): Labels | null {
+  const text = metadata?.values.get('labels')
+  const labels = text === undefined ? null : parseLabelText(text)
+  if (labels === undefined)
+    throw new Fault('upload-malformed', `labels in Upload-Metadata must be a JSON object with ${labelRule}.`)
+  return labels
 }
 
 /** Clients that copy pairs into an object cannot take names that every object has, such as `__proto__`. */

@@ -17,6 +17,7 @@ import {
   type Checksum,
   checksumAlgorithms,
   itemExpiryOfMetadata,
+  labelsOfMetadata,
   parseMetadata,
   parseUploadHeaders,
   type UploadHeaders,
@@ -110,7 +111,8 @@ export function resumableUploadRoutes(
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize, limits)
     const { metadata, checksum } = headers
-    const sender = { by, removesMetadata, limits, expiresAt: itemExpiryOfMetadata(metadata, caller, true) }
+    const expiresAt = itemExpiryOfMetadata(metadata, caller, true)
+    const sender = { by, removesMetadata, limits, expiresAt, labels: labelsOfMetadata(metadata) }
     const chunk = hasChunkType(request)
       ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
       : null
@@ -180,7 +182,8 @@ export function resumableUploadRoutes(
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
     const { actor: by, removesMetadata, limits } = caller
     const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
-    const sender = { by, removesMetadata, limits, expiresAt: itemExpiryOfMetadata(metadata, caller, false) }
+    const expiresAt = itemExpiryOfMetadata(metadata, caller, false)
+    const sender = { by, removesMetadata, limits, expiresAt, labels: labelsOfMetadata(metadata) }
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
     // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
     // does not fit is rejected here.
@@ -335,7 +338,7 @@ function bodyChunk(
   {
     checksum,
     ...header
-  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'limits' | 'expiresAt'> & {
+  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'limits' | 'expiresAt' | 'labels'> & {
     readonly checksum: Checksum | null
   },
 ): Chunk {
@@ -351,7 +354,9 @@ function bodyChunk(
 }
 
 /** The only chunk of an empty file. */
-const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'expiresAt'>): Chunk => ({
+const emptyChunk = (
+  sender: Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'expiresAt' | 'labels'>,
+): Chunk => ({
   offset: 0,
   source: noBytes(),
   isAtomic: true,

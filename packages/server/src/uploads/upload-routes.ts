@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { DisplayString, ParseError, parseDictionary, Token } from 'structured-headers'
 import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
+import { type Labels, labelRule, parseLabels, parseLabelText } from '../core/labels.ts'
 import { listingPaths } from '../core/page.ts'
 import { parseExpiry } from '../core/times.ts'
 import { requireFileSize } from '../core/token-limits.ts'
@@ -24,7 +26,14 @@ import {
   type StoreOperations,
   statedExpiry,
 } from './commit.ts'
-import { malformedForm, maxPartOverhead, type Part, readFileHeaders, readParts } from './form-parts.ts'
+import {
+  malformedForm,
+  maxPartOverhead,
+  type Part,
+  readFieldName,
+  readFileHeaders,
+  readParts,
+} from './form-parts.ts'
 import { resumed } from './received-files.ts'
 
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
@@ -37,7 +46,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
   async function storeForm(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFormLength(maxFileSize)) throw fileTooLarge(maxFileSize)
     const key = requestKey(request, caller)
-    return await operations.storeItems(caller, readFormFiles(request, readBody), {
+    return await operations.storeItems(caller, readFormFiles(request, readBody, headerLabels(request)), {
       by: caller.actor,
       key,
       expiresAt: itemExpiryOf(request, caller, key !== null),
@@ -109,6 +118,11 @@ const fileTooLarge = (limit: number) => new Fault('file-too-large', `A file may 
 /** The form in the OpenAPI document; a file part may have any name. */
 const Form = Type.Object(
   {
+    labels: Type.Optional(
+      Type.String({
+        description: 'The labels of the files: a JSON object. It stands before the files (U14).',
+      }),
+    ),
     file: Type.Array(Type.String({ format: 'binary' }), {
       description: 'One or more files.',
     }),
@@ -116,7 +130,7 @@ const Form = Type.Object(
   {
     additionalProperties: true,
     description:
-      'Every part with a filename is a file; fields are ignored. Malformed and ambiguous forms are refused.',
+      'Every part with a filename is a file; fields besides `labels` are ignored. Malformed and ambiguous forms are refused.',
   },
 )
 
@@ -131,9 +145,12 @@ The stored type is detected from the bytes. Where that fails, it is the declared
 if none is declared.
 
 With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
-  rules: 'U1 to U12, I1 to I5',
+  rules: 'U1 to U12, U14, I1 to I5',
   needs: 'media:write',
-  headers: ['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Expect'],
+  headers: [
+    ...(['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Mediabucket-Labels'] as const),
+    'Expect',
+  ],
   body: {
     description:
       'The files as a form. A body of any other type is one file, which is not described here. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',
@@ -173,7 +190,8 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
 }
 
 /** The name and the type of a raw body (docs/interface.md U3). Throws Fault where the name is malformed. */
-function rawFileHeaders({ headers }: IncomingMessage): SentFile {
+function rawFileHeaders(request: IncomingMessage): SentFile {
+  const { headers } = request
   const header = headers['content-disposition']
   const disposition = header === undefined ? null : parseParameters(header)
   const filename = disposition === null ? undefined : dispositionFilename(disposition)
@@ -182,8 +200,54 @@ function rawFileHeaders({ headers }: IncomingMessage): SentFile {
       'filename-malformed',
       'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
     )
-  return { filename: filename ?? null, declaredType: headers['content-type'] ?? null }
+  return {
+    filename: filename ?? null,
+    declaredType: headers['content-type'] ?? null,
+    labels: headerLabels(request),
+  }
 }
+
+const labelsHeader = 'mediabucket-labels'
+
+/**
+ * The labels in the header of a request (docs/interface.md U14): a dictionary of RFC 9651, or a JSON object in ASCII. Null without the header. Throws Fault
+ * `request-malformed`.
+ */
+function headerLabels({ headers }: IncomingMessage): Labels | null {
+  const header = headers[labelsHeader]
+  if (header === undefined) return null
+  const text = header.toString()
+  const labels = /^\{[\x20-\x7e]*$/.test(text) ? parseLabelText(text) : parseDictionaryOfLabels(text)
+  if (labels === undefined)
+    throw new Fault(
+      'request-malformed',
+      `Mediabucket-Labels must be a dictionary such as album="42", user="7" with ${labelRule}.`,
+    )
+  return labels
+}
+
+function parseDictionaryOfLabels(header: string): Labels | null | undefined {
+  try {
+    return parseLabels(
+      [...parseDictionary(header)].map(([key, [value, parameters]]) => [
+        key,
+        parameters.size === 0 ? textOfItem(value) : undefined,
+      ]),
+    )
+  } catch (error) {
+    if (error instanceof ParseError) return undefined
+    throw error
+  }
+}
+
+/** Strings, display strings, tokens and integers. */
+const textOfItem = (value: unknown): string | undefined =>
+  typeof value === 'string' ||
+  value instanceof Token ||
+  value instanceof DisplayString ||
+  Number.isInteger(value)
+    ? String(value)
+    : undefined
 
 /** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/
@@ -255,29 +319,38 @@ const maxParts = 1_000
  * Yields the file parts of a form as they arrive, those that arrive together as one group, and skips its fields (docs/interface.md U1). Throws before the body is
  * read where the headers of the request are malformed.
  */
-function readFormFiles(request: IncomingMessage, readBody: BodyReader): IncomingFiles {
+function readFormFiles(request: IncomingMessage, readBody: BodyReader, labels: Labels | null): IncomingFiles {
   const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  return readFilesBetween(boundary, readBody(request))
+  return readFilesBetween(boundary, readBody(request), { labels })
 }
 
-/** Yields the files of a form with this boundary. `minStreamed` is that of readParts. */
+/**
+ * Yields the files of a form with this boundary, with these labels, or those of its field `labels`. `minStreamed` is that of readParts.
+ */
 export async function* readFilesBetween(
   boundary: string,
   bytes: AsyncIterable<Uint8Array>,
-  minStreamed?: number,
+  options: { readonly minStreamed?: number | undefined; readonly labels?: Labels | null } = {},
 ): AsyncGenerator<readonly IncomingFile[]> {
-  let [hasFile, hasEmptyInput] = [false, false]
-  for await (const parts of readParts(bytes, boundary, maxParts, minStreamed)) {
+  let [hasFile, hasEmptyInput, hasLabels] = [false, false, false]
+  let { labels = null } = options
+  for await (const parts of readParts(bytes, boundary, maxParts, options.minStreamed)) {
     const files: IncomingFile[] = []
     for (const part of parts) {
       const sent = readFileHeaders(part.headers, boundary)
       if (sent === null) {
-        await skipField(part.body)
+        if (readFieldName(part.headers, boundary) !== 'labels') {
+          await skipField(part.body)
+          continue
+        }
+        if (hasLabels || hasFile || files.length > 0) throw malformedLabels()
+        hasLabels = true
+        labels = await readLabelsField(part.body)
         continue
       }
       const body = sent.filename === '' ? await bodyUnlessEmpty(part.body) : part.body
       if (body === null) hasEmptyInput = true
-      else files.push({ sent, body })
+      else files.push({ sent: labels === null ? sent : { ...sent, labels }, body })
     }
     if (files.length === 0) continue
     hasFile = true
@@ -313,6 +386,28 @@ const maxFormLength = (maxFileSize: number): number =>
 /** The size that the files of a form of this length have at least: all other parts are fields, as large as they may be. Bytes. */
 const minFileBytes = (formLength: number): number =>
   Math.max(0, formLength - maxParts * (maxFieldSize + maxPartOverhead) - maxPartOverhead)
+
+/** Bytes. More than labels can have. */
+const maxLabelsField = 65_536
+
+const malformedLabels = () =>
+  malformedForm(
+    `a field named labels must be a JSON object with ${labelRule}, and stands once, before the files`,
+  )
+
+async function readLabelsField(field: Part['body']): Promise<Labels | null> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of field instanceof Uint8Array ? [field] : field) {
+    size += chunk.byteLength
+    if (size > maxLabelsField) throw malformedLabels()
+    // The memory of a chunk is freed when the next one is read.
+    chunks.push(Uint8Array.from(chunk))
+  }
+  const labels = parseLabelText(Buffer.concat(chunks).toString())
+  if (labels === undefined) throw malformedLabels()
+  return labels
+}
 
 async function skipField(field: Part['body']): Promise<void> {
   let size = 0

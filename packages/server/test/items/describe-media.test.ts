@@ -26,6 +26,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     duration: null,
     alt_text: null,
     caption: null,
+    labels: {},
     variants: null,
     variant_sizes: null,
   })

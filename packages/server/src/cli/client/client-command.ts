@@ -355,6 +355,22 @@ function urlOf(text: string): URL | null {
 
 const hasCredentials = ({ username, password }: URL): boolean => username + password !== ''
 
+/** The key of a label. Throws UsageError. */
+export function readLabelKey(option: string, key: string): string {
+  if (/^[a-z0-9_.-]{1,40}$/.test(key)) return key
+  throw new UsageError(
+    `${option} takes a key of 1 to 40 lower-case letters, digits and the characters _ . and -, not "${key}"`,
+  )
+}
+
+/** The pairs of options --label KEY=VALUE. Throws UsageError. */
+export const readLabels = (texts: readonly string[]): (readonly [key: string, value: string])[] =>
+  texts.map((text) => {
+    const end = text.indexOf('=')
+    if (end < 0) throw new UsageError(`--label takes KEY=VALUE, such as album=42, not "${text}"`)
+    return [readLabelKey('--label', text.slice(0, end)), text.slice(end + 1)]
+  })
+
 /** An error that contains the text, unless that may contain a password. */
 export function notAnItem(text: string): UsageError {
   const url = URL.parse(text)

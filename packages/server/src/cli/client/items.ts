@@ -1,32 +1,46 @@
 import { CommandError, exitCodes, formatDuration, parse, readDuration, UsageError } from '../command.ts'
 import { formatCount, formatSize, table } from '../terminal.ts'
-import { clientCommand, faultIn, itemReference } from './client-command.ts'
+import { clientCommand, faultIn, itemReference, readLabelKey, readLabels } from './client-command.ts'
 
 export const edit = clientCommand({
-  help: `Usage: mediabucket edit ID|URL [--filename NAME] [--alt-text TEXT] [--caption TEXT]
+  help: `Usage: mediabucket edit ID|URL [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …]
 
-Changes the given texts of the item and no others. An empty text removes the text.
+Changes the given texts and labels of the item and no others. An empty text removes the text.
 
 Options:
   --filename NAME  The name, under which browsers save the file. Its type and its URL stay as they are.
   --alt-text TEXT  A text that replaces the picture where it is not shown.
-  --caption TEXT   A text to show with the item.`,
+  --caption TEXT   A text to show with the item.
+  --label KEY=VALUE
+                   A label to set. It can be given several times.
+  --unlabel KEY    A label to remove. It can be given several times.`,
 
   read(args) {
     const text = { type: 'string' } as const
     const { values, positionals } = parse('edit', {
       args: [...args],
       allowPositionals: true,
-      options: { filename: text, 'alt-text': text, caption: text },
+      options: {
+        ...{ filename: text, 'alt-text': text, caption: text },
+        ...{ label: { ...text, multiple: true }, unlabel: { ...text, multiple: true } },
+      },
     })
     const [reference, ...others] = positionals
     if (reference === undefined || others.length > 0)
       throw new UsageError('edit takes one ID or URL of an item. See: mediabucket ls')
-    const changes = Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name.replace('-', '_'), value === '' ? null : value]),
-    )
+    const { label = [], unlabel = [], ...texts } = values
+    const removed = unlabel.map((key): [string, null] => [readLabelKey('--unlabel', key), null])
+    const labels = [...removed, ...readLabels(label)]
+    const changes = {
+      ...Object.fromEntries(
+        Object.entries(texts).map(([name, value]) => [name.replace('-', '_'), value === '' ? null : value]),
+      ),
+      ...(labels.length === 0 ? {} : { labels: Object.fromEntries(labels) }),
+    }
     if (Object.keys(changes).length === 0)
-      throw new UsageError('edit takes --filename, --alt-text or --caption. See: mediabucket edit --help')
+      throw new UsageError(
+        'edit takes --filename, --alt-text, --caption, --label or --unlabel. See: mediabucket edit --help',
+      )
     return { reference: itemReference(reference), changes }
   },
 
@@ -40,6 +54,8 @@ Options:
 
 /** The error of texts that the service refuses, in terms of the options; null for any other error. */
 function explainTexts(error: unknown, members: readonly string[]): UsageError | null {
+  const labels = faultIn(error, 'labels')
+  if (labels !== null) return new UsageError(`--label: ${labels}`)
   const refused = members.flatMap((member) => {
     // Only the text of the fault has the limits.
     const [, accepted] = /^Null, or a string (.*)\.$/.exec(faultIn(error, member) ?? '') ?? []

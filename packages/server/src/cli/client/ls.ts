@@ -1,11 +1,11 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
 import { parse, UsageError } from '../command.ts'
 import { type Column, formatCount, formatSize, table } from '../terminal.ts'
-import { clientCommand, faultIn } from './client-command.ts'
+import { clientCommand, faultIn, readLabels } from './client-command.ts'
 
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
-       mediabucket ls [--newest] [--kind KIND] [--name TEXT] [-l] [--all] [--json]
+       mediabucket ls [--newest] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [-l] [--all] [--json]
 
 Prints the URLs of the items, one per line, oldest first.
 
@@ -17,7 +17,9 @@ Options:
   --newest    List the newest items first.
   --kind KIND List the items of a kind: image, video, audio, document or other.
   --name TEXT List the items whose name contains every word of the text, in upper or lower case.
-  --json      Print the JSON object of each page, one per line; with -l, --newest, --kind or --name that of each item.`,
+  --label KEY=VALUE
+              List the items that have the label, with exactly this value. With several, those that have them all.
+  --json      Print the JSON object of each page, one per line; with -l, --newest, --kind, --name or --label that of each item.`,
 
   read(args) {
     const { values } = parse('ls', {
@@ -29,21 +31,27 @@ Options:
         newest: { type: 'boolean' },
         kind: { type: 'string' },
         name: { type: 'string' },
+        label: { type: 'string', multiple: true },
         json: { type: 'boolean' },
       },
     })
-    const { long = false, page, all = false, json = false, newest = false, kind, name } = values
+    const { long = false, page, all = false, json = false, newest = false, kind, name, label = [] } = values
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
       throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
-    const isList = newest || kind !== undefined || name !== undefined
+    const isList = newest || kind !== undefined || name !== undefined || label.length > 0
     if (isList && page !== undefined)
-      throw new UsageError('ls takes --page, or --newest, --kind and --name, not both')
+      throw new UsageError('ls takes --page, or --newest, --kind, --name and --label, not both')
     const found = kinds.find((name) => name === kind)
     if (kind !== undefined && found === undefined)
       throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
     const list: ItemOptions | null = isList
-      ? { order: newest ? 'newest' : 'oldest', kind: found, name }
+      ? {
+          order: newest ? 'newest' : 'oldest',
+          kind: found,
+          name,
+          labels: Object.fromEntries(readLabels(label)),
+        }
       : null
     return { number: Number(page ?? 1), long, all, json, list }
   },

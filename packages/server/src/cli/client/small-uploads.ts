@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
-import type { AnswerError, CallOptions, Client, ProblemError, UploadProgress } from '@mediabucket/client'
+import type {
+  AnswerError,
+  CallOptions,
+  Client,
+  Labels,
+  ProblemError,
+  UploadProgress,
+} from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import { DiskFile, type LocalFile } from './local-files.ts'
 import type { Batch, StoredItem, UploadJournal } from './upload-state.ts'
@@ -82,11 +89,13 @@ export function smallUploads({
   client,
   journal,
   expiresAt,
+  labels,
 }: {
   readonly client: Client
   readonly journal: UploadJournal
   /** When the items expire; null for the settings of the bucket. */
   readonly expiresAt: Date | null
+  readonly labels?: Labels | undefined
 }) {
   /** The item that an earlier run stored, if it still exists; null to upload the file. */
   async function storedBefore(file: PlannedFile, signal: AbortSignal): Promise<Result | null> {
@@ -121,7 +130,7 @@ export function smallUploads({
       source,
       filename: basename(path),
     }))
-    const callOptions = { ...options, idempotencyKey: batch.key, expiresAt: expiresAt ?? undefined }
+    const callOptions = { ...options, idempotencyKey: batch.key, expiresAt: expiresAt ?? undefined, labels }
     try {
       const [only, ...others] = parts
       const media =

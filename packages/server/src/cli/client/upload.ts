@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { basename, join, resolve } from 'node:path'
-import type { Media } from '@mediabucket/client'
+import type { Labels, Media } from '@mediabucket/client'
 import { CommandError, type ExpiryOption, parse, readExpiry, UsageError } from '../command.ts'
 import {
   createProgressBars,
@@ -12,7 +12,13 @@ import {
   printItem,
   readFormat,
 } from '../terminal.ts'
-import { affectsAllFiles, type ClientContext, clientCommand, isRefusal } from './client-command.ts'
+import {
+  affectsAllFiles,
+  type ClientContext,
+  clientCommand,
+  isRefusal,
+  readLabels,
+} from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { DiskFile, findFiles, type LocalFault, type LocalFile, readExclusions } from './local-files.ts'
 import {
@@ -45,11 +51,13 @@ interface Arguments {
   /** The option as it was given. */
   readonly expires: string | null
   readonly expiry: ExpiryOption | null
+  /** Undefined for none. */
+  readonly labels: Labels | undefined
 }
 
 export const upload = clientCommand<Arguments>({
-  help: `Usage: mediabucket upload FILE|DIR … [--expires TIME] [--exclude PATTERN] [--dry-run] [--json | -0]
-       mediabucket upload - [--filename NAME] [--expires TIME]
+  help: `Usage: mediabucket upload FILE|DIR … [--expires TIME] [--label KEY=VALUE …] [--exclude PATTERN] [--dry-run] [--json | -0]
+       mediabucket upload - [--filename NAME] [--expires TIME] [--label KEY=VALUE …]
 
 Uploads each file, and all files below each directory, including hidden files. Prints the URL, a tab and the path of each
 file. Files are stored and printed in the order of the paths; names within a directory in natural order: 2.jpg before
@@ -70,6 +78,7 @@ With - instead of paths, standard input is uploaded as one file, in one request 
 Options:
   --expires TIME     When the items expire, and are deleted: a duration from now such as 12h or 7d, or a time such as
                      2030-01-31T08:00:00Z. Default: by the settings of the bucket.
+  --label KEY=VALUE  A label of the items. Can be given several times.
   --exclude PATTERN  Skip files and directories whose names match, such as '*.tmp'. A pattern with a slash matches the path
                      below a directory: 'drafts/*'. Can be given several times.
   --dry-run          Print the paths that would be uploaded, and send nothing.
@@ -83,6 +92,7 @@ Options:
       allowPositionals: true,
       options: {
         expires: { type: 'string' },
+        label: { type: 'string', multiple: true, default: [] },
         exclude: { type: 'string', multiple: true, default: [] },
         'dry-run': { type: 'boolean', default: false },
         filename: { type: 'string' },
@@ -91,7 +101,7 @@ Options:
     })
     if (positionals.length === 0)
       throw new UsageError('upload takes files and directories. See: mediabucket upload --help')
-    const { expires = null, exclude, 'dry-run': isDryRun, filename } = values
+    const { expires = null, label, exclude, 'dry-run': isDryRun, filename } = values
     const isInput = positionals.includes('-')
     if (isInput && (positionals.length > 1 || isDryRun || exclude.length > 0))
       throw new UsageError(
@@ -105,6 +115,7 @@ Options:
       filename,
       expires,
       expiry: expires === null ? null : readExpiry('--expires', expires),
+      labels: label.length === 0 ? undefined : Object.fromEntries(readLabels(label)),
       exclude,
       isDryRun,
       format: readFormat(values),
@@ -132,7 +143,7 @@ Options:
 })
 
 async function uploadPaths(
-  { paths, expires, expiry, exclude, format }: Arguments,
+  { paths, expires, expiry, labels, exclude, format }: Arguments,
   state: StateFiles,
   context: ClientContext,
   onCompleted: () => void,
@@ -141,7 +152,11 @@ async function uploadPaths(
   const start = performance.now()
   const { files, faults, systemFiles, excluded } = await findFiles(paths, readExclusions(exclude))
   const states = uploadStates(state)
-  const options = [...(expires === null ? [] : [{ expires }]), ...(exclude.length === 0 ? [] : [{ exclude }])]
+  const options = [
+    ...(expires === null ? [] : [{ expires }]),
+    ...(labels === undefined ? [] : [{ labels }]),
+    ...(exclude.length === 0 ? [] : [{ exclude }]),
+  ]
   const command = JSON.stringify([tokenHash, ...paths.map((path) => resolve(path)), ...options])
   const journal = await openJournal(state, command)
   // A run that continues another one sends the same time, so that resumable uploads go on.
@@ -149,7 +164,7 @@ async function uploadPaths(
   const expiresAt = expiry && expiryOf(expiry, journal.startedAt)
   const { stored, lost, renamed, failed, untried, end } = await sendFiles(
     planFiles(files),
-    { states, journal, expiresAt, format },
+    { states, journal, expiresAt, labels, format },
     context,
   )
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
@@ -184,7 +199,10 @@ async function uploadPaths(
 }
 
 /** Uploads standard input, whose size is unknown. */
-async function uploadInput({ filename, expiry, format }: Arguments, context: ClientContext): Promise<void> {
+async function uploadInput(
+  { filename, expiry, labels, format }: Arguments,
+  context: ClientContext,
+): Promise<void> {
   const { client, output, report, interrupted } = context
   const start = performance.now()
   const bars = createProgressBars(process.stderr)
@@ -192,6 +210,7 @@ async function uploadInput({ filename, expiry, format }: Arguments, context: Cli
     const item = await client.upload(process.stdin, {
       filename,
       expiresAt: expiry === null ? undefined : expiryOf(expiry, Date.now()),
+      labels,
       signal: interrupted,
       onProgress: ({ sent }) => bars.show([{ name: 'standard input', done: sent, total: null, skipped: 0 }]),
     })
@@ -290,11 +309,13 @@ export async function sendFiles(
     states,
     journal,
     expiresAt,
+    labels,
     format,
   }: {
     readonly states: UploadStates
     readonly journal: UploadJournal
     readonly expiresAt: Date | null
+    readonly labels?: Labels | undefined
     readonly format: LineFormat
   },
   context: ClientContext,
@@ -303,7 +324,7 @@ export async function sendFiles(
   const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
-  const small = smallUploads({ client, journal, expiresAt })
+  const small = smallUploads({ client, journal, expiresAt, labels })
   const running = new Map<UploadUnit, Progress>()
   const results = new Array<Result | null>(files.length).fill(null)
   const total = files.reduce((sum, { size }) => sum + size, 0)
@@ -341,6 +362,7 @@ export async function sendFiles(
     return await client.upload(source, {
       filename: basename(path),
       expiresAt: expiresAt ?? undefined,
+      labels,
       signal,
       piecesAbove: resumableAbove,
       resume: states,

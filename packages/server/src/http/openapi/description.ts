@@ -104,6 +104,12 @@ export const requestHeaders = {
     schema: text,
     example: '2030-01-31T12:00:00Z',
   },
+  'Mediabucket-Labels': {
+    description:
+      'The labels of the files: a dictionary of RFC 9651, whose values are strings, display strings, tokens or integers; or a JSON object in ASCII. In a form, a field `labels` replaces it.',
+    schema: text,
+    example: 'album="42", user="7"',
+  },
   'If-None-Match': {
     description: 'One or more entity tags, weak ones included, or `*`. A match returns 304 without a body.',
     schema: text,
@@ -167,7 +173,7 @@ export const requestHeaders = {
   },
   'Upload-Metadata': {
     description:
-      'Pairs of a name and a Base64 value: `filename` and `filetype` describe the item, others are stored.',
+      'Pairs of a name and a Base64 value: `filename` and `filetype` describe the item, `labels` has its labels in JSON, others are stored.',
     schema: text,
     example: 'filename aGFyYm91ci5qcGc=,filetype aW1hZ2UvanBlZw==',
   },

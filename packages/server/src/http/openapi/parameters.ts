@@ -1,7 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { maxIds } from '../../core/ids.ts'
+import { maxLabelValue, maxSelectedLabels } from '../../core/labels.ts'
 import { maxSearchLength, maxSearchTerms } from '../../core/names.ts'
 import {
+  defaultLabelLimit,
   defaultListLimit,
   type ItemKind,
   type ItemOrder,
@@ -175,10 +177,37 @@ export const ItemListQuery = Type.Object({
       description: `Only items whose filename contains every word of this text, in upper or lower case, with or without diacritics. Up to ${maxSearchTerms} words.`,
     }),
   ),
+  labels: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string', maxLength: maxLabelValue },
+      examples: [{ 'label.album': '42' }],
+      description: `Only items with these labels: a parameter \`label.KEY\` with the exact value for each, up to ${maxSelectedLabels}, for example \`label.album=42\`.`,
+    }),
+  ),
   after: Type.Optional(
     Type.String({
       examples: ['kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw'],
       description: 'The `next_cursor` of the previous response, with the same other parameters.',
+    }),
+  ),
+})
+
+export const LabelsQuery = Type.Object({
+  key: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9_.-]{1,40}$',
+      examples: ['album'],
+      description: 'Only labels with this key.',
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxListLimit,
+      default: defaultLabelLimit,
+      examples: [100],
+      description: 'The largest number of values of a key.',
     }),
   ),
 })

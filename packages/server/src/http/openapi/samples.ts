@@ -19,6 +19,7 @@ export const sampleItem: ValueOf<typeof MediaObject> = {
   duration: null,
   alt_text: null,
   caption: null,
+  labels: { album: '42', user: '7' },
   variants: {
     thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
     medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,

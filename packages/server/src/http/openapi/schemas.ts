@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../../core/faults.ts'
 import { maxIds } from '../../core/ids.ts'
+import { maxLabels, maxLabelValue } from '../../core/labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
 import { maxItemDays, maxNote, maxTypes, noteRule, typePattern } from '../../core/token-limits.ts'
@@ -114,6 +115,12 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
     }),
   ),
   caption: nullable(Type.String({ description: 'A text to show with the item.', maxLength: maxCaption })),
+  labels: Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    additionalProperties: { type: 'string', maxLength: maxLabelValue },
+    maxProperties: maxLabels,
+    description: 'The data of the app, as keys and values (M7).',
+  }),
   variants: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     properties: {
@@ -135,12 +142,28 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   }),
 })
 
+const labelChanges = Type.Unsafe<Record<string, string | null>>({
+  type: 'object',
+  additionalProperties: { type: ['string', 'null'], maxLength: maxLabelValue },
+  description: 'The labels to set, and with null those to remove. Others stay as they are.',
+})
+
 export const ItemEditBody = closedObject('ItemEdit', 'Changes of an item: a JSON merge patch (RFC 7396).', {
   filename: Type.Optional(
     nullable(Type.String({ description: 'A name, which is sanitized as that of an upload (U8).' })),
   ),
   alt_text: Type.Optional(nullable(Type.String({ maxLength: maxAltText }))),
   caption: Type.Optional(nullable(Type.String({ maxLength: maxCaption }))),
+  labels: Type.Optional(labelChanges),
+})
+
+export const LabelBody = closedObject('LabelChanges', 'Labels for several items.', {
+  ids: Type.Array(Type.String({ description: 'The id of an item.' }), {
+    minItems: 1,
+    maxItems: maxIds,
+    description: 'Repeated ids count once.',
+  }),
+  labels: labelChanges,
 })
 
 export const MediaList = closedObject('MediaList', 'The items of one form, in the order sent.', {
@@ -190,6 +213,29 @@ export const IdList = closedObject('IdList', 'Items by their ids.', {
 export const DeletedItems = closedObject('DeletedItems', 'The result of a request to delete items.', {
   deleted: Type.Array(id, { description: 'The deleted items.' }),
   missing: Type.Array(id, { description: 'Ids of which the bucket has no item.' }),
+})
+
+export const LabelledItems = closedObject('LabelledItems', 'The result of a request to label items.', {
+  labelled: Type.Array(id, { description: 'The items that have the labels now.' }),
+  missing: Type.Array(id, { description: 'Ids of which the bucket has no item.' }),
+})
+
+export const LabelList = closedObject('LabelList', 'The labels of the items of the bucket.', {
+  data: Type.Array(
+    closedObject('LabelKey', 'A key, and its most frequent values.', {
+      key: Type.String({ description: 'The key.' }),
+      values: Type.Array(
+        closedObject('LabelValue', 'A value of a key.', {
+          value: Type.String({ description: 'The value.' }),
+          items: count('The number of items that have the label.'),
+        }),
+        { description: 'The most frequent ones first.' },
+      ),
+      has_more: Type.Boolean({ description: 'Whether the key has further values.' }),
+    }),
+    { description: 'The keys in alphabetical order.' },
+  ),
+  has_more: Type.Boolean({ description: 'Whether the bucket has further keys.' }),
 })
 
 export const RestoredItems = closedObject('RestoredItems', 'The result of a request to restore items.', {

@@ -259,6 +259,8 @@ export function* endDeletion(id: BucketId): Work<boolean> {
     id,
   )
   yield* change('DELETE FROM webhooks WHERE bucket_id = $1', id)
+  for (const table of ['labels', 'item_labels'])
+    yield* change(`DELETE FROM ${table} WHERE bucket_id = $1`, id)
   yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
   yield* change('DELETE FROM changes WHERE bucket_id = $1', id)
   yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)

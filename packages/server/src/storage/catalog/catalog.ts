@@ -13,9 +13,11 @@ import {
   findRepeated,
   forgetRequests,
   type ItemCatalog,
+  labelItems,
   setPreview,
 } from './items.ts'
 import { addKey, type KeyCatalog, removeKey } from './keys.ts'
+import { type LabelCatalog, listLabels } from './labels.ts'
 import type { AddedItem, BucketId, DeletedChunk, RemovedItems } from './records.ts'
 import type { Query, Work } from './statements.ts'
 import {
@@ -96,6 +98,7 @@ export interface Catalog
     BucketCatalog,
     TokenCatalog,
     KeyCatalog,
+    LabelCatalog,
     UploadCatalog,
     WebhookCatalog,
     EventCatalog,
@@ -171,6 +174,10 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
       applyTo(bucketId, { kind: 'set-preview', input: { bucketId, id, preview } }),
     editItem: (bucketId, id, edit, expected, by) =>
       applyTo(bucketId, { kind: 'edit-item', input: signed({ bucketId, id, edit, expected }, by) }),
+
+    labelItems: (bucketId, ids, changes, by) =>
+      apply({ kind: 'label-items', input: signed({ bucketId, ids, changes }, by) }),
+    labelKeys: (bucketId, key, limits) => query(listLabels(bucketId, key, limits)),
 
     trashState: (bucketId) => query(trashState(bucketId)),
     trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
@@ -326,6 +333,7 @@ export const sharedChanges = {
   'record-upkeep': recordUpkeep,
   'set-preview': setPreview,
   'edit-item': editItem,
+  'label-items': labelItems,
   settle,
   /** Changes nothing: checks that the catalog accepts changes. */
   check: checkWrites,

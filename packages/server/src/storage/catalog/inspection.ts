@@ -1,6 +1,7 @@
 import type { ItemId } from '../../core/ids.ts'
 import { indexOf, raisedRevision, defaultShape as shape, slotOf, topLevel } from './buckets.ts'
 import { correctNames, wrongNames } from './item-names.ts'
+import { countWrongLabels, rebuildLabels } from './labels.ts'
 import type { BucketId, ContentId } from './records.ts'
 import {
   all,
@@ -221,7 +222,7 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
 /** A stored counter, or the time of the next expiry, of a bucket that does not match its rows. */
 export interface BucketFault {
   readonly bucket: string
-  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks' | 'names'
+  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks' | 'names' | 'labels'
   /** A message with the stored value and that of the rows. */
   readonly detail: string
 }
@@ -393,13 +394,20 @@ function* wrongNodes(id: BucketId, nodes: readonly RankNode[], engine: EngineNam
 function* bucketFaults(id: BucketId, engine: EngineName): Query<BucketFault[]> {
   const counted = yield* count(id, engine)
   if (counted === null) return []
-  return [...counted.faults, ...nameFaults(counted.bucket, yield* wrongNames(id))]
+  const { bucket, faults } = counted
+  const labels = yield* countWrongLabels(id)
+  return [...faults, ...nameFaults(bucket, yield* wrongNames(id)), ...labelFaults(bucket, labels)]
 }
 
 const nameFaults = (bucket: string, wrong: number): BucketFault[] =>
   wrong === 0
     ? []
     : [{ bucket, what: 'names', detail: `${wrong} rows do not match the names of their items` }]
+
+const labelFaults = (bucket: string, wrong: number): BucketFault[] =>
+  wrong === 0
+    ? []
+    : [{ bucket, what: 'labels', detail: `${wrong} rows of the index do not match the labels of items` }]
 
 const bucketLock = { sqlite: null, postgres: 'SELECT FROM buckets WHERE id = $1 FOR UPDATE' }
 const raise = eachEngine((engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} WHERE id = $1`)
@@ -415,9 +423,11 @@ export function* correctBucket(id: BucketId, engine: EngineName): Work<BucketFau
   if (counted === null) return []
   const { bucket, faults } = counted
   if (faults.length > 0) yield* correctCounters(id, counted, engine)
-  const wrong = yield* correctNames(id)
-  if (wrong > 0) yield* change(raise, id)
-  return [...faults, ...nameFaults(bucket, wrong)]
+  const names = yield* correctNames(id)
+  const labels = yield* countWrongLabels(id)
+  if (labels > 0) yield* rebuildLabels(id)
+  if (names + labels > 0) yield* change(raise, id)
+  return [...faults, ...nameFaults(bucket, names), ...labelFaults(bucket, labels)]
 }
 
 function* correctCounters(

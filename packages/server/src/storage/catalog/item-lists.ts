@@ -1,42 +1,7 @@
 import { type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
+import { kindExpression, kindNumber } from './item-kinds.ts'
 import { isLive, itemColumns } from './items.ts'
 import type { ItemPlace, ItemSelection } from './records.ts'
-
-/** The first five letters of the stored types of a kind. */
-const byFamily = { image: 'image', video: 'video', audio: 'audio', 'text/': 'document' } as const
-
-/** The same for the first twelve letters after `application/`. All other types are of the kind `other`. */
-const byApplication = {
-  pdf: 'document',
-  rtf: 'document',
-  'epub+zip': 'document',
-  msword: 'document',
-  'vnd.ms-excel': 'document',
-  'vnd.ms-power': 'document',
-  'vnd.ms-word.': 'document',
-  'vnd.openxmlf': 'document',
-  'vnd.oasis.op': 'document',
-  'vnd.apple.ke': 'document',
-  'vnd.apple.nu': 'document',
-  'vnd.apple.pa': 'document',
-  mxf: 'video',
-  'vnd.ms-asf': 'video',
-} as const
-
-export const kindNumber = (kind: ItemKind): number => itemKinds.indexOf(kind)
-
-const branches = (kinds: Readonly<Record<string, ItemKind>>) =>
-  Object.entries(kinds)
-    .map(([letters, kind]) => `WHEN '${letters}' THEN ${kindNumber(kind)}`)
-    .join(' ')
-
-/**
- * The number of an item's kind, as an expression of both engines. Comparing few letters makes it cheap for uploads. It is part of
- * indexes, so a change needs a migration that creates them again.
- */
-export const kindExpression = `(CASE substr(content_type, 1, 5) ${branches(byFamily)}
-  WHEN 'appli' THEN CASE substr(content_type, 13, 12) ${branches(byApplication)} ELSE ${kindNumber('other')} END
-  ELSE ${kindNumber('other')} END)`
 
 /** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
 interface ItemStatement {

@@ -1,10 +1,19 @@
 import { Fault } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
+import {
+  changeLabels,
+  formatLabels,
+  type LabelChanges,
+  type Labels,
+  maxLabels,
+  readLabels,
+} from '../../core/labels.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { maxExpired } from './buckets.ts'
 import { recordChanges } from './item-changes.ts'
 import { refreshNames } from './item-names.ts'
+import { indexEdits } from './labels.ts'
 import type {
   AddedItem,
   BucketId,
@@ -17,7 +26,8 @@ import type {
   ItemPlace,
   ItemRows,
   ItemSelection,
-  ItemTexts,
+  ItemState,
+  LabelledItems,
   NewItem,
   NewPreview,
   PageRows,
@@ -107,9 +117,17 @@ export interface ItemCatalog {
     bucketId: BucketId,
     id: ItemId,
     edit: ItemEdit,
-    expected: ItemTexts | null,
+    expected: ItemState | null,
     by?: Actor,
   ): Promise<EditedItem>
+
+  /** Changes the labels of these items of the bucket in one transaction; ignores ids of other buckets. `ids` has no repeated id. */
+  labelItems(
+    bucketId: BucketId,
+    ids: readonly ItemId[],
+    changes: LabelChanges,
+    by?: Actor,
+  ): Promise<LabelledItems>
 
   /**
    * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
@@ -125,8 +143,8 @@ const markEdited = {
 } as const
 
 const textsUpdate = eachEngine(
-  (engine) =>
-    `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed)${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
+  (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
+    labels = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
 )
 
 /** As ItemCatalog.editItem. */
@@ -140,23 +158,29 @@ export function* editItem({
   readonly bucketId: BucketId
   readonly id: ItemId
   readonly edit: ItemEdit
-  readonly expected: ItemTexts | null
+  readonly expected: ItemState | null
 }): Work<EditedItem> {
-  const item = yield* first(
-    readItemDetails,
-    `SELECT ${itemColumns} FROM items WHERE id = $1 AND bucket_id = $2`,
+  const found = yield* first(
+    (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
+    `SELECT ${itemColumns}, seq FROM items WHERE id = $1 AND bucket_id = $2`,
     ...[id, bucketId],
   )
-  if (item === null) return 'missing'
+  if (found === null) return 'missing'
+  const { item, seq } = found
   if (expected !== null && changedTexts(item, expected).length > 0) return 'changed'
-  const edited = { ...item, ...edit }
+  const { labels: labelChanges = {}, ...texts } = edit
+  const labels = changeLabels(item.labels, labelChanges)
+  if (hasTooMany(labels)) return 'full'
+  const edited = withLabels({ ...item, ...texts }, labels)
   const changed = changedTexts(item, edited)
   if (changed.length === 0) return item
   const { filename, altText, caption, size } = edited
   yield* change(
     textsUpdate,
     ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
+    formatLabels(labels),
   )
+  if (changed.includes('labels')) yield* indexEdits(bucketId, [{ row: { ...item, seq }, labels }])
   yield* recordChanges(bucketId, 'edited', [id])
   if (changed.includes('filename')) yield* refreshNames(bucketId, [id])
   // The event has no values of texts but the new name.
@@ -167,10 +191,77 @@ export function* editItem({
   return edited
 }
 
-const textColumns = { filename: 'filename', altText: 'alt_text', caption: 'caption' } as const
+const textColumns = {
+  filename: 'filename',
+  altText: 'alt_text',
+  caption: 'caption',
+  labels: 'labels',
+} as const
 
-const changedTexts = (item: ItemTexts, other: ItemTexts) =>
-  (['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== other[text])
+const changedTexts = (item: ItemState, other: ItemState): (keyof typeof textColumns)[] => [
+  ...(['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== other[text]),
+  ...(formatLabels(item.labels) === formatLabels(other.labels) ? [] : (['labels'] as const)),
+]
+
+const withLabels = ({ labels: _earlier, ...item }: ItemDetails, labels: Labels | null): ItemDetails =>
+  labels === null ? item : { ...item, labels }
+
+const hasTooMany = (labels: Labels | null): boolean => Object.keys(labels ?? {}).length > maxLabels
+
+const labelsUpdate = eachEngine(
+  (engine) =>
+    `UPDATE items SET labels = $3${markEdited[engine]} WHERE bucket_id = $1 AND seq = ANY ($2::int8[])`,
+)
+
+/** As ItemCatalog.labelItems. */
+export function* labelItems({
+  bucketId,
+  ids,
+  changes,
+  by,
+}: Audited & {
+  readonly bucketId: BucketId
+  readonly ids: readonly ItemId[]
+  readonly changes: LabelChanges
+}): Work<LabelledItems> {
+  const found = yield* all(
+    (row) => ({ ...readItemDetails(row), seq: integer(row, itemColumnCount) }),
+    `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[])`,
+    ...[bucketId, ids],
+  )
+  const edits = found.map((row) => ({ row, labels: changeLabels(row.labels, changes) }))
+  const full = edits.filter(({ labels }) => hasTooMany(labels)).map(({ row }) => row.id)
+  if (full.length > 0) return { ids: [], full }
+  const changed = edits.filter(({ row, labels }) => formatLabels(row.labels) !== formatLabels(labels))
+  for (const [labels, rows] of Map.groupBy(changed, (edit) => formatLabels(edit.labels)))
+    yield* change(
+      labelsUpdate,
+      bucketId,
+      rows.map(({ row }) => row.seq),
+      labels,
+    )
+  yield* indexEdits(bucketId, changed)
+  if (changed.length > 0)
+    yield* recordChanges(
+      bucketId,
+      'edited',
+      changed.map(({ row }) => row.id),
+    )
+  for (const { row } of changed)
+    yield* record(by, (by) => {
+      const { id, filename, size } = row
+      return {
+        action: 'edit',
+        by,
+        bucketId,
+        target: id,
+        name: filename,
+        size,
+        detail: { changed: ['labels'] },
+      }
+    })
+  return { ids: found.map(({ id }) => id), full: [] }
+}
 
 const previewUpdate = eachEngine(
   (engine) => `UPDATE items SET thumbhash = $1, duration = coalesce(duration, $2),
@@ -198,8 +289,8 @@ export function* setPreview({
 
 /** The columns of an item as it is added, and their number. */
 export const newItemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at'
-export const newItemColumnCount = 10
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at, labels'
+export const newItemColumnCount = 11
 
 /** The values of `newItemColumns`. */
 export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sha256) =>
@@ -214,6 +305,7 @@ export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sh
     item.height,
     item.createdAt,
     item.expiresAt ?? null,
+    formatLabels(item.labels),
   ] as const
 
 /** The columns of `items` that `readItemDetails` reads, and their number. */
@@ -232,15 +324,16 @@ export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewIt
   height: integerOrNull(row, 7),
   createdAt: integer(row, 8),
   ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
+  ...(row[10] === null ? {} : { labels: readLabels(text(row, 10)) }),
 })
 
 /** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
 export const readItemDetails = (row: Row): ItemDetails => ({
   ...readNewItem(row),
-  thumbhash: bytesOrNull(row, 10),
-  duration: integerOrNull(row, 11),
-  altText: textOrNull(row, 12),
-  caption: textOrNull(row, 13),
+  thumbhash: bytesOrNull(row, 11),
+  duration: integerOrNull(row, 12),
+  altText: textOrNull(row, 13),
+  caption: textOrNull(row, 14),
 })
 
 /** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
@@ -292,9 +385,10 @@ export const keyedItemColumns = (engine: EngineName): string => {
   const hash = "value ->> 'sha256'"
   return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
     (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
-    (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8`
+    (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8,
+    value ->> 'labels'`
 }
-export const keyedItemColumnCount = 10
+export const keyedItemColumnCount = 11
 
 /** The items of a row of `keyed_requests`, and their order. */
 export const keyedItems = {

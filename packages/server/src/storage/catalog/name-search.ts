@@ -1,7 +1,7 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
 import { linePattern, nameSlot, namesPerRow } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
-import { kindExpression, kindNumber } from './item-lists.ts'
+import { kindExpression, kindNumber } from './item-kinds.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, eachEngine, first, integer, integerOrNull, type Query, type Sql, text } from './statements.ts'

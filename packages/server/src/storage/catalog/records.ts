@@ -1,5 +1,6 @@
 import type { BucketSettings } from '../../core/buckets.ts'
 import type { ItemId } from '../../core/ids.ts'
+import type { LabelChanges, Labels } from '../../core/labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
 import type { TokenLimits } from '../../core/token-limits.ts'
 import type { Actor, Scope } from '../../core/tokens.ts'
@@ -92,6 +93,21 @@ export interface NewItem {
   readonly createdAt: number
   /** When it expires, in milliseconds since 1970. Left out or null for never. */
   readonly expiresAt?: number | null
+  /** Left out or null for none. */
+  readonly labels?: Labels | null
+}
+
+/** A value of the labels of a bucket with one key. */
+export interface BucketLabel {
+  readonly value: string
+  /** Items of the bucket that have it. */
+  readonly items: number
+}
+
+export interface LabelKey {
+  readonly key: string
+  /** The most frequent ones first. */
+  readonly values: readonly BucketLabel[]
 }
 
 /** What the first render of an item's variants has found. */
@@ -118,13 +134,25 @@ export interface ItemTexts {
 }
 
 /** Changes of an item: members that are left out stay as they are. */
-export type ItemEdit = Partial<ItemTexts>
+export interface ItemEdit extends Partial<ItemTexts> {
+  readonly labels?: LabelChanges
+}
+
+/** What an edit expects an item to have. */
+export interface ItemState extends ItemTexts, Pick<NewItem, 'labels'> {}
 
 /** What responses tell of a stored item. */
 export interface ItemDetails extends NewItem, Preview, ItemTexts {}
 
-/** The item after an edit; `changed` if it did not have the expected texts. */
-export type EditedItem = ItemDetails | 'missing' | 'changed'
+/** The item after an edit; `changed` if it did not have the expected texts, `full` if it would have too many labels. */
+export type EditedItem = ItemDetails | 'missing' | 'changed' | 'full'
+
+/** Items whose labels were changed, or had the labels already. */
+export interface LabelledItems {
+  readonly ids: readonly ItemId[]
+  /** Items that would have too many labels. If there are any, no item was changed. */
+  readonly full: readonly ItemId[]
+}
 
 /**
  * Whether an item can be served to everybody. A renamed item can be served, but its earlier response headers must not be reused. A private

@@ -348,6 +348,8 @@ const tables = [
   'keyed_requests',
   'damaged',
   'contents',
+  'item_labels',
+  'labels',
   'items',
   'item_names',
   'ranks',

@@ -7,6 +7,7 @@ import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
 import { describeKeys } from './key-contract.ts'
+import { describeLabels } from './label-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { mediaObjectOf } from './media-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
@@ -26,6 +27,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeExpiry(engine, fresh)
   describeItemLists(engine, fresh)
   describeNameSearch(engine, fresh)
+  describeLabels(engine, fresh)
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
   describeBuckets(engine, fresh)

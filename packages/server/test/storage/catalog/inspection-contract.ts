@@ -17,7 +17,7 @@ interface Audited {
   readonly catalog: Catalog
   readonly inspection: CatalogInspection
   /** Changes rows with statements of the engine, without the catalog. */
-  tamper(fault: 'counters' | 'ranks' | 'names' | 'contents' | 'expiry'): void | Promise<void>
+  tamper(fault: 'counters' | 'ranks' | 'names' | 'contents' | 'expiry' | 'labels'): void | Promise<void>
 }
 
 interface Copied {
@@ -58,6 +58,29 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await inspection.bucketFaults()).toEqual([])
       expect(await inspection.orphanedContents()).toEqual([])
       expect(await inspection.findUnreferenced(wanted.map((id) => id))).toEqual([])
+    })
+
+    test('M7, F1 the index of labels matches the items after every change, and is built again if it does not', async () => {
+      const { catalog, inspection, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setBucket('b', { trashDays: 1 })
+      const items = Array.from({ length: 40 }, (_, index) =>
+        newItem(index % 4 === 0 ? {} : { labels: { album: `${index % 3}`, user: 'ü"' } }),
+      )
+      await catalog.addItems(bucketId, items.map(withBytes))
+      const some = items.map(({ id }) => id).filter((_, index) => index % 2 === 0)
+      await catalog.labelItems(bucketId, some, { album: 'x', user: null })
+      await catalog.removeItems(bucketId, some)
+      await catalog.restoreItems(bucketId, some.slice(0, 10))
+      await catalog.purgeItems(bucketId, some.slice(10, 15))
+      expect(await inspection.bucketFaults()).toEqual([])
+      const keys = () => catalog.labelKeys(bucketId, null, { maxKeys: 9, maxValues: 9 })
+      const before = await keys()
+      await tamper('labels')
+      expect((await inspection.bucketFaults()).map(({ what }) => what)).toEqual(['labels'])
+      expect((await inspection.recount()).map(({ what }) => what)).toEqual(['labels'])
+      expect(await inspection.bucketFaults()).toEqual([])
+      expect(await keys()).toEqual(before)
     })
 
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {

@@ -13,6 +13,7 @@ const tampering = {
   ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET sums = array_fill(0, ARRAY[128])',
   names: "DELETE FROM item_names WHERE slot = 2; UPDATE item_names SET names = 'other' WHERE slot = 9",
   contents: "INSERT INTO contents (id, bucket_id, bytes) VALUES (1, 1, '\\x00')",
+  labels: "UPDATE labels SET items = items + 1 WHERE value = 'x'; DELETE FROM item_labels WHERE seq < 5",
   expiry: 'UPDATE buckets SET next_expiry = NULL',
 }
 

@@ -26,6 +26,7 @@ const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
   height: 480,
   createdAt: 1_790_000_000_000,
   expiresAt: 1_800_000_000_000,
+  labels: { album: '42' },
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */
@@ -45,7 +46,7 @@ function newItemsOfEveryKind(): AddedItem[] {
     complete,
     { ...newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6), by: service },
     { ...newItem({ sha256: hash(1) }), bytes: new Uint8Array(contents, 7, 5) },
-    { ...newItem({ size: 0 }), bytes: new Uint8Array(0) },
+    { ...newItem({ size: 0, labels: { album: '42' } }), bytes: new Uint8Array(0) },
     { ...newItem({ expiresAt: 1_800_000_000_000 }), bytes: null, by: service },
     { ...newItem(unknown), bytes: null },
   ]

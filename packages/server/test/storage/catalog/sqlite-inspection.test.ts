@@ -22,6 +22,7 @@ const tampering = {
   ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = zeroblob(512)',
   names: "DELETE FROM item_names WHERE slot = 2; UPDATE item_names SET names = 'other' WHERE slot = 9",
   contents: "INSERT INTO contents (bytes) VALUES (X'00')",
+  labels: "UPDATE labels SET items = items + 1 WHERE value = 'x'; DELETE FROM item_labels WHERE seq < 5",
   expiry: 'UPDATE buckets SET next_expiry = NULL',
 }
 

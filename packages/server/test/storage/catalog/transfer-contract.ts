@@ -45,6 +45,8 @@ const expiry = Date.UTC(2100, 0)
 /** The texts of the first two items. */
 const described = { filename: 'renamed.jpg', altText: 'a text', caption: null }
 
+const labels = { album: '42' }
+
 /** An item with the size and the hash of the bytes of `withBytes`. */
 function newStored(): NewItem {
   const item = newItem()
@@ -76,13 +78,13 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const kept = items.filter((item, index) => index % 3 !== 0 && !thrown.includes(item))
     for (const { id } of kept.slice(0, 2))
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
-    for (const { id } of kept.slice(0, 2)) await catalog.editItem(big, id, described, null)
+    for (const { id } of kept.slice(0, 2)) await catalog.editItem(big, id, { ...described, labels }, null)
     await catalog.setBucket('big', { trashDays: 3, isPrivate: true, signedPages: true })
     const keys = [1, 2].map(newSigningKey)
     for (const key of keys) await catalog.addSigningKey(key, false)
     await catalog.addWebhook(webhookOf(big))
     for (const item of thrown) await catalog.removeItems(big, [item.id], service, now)
-    const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry }))
+    const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry, labels }))
     const request = {
       tokenId: 'small' as TokenId,
       key: 'once',
@@ -178,12 +180,22 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await after.findGrant(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
+      const selection = { order: 'oldest', kind: null, from: null, to: null, name: null, labels } as const
+      for (const [bucketId, items] of [
+        [big, kept.slice(0, 2)],
+        [small, few],
+      ] as const) {
+        const { rows } = await after.items({ ...selection, bucketId }, null, 9)
+        expect(ids(rows.map(({ item }) => item))).toEqual(ids(items))
+      }
       for (const item of [...kept, ...few]) {
         const moved = await after.item(item.id)
         const preview = kept.slice(0, 2).includes(item)
           ? { thumbhash: hashOf(item.id), duration: 1_500 }
           : { thumbhash: null, duration: null }
-        const texts = kept.slice(0, 2).includes(item) ? described : { altText: null, caption: null }
+        const texts = kept.slice(0, 2).includes(item)
+          ? { ...described, labels }
+          : { altText: null, caption: null }
         expect(moved).toMatchObject({ ...item, ...preview, ...texts, isDamaged: item === damaged })
         const bytes = moved?.contentId == null ? null : await after.content(moved.contentId)
         const wasInCatalog = (await before.item(item.id))?.contentId !== null

@@ -18,6 +18,7 @@ import {
   unlessExpired,
 } from '../items.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
+import { isLongSearch, searchLabels } from '../label-search.ts'
 import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
 import type {
   Bucket,
@@ -97,9 +98,10 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     findGrant: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
-      const { bucketId, name } = selection
-      if (name === null) return readItems(run, selection, after, limit)
-      return queue(bucketId, () => reading((session) => searchItems(session, selection, name, after, limit)))
+      const { bucketId, name, labels = null } = selection
+      if (name === null && labels === null) return readItems(run, selection, after, limit)
+      const search = () => reading((session) => searchItems(session, selection, after, limit))
+      return isLongSearch(selection) ? queue(bucketId, search) : search()
     },
     item: items.read,
     servability: (ids) => readServability(run, ids),
@@ -391,18 +393,20 @@ const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off`
 
-/** Finds items by their names, as Catalog.items, in one snapshot. */
+/** Finds items by their names or labels, as Catalog.items, in one snapshot. */
 async function searchItems(
   { run, execute }: Session,
   selection: ItemSelection,
-  terms: readonly string[],
   after: ItemPlace | null,
   limit: number,
   bounds?: SearchBounds,
 ): Promise<ItemRows> {
+  const search = selection.labels
+    ? searchLabels(selection, after, limit)
+    : searchNames(selection, selection.name ?? [], after, limit, bounds)
   try {
     await execute(begin)
-    const found = await runQuery(run, searchNames(selection, terms, after, limit, bounds))
+    const found = await runQuery(run, search)
     await execute('COMMIT')
     return found
   } catch (error) {

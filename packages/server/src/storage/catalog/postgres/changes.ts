@@ -1,5 +1,6 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
+import { formatLabels } from '../../../core/labels.ts'
 import { nameLine } from '../../../core/names.ts'
 import { type Amount, requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
@@ -7,6 +8,7 @@ import { uploadEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { refreshNames } from '../item-names.ts'
+import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
 import type { AddedItem, Bucket, BucketId, NewItem, RemovedItems } from '../records.ts'
 import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
 import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
@@ -143,17 +145,18 @@ export interface Transaction {
  * those with an actor in the audit log.
  */
 async function appendItems(
-  { session, buckets }: Transaction,
+  transaction: Transaction,
   bucketId: BucketId,
   added: readonly AddedItem[],
 ): Promise<void> {
   if (added.length === 0) return
+  const { session, buckets } = transaction
   // Throws if the bucket was deleted.
   buckets.get(bucketId)
   const column = <T>(value: (item: NewItem) => T): T[] => added.map(value)
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)',
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -168,13 +171,18 @@ async function appendItems(
     column(({ expiresAt }) => expiresAt ?? null),
     column(({ filename }) => nameLine(filename)),
     Date.now(),
+    column(({ labels }) => formatLabels(labels)),
   )
   // Both are sent without waiting for the result of the first.
-  await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
+  const [[row = []]] = await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
+  if (added.some(({ labels }) => labels != null)) {
+    const rows = added.map((item, index) => ({ ...item, seq: integer(row, 0) + index }))
+    await runWork(session, indexRows(bucketId, rows), engineOf(transaction))
+  }
   buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
 }
 
-const removedColumns = 'seq, size, content_id, id, content_type'
+const removedColumns = 'seq, size, content_id, id, content_type, created_at, labels'
 
 /** Removes the items with these ids; ignores ids of other buckets. */
 async function removeByIds(
@@ -210,12 +218,9 @@ async function removeOldest(transaction: Transaction, bucketId: BucketId, limit:
  * Removes the contents of deleted rows and adds tombstones: of items whose bytes are in the blob store, and of pictures, which may
  * have variants there.
  */
-async function forget(
-  { session, buckets }: Transaction,
-  bucketId: BucketId,
-  rows: readonly Row[],
-): Promise<ItemId[]> {
+async function forget(transaction: Transaction, bucketId: BucketId, rows: readonly Row[]): Promise<ItemId[]> {
   if (rows.length === 0) return []
+  const { session, buckets } = transaction
   const removed = rows.toSorted((one, other) => integer(one, 0) - integer(other, 0))
   const size = removed.reduce((sum, row) => sum + integer(row, 1), 0)
   const contents = removed.flatMap((row) => integerOrNull(row, 2) ?? [])
@@ -225,9 +230,18 @@ async function forget(
   const seqs = removed.map((row) => integer(row, 0))
   await session.run('SELECT forget_items($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
   // The counters of a trash are only in its row.
-  if (!isTrash(bucketId)) buckets.add(bucketId, { items: -removed.length, bytes: -size })
+  if (!isTrash(bucketId)) {
+    buckets.add(bucketId, { items: -removed.length, bytes: -size })
+    await unindex(transaction, bucketId, labelledRows(removed, 0, 4))
+  }
   return tombstones
 }
+
+const labelledRows = (rows: readonly Row[], seq: number, column: number): LabelledRow[] =>
+  rows.flatMap((row) => labelledRow(integer(row, seq), row, column))
+
+const unindex = (transaction: Transaction, bucketId: BucketId, rows: readonly LabelledRow[]): Promise<void> =>
+  runWork(transaction.session, unindexRows(bucketId, rows), engineOf(transaction))
 
 /** 0 for no trash, and for no bucket. */
 const trashDaysOf = ({ buckets }: Transaction, id: BucketId): number =>
@@ -244,7 +258,7 @@ async function removeOrTrash(
   const days = trashDaysOf(transaction, bucketId)
   if (days === 0) return removeByIds(transaction, bucketId, ids)
   const rows = await session.run(
-    'SELECT trash_items($1, $2::text[], $3, $4)',
+    'SELECT * FROM trash_items($1, $2::text[], $3, $4)',
     bucketId,
     ids,
     now,
@@ -252,18 +266,21 @@ async function removeOrTrash(
   )
   const trashed = new Set(rows.map((row) => text(row, 0)))
   if (trashed.size > 0) buckets.add(bucketId, { items: -trashed.size })
+  await unindex(transaction, bucketId, labelledRows(rows, 1, 2))
   return { ids: ids.filter((id) => trashed.has(id)), tombstones: [] }
 }
 
 /** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
 async function restoreItems(
-  { session, buckets }: Transaction,
+  transaction: Transaction,
   bucketId: BucketId,
   ids: readonly ItemId[],
   now: number,
 ): Promise<ItemId[]> {
+  const { session, buckets } = transaction
   const rows = await session.run(
-    'SELECT id FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3',
+    `SELECT id, home_seq, content_type, created_at, labels FROM items
+    WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3`,
     trashOf(bucketId),
     ids,
     now,
@@ -275,6 +292,7 @@ async function restoreItems(
   await session.run('SELECT restore_items($1, $2::text[])', bucketId, [...found])
   const restored = ids.filter((id) => found.has(id))
   await runWork(session, refreshNames(bucketId, restored))
+  await runWork(session, indexRows(bucketId, labelledRows(rows, 1, 2)), engineOf(transaction))
   await refreshExpiry(session, bucketId)
   buckets.add(bucketId, { items: found.size })
   return restored

@@ -1,70 +1,10 @@
 import { changeKinds } from '../item-changes.ts'
-import { kindExpression } from '../item-lists.ts'
+import { kindExpression } from '../item-kinds.ts'
+import { rankFunctions } from './ranks.ts'
 
 /** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
 const functions = `
--- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
--- of its counters up to each one, in which width_bucket finds a position by binary search.
-CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  _index int4 := _counter % 128 + 1;
-  _count int8;
-BEGIN
-  UPDATE ranks SET sums = sums[1:_index - 1] || ARRAY(SELECT sum + _delta FROM unnest(sums[_index:128]) AS sum)
-  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / 128
-  RETURNING sums[_index] - coalesce(sums[_index - 1], 0) INTO _count;
-  IF NOT FOUND THEN
-    INSERT INTO ranks (bucket_id, level, slot, sums) VALUES (_bucket, _level, _counter / 128,
-      array_fill(0::int8, ARRAY[_index - 1]) || array_fill(_delta, ARRAY[129 - _index]));
-    _count := _delta;
-  END IF;
-  IF _count < 0 THEN
-    RAISE EXCEPTION 'a rank counter of bucket % would be negative', _bucket;
-  END IF;
-END $$;
-
--- Counts items that were appended with the numbers from _first to below _next; before, the bucket had _total items.
-CREATE FUNCTION grow_ranks(_bucket int8, _total int8, _first int8, _next int8) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  _level int4 := 1;
-  _width int8 := 64;
-  _seq int8;
-  _end int8;
-BEGIN
-  LOOP
-    -- The first counter of a new top level covers node 0 of the old one, which counts all earlier items.
-    IF _level > 1 AND _width >= _first THEN
-      PERFORM change_rank(_bucket, _level, 0, _total);
-    END IF;
-    _seq := _first;
-    WHILE _seq < _next LOOP
-      _end := least(_next, (_seq / _width + 1) * _width);
-      PERFORM change_rank(_bucket, _level, _seq / _width, _end - _seq);
-      _seq := _end;
-    END LOOP;
-    _level := _level + 1;
-    _width := _width * 128;
-    EXIT WHEN _width >= _next;
-  END LOOP;
-END $$;
-
--- Counts items that were removed (_delta -1), or whose earlier numbers are used again (_delta 1).
-CREATE FUNCTION change_ranks(_bucket int8, _next int8, _seqs int8[], _delta int8) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  _level int4 := 1;
-  _width int8 := 64;
-BEGIN
-  LOOP
-    PERFORM change_rank(_bucket, _level, counter, _delta * count(*))
-    FROM (SELECT seq / _width AS counter FROM unnest(_seqs) AS seq) AS changed GROUP BY counter;
-    _level := _level + 1;
-    _width := _width * 128;
-    EXIT WHEN _width >= _next;
-  END LOOP;
-END $$;
+${rankFunctions}
 
 -- The step of a revision is random, so that a failover that loses commits does not repeat a revision for another state.
 CREATE FUNCTION revision_step() RETURNS int8
@@ -74,12 +14,12 @@ LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * 1048576)::int8 $$;
 CREATE FUNCTION new_content_id() RETURNS int8
 LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
 
--- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item.
+-- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item. Returns the number of the first.
 CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
-  _name_lines text[], _now int8
-) RETURNS void
+  _name_lines text[], _now int8, _labels text[]
+) RETURNS int8
 LANGUAGE plpgsql AS $$
 DECLARE
   _count int8 := cardinality(_ids);
@@ -94,9 +34,10 @@ BEGIN
 
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
-    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries)
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
+        _labels)
       WITH ORDINALITY
-      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, number)
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, labels, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
@@ -105,9 +46,10 @@ BEGIN
     SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
   )
   INSERT INTO items
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at)
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
+      labels)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id, expiry
+    created_at, content_id, expiry, labels
   FROM item;
 
   -- The padding stands for the lines that the row has already, or had before its items were removed.
@@ -126,6 +68,7 @@ BEGIN
   END IF;
   DELETE FROM intents WHERE id = ANY (_ids);
   PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
+  RETURN _next - _count;
 END $$;
 
 -- Removes the rows with the names of items whose rows no item is left of, after these items were removed.
@@ -152,8 +95,10 @@ BEGIN
   PERFORM clear_names(_bucket, _seqs);
 END $$;
 
--- Moves items of a bucket whose row the transaction has locked to its trash. The ids are in the order of their numbers.
-CREATE FUNCTION trash_items(_bucket int8, _ids text[], _now int8, _expiry int8) RETURNS SETOF text
+-- Moves items of a bucket whose row the transaction has locked to its trash. Returns their ids in the order of their numbers, and what
+-- their labels are indexed by.
+CREATE FUNCTION trash_items(_bucket int8, _ids text[], _now int8, _expiry int8)
+RETURNS TABLE (item_id text, item_seq int8, item_type text, item_time int8, item_labels text)
 LANGUAGE plpgsql AS $$
 DECLARE
   _found text[];
@@ -181,7 +126,7 @@ BEGIN
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
   PERFORM clear_names(_bucket, _seqs);
   PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
-  RETURN QUERY SELECT unnest(_found);
+  RETURN QUERY SELECT id, home_seq, content_type, created_at, labels FROM items WHERE id = ANY (_found) ORDER BY home_seq;
 END $$;
 
 -- The reverse, for these items of the trash.
@@ -244,49 +189,6 @@ BEGIN
     RAISE read_only_sql_transaction USING MESSAGE = 'the server is a replica';
   END IF;
   RETURN true;
-END $$;
-
--- Ten items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
--- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket. One plan
--- serves all positions; PostgreSQL would plan each call, which takes longer than the reads.
-CREATE FUNCTION read_page(_bucket int8, _first int8, OUT revision int8, OUT total int8, OUT items text)
-RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-  _next int8;
-  _level int4 := 1;
-  _width int8 := 8192;
-  _slot int8 := 0;
-  _skip int8 := _first;
-  _index int4;
-  _sums int8[];
-BEGIN
-  SELECT b.revision, b.total, b.next_seq INTO revision, total, _next FROM buckets AS b WHERE b.id = _bucket;
-  IF NOT FOUND THEN
-    RETURN;
-  END IF;
-  IF _first < total THEN
-    WHILE _width < _next LOOP
-      _level := _level + 1;
-      _width := _width * 128;
-    END LOOP;
-    WHILE _level > 0 LOOP
-      SELECT width_bucket(_skip, r.sums), r.sums INTO STRICT _index, _sums FROM ranks AS r
-      WHERE r.bucket_id = _bucket AND r.level = _level AND r.slot = _slot;
-      IF _index = 128 THEN
-        RAISE EXCEPTION 'the rank counters of bucket % do not reach its total', _bucket;
-      END IF;
-      _skip := _skip - coalesce(_sums[_index], 0);
-      _slot := _slot * 128 + _index;
-      _level := _level - 1;
-    END LOOP;
-    SELECT string_agg(CASE WHEN m.extension IS NULL THEN m.id ELSE m.id || '.' || m.extension END, ' ' ORDER BY m.seq)
-    INTO items FROM (
-      SELECT id, extension, seq FROM items WHERE bucket_id = _bucket AND seq >= _slot * 64
-      ORDER BY seq LIMIT 10 OFFSET _skip
-    ) AS m;
-  END IF;
-  RETURN NEXT;
 END $$;
 `
 
@@ -422,7 +324,7 @@ CREATE TABLE webhook_deliveries (
 
 -- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
--- deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
+-- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object, null for none.
 CREATE TABLE items (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
@@ -445,6 +347,7 @@ CREATE TABLE items (
   deleted_at int8,
   expires_at int8,
   item_expires_at int8,
+  labels text,
   PRIMARY KEY (bucket_id, seq)
 );
 
@@ -464,6 +367,28 @@ CREATE TABLE item_names (
 ) WITH (toast_tuple_target = 8160);
 
 ALTER TABLE item_names ALTER COLUMN names SET STORAGE EXTERNAL;
+
+-- The labels of a bucket that items have, with the number of these items, and the items of each label (catalog/labels.ts). Both are derived
+-- from items.labels. Items in a trash are not in them.
+CREATE TABLE labels (
+  id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  bucket_id int8 NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  value text COLLATE "C" NOT NULL,
+  items int8 NOT NULL CHECK (items > 0),
+  UNIQUE (bucket_id, key, value)
+) WITH (fillfactor = 70);
+
+CREATE INDEX labels_by_items ON labels (bucket_id, key, items DESC, value);
+
+CREATE TABLE item_labels (
+  bucket_id int8 NOT NULL,
+  label_id int8 NOT NULL,
+  kind int4 NOT NULL,
+  created_at int8 NOT NULL,
+  seq int8 NOT NULL,
+  PRIMARY KEY (bucket_id, label_id, kind, created_at, seq)
+);
 
 -- Apart from the rows of items, so that a listing does not read them. Not compressed: most items are compressed already.
 CREATE TABLE contents (

@@ -22,6 +22,7 @@ import {
   unlessExpired,
 } from '../items.ts'
 import { listKeys } from '../keys.ts'
+import { isLongSearch, searchLabels } from '../label-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -114,8 +115,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       const { name } = selection
-      if (name === null) return withFaults(() => reads.items(selection, after, limit))
-      return names.search({ selection, terms: name, after, limit })
+      if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
+      return names.search({ selection, terms: name ?? [], after, limit })
     },
     item: items.read,
     servability: async (ids) => withFaults(() => servability(ids)),
@@ -295,6 +296,7 @@ function prepareReadItems(
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemRows {
   const bucket = db.prepare(`SELECT revision, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
   const statementOf = createItemStatements('?')
+  const run = createRun(db)
   const prepared = new Map<string, StatementSync>()
 
   function prepare(sql: string): StatementSync {
@@ -304,6 +306,7 @@ function prepareReadItems(
   }
 
   return (selection, after, limit) => {
+    if (selection.labels) return run(searchLabels(selection, after, limit))
     const now = Date.now()
     const row = one(bucket, selection.bucketId, now)
     if (!row) throw bucketDeleted()

@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { nameLines, nameSlot, namesPerRow } from '../../../core/names.ts'
 import { requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
 import {
@@ -16,8 +15,8 @@ import { numbersPerMillisecond } from '../audit-log.ts'
 import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { changeKindOf, changeKinds, recordChanges } from '../item-changes.ts'
-import { refreshNames } from '../item-names.ts'
 import { newItemColumns, newItemValues } from '../items.ts'
+import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
 import type { AddedItem, Bucket, BucketId, Preview, RemovedItems } from '../records.ts'
 import {
   type EngineChanges,
@@ -30,6 +29,7 @@ import {
 } from '../statements.ts'
 import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashName, trashOf } from '../trash.ts'
 import { all, createRun, one } from './database.ts'
+import { type Names, prepareNames } from './item-names.ts'
 import { prepareRanks, type Ranks } from './ranks.ts'
 
 /** Applies a change within a transaction of the caller. */
@@ -194,7 +194,7 @@ export function prepareInsertItem(
 ): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
   const insert = db.prepare(`INSERT INTO items
     (bucket_id, seq, content_id, thumbhash, duration, ${newItemColumns})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const insertContent = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   return (bucketId, seq, added) => {
@@ -219,12 +219,13 @@ export function prepareItemTable(
   const insert = prepareInsertItem(db)
   const findSeq = db.prepare('SELECT seq FROM items WHERE id = ? AND bucket_id = ?')
   const removeRow = db.prepare(`DELETE FROM items WHERE bucket_id = ? AND seq = ?
-    RETURNING size, content_id, id, content_type`)
+    RETURNING size, content_id, id, content_type, created_at, labels`)
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const removeContent = db.prepare('DELETE FROM contents WHERE id = ?')
   const record = prepareRecordEvents(db)
   const refreshExpiry = prepareRefreshExpiry(db)
+  const run = createRun(db)
   const grow = db.prepare(`UPDATE buckets
     SET revision = revision + ?, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
 
@@ -238,6 +239,7 @@ export function prepareItemTable(
     if (seqs.length === 0) return []
     const { nextSeq } = bucketState(bucketId)
     const tombstones: ItemId[] = []
+    const labelled: LabelledRow[] = []
     let size = 0
     for (const seq of seqs) {
       const row = one(removeRow, bucketId, seq)
@@ -246,8 +248,10 @@ export function prepareItemTable(
       const contentId = integerOrNull(row, 1)
       if (contentId !== null) removeContent.run(contentId)
       if (contentId === null || isPictured(text(row, 3))) tombstones.push(text(row, 2) as ItemId)
+      labelled.push(...labelledRow(seq, row, 3))
     }
     for (const id of tombstones) addTombstone.run(id)
+    if (labelled.length > 0 && !isTrash(bucketId)) run(unindexRows(bucketId, labelled))
     ranks.remove(bucketId, nextSeq, seqs)
     names.clear(bucketId, seqs)
     grow.run(1, -seqs.length, -size, 0, bucketId)
@@ -272,6 +276,13 @@ export function prepareItemTable(
       names.append(bucketId, nextSeq, items)
       grow.run(items.length, items.length, size, items.length, bucketId)
       if (items.some(({ expiresAt }) => expiresAt != null)) refreshExpiry(bucketId)
+      if (items.some(({ labels }) => labels != null))
+        run(
+          indexRows(
+            bucketId,
+            items.map((item, index) => ({ ...item, seq: nextSeq + index })),
+          ),
+        )
       if (items.some(({ by }) => by !== undefined)) record(uploadEvents(bucketId, items))
     },
 
@@ -285,32 +296,6 @@ export function prepareItemTable(
       const seqs = found.map(({ seq }) => seq).sort((one, other) => one - other)
       return { ids: found.map(({ id }) => id), tombstones: remove(bucketId, seqs) }
     },
-  }
-}
-
-/** Writes the rows of catalog/item-names.ts, which the trash does not have. */
-type Names = ReturnType<typeof prepareNames>
-
-export function prepareNames(db: DatabaseSync) {
-  const append = db.prepare(`INSERT INTO item_names (bucket_id, slot, names) VALUES (?1, ?2, ?3 || ?4)
-    ON CONFLICT DO UPDATE SET names = names || char(10) || ?4`)
-  const clear = db.prepare(`DELETE FROM item_names WHERE bucket_id = ?1 AND slot = ?2 AND NOT EXISTS
-    (SELECT 1 FROM items WHERE bucket_id = ?1 AND seq >= ?2 * ${namesPerRow} AND seq < (?2 + 1) * ${namesPerRow})`)
-  const run = createRun(db)
-  return {
-    /** Appends the names of items that are numbered from `firstSeq`. */
-    append(bucketId: BucketId, firstSeq: number, items: readonly Pick<AddedItem, 'filename'>[]): void {
-      const filenames = items.map(({ filename }) => filename)
-      for (const { slot, padding, lines } of nameLines(firstSeq, filenames))
-        append.run(bucketId, slot, padding, lines)
-    },
-    /** To be called after items with these numbers were removed. */
-    clear(bucketId: BucketId, seqs: readonly number[]): void {
-      if (isTrash(bucketId)) return
-      for (const slot of new Set(seqs.map(nameSlot))) clear.run(bucketId, slot)
-    },
-    /** To be called after these items were restored. */
-    refresh: (bucketId: BucketId, ids: readonly ItemId[]): void => run(refreshNames(bucketId, ids)),
   }
 }
 
@@ -350,8 +335,9 @@ function prepareTrash(
   const counters = db.prepare('SELECT total, next_seq, bytes FROM buckets WHERE id = ?')
   const create = db.prepare(`INSERT INTO buckets (id, name, created_at) VALUES (?, ?, ?)
     ON CONFLICT (id) DO NOTHING`)
-  const find = db.prepare('SELECT seq, size FROM items WHERE id = ? AND bucket_id = ?')
-  const findTrashed = db.prepare(`SELECT seq, size, home_seq FROM items
+  const find = db.prepare(`SELECT seq, size, content_type, created_at, labels FROM items
+    WHERE id = ? AND bucket_id = ?`)
+  const findTrashed = db.prepare(`SELECT seq, size, home_seq, content_type, created_at, labels FROM items
     WHERE id = ? AND bucket_id = ? AND expires_at > ?`)
   const moveOut = db.prepare(`UPDATE items SET bucket_id = ?1, seq = ?2, home_seq = seq, deleted_at = ?3,
     expires_at = min(?4, coalesce(item_expires_at, ?4)) WHERE bucket_id = ?5 AND seq = ?6`)
@@ -361,6 +347,7 @@ function prepareTrash(
   const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
     next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
   const refreshExpiry = prepareRefreshExpiry(db)
+  const run = createRun(db)
   const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
 
   const countersOf = (bucketId: BucketId) => {
@@ -368,6 +355,8 @@ function prepareTrash(
     return row && { total: integer(row, 0), nextSeq: integer(row, 1), bytes: integer(row, 2) }
   }
   const ascending = (seqs: readonly number[]) => seqs.toSorted((one, other) => one - other)
+  const labelledOf = (found: readonly { readonly labelled: readonly LabelledRow[] }[]) =>
+    found.flatMap(({ labelled }) => labelled)
   const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0)
 
   const daysOf = (bucketId: BucketId) => integer(one(days, bucketId) ?? [0], 0)
@@ -379,7 +368,10 @@ function prepareTrash(
       const trashDays = daysOf(bucketId)
       if (trashDays === 0) return itemTable.removeByIds(bucketId, ids)
       const found = ids.flatMap((id) =>
-        all(find, id, bucketId).map((row) => ({ id, seq: integer(row, 0), size: integer(row, 1) })),
+        all(find, id, bucketId).map((row) => ({
+          ...{ id, seq: integer(row, 0), size: integer(row, 1) },
+          labelled: labelledRow(integer(row, 0), row, 2),
+        })),
       )
       if (found.length === 0) return { ids: [], tombstones: [] }
       const trash = trashOf(bucketId)
@@ -394,6 +386,7 @@ function prepareTrash(
       names.clear(bucketId, seqs)
       ranks.add(trash, target.total, target.nextSeq, seqs.length)
       one(change, -seqs.length, 0, 0, bucketId)
+      run(unindexRows(bucketId, labelledOf(found)))
       one(change, seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
       return { ids: found.map(({ id }) => id), tombstones: [] }
     },
@@ -406,6 +399,7 @@ function prepareTrash(
           seq: integer(row, 0),
           size: integer(row, 1),
           home: integer(row, 2),
+          labelled: labelledRow(integer(row, 2), row, 3),
         })),
       )
       const [home, source] = [countersOf(bucketId), countersOf(trash)]
@@ -422,6 +416,7 @@ function prepareTrash(
       )
       ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
       one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
+      run(indexRows(bucketId, labelledOf(found)))
       refreshExpiry(bucketId)
       return found.map(({ id }) => id)
     },

@@ -5,7 +5,9 @@ import { ExplainedError } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { creationSettings } from '../../sqlite.ts'
 import { bucketIds, correctBucket, type MissingRows } from '../inspection.ts'
+import { rebuildLabels } from '../labels.ts'
 import { integer, text } from '../statements.ts'
+import { isTrash } from '../trash.ts'
 import { isUnreadable, itemIds, unlessUnreadable } from './damage.ts'
 import { all, createRun, one, readTimeout } from './database.ts'
 
@@ -74,11 +76,13 @@ export async function copySnapshot(
     // If a page of what is derived from other rows cannot be read, the last transaction is rolled back and repeated without it.
     db.exec('PRAGMA main.journal_mode = MEMORY')
     let hasDerived = true
+    let hasLabels = false
     const copyRest = () => {
       db.exec('BEGIN')
       // First, because a repetition must not pass by items that it has rolled back.
       for (const table of namesOf(db, 'table'))
         if (!notCopiedWhole.has(table) && (hasDerived || !derived.has(table))) copyTable(db, table)
+      hasLabels = all(db.prepare('SELECT 1 FROM source.labels LIMIT 1')).length > 0
       items.copyAdded()
       items.copyEdited()
       items.removeDeleted()
@@ -109,6 +113,7 @@ export async function copySnapshot(
     )
     contents.removeDeleted()
     createAll(db, 'index')
+    if (hasLabels) rebuildAllLabels(db)
     if (unread.length > 0 || !hasDerived) recountAll(db)
     for (const name of ['user_version', 'application_id'])
       db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
@@ -147,6 +152,14 @@ function recountAll(db: DatabaseSync): void {
   const run = createRun(db)
   db.exec('BEGIN')
   for (const id of run(bucketIds())) run(correctBucket(id, 'sqlite'))
+  db.exec('COMMIT')
+}
+
+/** One transaction with many rows would be longer than any other of a backup, and it would read the source. */
+function rebuildAllLabels(db: DatabaseSync): void {
+  const run = createRun(db)
+  db.exec('BEGIN')
+  for (const id of run(bucketIds())) if (!isTrash(id)) run(rebuildLabels(id))
   db.exec('COMMIT')
 }
 
@@ -434,8 +447,14 @@ function prepareLogLimit(db: DatabaseSync, source: string): () => void {
   }
 }
 
-/** Tables that are copied in chunks, or not at all: the cursors of a feed are not valid after a restore. */
-const notCopiedWhole: ReadonlySet<string> = new Set(['items', 'contents', 'audit_events', 'changes'])
+/**
+ * Tables that are copied in chunks, that are built again from the items, or that are not copied: the cursors of a feed are not valid after a
+ * restore.
+ */
+const notCopiedWhole: ReadonlySet<string> = new Set([
+  ...['items', 'contents', 'audit_events'],
+  ...['labels', 'item_labels', 'changes'],
+])
 
 /** Tables that `recountAll` writes. */
 const derived: ReadonlySet<string> = new Set(['ranks', 'item_names'])

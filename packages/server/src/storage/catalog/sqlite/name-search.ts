@@ -2,6 +2,7 @@ import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { matchingLines } from '../../../core/names.ts'
 import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
+import { searchLabels } from '../label-search.ts'
 import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { createRun, prepareSnapshots, withFaults } from './database.ts'
@@ -29,7 +30,7 @@ export function addMatchingLines(db: DatabaseSync): void {
   )
 }
 
-/** Finds items by their names in one snapshot. */
+/** Finds items by their names or labels in one snapshot. */
 export function prepareSearchNames(
   db: DatabaseSync,
   bounds?: SearchBounds,
@@ -38,7 +39,15 @@ export function prepareSearchNames(
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
   return ({ selection, terms, after, limit }) =>
-    withFaults(() => snapshots.run(() => run(searchNames(selection, terms, after, limit, bounds))))
+    withFaults(() =>
+      snapshots.run(() =>
+        run(
+          selection.labels
+            ? searchLabels(selection, after, limit)
+            : searchNames(selection, terms, after, limit, bounds),
+        ),
+      ),
+    )
 }
 
 /** For commands: on this thread, with the connection of the catalog. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CatalogVersionError, developmentText } from '../catalog.ts'
-import { kindExpression } from '../item-lists.ts'
+import { kindExpression } from '../item-kinds.ts'
 import { integer } from '../statements.ts'
 import { one, prepareSnapshots, runTransaction } from './database.ts'
 
@@ -136,7 +136,8 @@ CREATE TABLE webhook_deliveries (
 -- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
 -- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
--- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at.
+-- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object,
+-- null for none.
 CREATE TABLE items (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
@@ -160,6 +161,7 @@ CREATE TABLE items (
   deleted_at INTEGER,
   expires_at INTEGER,
   item_expires_at INTEGER,
+  labels TEXT,
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -177,6 +179,28 @@ CREATE TABLE item_names (
   slot INTEGER NOT NULL,
   names TEXT NOT NULL,
   PRIMARY KEY (bucket_id, slot)
+) STRICT, WITHOUT ROWID;
+
+-- The labels of a bucket that items have, with the number of these items, and the items of each label (catalog/labels.ts). Both are derived
+-- from items.labels. Items in a trash are not in them.
+CREATE TABLE labels (
+  id INTEGER PRIMARY KEY,
+  bucket_id INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  items INTEGER NOT NULL CHECK (items > 0),
+  UNIQUE (bucket_id, key, value)
+) STRICT;
+
+CREATE INDEX labels_by_items ON labels (bucket_id, key, items DESC, value);
+
+CREATE TABLE item_labels (
+  bucket_id INTEGER NOT NULL,
+  label_id INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (bucket_id, label_id, kind, created_at, seq)
 ) STRICT, WITHOUT ROWID;
 
 -- The bytes of small items. Rows are apart from those of items, so that a listing does not read them. AUTOINCREMENT: an id is never reused,

@@ -129,6 +129,8 @@ function copyTable(db: DatabaseSync, table: string): void {
   const values = columns.map((column) =>
     column === 'sha256' ? 'coalesce(sha256, zeroblob(32))' : sourceOf(column),
   )
+  // A table of which the backup has nothing.
+  if (columns.length === 0) return
   // A new catalog has an epoch already.
   db.exec(
     `INSERT OR REPLACE INTO main.${table} (${columns.join()}) SELECT ${values.join()} FROM backup.${source}`,
