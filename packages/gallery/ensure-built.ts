@@ -12,6 +12,7 @@ const dist = join(gallery, 'dist')
 const sources = [
   'packages/gallery/src',
   'packages/gallery/index.html',
+  'packages/gallery/upload.html',
   'packages/gallery/package.json',
   'packages/gallery/precompress.ts',
   'packages/gallery/vite.config.ts',
@@ -33,9 +34,12 @@ export default async function ensureBuilt(): Promise<void> {
   // A child process, because Vite would take NODE_ENV and other settings from a test runner.
   const fresh = `${dist}-${process.pid}`
   const former = `${dist}-${process.pid}-former`
-  await promisify(execFile)(process.execPath, [vite, 'build', '--outDir', fresh, '--logLevel', 'warn'], {
-    cwd: gallery,
-  })
+  for (const mode of ['production', 'upload-page'])
+    await promisify(execFile)(
+      process.execPath,
+      [vite, 'build', '--mode', mode, '--outDir', fresh, '--logLevel', 'warn'],
+      { cwd: gallery },
+    )
   await rename(dist, former).catch(() => undefined)
   await rename(fresh, dist).catch(() => undefined)
   for (const path of [fresh, former]) await rm(path, { recursive: true, force: true })

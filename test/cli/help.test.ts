@@ -21,6 +21,7 @@ async function run(...args: string[]) {
 
 const commands = [
   'serve',
+  'ask',
   'token create',
   'token list',
   'token revoke',

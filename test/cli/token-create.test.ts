@@ -55,6 +55,66 @@ test('A6 token create says that it created a bucket, and names one with a simila
   )
 })
 
+const limitArgs = [
+  '--max-items',
+  '3',
+  '--max-bytes',
+  '5MB',
+  '--max-file-size',
+  '1MiB',
+  '--type',
+  'image/*,application/pdf',
+]
+
+test('T9 token create sets limits and a note', async () => {
+  const { stdout, stderr } = await server.command(
+    ...['token', 'create', '--bucket', 'limited', '--scope', 'media:write', '--item-days', '9'],
+    ...['--note', 'for you', ...limitArgs],
+  )
+  const headers = { authorization: `Bearer ${stdout.trim()}` }
+  expect(await (await server.request('/api/token', { headers })).json()).toMatchObject({
+    note: 'for you',
+    limits: {
+      ...{ max_items: 3, max_bytes: 5_000_000, max_file_size: 1_048_576, item_days: 9 },
+      types: ['image/*', 'application/pdf'],
+    },
+  })
+  expect(stderr).toContain('max_items: 3; max_bytes: 5000000')
+  const listed = (await server.command('token', 'list', '--bucket', 'limited', '--json')).stdout
+  expect(JSON.parse(listed)).toMatchObject({ limits: { max_items: 3 }, uploaded: { items: 0, bytes: 0 } })
+})
+
+test('G36 ask prints an upload link, and uploads with it work', async () => {
+  await server.command('bucket', 'create', 'asked')
+  const { stdout, stderr } = await server.command('ask', 'Photos', '--bucket', 'asked', '--max-items', '1')
+  expect(stdout).toMatch(/^http:\/\/[^#]*\/upload#mbkt_\w+\n$/)
+  expect(stderr).toContain('max_items: 1')
+  expect(stderr).not.toContain('mbkt_')
+  const headers = { authorization: `Bearer ${stdout.trim().split('#')[1]}` }
+  const send = async () => (await server.request('/api/media', { method: 'POST', body: 'x', headers })).status
+  expect([await send(), await send()]).toEqual([201, 507])
+  expect(await (await server.request('/api/token', { headers })).json()).toMatchObject({
+    name: 'Photos',
+    scopes: ['media:write'],
+    limits: { max_items: 1 },
+  })
+})
+
+test.each([
+  [['token', 'create', '--max-items', '0'], /--max-items takes a whole number from 1/],
+  [['token', 'create', '--max-bytes', 'x'], /--max-bytes takes a size/],
+  [['token', 'create', '--type', 'image'], /--type takes 1 to 32 types/],
+  [
+    ['token', 'create', '--scope', 'tokens:manage', '--max-items', '1'],
+    /cannot have the scope tokens:manage/,
+  ],
+  [['ask'], /ask takes one TITLE/],
+  [['ask', 'x', '--expires', 'y'], /--expires takes a duration/],
+])('T9 limits that are not valid exit with 2: %j', async (args, message) => {
+  const failed = server.command(...args, '--bucket', 'limited')
+  await expect(failed).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(message) })
+})
+
 const rule = /1 to 63 lower-case letters, digits and hyphens/
 
 test.each([

@@ -346,6 +346,21 @@ test('T10 an upload is continued only within the limits with which it began', as
   expect((await one.tus.sendChunk(url, 0, 'xy')).status).toBe(204)
 })
 
+test('R15 a token without media:read reads the items of its own resumable uploads', async () => {
+  const token = await limited({ max_items: 5 })
+  const other = await limited({ max_items: 5 })
+  const url = await token.tus.createWithLength(2)
+  const sent = await token.tus.sendChunk(url, 0, 'xy')
+  const path = new URL(sent.headers.get('content-location') ?? '').pathname
+  const read = (authorization: string) => server.request(path, { headers: { authorization } })
+  expect(await readItem(await read(token.authorization))).toMatchObject({ size: 2 })
+  await expectProblem(await read(other.authorization), 403, 'scope-missing')
+  const stored = await readItem(await raw(token, 'x'))
+  const { authorization } = token
+  const refused = await server.request(`/api/media/${stored.id}`, { headers: { authorization } })
+  await expectProblem(refused, 403, 'scope-missing')
+})
+
 test('R14 an upload that began before its token expired is finished within an hour, and nothing else is', async () => {
   const expires_at = new Date(Date.now() + 1_500).toISOString()
   const token = await limited({ max_items: 5 }, { expires_at })

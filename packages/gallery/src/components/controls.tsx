@@ -38,13 +38,18 @@ export function IconButton({
 interface FileButtonProps {
   readonly class: string
   readonly folder?: boolean
+  /** The types that the picker offers. */
+  readonly accept?: string
+  /** Opens the camera of a phone. */
+  readonly camera?: boolean
   readonly label?: string
   readonly onChoose: (files: File[]) => void
   readonly children: ComponentChildren
 }
 
 /** A button that opens the browser's file picker, for files or for a folder. */
-export function FileButton({ class: name, folder = false, label, onChoose, children }: FileButtonProps) {
+export function FileButton(props: FileButtonProps) {
+  const { class: name, folder = false, accept, camera = false, label, onChoose, children } = props
   const input = useRef<HTMLInputElement>(null)
   useLayoutEffect(() => {
     if (input.current) input.current.webkitdirectory = folder
@@ -65,7 +70,9 @@ export function FileButton({ class: name, folder = false, label, onChoose, child
         type="file"
         multiple
         hidden
-        data-choice={folder ? 'folder' : 'files'}
+        accept={accept}
+        {...(camera ? { capture: 'environment' } : {})}
+        data-choice={folder ? 'folder' : camera ? 'camera' : 'files'}
         onChange={(event) => {
           const { files } = event.currentTarget
           onChoose([...(files ?? [])])

@@ -1,4 +1,5 @@
 import type { Texts } from './en.ts'
+import { linksDe } from './links-de.ts'
 import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
@@ -426,6 +427,7 @@ export const de: Texts = {
     failed: 'Der Browser hat das Kopieren verhindert. Kopiere den Link aus den Details der Datei.',
   },
 
+  links: linksDe,
   camera,
   location,
 

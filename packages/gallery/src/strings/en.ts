@@ -1,3 +1,4 @@
+import { linksEn } from './links-en.ts'
 import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
@@ -408,6 +409,7 @@ export const en = {
     failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
   },
 
+  links: linksEn,
   camera,
   location,
 

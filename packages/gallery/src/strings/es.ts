@@ -1,4 +1,5 @@
 import type { Texts } from './en.ts'
+import { linksEs } from './links-es.ts'
 import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
@@ -418,6 +419,7 @@ export const es: Texts = {
     failed: 'El navegador impidió copiar. Copia el enlace desde los detalles del archivo.',
   },
 
+  links: linksEs,
   camera,
   location,
 

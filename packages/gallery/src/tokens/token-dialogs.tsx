@@ -9,7 +9,7 @@ import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { shareXConfiguration, type Tokens } from './tokens.ts'
 
-interface DialogProps {
+export interface DialogProps {
   readonly tokens: Tokens
   readonly onClose: () => void
   /** Receives a new token, to be shown once. */
@@ -18,10 +18,11 @@ interface DialogProps {
 
 const day = 86_400
 
-const inDays = (days: number): Date | null => (days > 0 ? new Date(Date.now() + days * day * 1000) : null)
+export const inDays = (days: number): Date | null =>
+  days > 0 ? new Date(Date.now() + days * day * 1000) : null
 
 /** Runs the action of a dialog, and shows why it failed. */
-function useAction() {
+export function useAction() {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState('')
   const run = async (action: () => Promise<void>) => {
@@ -38,7 +39,7 @@ function useAction() {
   return { busy, error, run }
 }
 
-function Actions(props: { busy: boolean; label: string; danger?: boolean; onClose: () => void }) {
+export function Actions(props: { busy: boolean; label: string; danger?: boolean; onClose: () => void }) {
   const { busy, label, danger = false, onClose } = props
   return (
     <div class="dialog-actions">
@@ -52,20 +53,20 @@ function Actions(props: { busy: boolean; label: string; danger?: boolean; onClos
   )
 }
 
-const ErrorText = ({ text }: { text: string }) => (
+export const ErrorText = ({ text }: { text: string }) => (
   <p class="message bad" role="alert">
     {text}
   </p>
 )
 
-function ExpiryField() {
+export function ExpiryField({ label = strings.tokens.expiry, selected = 90 }) {
   return (
     <label>
-      {strings.tokens.expiry}
+      {label}
       <span class="select">
         <select name="days">
           {[7, 30, 90, 365, 0].map((days) => (
-            <option key={days} value={days} selected={days === 90}>
+            <option key={days} value={days} selected={days === selected}>
               {days === 0 ? strings.tokens.noExpiry : strings.tokens.days(days)}
             </option>
           ))}

@@ -2,20 +2,22 @@ import type { CreatedToken, ManagedToken } from '@mediabucket/client'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
-import { formatTime } from '../format.ts'
+import { formatSize, formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
+import { limitTexts } from '../limit-texts.ts'
 import { strings } from '../strings.ts'
+import { AskDialog, LinkDialog } from './ask-dialogs.tsx'
 import { CreateDialog, RevokeDialog, RotateDialog, SecretDialog } from './token-dialogs.tsx'
-import { createTokens, isActive, isUser } from './tokens.ts'
+import { createTokens, isActive, isLink, isUser } from './tokens.ts'
 
 type Dialog =
-  | { readonly kind: 'create' }
+  | { readonly kind: 'create' | 'ask' }
   | { readonly kind: 'rotate' | 'revoke'; readonly token: ManagedToken }
-  | { readonly kind: 'secret'; readonly created: CreatedToken }
+  | { readonly kind: 'secret' | 'link'; readonly created: CreatedToken }
 
 /** The tokens of the bucket, for tokens with `tokens:manage`. */
 export function TokensView() {
-  const { client, connection, router } = useGallery()
+  const { client, connection, router, tokenInfo } = useGallery()
   const tokens = useMemo(() => createTokens(client, connection), [client, connection])
   const [dialog, setDialog] = useState<Dialog | null>(null)
   useEffect(() => void tokens.reload(), [tokens])
@@ -38,7 +40,12 @@ export function TokensView() {
         <h1>{strings.tokens.title}</h1>
         <p class="muted">{strings.tokens.about}</p>
         <div class="listing-tools">
-          <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
+          {tokenInfo.scopes.includes('media:write') && (
+            <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'ask' })}>
+              {strings.links.ask}
+            </button>
+          )}
+          <button type="button" class="button small" onClick={() => setDialog({ kind: 'create' })}>
             {strings.tokens.create}
           </button>
         </div>
@@ -69,7 +76,19 @@ export function TokensView() {
         </button>
       )}
       {dialog?.kind === 'create' && <CreateDialog {...dialogProps} />}
-      {dialog?.kind === 'rotate' && <RotateDialog {...dialogProps} token={dialog.token} />}
+      {dialog?.kind === 'ask' && (
+        <AskDialog {...dialogProps} onCreated={(created) => setDialog({ kind: 'link', created })} />
+      )}
+      {dialog?.kind === 'link' && (
+        <LinkDialog secret={dialog.created.token} onClose={() => setDialog(null)} />
+      )}
+      {dialog?.kind === 'rotate' && (
+        <RotateDialog
+          {...dialogProps}
+          token={dialog.token}
+          onCreated={(created) => setDialog({ kind: isLink(created) ? 'link' : 'secret', created })}
+        />
+      )}
       {dialog?.kind === 'revoke' && <RevokeDialog {...dialogProps} token={dialog.token} />}
       {dialog?.kind === 'secret' && <SecretDialog created={dialog.created} onClose={() => setDialog(null)} />}
     </>
@@ -92,6 +111,7 @@ function TokenRow({ token, onAct }: TokenRowProps) {
       <div class="token-about">
         <p class="token-name">
           {name}
+          {isLink(token) && <span class="badge">{strings.links.badge}</span>}
           {token.id === tokenInfo.id && <span class="badge">{strings.tokens.own}</span>}
           {!active && (
             <span class="badge">
@@ -99,7 +119,10 @@ function TokenRow({ token, onAct }: TokenRowProps) {
             </span>
           )}
         </p>
-        <p class="muted">{isUser(token) ? strings.tokens.user : scopes}</p>
+        <p class="muted">{isUser(token) ? strings.tokens.user : isLink(token) ? received(token) : scopes}</p>
+        {token.limits !== null && (
+          <p class="muted">{limitTexts({ ...token, expires_at: null }).join(' · ')}</p>
+        )}
       </div>
       <dl class="token-times">
         <Time label={strings.tokens.createdAt} time={token.created_at} />
@@ -131,6 +154,9 @@ function TokenRow({ token, onAct }: TokenRowProps) {
     </li>
   )
 }
+
+const received = ({ uploaded }: ManagedToken): string =>
+  strings.links.received(uploaded?.items ?? 0, formatSize(uploaded?.bytes ?? 0))
 
 function Time({ label, time }: { label: string; time: string | null }) {
   return (

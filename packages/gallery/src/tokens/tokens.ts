@@ -1,7 +1,16 @@
-import type { Client, CreatedToken, ManagedToken } from '@mediabucket/client'
+import type { Client, CreatedToken, ManagedToken, NewTokenLimits, Token } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage } from '../service/connection.ts'
+
+/** The properties of a new token. */
+interface NewProperties {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly expiresAt: Date | null
+  readonly note?: string
+  readonly limits?: NewTokenLimits
+}
 
 /** The tokens of the bucket. */
 export interface Tokens {
@@ -14,7 +23,7 @@ export interface Tokens {
   reload(): Promise<void>
   loadMore(): Promise<void>
   /** Each resolves when the change is shown, the first two to the new token, which nothing shows again. */
-  create(token: { name: string; scopes: readonly string[]; expiresAt: Date | null }): Promise<CreatedToken>
+  create(token: NewProperties): Promise<CreatedToken>
   rotate(id: string, overlapSeconds: number, expiresAt: Date | null): Promise<CreatedToken>
   revoke(id: string): Promise<void>
 }
@@ -60,9 +69,9 @@ export function createTokens({ tokens: client }: Client, connection: Connection)
     error,
     reload,
     loadMore: () => read(items.value ?? [], chunk),
-    async create({ name, scopes, expiresAt }) {
+    async create({ expiresAt, ...properties }) {
       const created = await connection.watch(() =>
-        client.create({ name, scopes, ...(expiresAt && { expiresAt }) }),
+        client.create({ ...properties, ...(expiresAt && { expiresAt }) }),
       )
       await reload()
       return created
@@ -105,6 +114,10 @@ export const shareXConfiguration = (service: URL, token: string): string =>
     null,
     2,
   )
+
+/** Whether the token is that of an upload link: it uploads within limits, and does nothing else. */
+export const isLink = ({ limits, scopes }: Token): boolean =>
+  limits !== null && scopes.length === 1 && scopes[0] === 'media:write'
 
 /** A person who signed in with the issuer, among the tokens. */
 export const isUser = ({ id }: ManagedToken): boolean => id.startsWith('usr_')

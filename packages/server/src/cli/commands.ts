@@ -69,6 +69,10 @@ const access: Commands = {
     summary: 'Revoke a token; it is invalid from the next request on.',
     load: async () => (await import('./admin/tokens.ts')).tokenRevoke,
   },
+  ask: {
+    summary: 'Create a link with which people without a token upload files.',
+    load: async () => (await import('./admin/ask.ts')).ask,
+  },
   'keys list': {
     summary: 'List the keys that sign URLs, without their secrets.',
     load: async () => (await import('./admin/keys.ts')).keysList,

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { SignLinks } from '../access/signed-links.ts'
 import { Fault, type ParameterFault } from '../core/faults.ts'
+import { isItemId } from '../core/ids.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { type LabelChanges, labelRule, parseLabelChanges } from '../core/labels.ts'
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
 import { readListedUrls, signsUrls } from '../core/queries.ts'
-import { requireUnlimited } from '../core/tokens.ts'
+import { requireScope, requireUnlimited } from '../core/tokens.ts'
 import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { matchesStrongly, matchesWeakly, noStore } from '../http/headers.ts'
@@ -23,7 +24,8 @@ import {
 } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { requireFewExpired } from '../storage/catalog/buckets.ts'
-import type { ItemDetails, ItemEdit } from '../storage/catalog/records.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { Grant, ItemDetails, ItemEdit } from '../storage/catalog/records.ts'
 import type { ItemRemover } from './deletion.ts'
 import { describeBucket, type EditItem, findItem, type LabelItems, mediaObjectOf } from './items.ts'
 
@@ -41,7 +43,8 @@ export function itemRoutes(http: HttpContext, operations: ItemOperations): reado
   const { authorize, readAuthorizedJson, catalog, urls, metrics } = http
 
   async function find(exchange: Exchange<'id'>): Promise<Reply> {
-    const grant = await authorize(exchange, 'media:read')
+    const grant = await authorize(exchange, null)
+    if (!grant.scopes.has('media:read')) await requireUploaded(catalog, grant, exchange.params.id)
     const item = await findItem(catalog, grant.bucketId, exchange.params.id)
     const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
     const { mediaObject, etag, stateTag, headers } = describeItem(urls, item, signer)
@@ -110,6 +113,21 @@ export function itemRoutes(http: HttpContext, operations: ItemOperations): reado
     route('DELETE', '/api/media/:id', removeItemDescription, remove),
     route('GET', '/api/bucket', describeBucketDescription, bucket),
   ]
+}
+
+/**
+ * A token without `media:read` reads the items that its resumable uploads have become, as it gets those of its other uploads in the responses
+ * (docs/interface.md R15). Throws Fault `scope-missing`.
+ */
+async function requireUploaded(
+  catalog: Pick<Catalog, 'uploadOfItem'>,
+  grant: Grant,
+  id: string,
+): Promise<void> {
+  const upload = grant.scopes.has('media:write') && isItemId(id) ? await catalog.uploadOfItem(id) : null
+  const isOwn =
+    upload?.tokenId === grant.tokenId || (upload?.limitedBy != null && upload.limitedBy === grant.limits?.id)
+  if (!isOwn) requireScope(grant, 'media:read')
 }
 
 /**

@@ -71,12 +71,12 @@ const pageHeaders = {
 const assetHeaders = { ...commonHeaders, 'cache-control': 'public, max-age=31536000, immutable' }
 
 /**
- * The gallery (docs/interface.md, Gallery): its page, its assets, and `/sign-in.json`, what the page needs to sign people in with the
+ * The gallery (docs/interface.md, Gallery): its page, the page of upload links (G36), their assets, and `/sign-in.json`, what the page needs to sign people in with the
  * issuer (G25). The OpenAPI document does not contain them.
  */
 export function galleryRoutes(
   http: HttpContext,
-  { page, assets }: Gallery,
+  { page, uploadPage, assets }: Gallery,
   /** Null where people sign in with tokens only. */
   signIn: GallerySignIn | null,
 ): readonly Route[] {
@@ -97,9 +97,9 @@ export function galleryRoutes(
     return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
   }
 
-  async function servePage(exchange: Exchange): Promise<Reply> {
+  const servePage = (file: GalleryFile) => async (exchange: Exchange) => {
     const policy = policyFor(exchange.request.headers.host ?? '', issuerSource(signIn))
-    return serveFile(exchange, page, { ...pageHeaders, 'content-security-policy': policy })
+    return serveFile(exchange, file, { ...pageHeaders, 'content-security-policy': policy })
   }
 
   async function serveAsset(exchange: Exchange<'name'>): Promise<Reply> {
@@ -114,7 +114,8 @@ export function galleryRoutes(
   }
 
   return [
-    route('GET', '/', null, servePage),
+    route('GET', '/', null, servePage(page)),
+    route('GET', '/upload', null, servePage(uploadPage)),
     route('GET', '/sign-in.json', null, describeSignIn),
     route('GET', '/assets/:name', null, serveAsset),
   ]
@@ -153,6 +154,8 @@ interface GalleryFile {
 
 export interface Gallery {
   readonly page: GalleryFile
+  /** The page of upload links. */
+  readonly uploadPage: GalleryFile
   /** Keyed by names below `/assets/`. */
   readonly assets: ReadonlyMap<string, GalleryFile>
 }
@@ -162,7 +165,7 @@ export interface Gallery {
  * disk. Returns null where it is not built.
  */
 export function readGallery(directory: string): Gallery | null {
-  if (!existsSync(join(directory, 'index.html'))) return null
+  if (['index.html', 'upload.html'].some((name) => !existsSync(join(directory, name)))) return null
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })
   const isAsset = (name: string) => /^assets[/\\][^/\\]+$/.test(name) && !/\.(br|gz)$/.test(name)
   const existing = new Set(names)
@@ -182,7 +185,7 @@ export function readGallery(directory: string): Gallery | null {
   const assets = names
     .filter(isAsset)
     .map((name): [string, GalleryFile] => [name.slice('assets/'.length), read(name)])
-  return { page: read('index.html'), assets: new Map(assets) }
+  return { page: read('index.html'), uploadPage: read('upload.html'), assets: new Map(assets) }
 }
 
 function contentType(name: string): string {

@@ -1,5 +1,6 @@
 import { AnswerError, type Client, type Media, ProblemError } from '@mediabucket/client'
 import { formatSize } from '../../format.ts'
+import { kindsText } from '../../limit-texts.ts'
 import { isUnreachable } from '../../service/connection.ts'
 import { strings } from '../../strings.ts'
 import type { UploadEntry, UploadList } from './upload-list.ts'
@@ -116,7 +117,11 @@ function delayAfter({ status, retryAfter }: AnswerError, tries: number): number 
 export function refusalMessage(error: AnswerError): string {
   const { status, body } = error
   const detail = error instanceof ProblemError ? (error.problem.detail ?? error.problem.title) : undefined
-  const { uploads, files } = strings
+  const { uploads, files, links } = strings
+  const code = error instanceof ProblemError ? error.problem.code : undefined
+  if (code === 'token-limit-exceeded') return body.includes('; 0 are left') ? links.noneLeft : links.tooMuch
+  if (code === 'type-refused')
+    return links.wrongType(kindsText(/: ([\w/*., +-]+)\.$/.exec(detail ?? '')?.[1]?.split(', ') ?? []))
   const bytes = /(\d+) bytes/.exec(detail ?? '')?.[1]
   const size = bytes === undefined ? null : formatSize(Number(bytes))
   if (status === 413) return size === null ? uploads.tooLarge : uploads.tooLargeFor(size)

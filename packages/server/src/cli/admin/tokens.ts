@@ -93,7 +93,8 @@ function scopeMistake(names: readonly string[] = []): string | null {
 const readScopes = (names: readonly string[] | undefined): readonly Scope[] =>
   names === undefined ? defaultScopes : scopes.filter((scope) => names.includes(scope))
 
-function readExpiry(text: string): number {
+/** Milliseconds. Throws UsageError. */
+export function readExpiry(text: string): number {
   const duration = parseDuration(text)
   if (duration === null)
     throw new UsageError(`--expires takes a duration such as 12h, 30d or 52w, not "${text}"`)

@@ -68,6 +68,7 @@ import {
   storeParts,
   type UploadCatalog,
   unfinishedUploads,
+  uploadOfItem,
   uploadsOf,
 } from './uploads.ts'
 import {
@@ -220,6 +221,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     removeSigningKey: (id) => apply({ kind: 'remove-key', input: signed({ id }) }),
 
     upload: (id) => query(findUpload(id)),
+    uploadOfItem: (id) => query(uploadOfItem(id)),
     uploadParts: (id) => query(findParts(id)),
     uploadPieces: (id) => query(findPieces(id)),
     unfinishedUploads: () => query(unfinishedUploads()),

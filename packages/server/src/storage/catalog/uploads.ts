@@ -87,6 +87,9 @@ export interface UploadCatalog {
 
   upload(id: UploadId): Promise<Upload | null>
 
+  /** The finished upload that has become this item; null if there is none, or if it has expired and was removed. */
+  uploadOfItem(id: ItemId): Promise<Upload | null>
+
   /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws as createUpload. */
   declareLength(id: UploadId, length: number): Promise<boolean>
 
@@ -154,6 +157,9 @@ const uploadRows = `SELECT ${uploadColumns} FROM uploads`
 
 export const findUpload = (id: UploadId): Query<Upload | null> =>
   first(readUpload, `${uploadRows} WHERE id = $1`, id)
+
+export const uploadOfItem = (id: ItemId): Query<Upload | null> =>
+  first(readUpload, `${uploadRows} WHERE item_id = $1 AND finished = 1`, id)
 
 export const unfinishedUploads = (): Query<Upload[]> => all(readUpload, `${uploadRows} WHERE finished = 0`)
 

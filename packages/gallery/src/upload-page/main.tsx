@@ -1,0 +1,28 @@
+import '../restrict-scripts.ts'
+import { render } from 'preact'
+import { createPreferences } from '../preferences.tsx'
+import { locale } from '../strings/locale.ts'
+import { showLanguage } from '../strings.ts'
+import '../styles/base.css'
+import '../styles/controls.css'
+import '../styles/uploads.css'
+import '../styles/upload-page.css'
+import { createUploadLink, takeToken } from './upload-link.ts'
+import { UploadPage } from './upload-page.tsx'
+
+// Before the first request.
+const token = takeToken()
+
+const root = document.getElementById('app')
+if (root) {
+  const { theme, language } = createPreferences()
+  document.documentElement.dataset['theme'] = theme.value
+  const link = createUploadLink(token)
+  void link.open()
+  void showLanguage(language.value).then(() => {
+    document.documentElement.lang = locale.current
+    render(<UploadPage link={link} />, root)
+  })
+  // Another link was opened in this tab.
+  addEventListener('hashchange', () => location.reload())
+}

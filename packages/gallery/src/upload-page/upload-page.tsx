@@ -1,0 +1,207 @@
+import type { Token } from '@mediabucket/client'
+import { useCallback, useEffect } from 'preact/hooks'
+import { FileButton, IconButton } from '../components/controls.tsx'
+import { Icon } from '../components/icon.tsx'
+import { formatSize, kindOf } from '../format.ts'
+import { limitTexts } from '../limit-texts.ts'
+import { strings } from '../strings.ts'
+import { headlineOf, progressLineOf } from '../uploads/tray-texts.ts'
+import type { Uploader } from '../uploads/uploader/uploader.ts'
+import type { Uploads } from '../uploads/uploads.ts'
+import type { UploadRow } from '../uploads/uploads-view.ts'
+import { useFileDrop } from '../uploads/use-file-drop.ts'
+import type { UploadLink } from './upload-link.ts'
+
+/** Rows of the list of files. */
+const maxRows = 1000
+
+export function UploadPage({ link }: { link: UploadLink }) {
+  const state = link.state.value
+  const { links } = strings
+  const title = state.at === 'open' ? state.token.name || links.defaultTitle : links.defaultTitle
+  useEffect(() => {
+    document.title = title
+  }, [title])
+  if (state.at === 'open') return <OpenLink {...state} title={title} notice={link.notice.value} />
+  const texts = {
+    checking: { heading: links.checking, hint: '' },
+    invalid: { heading: links.invalid, hint: links.invalidHint },
+    unreachable: { heading: links.unreachable, hint: links.unreachableHint },
+  }[state.at]
+  return (
+    <main class="upload-page" role={state.at === 'checking' ? undefined : 'alert'}>
+      <h1>{texts.heading}</h1>
+      {texts.hint !== '' && <p>{texts.hint}</p>}
+    </main>
+  )
+}
+
+interface OpenLinkProps {
+  readonly token: Token
+  readonly uploads: Uploads
+  readonly title: string
+  readonly notice: string
+}
+
+function OpenLink({ token, uploads, title, notice }: OpenLinkProps) {
+  const { links } = strings
+  const onFiles = useCallback((transfer: DataTransfer) => void uploads.addDropped(transfer), [uploads])
+  const dragging = useFileDrop(onFiles)
+  const { totals } = uploads.view.value
+  const uploader = uploads.uploader.value
+  useEffect(() => uploader?.setMaxRows(maxRows), [uploader])
+  const ended = totals.left === 0 && uploads.filesFound.value === null
+  const isComplete = token.left?.items === 0 && ended
+  return (
+    <main class={dragging ? 'upload-page dragging' : 'upload-page'}>
+      <h1>{title}</h1>
+      {token.note !== null && <p class="upload-note">{token.note}</p>}
+      {isComplete ? (
+        <section class="upload-end">
+          <h2>{links.complete}</h2>
+          <p>{links.completeHint}</p>
+        </section>
+      ) : (
+        <Chooser token={token} uploads={uploads} dragging={dragging} />
+      )}
+      <p class="message" role="status">
+        {notice}
+      </p>
+      <Progress uploads={uploads} canSendMore={!isComplete} />
+    </main>
+  )
+}
+
+/** The buttons that choose files, and what can be sent in words. */
+function Chooser({
+  token,
+  uploads,
+  dragging,
+}: Pick<OpenLinkProps, 'token' | 'uploads'> & { dragging: boolean }) {
+  const { links } = strings
+  const types = token.limits?.types ?? null
+  const areAll = (...kinds: string[]) =>
+    types?.every((type) => kinds.includes(type.split('/')[0] ?? '')) === true
+  const takesPhotos = types === null || types.some((type) => type === 'image/*' || type === 'image/jpeg')
+  const label = areAll('image')
+    ? links.choosePhotos
+    : areAll('image', 'video')
+      ? links.choosePhotosAndVideos
+      : links.chooseFiles
+  const accept = types?.join(',') ?? ''
+  const add = (files: File[]) => void uploads.add(files)
+  return (
+    <section class="upload-choose" aria-label={links.limits}>
+      <FileButton class="button primary wide" accept={accept} onChoose={add}>
+        <Icon name="upload" />
+        {label}
+      </FileButton>
+      {takesPhotos && (
+        <span class="touch-only">
+          <FileButton class="button wide" accept="image/*" camera onChoose={add}>
+            {links.takePhoto}
+          </FileButton>
+        </span>
+      )}
+      <p class="muted drop-hint">{dragging ? links.drop : links.orDrop}</p>
+      <ul class="upload-limits">
+        {limitTexts(token).map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** The files of this visit, and thanks for those that arrived. */
+function Progress({ uploads, canSendMore }: { uploads: Uploads; canSendMore: boolean }) {
+  const { links } = strings
+  const view = uploads.view.value
+  const { rows, totals, allSaved } = view
+  const { all, left, done, failed, unavailable, share } = totals
+  const uploader = uploads.uploader.value
+  const filesFound = uploads.filesFound.value
+  const notes = uploads.notes.value
+  if (all === 0 && notes.length === 0 && filesFound === null) return null
+  const ended = left === 0 && filesFound === null
+  const succeeded = ended && done > 0 && failed + unavailable === 0
+  const line = progressLineOf(view)
+  return (
+    <section class="upload-progress" aria-label={links.progress}>
+      <div role="status">
+        <h2>
+          {succeeded
+            ? links.thanks(done)
+            : ended && done > 0
+              ? links.arrived(done)
+              : headlineOf(view, filesFound)}
+        </h2>
+        {succeeded && <p>{canSendMore ? links.more : links.canClose}</p>}
+      </div>
+      {left > 0 && (
+        <>
+          <progress class="progress" aria-label={strings.uploads.overall} max={1} value={share} />
+          <p class="muted">{line}</p>
+          <p class="muted">{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>
+        </>
+      )}
+      {notes.map(({ id, text, action }) => (
+        <p key={id} class="upload-note">
+          {text}{' '}
+          {action && (
+            <button type="button" class="button small" onClick={action.run}>
+              {action.label}
+            </button>
+          )}
+        </p>
+      ))}
+      <ul class="upload-files">
+        {uploader && rows.map((row) => <FileRow key={row.id} row={row} uploader={uploader} />)}
+      </ul>
+    </section>
+  )
+}
+
+function FileRow({ row, uploader }: { row: UploadRow; uploader: Uploader }) {
+  const { id, path, state, size, sent, reason } = row
+  const { links, uploads } = strings
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const texts = {
+    waiting: uploads.waiting,
+    sending: row.isSeparate ? uploads.progress(formatSize(sent), formatSize(size)) : uploads.inProgress,
+    paused: uploads.pausedAll,
+    done: uploads.done,
+    failed: reason,
+    unavailable: uploads.chooseAgain,
+  }
+  const text = state === 'sending' && row.isSeparate ? texts.sending : `${texts[state]} · ${formatSize(size)}`
+  return (
+    <li class={`tray-row ${state}`}>
+      <Icon name={kindOf(row.contentType)} />
+      <div class="tray-text">
+        <span class="tray-name">{name}</span>
+        <span class="tray-state">{text}</span>
+        {state === 'sending' && row.isSeparate && (
+          <progress
+            class="progress"
+            aria-label={uploads.uploadOf(name)}
+            max={Math.max(size, 1)}
+            value={sent}
+          />
+        )}
+      </div>
+      {state === 'failed' && (
+        <IconButton icon="retry" label={links.retry(name)} onClick={() => uploader.retry(id)} />
+      )}
+      {state === 'done' ? (
+        <span class="tray-done">
+          <Icon name="check" />
+        </span>
+      ) : (
+        (row.isSeparate || state === 'failed' || state === 'unavailable') && (
+          <IconButton icon="close" label={links.remove(name)} onClick={() => uploader.cancel(id)} />
+        )
+      )}
+    </li>
+  )
+}

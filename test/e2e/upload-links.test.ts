@@ -1,0 +1,181 @@
+import jsqr from 'jsqr'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import sharp from 'sharp'
+import { beforeAll, expect, test } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { hollowPng } from '../harness/pictures.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { readCreatedToken, readItems } from '../harness/wire.ts'
+import { expectAccessible } from './accessibility.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+})
+
+const { links, uploads } = strings
+
+/** A link of a new bucket with these limits, opened. */
+async function opened(limits: object, fields: object = {}, options?: BrowserContextOptions) {
+  const bucket = uniqueName('asked')
+  const owner = await makeToken(server, '--bucket', bucket, '--scope', 'tokens:manage,media:write,media:read')
+  const headers = { authorization: owner.authorization }
+  const response = await server.request('/api/tokens', {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Photos of <b>Saturday</b>', scopes: ['media:write'], limits, ...fields }),
+  })
+  const created = readCreatedToken(await response.json())
+  const guest = await visit(browser, server, {
+    hash: `upload#${created.token}`,
+    ...(options && { options }),
+  })
+  const items = async () => (await readItems(await server.request('/api/items', { headers }))).data
+  const revoke = () => server.request(`/api/tokens/${created.id}`, { method: 'DELETE', headers })
+  return { guest, page: guest.page, bucket, items, revoke, secret: created.token }
+}
+
+const picture = (name: string, side: number) => ({
+  name,
+  mimeType: 'image/png',
+  buffer: hollowPng(side, side),
+})
+
+const phone = { viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true }
+
+test('G36 a person on a phone sends three photos, and is thanked', async () => {
+  const { guest, page, items, bucket, secret } = await opened(
+    { max_items: 3, types: ['image/*'], item_days: 9 },
+    { note: 'For the album.\nThank you!' },
+    phone,
+  )
+  await using _ = guest
+  await page.getByRole('heading', { name: 'Photos of <b>Saturday</b>' }).waitFor()
+  await page.getByText('For the album.').waitFor()
+  for (const text of [links.onlyKinds('pictures'), links.upTo(3), links.expireAfter(9)])
+    await page.getByText(text, { exact: true }).waitFor()
+  expect(await guest.button(links.takePhoto).isVisible()).toBe(true)
+  expect(page.url()).toBe(`${server.url}/upload`)
+  expect(await page.content()).not.toContain(secret)
+  await expectAccessible(guest, 'an upload link')
+  await page.setViewportSize(phone.viewport)
+
+  await guest.choose(links.choosePhotos, [picture('a.png', 3), picture('b.png', 4), picture('c.png', 5)])
+  await page.getByRole('heading', { name: links.thanks(3) }).waitFor()
+  await page.getByRole('heading', { name: links.complete }).waitFor()
+  expect((await items()).map(({ filename }) => filename)).toEqual(['a.png', 'b.png', 'c.png'])
+  await expectAccessible(guest, 'an upload link that is complete')
+  // Nothing of the bucket.
+  expect(await page.content()).not.toContain(bucket)
+  expect(guest.requests.filter((url) => /\/api\/(?:items|bucket|media\?)/.test(url))).toEqual([])
+})
+
+test('G36 what the link does not accept fails with the reason, and the rest arrives', async () => {
+  const { guest, page, items } = await opened({ max_items: 2, types: ['image/*'] })
+  await using _ = guest
+  await guest.choose(links.choosePhotos, [
+    picture('a.png', 3),
+    { name: 'b.png', mimeType: 'image/png', buffer: Buffer.from('no picture') },
+  ])
+  await page.getByText(links.wrongType('pictures')).waitFor()
+  await page.getByText(links.left(1, 2)).waitFor()
+  await guest.button(links.remove('b.png')).click()
+  await guest.choose(links.choosePhotos, [picture('c.png', 5), picture('d.png', 6)])
+  await page.getByText(links.noneLeft).waitFor()
+  expect((await items()).length).toBe(2)
+})
+
+test('G36 an upload continues after a reload, and without the token in the address', async () => {
+  const { guest, page, items } = await opened({ max_bytes: 50_000_000 })
+  await using _ = guest
+  let isHeld = true
+  await page.route(/\/api\/uploads\/./, async (route) => {
+    if (isHeld && route.request().method() === 'PATCH') return
+    await route.fallback()
+  })
+  const buffer = Buffer.alloc(3_000_000, 'large')
+  await guest.choose(links.chooseFiles, { name: 'large.txt', mimeType: 'text/plain', buffer })
+  await page.getByText(uploads.continuesLater).waitFor()
+  isHeld = false
+  await page.reload()
+  await page.getByRole('heading', { name: links.thanks(1) }).waitFor()
+  expect(await items()).toMatchObject([{ filename: 'large.txt', size: 3_000_000 }])
+})
+
+test('G36 dropped files are sent', async () => {
+  const { guest, page, items } = await opened({ max_items: 5 })
+  await using _ = guest
+  await guest.button(links.chooseFiles).waitFor()
+  await page.evaluate(`(() => {
+    const transfer = new DataTransfer()
+    transfer.items.add(new File(['dropped'], 'dropped.txt', { type: 'text/plain' }))
+    dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }))
+  })()`)
+  await page.getByRole('heading', { name: links.thanks(1) }).waitFor()
+  expect(await items()).toMatchObject([{ filename: 'dropped.txt' }])
+})
+
+test('G36 a link that was revoked, or that is none, says so', async () => {
+  const { guest, page, revoke } = await opened({ max_items: 5 })
+  await using _ = guest
+  await guest.button(links.chooseFiles).waitFor()
+  await revoke()
+  await guest.choose(links.chooseFiles, picture('a.png', 3))
+  await page.getByRole('heading', { name: links.invalid }).waitFor()
+  await expectAccessible(guest, 'an upload link that does not work')
+  await page.evaluate('sessionStorage.clear()')
+  await page.reload()
+  await until('the message', () => page.getByRole('heading', { name: links.invalid }).isVisible())
+})
+
+/** The text of the QR code on the page. */
+async function decodedCode(page: Page): Promise<string | undefined> {
+  const shot = await page.getByRole('img', { name: links.code }).screenshot()
+  const { data, info } = await sharp(shot).ensureAlpha().raw().toBuffer({ resolveWithObject: true })
+  return jsqr.default(new Uint8ClampedArray(data), info.width, info.height)?.data
+}
+
+test('G37 the page of tokens creates an upload link with a QR code, shows what arrived, and revokes it', async () => {
+  const bucket = uniqueName('asking')
+  const scopes = ['tokens:manage', 'media:read', 'media:write']
+  const own = await makeToken(server, '--bucket', bucket, '--scope', scopes.join(','))
+  await using guest = await visit(browser, server, { hash: '#tokens' })
+  const { page } = guest
+  await guest.signIn(own.token)
+  await guest.button(links.ask).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(links.title).fill('Party')
+  await dialog.getByLabel(links.note, { exact: true }).fill('Your best one')
+  await dialog.getByLabel(links.howMany).fill('2')
+  await expectAccessible(guest, 'the dialog that asks for files')
+  await dialog.getByRole('button', { name: links.create }).click()
+  const field = dialog.getByLabel(links.created, { exact: true })
+  await field.waitFor()
+  const url = await field.inputValue()
+  expect(url).toMatch(/\/upload#mbkt_/)
+  expect(await decodedCode(page)).toBe(url)
+  await expectAccessible(guest, 'the dialog with the link')
+  await dialog.getByRole('button', { name: strings.tokens.done }).click()
+
+  const row = page.getByRole('listitem').filter({ hasText: 'Party' })
+  await row.getByText(links.received(0, '')).waitFor()
+  await row.getByText(links.badge).waitFor()
+  const headers = { authorization: `Bearer ${url.split('#')[1]}` }
+  await server.request('/api/media', { method: 'POST', body: hollowPng(3, 3), headers })
+  await page.reload()
+  await row.getByText(/1 file arrived/).waitFor()
+  await row.getByText(links.left(1, 2)).waitFor()
+  await expectAccessible(guest, 'the list with an upload link')
+  await row.getByRole('button', { name: strings.tokens.revoke }).click()
+  await dialog.getByRole('button', { name: strings.tokens.revoke }).click()
+  await row.getByText(strings.tokens.revoked).waitFor()
+  expect((await server.request('/api/token', { headers })).status).toBe(401)
+})
