@@ -7,13 +7,17 @@ import { expect } from 'vitest'
 import { root } from '../architecture/sources.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
 
 /** An example of docs/widgets.md: the body of a page and its script. */
 interface Example {
+  /** The code of the page's backend; null for that of an earlier example. */
+  readonly backend: string | null
   readonly body: string
   readonly script: string
 }
 
+const backendCode = /```js\n(\/\*\*.*\nexport [\s\S]*?)```/
 const example = /^## (.+)\n[\s\S]*?```html\n([\s\S]*?)```\n\n```js\n([\s\S]*?)```$/gm
 
 /** The examples of docs/widgets.md by their headings. */
@@ -21,8 +25,13 @@ const examples: ReadonlyMap<string, Example> = new Map(
   readFileSync(join(root, 'docs/widgets.md'), 'utf8')
     .split(/^(?=## )/m)
     .flatMap((section) => [...section.matchAll(example)])
-    .map(([, heading = '', body = '', script = '']) => [heading, { body, script }]),
+    .map(([whole, heading = '', body = '', script = '']) => [
+      heading,
+      { body, script, backend: backendCode.exec(whole)?.[1] ?? null },
+    ]),
 )
+
+const backends = [...examples.values()].map(({ backend }) => backend)
 
 /** Bundles a script for browsers. Packages are those of this directory. */
 async function bundle(script: string): Promise<string> {
@@ -58,7 +67,12 @@ interface OpenPage extends AsyncDisposable {
 
 export async function openStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
   const documents = new Map<string, { readonly type: string; readonly text: string }>()
-  const pages = createServer(({ url = '' }, response) => {
+  let createToken: (() => Promise<unknown>) | null = null
+  const pages = createServer(async ({ url = '' }, response) => {
+    if (url === '/upload-token' && createToken !== null) {
+      response.writeHead(200).end(JSON.stringify(await createToken()))
+      return
+    }
     const found = documents.get(url)
     response.writeHead(found ? 200 : 404, { 'content-type': found?.type ?? 'text/plain' }).end(found?.text)
   })
@@ -73,6 +87,12 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
     async open(heading, token = server.token) {
       const found = examples.get(heading)
       if (found === undefined) throw new Error(`docs/widgets.md has no example ${heading}`)
+      const backend = found.backend ?? backends.find((code) => code !== null)
+      if (backend != null) {
+        const { createUploadToken } = await import(`data:text/javascript,${encodeURIComponent(backend)}`)
+        const manager = await makeToken(server, '--bucket', 'default', '--scope', 'tokens:manage,media:write')
+        createToken = () => createUploadToken(server.url, manager.token)
+      }
       const path = `/${encodeURIComponent(heading)}`
       const given = JSON.stringify({ url: server.url, token })
       documents.set(path, {

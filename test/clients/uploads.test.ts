@@ -88,6 +88,29 @@ describe('C2, U4 widgets on a page of another origin upload', () => {
     await expectStored(await shown(opened.page, bytesUrl), one)
   })
 
+  test.each(['Direct uploads, fetch', 'Direct uploads, Uppy'])(
+    'T9, T10, R15 %s: pictures with a token of minutes, and a text that it refuses',
+    async (heading) => {
+      await using opened = await stage.open(heading)
+      const { page } = opened
+      const picture = async (name: string, side: number): Promise<File> => ({
+        name,
+        mimeType: 'image/png',
+        buffer: await quarters(side, side).png().toBuffer(),
+      })
+      const pictures = [await picture('one.png', 20), await picture('two.png', 30)]
+      await choose(page, pictures)
+      await page.locator('li:nth-child(2)', { hasText: bytesUrl }).waitFor()
+      const urls = await page.locator('li').allTextContents()
+      const sizes = await Promise.all(
+        urls.map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength),
+      )
+      expect(sizes.toSorted()).toEqual(pictures.map(({ buffer }) => buffer.byteLength).toSorted())
+      await choose(page, { name: 'text.png', mimeType: 'image/png', buffer: Buffer.from('no picture') })
+      await page.locator('li:nth-child(3)', { hasText: 'must be one of: image/*' }).waitFor()
+    },
+  )
+
   test('FilePond: a file is uploaded and removed', async () => {
     await using opened = await stage.open('FilePond')
     const [before, one] = [await total(), file('one.bin')]
