@@ -18,6 +18,7 @@ import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
 import { reportVariants } from './variants-report.ts'
+import { benchWebhooks, reportWebhooks } from './webhooks.ts'
 import { benchWorkers } from './workers.ts'
 import { reportWorkers } from './workers-report.ts'
 
@@ -101,6 +102,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async start(short) {
     const extent = short ? { rounds: 1, seconds: 1 } : { rounds: 5, seconds: 30 }
     return reportStart(await benchStart(extent, log))
+  },
+
+  async webhooks(short) {
+    const extent = short
+      ? { rounds: 1, changes: 300, uploads: 3 }
+      : { rounds: 5, changes: 10_000, uploads: 200 }
+    return reportWebhooks(await benchWebhooks(extent, log))
   },
 
   async workers(short) {

@@ -32,6 +32,7 @@ const layers: readonly (readonly string[])[] = [
     'trash.ts',
     'tus.ts',
     'upload.ts',
+    'webhooks.ts',
   ],
   ['client.ts', 'create-client.ts'],
   ['index.ts'],

@@ -9,6 +9,7 @@ const files = sourcesBelow(src)
 const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/session/issuer-sign-in.ts': /^oauth4webapi$/,
   'packages/gallery/src/tokens/tokens-view.tsx': /^$/,
+  'packages/gallery/src/webhooks/webhooks-view.tsx': /^$/,
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
   'packages/gallery/src/service/parse-camera-data.ts': /^exifreader$/,
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
@@ -69,6 +70,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   timeline: ['components', 'format.ts', 'preferences.tsx', 'router.ts', 'service', 'strings.ts', 'tiles'],
   trash: ['components', 'format.ts', 'router.ts', 'service', 'shell', 'strings.ts', 'tiles'],
   tokens: ['components', 'copy-text.ts', 'format.ts', 'limit-texts.ts', 'service', 'strings.ts'],
+  webhooks: ['components', 'copy-text.ts', 'format.ts', 'service', 'strings.ts'],
   selection: [
     'components',
 

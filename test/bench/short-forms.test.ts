@@ -19,6 +19,7 @@ const suites = [
   { suite: 'variants', bars: 4 },
   { suite: 'gallery', bars: 2 },
   { suite: 'workers', bars: 1 },
+  { suite: 'webhooks', bars: 1 },
   { suite: 'start', bars: 4 },
   { suite: 'postgres', bars: 4 },
   { suite: 's3', bars: 3 },

@@ -17,6 +17,7 @@ import { killDuringDeletes, killDuringUploads, killInARow } from './kill-at-rand
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
 import { killUpkeep } from './kill-upkeep.ts'
+import { killDuringDeliveries, killDuringDeliveriesOnPostgres } from './kill-webhooks.ts'
 import { killWorkers } from './kill-workers.ts'
 import { fakeTime, movedClock } from './moved-clock.ts'
 import { clientGone, sameKey } from './same-key.ts'
@@ -54,6 +55,8 @@ export const kills: readonly FaultRow[] = [
   row('M2', killDuringDeletes, 2, 25),
   row('F7, F8', killUpkeep, 4, 100),
   row('O11', killWorkers, 1, 25),
+  row('WH5, WH7', killDuringDeliveries, 3, 25),
+  row('WH5, WH7', killDuringDeliveriesOnPostgres, 1, 25),
 ]
 
 /** Faults of disks, clocks, signals and clients. */

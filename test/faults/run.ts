@@ -71,10 +71,13 @@ installTools()
 const { clusterFaults, kills, otherFaults, randomKills } = await import('./faults.ts')
 const { default: prepareCeph } = await import('../harness/ceph.ts')
 const endCeph = await prepareCeph()
+const { default: preparePostgres } = await import('../harness/postgres.ts')
+const endPostgres = await preparePostgres()
 const lines: Line[] = []
 for (const fault of [...randomKills, ...kills, ...otherFaults, ...clusterFaults])
   if (fault.title.includes(values.fault)) lines.push(await runRow(fault))
 await endCeph()
+await endPostgres()
 for (const line of table(lines)) console.log(line)
 const isSkipped = lines.some(({ verdict }) => verdict === null) && process.env['CI'] !== undefined
 if (isSkipped || lines.some(({ verdict }) => verdict !== null && verdict.faults.length > 0))

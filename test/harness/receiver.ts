@@ -50,6 +50,8 @@ export interface Receiver extends AsyncDisposable {
   /** How it responds from now on. */
   respond: Respond
   close(): Promise<void>
+  /** Listens again at the same port. */
+  listen(): Promise<void>
 }
 
 /** Responds with 204. */
@@ -62,7 +64,7 @@ export const respondWith =
     void response.writeHead(status, headers).end(body)
 
 /** Starts a receiver that verifies signatures with the official library. */
-export async function startReceiver(port = 0): Promise<Receiver> {
+export async function startReceiver(): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     const body = await text(request)
     const headers = Object.fromEntries(
@@ -85,7 +87,11 @@ export async function startReceiver(port = 0): Promise<Receiver> {
     receiver.received.push(received)
     await receiver.respond(received, response)
   })
-  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  const listenAt = (port: number) =>
+    new Promise<void>((done) => {
+      server.listen(port, '127.0.0.1', done)
+    })
+  await listenAt(0)
   const { port: bound } = server.address() as AddressInfo
   const close = () =>
     new Promise<void>((done) => {
@@ -100,6 +106,7 @@ export async function startReceiver(port = 0): Promise<Receiver> {
     refused: [],
     respond: accept,
     close,
+    listen: () => listenAt(bound),
     [Symbol.asyncDispose]: close,
   }
   return receiver

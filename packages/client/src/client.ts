@@ -18,6 +18,7 @@ import type { Token, TokenManager } from './tokens.ts'
 import type { RestoredItems, TrashedMedia } from './trash.ts'
 import type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
+import type { WebhookManager } from './webhooks.ts'
 
 /**
  * One bucket of a service. Every call may reject with an `AnswerError` (a `ProblemError` if the service gives a reason),
@@ -152,4 +153,7 @@ export interface Client {
 
   /** Manages the tokens of the bucket, with a token that has the scope `tokens:manage`. */
   readonly tokens: TokenManager
+
+  /** Manages the webhooks of the bucket, with a token that has the scope `webhooks:manage`. */
+  readonly webhooks: WebhookManager
 }

@@ -13,6 +13,7 @@ import { deleteFromTrash, emptyTrash, iterateTrash, restoreItems } from './trash
 import { deleteUpload } from './tus.ts'
 import { uploadForm, uploadMedia } from './upload.ts'
 import { endpointsOf, mediaIdOf } from './urls.ts'
+import { createWebhookManager } from './webhooks.ts'
 
 /** Creates a client. Throws a `TypeError` for invalid options. Sends no request. */
 export function createClient(options: ClientOptions): Client {
@@ -62,6 +63,7 @@ export function createClient(options: ClientOptions): Client {
     bucket: async (options = {}) => await fetchBucket(settings, endpoints, options),
     whoami: async (options = {}) => await fetchToken(settings, endpoints, options),
     tokens: createTokenManager(settings, endpoints),
+    webhooks: createWebhookManager(settings, endpoints),
   }
   return Object.freeze(client)
 }

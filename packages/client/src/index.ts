@@ -44,3 +44,12 @@ export type { UploadProgress } from './transport.ts'
 export type { RestoredItems, TrashedMedia } from './trash.ts'
 export type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 export type { UploadSource } from './upload-content.ts'
+export type {
+  CreatedWebhook,
+  NewWebhook,
+  SecretRotation,
+  Webhook,
+  WebhookChanges,
+  WebhookDelivery,
+  WebhookManager,
+} from './webhooks.ts'

@@ -36,6 +36,7 @@ export interface Endpoints {
   readonly bucket: string
   readonly token: string
   readonly tokens: string
+  readonly webhooks: string
 }
 
 /**
@@ -67,6 +68,7 @@ export function endpointsOf(given: string | URL): Endpoints {
     bucket: `${base}/api/bucket`,
     token: `${base}/api/token`,
     tokens: `${base}/api/tokens`,
+    webhooks: `${base}/api/webhooks`,
   }
 }
 

@@ -44,12 +44,19 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
   const { router, isShown } = gallery
   const trash = router.trash.value
   const tokens = router.tokens.value && gallery.canManageTokens
-  const listed = !trash && !tokens
+  const webhooks = router.webhooks.value && gallery.canManageWebhooks
+  const listed = !trash && !tokens && !webhooks
   useEffect(() => {
     const { bucket } = signedIn.tokenInfo
-    const title = trash ? strings.trash.titleOf(bucket) : tokens ? strings.tokens.titleOf(bucket) : bucket
+    const title = trash
+      ? strings.trash.titleOf(bucket)
+      : tokens
+        ? strings.tokens.titleOf(bucket)
+        : webhooks
+          ? strings.webhooks.titleOf(bucket)
+          : bucket
     document.title = `${title} – ${strings.product}`
-  }, [trash, tokens, signedIn])
+  }, [trash, tokens, webhooks, signedIn])
   const open = router.item.value !== null && isShown.value
   return (
     <GalleryContext.Provider value={gallery}>
@@ -62,7 +69,7 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
       </button>
       <Header />
       <main id="media" tabIndex={-1}>
-        {trash ? <TrashPage /> : tokens ? <TokensPage /> : <TimelineView />}
+        {trash ? <TrashPage /> : tokens ? <TokensPage /> : webhooks ? <WebhooksPage /> : <TimelineView />}
       </main>
       <footer class="foot">
         <div class="dock">
@@ -96,4 +103,11 @@ function TokensPage() {
   const view = useCode(() => import('./tokens/tokens-view.tsx'))
   if (view === 'loading') return <p role="status">{strings.tokens.loading}</p>
   return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TokensView />
+}
+
+/** The webhooks, when their code is loaded. */
+function WebhooksPage() {
+  const view = useCode(() => import('./webhooks/webhooks-view.tsx'))
+  if (view === 'loading') return <p role="status">{strings.webhooks.loading}</p>
+  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.WebhooksView />
 }

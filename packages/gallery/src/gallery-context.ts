@@ -27,6 +27,7 @@ export interface Gallery {
   readonly canDelete: boolean
   readonly canEdit: boolean
   readonly canManageTokens: boolean
+  readonly canManageWebhooks: boolean
   readonly edits: Edits
   readonly router: Router
   readonly connection: Connection

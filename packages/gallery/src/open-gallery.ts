@@ -44,7 +44,7 @@ export function openGallery(
     connection,
     mediaCache,
     total: computed(() => usage.bucket.value?.items ?? null),
-    active: computed(() => !router.trash.value && !router.tokens.value),
+    active: computed(() => !router.trash.value && !router.tokens.value && !router.webhooks.value),
     place: router.place,
     order: shownList.order,
     filter: shownList.filter,
@@ -89,8 +89,8 @@ export function openGallery(
   })
   // The first pictures are requested before the size of the bucket.
   const stopWaiting = effect(() => {
-    if ((!isShown.value && !router.trash.value && !router.tokens.value) || usage.bucket.peek() !== null)
-      return
+    const isOther = router.trash.value || router.tokens.value || router.webhooks.value
+    if ((!isShown.value && !isOther) || usage.bucket.peek() !== null) return
     requestAnimationFrame(() => setTimeout(() => void usage.refresh()))
   })
   void uploads.resumeUnfinished()
@@ -119,6 +119,7 @@ export function openGallery(
     canDelete: tokenInfo.scopes.includes('media:delete'),
     canEdit: tokenInfo.scopes.includes('media:write'),
     canManageTokens: tokenInfo.scopes.includes('tokens:manage'),
+    canManageWebhooks: tokenInfo.scopes.includes('webhooks:manage'),
     edits: createEdits(client, connection),
     router,
     connection,

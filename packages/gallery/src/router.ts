@@ -80,6 +80,8 @@ export interface Route {
   readonly trash?: true
   /** Whether the list of tokens is shown instead of files. */
   readonly tokens?: true
+  /** Whether the webhooks are shown instead of files. */
+  readonly webhooks?: true
 }
 
 /** The hash of the trash. */
@@ -88,11 +90,15 @@ export const trashHash = '#trash'
 /** The hash of the list of tokens. */
 export const tokensHash = '#tokens'
 
+/** The hash of the webhooks. */
+export const webhooksHash = '#webhooks'
+
 /** An invalid page number is replaced by 1, an invalid item by null. Pages are in the order of uploads. */
 export function parseHash(hash: string): Route {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
   if (hash === trashHash) return { item: null, trash: true }
   if (hash === tokensHash) return { item: null, tokens: true }
+  if (hash === webhooksHash) return { item: null, webhooks: true }
   const page = fields.get('page')
   const id = fields.get('item') ?? ''
   const item = /^[\w~-]+$/.test(id) ? id : null
@@ -101,9 +107,10 @@ export function parseHash(hash: string): Route {
 }
 
 /** The hash of a route, without the page. */
-export function formatHash({ item, list, trash, tokens }: Route): string {
+export function formatHash({ item, list, trash, tokens, webhooks }: Route): string {
   if (trash) return trashHash
   if (tokens) return tokensHash
+  if (webhooks) return webhooksHash
   return `#${[formatChoice(list), item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
 }
 
@@ -115,7 +122,7 @@ function pageNumberOf(typed: string): number {
 /** The route in the page's URL, as signals that follow the browser's history. */
 export interface Router {
   readonly item: ReadonlySignal<string | null>
-  /** What the timeline shows, or showed before the trash or the tokens were opened. Changes only if its content changes. */
+  /** What the timeline shows, or showed before the trash, the tokens or the webhooks were opened. Changes only if its content changes. */
   readonly list: ReadonlySignal<ListChoice>
   /** The page at which the timeline was to be opened last; another object each time. Null if no address has named one. */
   readonly place: ReadonlySignal<{ readonly page: number } | null>
@@ -123,6 +130,8 @@ export interface Router {
   readonly trash: ReadonlySignal<boolean>
   /** Whether the list of tokens is shown. */
   readonly tokens: ReadonlySignal<boolean>
+  /** Whether the webhooks are shown. */
+  readonly webhooks: ReadonlySignal<boolean>
   /** The hash of a route. */
   hashOf(route: Route): string
   /** Adds an entry to the browser's history. A route to the timeline without `list` shows what it showed before. */
@@ -154,7 +163,8 @@ export function createRouter(preferred: ListChoice): Router {
       place.value = placeOf(next) ?? place.peek()
       route.value = next
     })
-  const complete = (next: Route): Route => (next.trash || next.tokens ? next : { list: list.peek(), ...next })
+  const complete = (next: Route): Route =>
+    next.trash || next.tokens || next.webhooks ? next : { list: list.peek(), ...next }
   const hashOf = (next: Route) => formatHash(complete(next))
 
   const replace = (next: Route) => {
@@ -175,6 +185,7 @@ export function createRouter(preferred: ListChoice): Router {
     place,
     trash: computed(() => route.value.trash === true),
     tokens: computed(() => route.value.tokens === true),
+    webhooks: computed(() => route.value.webhooks === true),
     hashOf,
     go(next) {
       if (hashOf(next) !== formatHash(route.value)) history.pushState(null, '', hashOf(next))

@@ -5,7 +5,7 @@ import { Modal } from '../components/modal.tsx'
 import { formatSize } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { DisplaySettings } from '../preferences.tsx'
-import { tokensHash, trashHash } from '../router.ts'
+import { tokensHash, trashHash, webhooksHash } from '../router.ts'
 import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 
@@ -74,7 +74,7 @@ function SignOutDialog({ onStay }: { onStay: () => void }) {
 
 /** A button that opens the settings of this browser. */
 function SettingsMenu() {
-  const { preferences, usage, canDelete, canManageTokens } = useGallery()
+  const { preferences, usage, canDelete, canManageTokens, canManageWebhooks } = useGallery()
   const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
   const menu = useRef<HTMLDivElement>(null)
   return (
@@ -94,6 +94,12 @@ function SettingsMenu() {
           <a class="button" href={tokensHash} onClick={() => menu.current?.hidePopover()}>
             <Icon name="key" />
             {strings.tokens.title}
+          </a>
+        )}
+        {canManageWebhooks && (
+          <a class="button" href={webhooksHash} onClick={() => menu.current?.hidePopover()}>
+            <Icon name="send" />
+            {strings.webhooks.title}
           </a>
         )}
         {canDelete && (trash_days > 0 || trash_items > 0) && (

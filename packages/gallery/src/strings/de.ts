@@ -1,6 +1,7 @@
 import type { Texts } from './en.ts'
 import { linksDe } from './links-de.ts'
 import { formatCount } from './locale.ts'
+import { webhooks } from './webhooks/de.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
 
@@ -149,6 +150,7 @@ const tokens: Texts['tokens'] = {
     'media:write': 'Dateien hochladen und bearbeiten',
     'media:delete': 'Dateien löschen',
     'tokens:manage': 'Tokens verwalten',
+    'webhooks:manage': 'Webhooks verwalten',
   },
   noScope: 'Wähle mindestens eine Berechtigung.',
   expiry: 'Gültig für',
@@ -413,6 +415,7 @@ export const de: Texts = {
 
   deletion,
   tokens,
+  webhooks,
   trash,
 
   link: {

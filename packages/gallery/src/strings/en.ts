@@ -1,5 +1,6 @@
 import { linksEn } from './links-en.ts'
 import { formatCount } from './locale.ts'
+import { webhooks } from './webhooks/en.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
 
@@ -143,6 +144,7 @@ const tokens = {
     'media:write': 'Upload and edit files',
     'media:delete': 'Delete files',
     'tokens:manage': 'Manage tokens',
+    'webhooks:manage': 'Manage webhooks',
   } as Readonly<Record<string, string>>,
   noScope: 'Choose at least one permission.',
   expiry: 'Valid for',
@@ -395,6 +397,7 @@ export const en = {
 
   deletion,
   tokens,
+  webhooks,
   trash,
 
   link: {

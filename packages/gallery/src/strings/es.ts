@@ -1,6 +1,7 @@
 import type { Texts } from './en.ts'
 import { linksEs } from './links-es.ts'
 import { formatCount } from './locale.ts'
+import { webhooks } from './webhooks/es.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
 
@@ -148,6 +149,7 @@ const tokens: Texts['tokens'] = {
     'media:write': 'Subir y editar archivos',
     'media:delete': 'Eliminar archivos',
     'tokens:manage': 'Gestionar tokens',
+    'webhooks:manage': 'Gestionar webhooks',
   },
   noScope: 'Elige al menos un permiso.',
   expiry: 'Válido durante',
@@ -405,6 +407,7 @@ export const es: Texts = {
 
   deletion,
   tokens,
+  webhooks,
   trash,
 
   link: {

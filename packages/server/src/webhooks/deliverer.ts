@@ -137,7 +137,7 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
   const scans = startPeriodicTask({
     async work() {
       await watchBuckets()
-      await scan()
+      if (watched.size > 0) await scan()
     },
     interval: scanInterval,
     onFailure,

@@ -1,0 +1,237 @@
+import type { Webhook, WebhookDelivery } from '@mediabucket/client'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { IconButton } from '../components/controls.tsx'
+import { Icon } from '../components/icon.tsx'
+import { formatTime } from '../format.ts'
+import { useGallery } from '../gallery-context.ts'
+import { errorMessage } from '../service/connection.ts'
+import { strings } from '../strings.ts'
+import { CreateDialog, DeleteDialog, RotateDialog, SecretDialog } from './webhook-dialogs.tsx'
+import { createWebhooks, type Webhooks } from './webhooks.ts'
+
+type Dialog =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'rotate' | 'delete'; readonly webhook: Webhook }
+  | { readonly kind: 'secret'; readonly secret: string }
+
+/** The webhooks of the bucket, for tokens with `webhooks:manage`. */
+export function WebhooksView() {
+  const { client, connection, router } = useGallery()
+  const webhooks = useMemo(() => createWebhooks(client, connection), [client, connection])
+  const [dialog, setDialog] = useState<Dialog | null>(null)
+  const [notice, setNotice] = useState('')
+  useEffect(() => void webhooks.reload(), [webhooks])
+  const items = webhooks.items.value
+  const error = webhooks.error.value
+  const dialogProps = {
+    webhooks,
+    onClose: () => setDialog(null),
+    onSecret: (secret: string) => setDialog({ kind: 'secret', secret }),
+  }
+  return (
+    <>
+      <div class="listing-head">
+        <IconButton
+          class="back"
+          icon="previous"
+          label={strings.tokens.back}
+          onClick={() => router.go({ item: null })}
+        />
+        <h1>{strings.webhooks.title}</h1>
+        <p class="muted">{strings.webhooks.about}</p>
+        <div class="listing-tools">
+          <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
+            {strings.webhooks.create}
+          </button>
+        </div>
+      </div>
+      <p class="message" role="status">
+        {items === null && error === null ? strings.webhooks.loading : notice}
+      </p>
+      {error !== null && (
+        <div class="state" role="alert">
+          <Icon name="alert" size={40} />
+          <h2>{strings.webhooks.failedToLoad}</h2>
+          <p>{error}</p>
+          <button type="button" class="button primary" onClick={() => void webhooks.reload()}>
+            {strings.tryAgain}
+          </button>
+        </div>
+      )}
+      {items?.length === 0 && <p class="muted">{strings.webhooks.none}</p>}
+      {items !== null && items.length > 0 && (
+        <ul class="token-list" aria-label={strings.webhooks.title}>
+          {items.map((webhook) => (
+            <WebhookRow
+              key={webhook.id}
+              webhook={webhook}
+              webhooks={webhooks}
+              onNotice={setNotice}
+              onAsk={(kind) => setDialog({ kind, webhook })}
+            />
+          ))}
+        </ul>
+      )}
+      {dialog?.kind === 'create' && <CreateDialog {...dialogProps} />}
+      {dialog?.kind === 'rotate' && <RotateDialog {...dialogProps} webhook={dialog.webhook} />}
+      {dialog?.kind === 'delete' && <DeleteDialog {...dialogProps} webhook={dialog.webhook} />}
+      {dialog?.kind === 'secret' && <SecretDialog secret={dialog.secret} onClose={() => setDialog(null)} />}
+    </>
+  )
+}
+
+interface WebhookRowProps {
+  readonly webhook: Webhook
+  readonly webhooks: Webhooks
+  readonly onNotice: (text: string) => void
+  readonly onAsk: (kind: 'rotate' | 'delete') => void
+}
+
+function WebhookRow({ webhook, webhooks, onNotice, onAsk }: WebhookRowProps) {
+  const { id, url, kinds, batch, state, failures, next_attempt_at: next } = webhook
+  const texts = strings.webhooks
+  const [busy, setBusy] = useState(false)
+  const isOn = state === 'on'
+  const isOpen = webhooks.opened.value === id
+  const labelled = (action: string) => `${action}: ${url}`
+  async function act(action: () => Promise<string>): Promise<void> {
+    if (busy) return
+    setBusy(true)
+    onNotice('')
+    onNotice(await action().catch(errorMessage))
+    setBusy(false)
+  }
+  const test = async () => resultOf(await webhooks.test(id))
+  const toggle = async () => {
+    await webhooks.update(id, { state: isOn ? 'off' : 'on' })
+    return ''
+  }
+  return (
+    <li data-id={id} class={isOn ? 'webhook' : 'webhook inactive'}>
+      <div class="token-about">
+        <p class="token-name">
+          {url}
+          {!isOn && <span class="badge">{texts.states[state] ?? state}</span>}
+        </p>
+        <p class="muted">
+          {kinds.length === 0
+            ? texts.allKinds
+            : kinds.map((kind) => texts.kindNames[kind] ?? kind).join(', ')}
+          {batch > 1 && ` · ${texts.upTo(batch)}`}
+        </p>
+        {failures > 0 && (
+          <p class="message bad">
+            {texts.failing(failures)} {isOn && next !== null && texts.nextAttempt(formatTime(next))}
+          </p>
+        )}
+      </div>
+      <div class="token-actions">
+        <button
+          type="button"
+          class="button small"
+          aria-label={labelled(texts.test)}
+          aria-disabled={busy}
+          onClick={() => void act(test)}
+        >
+          {texts.test}
+        </button>
+        <button
+          type="button"
+          class="button small"
+          aria-label={labelled(texts.deliveries)}
+          aria-expanded={isOpen}
+          onClick={() => void webhooks.open(isOpen ? null : id)}
+        >
+          {texts.deliveries}
+        </button>
+        <button
+          type="button"
+          class="button small"
+          aria-label={labelled(isOn ? texts.switchOff : texts.switchOn)}
+          onClick={() => void act(toggle)}
+        >
+          {isOn ? texts.switchOff : texts.switchOn}
+        </button>
+        <button
+          type="button"
+          class="button small"
+          aria-label={labelled(texts.rotate)}
+          onClick={() => onAsk('rotate')}
+        >
+          {texts.rotate}
+        </button>
+        <button
+          type="button"
+          class="button small bad"
+          aria-label={labelled(texts.delete)}
+          onClick={() => onAsk('delete')}
+        >
+          {texts.delete}
+        </button>
+      </div>
+      {isOpen && (
+        <DeliveryList
+          deliveries={webhooks.deliveries.value}
+          onRepeat={(number) => void act(async () => resultOf(await webhooks.redeliver(id, number)))}
+        />
+      )}
+    </li>
+  )
+}
+
+/** What a delivery that somebody has asked for has come to. */
+const resultOf = ({ delivered, status, reason }: WebhookDelivery): string =>
+  delivered ? strings.webhooks.delivered(status ?? 0) : strings.webhooks.notDelivered(reason ?? '')
+
+interface DeliveryListProps {
+  readonly deliveries: readonly WebhookDelivery[] | null
+  readonly onRepeat: (number: number) => void
+}
+
+function DeliveryList({ deliveries, onRepeat }: DeliveryListProps) {
+  const texts = strings.webhooks
+  if (deliveries === null || deliveries.length === 0)
+    return <p class="muted deliveries">{deliveries === null ? texts.loading : texts.noDeliveries}</p>
+  return (
+    <div class="deliveries">
+      <table>
+        <thead>
+          <tr>
+            {[texts.time, texts.type, texts.status, texts.duration, texts.response].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {deliveries.map((delivery) => (
+            <tr key={delivery.number} class={delivery.delivered ? '' : 'bad'}>
+              <td>
+                <time dateTime={delivery.time}>{formatTime(delivery.time)}</time>
+              </td>
+              <td>
+                {delivery.type}
+                {delivery.changes > 1 && ` (${delivery.changes})`}
+              </td>
+              <td>{delivery.status ?? '–'}</td>
+              <td>{delivery.duration} ms</td>
+              <td class="excerpt">{delivery.response || delivery.reason}</td>
+              <td>
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`${texts.repeat}: ${delivery.number}`}
+                  onClick={() => onRepeat(delivery.number)}
+                >
+                  {texts.repeat}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,97 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { expectAccessible } from './accessibility.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: TestServer
+let receiver: Receiver
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' })
+  receiver = await startReceiver()
+  browser = await sharedBrowser()
+})
+afterAll(async () => {
+  await receiver.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const { webhooks } = strings
+
+test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and its deliveries are listed', async () => {
+  const { token, authorization } = await makeToken(
+    server,
+    '--bucket',
+    'b',
+    '--scope',
+    'webhooks:manage,media:write,media:read',
+  )
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(token)
+  const { page } = guest
+  const dialog = page.getByRole('dialog')
+  await guest.button(strings.settings.label).click()
+  await page.getByRole('link', { name: webhooks.title }).click()
+  await page.getByText(webhooks.none).waitFor()
+  await guest.button(webhooks.create).click()
+  await dialog.getByLabel(webhooks.url).fill('http://10.0.0.1/')
+  await dialog.getByLabel(webhooks.kindNames['edited'] ?? '').uncheck()
+  await dialog.getByRole('button', { name: webhooks.create }).click()
+  await dialog.getByRole('alert').getByText('MEDIABUCKET_WEBHOOK_ALLOW').waitFor()
+  await expectAccessible(guest, 'create a webhook')
+  await dialog.getByLabel(webhooks.url).fill(`${receiver.url}?a=<b>`)
+  await dialog.getByRole('button', { name: webhooks.create }).click()
+  const field = dialog.getByLabel(webhooks.secret, { exact: true })
+  await field.waitFor()
+  const secret = await field.inputValue()
+  receiver.secrets.add(secret)
+  await page.keyboard.press('Escape')
+  const row = page.getByRole('list', { name: webhooks.title }).getByRole('listitem')
+  await row.waitFor()
+  expect(await page.content()).not.toContain(secret)
+  const action = (name: string) => row.getByRole('button', { name: new RegExp(`^${name}`) })
+
+  receiver.respond = respondWith(200, 'thank <i>you</i>')
+  await action(webhooks.test).click()
+  await page.getByText(webhooks.delivered(200)).waitFor()
+  // The test opens the deliveries.
+  await row.getByRole('cell', { name: 'thank <i>you</i>' }).waitFor()
+  expect((await row.getByRole('cell').allInnerTexts()).slice(1)).toEqual([
+    expect.any(String),
+    'webhook.test',
+    '200',
+    expect.stringMatching(/^\d+ ms$/),
+    'thank <i>you</i>',
+    webhooks.repeat,
+  ])
+  receiver.respond = respondWith(500, 'no')
+  const before = receiver.received.length
+  await server.request('/api/media', { method: 'POST', body: 'x', headers: { authorization } })
+  await until('the change arrives', () => receiver.received.length > before)
+  await action(webhooks.repeat).first().click()
+  await page.getByText(webhooks.notDelivered('The receiver responded with 500.')).waitFor()
+  await row.getByText(webhooks.failing(1)).waitFor()
+  await row.getByRole('cell', { name: 'item.added' }).waitFor()
+  await expectAccessible(guest, 'webhooks')
+
+  await action(webhooks.switchOff).click()
+  await row.getByText(webhooks.states['off'] ?? '', { exact: true }).waitFor()
+  await action(webhooks.delete).click()
+  await dialog.getByRole('button', { name: webhooks.delete, exact: true }).click()
+  await page.getByText(webhooks.none).waitFor()
+})
+
+test('G38, A3 without webhooks:manage there is no page of webhooks', async () => {
+  const { token } = await makeToken(server, '--bucket', 'plain')
+  await using guest = await visit(browser, server, { hash: '#webhooks' })
+  await guest.signIn(token)
+  await guest.button(strings.settings.label).click()
+  expect(await guest.page.getByRole('link', { name: webhooks.title }).count()).toBe(0)
+  expect(guest.requests.filter((url) => url.includes('/api/webhooks'))).toEqual([])
+})

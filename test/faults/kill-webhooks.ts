@@ -1,0 +1,144 @@
+import { setTimeout } from 'node:timers/promises'
+import { service } from '../../packages/server/src/core/tokens.ts'
+import { readConfig } from '../../packages/server/src/service/config.ts'
+import { openCatalog } from '../../packages/server/src/storage/engines.ts'
+import { databaseSettings, usePostgres } from '../harness/database.ts'
+import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { readCreatedWebhook } from '../harness/wire.ts'
+import { createClients } from './clients.ts'
+import { type Fault, verdictOf } from './fault.ts'
+import { createLedger, type Ledger } from './ledger.ts'
+import { type Instance, openInstances } from './server-instances.ts'
+
+/** Maximum milliseconds of work before the kill. */
+const longest = 600
+
+const settings = { MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' }
+
+/**
+ * Kills the service while clients upload and delete and webhooks deliver, with receivers that refuse, are slow and end. Afterwards what has
+ * arrived must be the feed: every change, in its order.
+ */
+async function run(rounds: number, onRound: () => void): Promise<ReturnType<typeof verdictOf>> {
+  await using instances = await openInstances()
+  const ledger = createLedger()
+  const clients = createClients(ledger, 10_000)
+  let instance = await instances.start(settings)
+  const { data } = instance.server
+  // One change at a time, and lists.
+  const hooks = [await createHook(instance, 1), await createHook(instance, 20)]
+  for (let round = 0; round < rounds; round += 1) {
+    const working = clients.workUntilGone(instance, 4)
+    for (const hook of hooks) await disturb(hook, ledger)
+    await setTimeout(ledger.random(longest))
+    await instance.server.kill()
+    await working
+    instance = await instances.start(settings)
+    await ledger.check(instance)
+    ledger.tally.rounds += 1
+    onRound()
+  }
+  await clients.resumeAll(instance)
+  for (const { receiver, id, authorization } of hooks) {
+    receiver.respond = respondWith(204)
+    await restart(receiver)
+    // A success ends the wait after a failure.
+    const test = () =>
+      instance.server.request(`/api/webhooks/${id}/test`, { method: 'POST', headers: { authorization } })
+    await until('the receiver is called', async () => (await test()).ok)
+  }
+  const feed = await readFeed(data)
+  for (const { receiver } of hooks) {
+    const last = feed.at(-1)?.number
+    await until('the last change arrives', () =>
+      receiver.received.some(({ changes }) => changes.some(({ data }) => data.number === last)),
+    )
+    checkReceived(receiver, feed, ledger)
+  }
+  await ledger.check(instance)
+  await instance.server.stop()
+  for (const { receiver } of hooks) await receiver.close()
+  return verdictOf(ledger)
+}
+
+async function createHook({ server }: Instance, batch: number) {
+  const receiver = await startReceiver()
+  const scope = ['--scope', 'webhooks:manage']
+  const { authorization } = await makeToken(server, '--bucket', 'default', ...scope)
+  const response = await server.request('/api/webhooks', {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ url: receiver.url, batch }),
+  })
+  const { id, secret } = readCreatedWebhook(await response.json())
+  receiver.secrets.add(secret)
+  return { receiver, id, authorization }
+}
+
+/** The receiver gets well, ill, slow, or is killed in the middle of a request. */
+async function disturb({ receiver }: { readonly receiver: Receiver }, { random }: Ledger): Promise<void> {
+  const illness = random(6)
+  if (illness === 0) receiver.respond = respondWith(500)
+  else if (illness === 1) receiver.respond = (_received, response) => void response.destroy()
+  else if (illness === 2)
+    receiver.respond = async (_received, response) => {
+      await setTimeout(random(200))
+      response.end()
+    }
+  else if (illness === 3) await restart(receiver)
+  else receiver.respond = respondWith(204)
+}
+
+async function restart(receiver: Receiver): Promise<void> {
+  await receiver.close()
+  await receiver.listen()
+}
+
+async function readFeed(
+  data: string,
+): Promise<readonly { readonly number: number; readonly type: string }[]> {
+  const { config } = readConfig({ ...(await databaseSettings(data)), MEDIABUCKET_DATA: data })
+  const catalog = await openCatalog(config, { writer: 'direct', actor: service })
+  try {
+    const bucket = await catalog.bucketNamed('default')
+    if (bucket === null) throw new Error('there is no bucket')
+    const rows = await catalog.readChanges(bucket.id, 'start', 1_000_000)
+    return rows?.changes.map(({ number, kind }) => ({ number, type: `item.${kind}` })) ?? []
+  } finally {
+    await catalog.close()
+  }
+}
+
+/** Without repetitions, what has arrived is the feed. A repetition begins after the last change whose delivery has succeeded. */
+function checkReceived(
+  { received, refused }: Receiver,
+  feed: readonly { readonly number: number; readonly type: string }[],
+  ledger: Ledger,
+): void {
+  const first = new Map<number, string>()
+  for (const { changes } of received)
+    for (const { type, data } of changes) if (!first.has(data.number)) first.set(data.number, type)
+  const arrived = [...first].map(([number, type]) => ({ number, type }))
+  if (JSON.stringify(arrived) !== JSON.stringify(feed))
+    ledger.fault('lost', `${arrived.length} changes arrived of ${feed.length}, or in another order`)
+  if (refused.length > 0) ledger.fault('lost', `${refused.length} messages had no valid signature`)
+}
+
+export const killDuringDeliveries: Fault = {
+  title: 'kill -9 during deliveries to webhooks',
+  run,
+}
+
+export const killDuringDeliveriesOnPostgres: Fault = {
+  title: 'kill -9 during deliveries to webhooks, on PostgreSQL',
+  async run(rounds, onRound) {
+    const restore = usePostgres()
+    try {
+      return await run(rounds, onRound)
+    } finally {
+      restore()
+    }
+  },
+}
