@@ -114,6 +114,38 @@ test('G8 the listing does not change below an open file; a hidden page sends no 
   expect(listings(guest)).toHaveLength(before + 1)
 })
 
+test('FE6, G8 uploads, edits and deletions by others appear as they happen', async () => {
+  const { guest, token, items, add, remove } = await scene('followed', 2)
+  await using _ = guest
+  const { page } = guest
+  const shown = (name: string) => guest.files.getByText(name, { exact: true })
+  await pass(guest)
+  await until('the page follows the changes', () => guest.requests.some((url) => /changes\?.*wait=/.test(url)))
+  // From here on, the clock is not moved, so the page would not ask for itself for ten seconds.
+  const start = performance.now()
+  await add('3.bin')
+  await shown('3.bin').waitFor()
+  const body = JSON.stringify({ filename: 'renamed.bin' })
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/merge-patch+json' }
+  await server.request(`/api/media/${items[1]}`, { method: 'PATCH', body, headers })
+  await shown('renamed.bin').waitFor()
+  await remove(items[0])
+  await shown('1.bin').waitFor({ state: 'detached' })
+  expect(performance.now() - start).toBeLessThan(9_000)
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
+
+test('G8 where requests that wait are cut, changes appear by conditional requests', async () => {
+  const { guest, add } = await scene('cut', 1)
+  await using _ = guest
+  await guest.context.route(/changes\?.*wait=/, (route) => route.abort())
+  for (const name of ['2.bin', '3.bin']) {
+    await add(name)
+    await pass(guest)
+    await guest.files.getByText(name, { exact: true }).waitFor()
+  }
+})
+
 test('A7, G6 an open page notices that its token is revoked', async () => {
   await upload(server, 'x', { name: 'notes.bin' })
   const { token, id } = await makeToken(server, '--bucket', server.bucket)
@@ -165,7 +197,8 @@ test('opening the gallery takes 3 API requests, and a refresh that finds no chan
   const before = guest.requests.length
   await pass(guest)
   await until('the page requests the listing', () => guest.requests.length > before)
-  expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
+  const asked = guest.requests.slice(before).filter((url) => !url.includes('/api/changes?'))
+  expect(asked).toEqual([`${server.url}/api/media?page=1`])
 })
 
 test('V6 a thumbnail that is temporarily refused is requested again after Retry-After', async () => {

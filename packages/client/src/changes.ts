@@ -37,6 +37,8 @@ export interface ChangesOptions extends CallOptions {
   readonly batchSize?: number | undefined
   /** Seconds for which a request waits for a change, from 1 to 60. Default: 30, or less with a shorter timeout of the client. */
   readonly wait?: number | undefined
+  /** Called with each response, also with one without changes: the service can be reached. */
+  readonly onResponse?: (() => void) | undefined
 }
 
 interface ChangeList {
@@ -88,7 +90,7 @@ const longestPause = 5_000
 export async function* iterateChanges(
   settings: SendSettings,
   endpoints: Endpoints,
-  { after, urls, batchSize, wait = defaultWait, signal }: ChangesOptions,
+  { after, urls, batchSize, wait = defaultWait, onResponse, signal }: ChangesOptions,
 ): AsyncGenerator<Change, void, undefined> {
   // The service responds before the attempt times out.
   const seconds = Math.max(1, Math.min(wait, Math.floor(settings.timeout / 2_000)))
@@ -102,6 +104,7 @@ export async function* iterateChanges(
     const { data, next_cursor } = await patiently(settings, signal, () =>
       fetchChanges(settings, endpoints, parameters, signal),
     )
+    onResponse?.()
     yield* data
     cursor = next_cursor
   }

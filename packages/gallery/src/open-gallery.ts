@@ -6,7 +6,8 @@ import { createDeletion, showDeletion } from './selection/deletion.ts'
 import { createLocationWarning } from './selection/location-warning.ts'
 import { createSelection, createSelectMany } from './selection/selection.ts'
 import { createSharing } from './selection/sharing.ts'
-import { createBucketUsage, createChanges, refreshWhileVisible } from './service/bucket.ts'
+import { createBucketUsage } from './service/bucket.ts'
+import { createChanges, refreshWhileVisible } from './service/changes.ts'
 import { createConnection } from './service/connection.ts'
 import { createEdits } from './service/edits.ts'
 import { createFileAccess } from './service/file-access.ts'
@@ -97,9 +98,15 @@ export function openGallery(
   // The listing does not change below an open viewer or dialog; the next refresh after it is closed shows the changes.
   const canRefresh = () =>
     router.item.value === null && deletion.pending.value === null && locationWarning.pending.value === null
-  const stopRefreshing = refreshWhileVisible(async () => {
-    if (connection.lost.value || !canRefresh()) return
-    if (await changes.show(() => timeline.refresh(canRefresh))) await usage.refresh()
+  const stopRefreshing = refreshWhileVisible({
+    client,
+    connection,
+    async refresh() {
+      if (connection.lost.value || !canRefresh()) return false
+      const result = await changes.show(() => timeline.refresh(canRefresh))
+      if (result === 'shown') await usage.refresh()
+      return result !== 'failed'
+    },
   })
 
   const sharing = createSharing({
