@@ -16,11 +16,24 @@ const message = element('#message', HTMLOutputElement)
 /** Seconds for which a shared link is valid. `?share=2` in the address of the page shortens it. */
 const shareFor = Number(new URL(location.href).searchParams.get('share') ?? 3600)
 
-/** A client with a fresh token of the user: tokens are valid for five minutes. */
-async function connect(): Promise<Client> {
+/** The address of the service, and a fresh token of the user: it is valid for five minutes. */
+async function mediaToken(): Promise<{ url: string; token: string }> {
   const response = await fetch('/media-token', { method: 'POST' })
   if (!response.ok) throw new Error('Sign in first.')
-  return createClient(await response.json())
+  return await response.json()
+}
+
+const connect = async (): Promise<Client> => createClient(await mediaToken())
+
+/** Shows what other browsers of the user add and delete. The client calls `token` before each request, so it outlives a token. */
+async function followChanges(): Promise<void> {
+  const token = async () => (await mediaToken()).token
+  const client = createClient({ url: (await mediaToken()).url, token })
+  // What happens after this cursor is followed, and the list has all that happened before.
+  const after = await client.latestCursor()
+  await showPictures()
+  const changes = client.changes({ after })
+  while (!(await changes.next()).done) await showPictures()
 }
 
 async function showPictures(): Promise<void> {
@@ -67,7 +80,7 @@ form.addEventListener('submit', (event) => {
     if (!response.ok) throw new Error('The user or the password is wrong.')
     form.hidden = true
     pictures.hidden = false
-    await showPictures()
+    void report(followChanges)
   })
 })
 

@@ -110,4 +110,15 @@ describe('the example app', () => {
     expect(links.map(({ actor, file }) => [actor.user.uid, file.uid])).toEqual([['anna', id]])
     expect(JSON.stringify(links)).not.toContain('signature')
   })
+
+  test('FE6 a picture that the user adds in another browser appears without a reload', async () => {
+    await using first = await signIn('anna')
+    await using second = await signIn('anna')
+    await second.page.getByLabel('Add pictures').setInputFiles({
+      name: 'lighthouse.png',
+      mimeType: 'image/png',
+      buffer: await quarters(100, 100).png().toBuffer(),
+    })
+    await first.page.getByRole('img', { name: 'lighthouse.png' }).waitFor()
+  })
 })

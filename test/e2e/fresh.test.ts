@@ -120,7 +120,9 @@ test('FE6, G8 uploads, edits and deletions by others appear as they happen', asy
   const { page } = guest
   const shown = (name: string) => guest.files.getByText(name, { exact: true })
   await pass(guest)
-  await until('the page follows the changes', () => guest.requests.some((url) => /changes\?.*wait=/.test(url)))
+  await until('the page follows the changes', () =>
+    guest.requests.some((url) => /changes\?.*wait=/.test(url)),
+  )
   // From here on, the clock is not moved, so the page would not ask for itself for ten seconds.
   const start = performance.now()
   await add('3.bin')

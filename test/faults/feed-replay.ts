@@ -1,0 +1,140 @@
+import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { type Change, createClient, type Media } from '../../packages/client/src/index.ts'
+import { readChanges } from '../harness/wire.ts'
+import { createClients } from './clients.ts'
+import { type Fault, verdictOf } from './fault.ts'
+import { createLedger, type Ledger } from './ledger.ts'
+import { type Instance, openInstances } from './server-instances.ts'
+
+const atOnce = 16
+/** Clients that edit items. */
+const editors = 2
+/** Maximum milliseconds of work before the kill. */
+const longest = 400
+
+/** Reads the feed across all servers, and continues after the last change that it has received. */
+function createFollower() {
+  const seen: Change[] = []
+  let cursor: string | null = null
+  let isDone = false
+
+  /** Until the server is gone, or all is read. */
+  async function read({ server, authorization }: Instance): Promise<void> {
+    for (;;) {
+      const url = `/api/changes?wait=1&limit=7${cursor === null ? '' : `&after=${cursor}`}`
+      const response = await server.request(url, { headers: { authorization } })
+      if (response.status !== 200) throw new Error(`the feed responds ${response.status}`)
+      const list = await readChanges(response)
+      seen.push(...list.data)
+      cursor = list.next_cursor
+      if (isDone && list.data.length === 0) return
+    }
+  }
+
+  return {
+    seen,
+    /** A kill ends the connection. The response was not received, so the next server sends these changes. */
+    untilGone: (instance: Instance) =>
+      read(instance).catch((error: unknown) => {
+        if (!(error instanceof TypeError)) throw error
+      }),
+    async toEnd(instance: Instance): Promise<void> {
+      isDone = true
+      await read(instance)
+    },
+  }
+}
+
+/** Edits items until the server is gone. An edit that received no response may have been made. */
+async function editUntilGone({ server, authorization }: Instance, ledger: Ledger): Promise<void> {
+  const headers = { authorization, 'content-type': 'application/merge-patch+json' }
+  for (let number = 0; ; number += 1) {
+    const { stored } = ledger.changes()
+    const id = stored[ledger.random(stored.length)]
+    const body = JSON.stringify({ caption: `edit ${number}` })
+    const response = await server
+      .request(`/api/media/${id}`, { method: 'PATCH', body, headers })
+      .catch(() => null)
+    if (response === null) return
+    await response.arrayBuffer()
+  }
+}
+
+/** What the changes say about an item in an order that is possible. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  added: ['none'],
+  edited: ['listed'],
+  previewed: ['listed'],
+  removed: ['listed'],
+}
+
+/** The feed that was followed must be the whole feed, in a possible order, and give the items of the bucket. */
+async function compare(seen: readonly Change[], instance: Instance, ledger: Ledger): Promise<void> {
+  const client = createClient({ url: instance.server.url, token: instance.token })
+  const states = new Map<string, 'listed' | 'gone'>()
+  const last = new Map<string, Media | null>()
+  for (const { type, item_id, item } of seen) {
+    const state = states.get(item_id) ?? 'none'
+    if (!allowed[type]?.includes(state)) ledger.fault('halfVisible', `${item_id} is ${type} after ${state}`)
+    states.set(item_id, type === 'removed' ? 'gone' : 'listed')
+    last.set(item_id, item)
+  }
+  if (new Set(seen.map(({ cursor }) => cursor)).size !== seen.length)
+    ledger.fault('halfVisible', 'a change was received twice')
+
+  const whole: Change[] = []
+  for (let after = ''; ; ) {
+    const query = `limit=500${after === '' ? '' : `&after=${after}`}`
+    const { authorization } = instance
+    const response = await instance.server.request(`/api/changes?${query}`, { headers: { authorization } })
+    const list = await readChanges(response)
+    whole.push(...list.data)
+    after = list.next_cursor
+    if (!list.has_more) break
+  }
+  const keys = (changes: readonly Change[]) =>
+    changes.map(({ cursor, type, item_id }) => [cursor, type, item_id])
+  if (!isDeepStrictEqual(keys(seen), keys(whole)))
+    ledger.fault('lost', `${seen.length} changes were followed, and the feed has ${whole.length}`)
+
+  const items = new Map<string, Media>()
+  for await (const item of client.items({ batchSize: 500 })) items.set(item.id, item)
+  const replayed = [...states].filter(([, state]) => state === 'listed').map(([id]) => id)
+  for (const id of replayed)
+    if (!items.has(id)) ledger.fault('returned', `${id} is in the feed and is not listed`)
+  for (const [id, item] of items)
+    if (!isDeepStrictEqual(last.get(id), item))
+      ledger.fault('lost', `the last change of ${id} has another state`)
+}
+
+export const feedDuringKills: Fault = {
+  title: 'a reader of the feed, across kills during uploads, edits and deletes',
+  async run(rounds, onRound) {
+    await using instances = await openInstances()
+    const ledger = createLedger()
+    const clients = createClients(ledger, 20_000)
+    const follower = createFollower()
+    let instance = await instances.start()
+    await clients.raw(instance)
+    for (let round = 0; round < rounds; round += 1) {
+      const current = instance
+      const working = Promise.all([
+        clients.workUntilGone(current, atOnce),
+        follower.untilGone(current),
+        ...Array.from({ length: editors }, () => editUntilGone(current, ledger)),
+      ])
+      await setTimeout(ledger.random(longest))
+      await current.server.kill()
+      await working
+      instance = await instances.start()
+      ledger.tally.rounds += 1
+      onRound()
+    }
+    await clients.resumeAll(instance)
+    await follower.toEnd(instance)
+    await ledger.check(instance)
+    await compare(follower.seen, instance, ledger)
+    return verdictOf(ledger)
+  },
+}
