@@ -59,6 +59,7 @@ const Item = Type.Object(
     alt_text: Type.Union([Type.String(), Type.Null()]),
     caption: Type.Union([Type.String(), Type.Null()]),
     labels: Type.Record(Type.String(), Type.String()),
+    path: Type.Union([Type.String(), Type.Null()]),
     thumbhash: Type.Union([Type.String(), Type.Null()]),
     duration: Type.Union([Type.Number(), Type.Null()]),
     variants: Type.Union([

@@ -22,6 +22,10 @@ export interface ItemOptions extends CallOptions {
   readonly name?: string | undefined
   /** Only items that have all these labels, up to 8. */
   readonly labels?: Labels | undefined
+  /** Only items with these bytes: their SHA-256 in hex. */
+  readonly sha256?: string | undefined
+  /** Only items whose path begins with this text, in the order of their paths. An empty text selects all items with a path. */
+  readonly path?: string | undefined
   /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
   readonly urls?: 'plain' | 'signed' | undefined
   /** Items per request, from 1 to 500. Default: 100. */
@@ -49,6 +53,8 @@ function parametersOf({
   to,
   name,
   labels,
+  sha256,
+  path,
   urls,
   batchSize,
 }: ItemOptions): URLSearchParams {
@@ -58,6 +64,8 @@ function parametersOf({
     from: from && timeOf(from, 'from'),
     to: to && timeOf(to, 'to'),
     name,
+    sha256,
+    path,
     urls,
     limit: batchSize,
   }

@@ -63,6 +63,8 @@ export interface Media {
   readonly caption?: string | null | undefined
   /** Data of the app: up to 16 keys with their values. Earlier versions of the service do not send it. */
   readonly labels?: Readonly<Record<string, string>> | undefined
+  /** The path of the file within the folder that was uploaded; null for other files. Earlier versions of the service do not send it. */
+  readonly path?: string | null | undefined
   /** A placeholder of the picture (ThumbHash) in Base64; null if there is none yet. Earlier versions of the service do not send it. */
   readonly thumbhash?: string | null | undefined
   /** Of a video, in seconds; null if unknown. Earlier versions of the service do not send it. */
@@ -89,6 +91,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   alt_text: optional(textOrNull),
   caption: optional(textOrNull),
   labels: optional(recordOf(text)),
+  path: optional(textOrNull),
   thumbhash: optional(textOrNull),
   duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),

@@ -40,7 +40,7 @@ const wrongSource = (source: unknown): TypeError =>
   )
 
 function contentOfBlob(blob: Blob): UploadContent {
-  const name = 'name' in blob && typeof blob.name === 'string' ? blob.name : null
+  const name = nameOfBlob(blob)
   return {
     size: blob.size,
     type: blob.type || null,
@@ -51,6 +51,13 @@ function contentOfBlob(blob: Blob): UploadContent {
     chunks: () => readChunks(blob.stream().getReader()),
     release: () => {},
   }
+}
+
+/** The name of a File, with its path within the folder that a user chose. */
+function nameOfBlob(blob: Blob): string | null {
+  const path = 'webkitRelativePath' in blob ? blob.webkitRelativePath : null
+  if (typeof path === 'string' && path !== '') return path
+  return 'name' in blob && typeof blob.name === 'string' ? blob.name : null
 }
 
 /** The content of bytes in memory. */

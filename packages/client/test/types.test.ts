@@ -55,6 +55,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly alt_text?: string | null | undefined
     readonly caption?: string | null | undefined
     readonly labels?: Readonly<Record<string, string>> | undefined
+    readonly path?: string | null | undefined
     readonly thumbhash?: string | null | undefined
     readonly duration?: number | null | undefined
     readonly variants?: Variants | null | undefined

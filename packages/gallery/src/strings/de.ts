@@ -58,6 +58,7 @@ const viewer: Texts['viewer'] = {
 const details: Texts['details'] = {
   title: 'Details',
   name: 'Name',
+  path: 'Pfad',
   type: 'Typ',
   size: 'Größe',
   sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} Byte)`),

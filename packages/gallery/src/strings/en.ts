@@ -57,6 +57,7 @@ const viewer = {
 const details = {
   title: 'Details',
   name: 'Name',
+  path: 'Path',
   type: 'Type',
   size: 'Size',
   sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),

@@ -58,6 +58,7 @@ const viewer: Texts['viewer'] = {
 const details: Texts['details'] = {
   title: 'Detalles',
   name: 'Nombre',
+  path: 'Ruta',
   type: 'Tipo',
   size: 'Tamaño',
   sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),

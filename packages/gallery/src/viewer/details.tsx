@@ -34,6 +34,7 @@ export function Details({ media }: { media: Media }) {
       </div>
       <dl>
         <Entry term={strings.details.name}>{media.filename ?? strings.unnamed}</Entry>
+        {media.path && <Entry term={strings.details.path}>{media.path}</Entry>}
         {media.alt_text && <Entry term={strings.details.altText}>{media.alt_text}</Entry>}
         {media.caption && <Entry term={strings.details.caption}>{media.caption}</Entry>}
         <Entry term={strings.details.type}>{media.content_type}</Entry>

@@ -8,6 +8,9 @@ export const exitCodes = {
   accessDenied: 3,
   notFound: 4,
   incomplete: 5,
+  /** As those of rsync. */
+  partial: 23,
+  vanished: 24,
   interrupted: 130,
   terminated: 143,
 } as const

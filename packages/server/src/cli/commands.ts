@@ -136,6 +136,10 @@ const files: Commands = {
     summary: 'Download an item, several items, or all items of the bucket.',
     loadClient: async () => (await import('./client/get.ts')).get,
   },
+  sync: {
+    summary: 'Make the bucket equal to a directory, or a directory to the bucket.',
+    loadClient: async () => (await import('./client/sync.ts')).sync,
+  },
   link: {
     summary: 'Create links of items that expire.',
     loadClient: async () => (await import('./client/items.ts')).link,

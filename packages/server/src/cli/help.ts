@@ -15,6 +15,11 @@ const exitCodeRows: readonly (readonly [string, string])[] = [
     `${exitCodes.incomplete}`,
     'the backup, restore or migration is complete except for the bytes of the reported items',
   ],
+  [`${exitCodes.partial}`, 'some files of a sync could not be transferred'],
+  [
+    `${exitCodes.vanished}`,
+    'some files of a sync could not be transferred, because they were removed in the meantime',
+  ],
   [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
   [`${exitCodes.terminated}`, 'ended by SIGTERM, or with the npm or npx that runs the command'],
 ]

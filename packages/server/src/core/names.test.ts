@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import {
   bucketNameRule,
   cleanFilename,
+  cleanPath,
   extensionOf,
   isBucketName,
   linePattern,
@@ -40,6 +41,29 @@ test.each([null, undefined, '', '.', '..', ' .. ', 'a/', 'a/..', 'a\\.', '\0', '
   'U8 %j is not a file name',
   (raw) => {
     expect(cleanFilename(raw)).toBeNull()
+  },
+)
+
+test.each([
+  ['summer/day 1/a.jpg', 'summer/day 1/a.jpg'],
+  ['./a.jpg', 'a.jpg'],
+  ['/etc/passwd', 'etc/passwd'],
+  ['../../a/.././b/a.jpg', 'a/b/a.jpg'],
+  ['a//b/\0/c', 'a/b/c'],
+  ['C:\\x\\a/b\\c.txt', 'a/c.txt'],
+  ['e\u0301/\u202Ee\u0301 ', 'é/é'],
+  ['a\u{10FFFF}/b', 'a/b'],
+  [`${'a'.repeat(300)}/b`, `${'a'.repeat(255)}/b`],
+  [`${'a/'.repeat(511)}ab`, `${'a/'.repeat(511)}ab`],
+])('U15 the path %j is stored as %j', (raw, path) => {
+  expect(cleanPath(raw)).toBe(path)
+  expect(cleanPath(`./${path}`)).toBe(path)
+})
+
+test.each([null, undefined, '', 'a.jpg', '/', 'a/', 'a/..', '../', 'null', `${'a/'.repeat(511)}abc`])(
+  'U15 %j is no path',
+  (raw) => {
+    expect(cleanPath(raw)).toBeNull()
   },
 )
 

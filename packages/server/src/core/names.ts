@@ -20,6 +20,28 @@ export function cleanFilename(raw: string | null | undefined): string | null {
   return name === '' || name === '.' || name === '..' ? null : name
 }
 
+/** The longest path of an item. Bytes. */
+export const longestPath = 1_024
+
+/** Sorts after every path with the same start: no path has this noncharacter. */
+const last = '\u{10FFFF}'
+
+/** Sorts after all paths that begin with `prefix`, in the order of their bytes. */
+export const afterPaths = (prefix: string): string => prefix + last
+
+/**
+ * The path of a file within an uploaded folder, from a name that contains a slash: names that are safe (`cleanFilename`), and a slash between
+ * them. `./a.jpg` is the path of a file outside of folders. Null for a name without a slash, and for a path above the limit
+ * (docs/interface.md U15).
+ */
+export function cleanPath(raw: string | null | undefined): string | null {
+  if (raw == null || !raw.includes('/')) return null
+  const names = raw.split('/').map((name) => cleanFilename(name.replaceAll(last, '')))
+  if (names.at(-1) === null) return null
+  const path = names.filter((name) => name !== null).join('/')
+  return Buffer.byteLength(path) > longestPath ? null : path
+}
+
 /** The text after the last dot, in lower case; null if there is no dot, or no text before it or after it. */
 export function extensionOf(filename: string): string | null {
   const dot = filename.lastIndexOf('.')

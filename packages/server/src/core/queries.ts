@@ -1,6 +1,6 @@
 import { Fault, type ParameterFault } from './faults.ts'
 import { isLabelKey, isLabelValue, type Labels, maxSelectedLabels, parseLabels } from './labels.ts'
-import { maxSearchLength, maxSearchTerms, parseNameSearch } from './names.ts'
+import { longestPath, maxSearchLength, maxSearchTerms, parseNameSearch } from './names.ts'
 import { parseTimestamp } from './times.ts'
 
 /** Reads the query parameters of a request, as the router decodes them. */
@@ -68,6 +68,10 @@ export interface ItemFilter {
   readonly name: readonly string[] | null
   /** The labels that the items have; null or left out for all items. */
   readonly labels?: Labels | null
+  /** The hash of their bytes in lower-case hexadecimal digits; null or left out for all items. */
+  readonly sha256?: string | null
+  /** The start of their paths; null or left out for all items, with a path or without. */
+  readonly path?: string | null
 }
 
 /** The query of `GET /api/items`. */
@@ -108,6 +112,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
       parseNameSearch,
     ),
     ...readSelectedLabels(reader, values),
+    ...readSelectedFiles(reader, values),
     after: readCursor(reader),
   }
   reader.finish()
@@ -154,6 +159,27 @@ function readSelectedLabels(
   })
   const labels = parseLabels(pairs)
   return labels ? { labels } : {}
+}
+
+const hashShape = /^[0-9a-f]{64}$/i
+
+/** Reads `sha256` and `path`. Left out of the query where they are missing, as they are in most requests. */
+function readSelectedFiles(
+  { read }: ParameterReader,
+  values: Readonly<Record<string, unknown>>,
+): Pick<ItemFilter, 'sha256' | 'path'> {
+  const sha256 = () =>
+    read<string | null>('sha256', null, '64 hexadecimal digits', (text) =>
+      hashShape.test(text) ? text.toLowerCase() : null,
+    )
+  const path = () =>
+    read<string | null>('path', null, `the start of a path, of up to ${longestPath} bytes`, (text) =>
+      Buffer.byteLength(text) <= longestPath && text.isWellFormed() ? text.normalize('NFC') : null,
+    )
+  return {
+    ...('sha256' in values ? { sha256: sha256() } : {}),
+    ...('path' in values ? { path: path() } : {}),
+  }
 }
 
 export const listedUrls = ['plain', 'signed'] as const

@@ -65,6 +65,7 @@ export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalo
 const placeOf = ({ seq, item }: { readonly seq: number; readonly item: ItemDetails }) => ({
   seq,
   createdAt: item.createdAt,
+  path: item.path ?? null,
 })
 
 /** Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. */
@@ -78,14 +79,16 @@ export interface Cursors {
 const formatVersion = 1
 const digestLength = 9
 
-const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)$/
+const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)(?:\.(.*))?$/s
 
 /** `epoch` identifies the data: after a restore, an earlier place could be that of another item. */
 export function createCursors(epoch: string): Cursors {
   /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
-  function format(selection: ItemSelection, { seq, createdAt }: ItemPlace): string {
-    const { bucketId, order, kind, from, to, name, labels = null } = selection
-    const place = `${seq}.${createdAt}`
+  function format(selection: ItemSelection, { seq, createdAt, path: end = null }: ItemPlace): string {
+    const { bucketId, order, kind, from, to, name, labels = null, sha256 = null, path = null } = selection
+    // Only lists in the order of paths continue after a path.
+    const isByPath = path !== null && sha256 === null
+    const place = `${seq}.${createdAt}${isByPath ? `.${end}` : ''}`
     const digest = createHash('sha256')
       .update(
         JSON.stringify([
@@ -98,6 +101,8 @@ export function createCursors(epoch: string): Cursors {
           to,
           ...(name === null ? [] : [name]),
           ...(labels === null ? [] : [labels]),
+          ...(sha256 === null ? [] : ['sha256', sha256]),
+          ...(path === null ? [] : ['path', path]),
           place,
         ]),
       )
@@ -109,8 +114,11 @@ export function createCursors(epoch: string): Cursors {
   return {
     format,
     parse(selection, cursor) {
-      const found = placeShape.exec(Buffer.from(cursor, 'base64url').toString('latin1', digestLength))
-      const place = found && { seq: Number(found[1]), createdAt: Number(found[2]) }
+      const found = placeShape.exec(Buffer.from(cursor, 'base64url').toString('utf8', digestLength))
+      const place = found && {
+        ...{ seq: Number(found[1]), createdAt: Number(found[2]) },
+        ...(found[3] === undefined ? {} : { path: found[3] }),
+      }
       if (place && format(selection, place) === cursor) return place
       const detail =
         'after accepts the next_cursor of a response with the same token, order and filters, unchanged.'

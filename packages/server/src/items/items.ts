@@ -150,6 +150,7 @@ export function mediaObjectOf(
     alt_text: item.altText ?? null,
     caption: item.caption ?? null,
     labels: item.labels ?? {},
+    path: item.path ?? null,
     variants:
       sizes &&
       Object.fromEntries(

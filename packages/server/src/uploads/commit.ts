@@ -3,7 +3,7 @@ import { hasTiffStructure, isRawExtension } from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/labels.ts'
-import { cleanFilename, extensionOf } from '../core/names.ts'
+import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
 import { storedType } from '../core/stored-type.ts'
 import {
   type AmountLeft,
@@ -39,6 +39,7 @@ import {
 
 /** What a client says about a file, as it was sent. */
 export interface SentFile {
+  /** Its last name; what is before it is the path within a folder. */
   readonly filename: string | null
   readonly declaredType: string | null
   /** Null or left out for none. */
@@ -389,6 +390,7 @@ export async function newItem(
   given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(sent.filename)
+  const path = cleanPath(sent.filename)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
   const isRequired = removesMetadata || (limits !== null && limits.types !== null)
   const sniffing = sniffType(parts.blobs, file, { isRequired })
@@ -414,6 +416,7 @@ export async function newItem(
     bytes: 'bytes' in stored ? stored.bytes : null,
     ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
     ...(sent.labels == null ? {} : { labels: sent.labels }),
+    ...(path === null ? {} : { path }),
   }
   return { item, stored }
 }

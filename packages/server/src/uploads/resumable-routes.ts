@@ -121,7 +121,7 @@ export function resumableUploadRoutes(
     const created = await operations.createUpload(caller, {
       length,
       metadata: metadata?.header || null,
-      filename: firstOf(metadata, 'filename', 'name'),
+      filename: nameOfMetadata(metadata),
       declaredType: firstOf(metadata, 'filetype', 'type'),
     })
 
@@ -315,6 +315,17 @@ function requireLength({ length, isLengthDeferred }: UploadHeaders): number | nu
 /** The value of the first of these keys that has one; an empty value does not count. */
 const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | null =>
   keys.map((key) => metadata?.values.get(key)).find(Boolean) ?? null
+
+/**
+ * The name of the file, with its path within a folder before it: `relativePath`, which Uppy sends. Uppy sends the word `null` for a file outside
+ * of folders.
+ */
+function nameOfMetadata(metadata: UploadMetadata | null): string | null {
+  const name = firstOf(metadata, 'filename', 'name')
+  const path = metadata?.values.get('relativePath') ?? ''
+  const folder = path.slice(0, path.lastIndexOf('/') + 1)
+  return folder === '' ? name : folder + (name?.split('/').at(-1) ?? path.slice(folder.length))
+}
 
 const chunkType = 'application/offset+octet-stream'
 

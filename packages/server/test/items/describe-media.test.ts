@@ -27,6 +27,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     alt_text: null,
     caption: null,
     labels: {},
+    path: null,
     variants: null,
     variant_sizes: null,
   })

@@ -82,7 +82,7 @@ export async function sendSmallFiles(context: SendContext, all: readonly ReadFil
     try {
       const form = files.map(({ entry, bytes }) => ({
         source: bytes,
-        filename: entry.name,
+        filename: entry.path,
         contentType: entry.contentType,
       }))
       const onSent = ({ sent, total }: UploadProgress) => onProgress(total ? sent / total : 0)
@@ -145,7 +145,7 @@ export async function sendLargeFile(context: SendContext, entry: UploadEntry): P
     context.begin(request)
     try {
       const item = await options.largeFileClient.upload(file, {
-        filename: entry.name,
+        filename: entry.path,
         contentType: entry.contentType || undefined,
         piecesAbove: 0,
         firstChunkSize,

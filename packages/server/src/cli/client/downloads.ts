@@ -8,6 +8,7 @@ import type { Client, GetOptions, Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import { createProgressBars, formatCount, type Progress } from '../terminal.ts'
 import { affectsAllFiles, type ClientContext } from './client-command.ts'
+import { localName, localPath, numbered } from './local-names.ts'
 
 /** Downloads in progress at a time. */
 const concurrency = 6
@@ -19,6 +20,17 @@ export interface LocalItem {
   /** Whether the file was complete before. */
   readonly isPresent: boolean
 }
+
+type Choose = (item: Media) => Promise<{ readonly name: string; readonly isPresent: boolean }>
+
+/**
+ * The names of files: those of the items, or for items of a folder their paths; files that exist stay. A function chooses the path of each file
+ * below the directory, and which is replaced.
+ */
+export type Naming = 'names' | 'paths' | Choose
+
+const wantedName = ({ path, filename }: Media, naming: Naming): string | null =>
+  (naming === 'names' ? null : path) ?? filename
 
 export interface DownloadOutcome {
   readonly downloaded: readonly number[]
@@ -41,12 +53,14 @@ export async function downloadItems(
     directory,
     total,
     isDryRun,
+    naming,
     print,
   }: {
     readonly directory: string
     /** Items and bytes, for the progress. */
     readonly total: { readonly items: number; readonly bytes: number }
     readonly isDryRun: boolean
+    readonly naming: Naming
     readonly print: (file: LocalItem) => Promise<void>
   },
   { client, interrupted, explain }: ClientContext,
@@ -54,7 +68,7 @@ export async function downloadItems(
   const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
-  const target = await openTarget(directory, isDryRun)
+  const target = await openTarget(directory, isDryRun, naming)
   const running = new Map<Media, Progress>()
   const downloaded: number[] = []
   const failed: { path: string; reason: string }[] = []
@@ -88,7 +102,7 @@ export async function downloadItems(
       present += 1
       skipped += item.size
     } else downloaded.push(item.size)
-    if (item.filename !== null && name !== item.filename) renamed += 1
+    if (item.filename !== null && name !== wantedName(item, naming)) renamed += 1
     bars.clear()
     await print({ item, path: join(directory, name), isPresent })
   }
@@ -106,7 +120,10 @@ export async function downloadItems(
           end = explained ?? error
           return stopped.abort()
         }
-        failed.push({ path: item.filename ?? item.id, reason: explained?.message ?? String(error) })
+        failed.push({
+          path: wantedName(item, naming) ?? item.id,
+          reason: explained?.message ?? String(error),
+        })
       } finally {
         running.delete(item)
       }
@@ -143,13 +160,43 @@ interface Target {
   /** The paths of unfinished downloads and the `ETag` of their responses, by the ids of the items. */
   readonly parts: Map<string, { readonly path: string; readonly etag: string }>
   /** Finds a name for the file of an item, which no other item of the run gets. */
-  readonly choose: (item: Media) => Promise<{ name: string; isPresent: boolean }>
+  readonly choose: Choose
+  readonly makeParent: (name: string) => Promise<void>
+  /** Whether files are replaced. */
+  readonly isMirror: boolean
+}
+
+/**
+ * Returns a function that creates the directories of a file, whose name is a path below `root`. Throws CommandError if one of them is a link,
+ * which would lead out of `root`, or a file.
+ */
+function directoriesBelow(root: string): (name: string) => Promise<void> {
+  const made = new Map<string, Promise<void>>()
+
+  async function make(parts: readonly string[]): Promise<void> {
+    if (parts.length === 0) return
+    await ensure(parts.slice(0, -1))
+    const path = join(root, ...parts)
+    await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    if (!(await lstat(path)).isDirectory()) throw new CommandError(`${path} is no directory`)
+  }
+
+  function ensure(parts: readonly string[]): Promise<void> {
+    const key = parts.join('/')
+    const making = made.get(key) ?? make(parts)
+    made.set(key, making)
+    return making
+  }
+
+  return (name) => ensure(name.split('/').slice(0, -1))
 }
 
 /** `.ID.ETAG.mediabucket-part`, with the ETag in base64url. */
 const partName = /^\.([\w~=-]+)\.([\w-]+)\.mediabucket-part$/
 
-async function openTarget(directory: string, isDryRun: boolean): Promise<Target> {
+async function openTarget(directory: string, isDryRun: boolean, naming: Naming): Promise<Target> {
   if (!isDryRun) await mkdir(directory, { recursive: true })
   const parts: Target['parts'] = new Map()
   for (const name of await readdir(directory).catch(emptyIfMissing)) {
@@ -161,7 +208,7 @@ async function openTarget(directory: string, isDryRun: boolean): Promise<Target>
   const numbers = new Map<string, number>()
 
   async function choose(item: Media): Promise<{ name: string; isPresent: boolean }> {
-    const wanted = localName(item)
+    const wanted = naming === 'paths' ? localPath(item) : localName(item)
     for (let number = numbers.get(wanted) ?? 1; ; number += 1) {
       const name = number === 1 ? wanted : numbered(wanted, number)
       // Some file systems do not distinguish upper and lower case, or forms of Unicode.
@@ -173,8 +220,13 @@ async function openTarget(directory: string, isDryRun: boolean): Promise<Target>
       if (state !== 'other') return { name, isPresent: state === 'complete' }
     }
   }
-  return { directory, parts, choose }
+  const makeParent = directoriesBelow(directory)
+  const isMirror = typeof naming === 'function'
+  return { directory, parts, choose: isMirror ? naming : choose, makeParent, isMirror }
 }
+
+/** Whether a file is a partial download. */
+export const isPart = (name: string): boolean => partName.test(name)
 
 /** Removes the partial files of items that the bucket no longer has. */
 export async function removeParts(directory: string): Promise<void> {
@@ -195,9 +247,14 @@ async function compare(path: string, item: Media): Promise<'free' | 'complete' |
   })
   if (found === null) return 'free'
   if (!found.isFile() || found.size !== item.size) return 'other'
+  return (await hashOfFile(path)) === item.sha256 ? 'complete' : 'other'
+}
+
+/** The SHA-256 of a file in hex. */
+export async function hashOfFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   await hashFile(path, hash)
-  return hash.digest('hex') === item.sha256 ? 'complete' : 'other'
+  return hash.digest('hex')
 }
 
 /** Adds the bytes of a file to a hash, and returns their number. */
@@ -210,52 +267,11 @@ async function hashFile(path: string, hash: Hash): Promise<number> {
   return size
 }
 
-/** Bytes of the longest name, so that a number and the names of all file systems fit. */
-const longestName = 240
-
-/**
- * The name of an item as the name of one file: without separators, control characters, and characters that Windows does not
- * allow. A name that begins with a dot would be hidden, or configure a program, so it gets another first character.
- */
-export function localName({ id, url, filename }: Pick<Media, 'id' | 'url' | 'filename'>): string {
-  const wanted = filename ?? lastSegment(url) ?? id
-  const name = wanted
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}/\\:*?"<>|]/gu, '_')
-    .replace(/^\./, '_')
-    .replace(/[. ]+$/, '_')
-    .replace(/^(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?=[ .]*(?:\.|$))/i, '_$1')
-  return name === '' ? id : cut(name)
-}
-
-function lastSegment(url: string): string | null {
-  return URL.parse(url)?.pathname.split('/').at(-1) || null
-}
-
-/** Shortens the part before the extension. */
-function cut(name: string): string {
-  const { stem, extension } = split(name)
-  const chars = [...stem]
-  while (Buffer.byteLength(chars.join('') + extension) > longestName && chars.length > 1) chars.pop()
-  return chars.join('') + extension
-}
-
-/** `photo-2.jpg` */
-function numbered(name: string, number: number): string {
-  const { stem, extension } = split(name)
-  return `${stem}-${number}${extension}`
-}
-
-function split(name: string): { stem: string; extension: string } {
-  const [extension = ''] = /(?<=.)\.[^.]{1,32}$/.exec(name) ?? []
-  return { stem: name.slice(0, name.length - extension.length), extension }
-}
-
 /** Downloads an item into a partial file, checks its bytes, and gives it its name. `onProgress` gets the bytes, and those of earlier runs. */
 async function downloadItem(
   item: Media,
   name: string,
-  { directory, parts }: Target,
+  { directory, parts, makeParent, isMirror }: Target,
   client: ClientContext['client'],
   signal: AbortSignal,
   onProgress: (done: number, resumed: number) => void,
@@ -293,7 +309,8 @@ async function downloadItem(
     await rm(part, { force: true })
     throw new CommandError('the bytes are not those that the service describes; download it again')
   }
-  await giveName(part, join(directory, name))
+  await makeParent(name)
+  await (isMirror ? rename : giveName)(part, join(directory, name))
 }
 
 const isStrongTag = (etag: string): boolean => /^"[\x21\x23-\x7e]*"$/.test(etag)

@@ -68,7 +68,7 @@ Options:
   -o, --output FILE     Write to FILE, which is created or replaced when the download is complete. If it is a link, its
                         target is replaced; a FIFO or a device is written to. - is standard output.
   -d, --directory DIR   Download the items into DIR, which is created if it does not exist.
-  --all                 Download all items of the bucket, oldest first.
+  --all                 Download all items of the bucket, oldest first. Those of a folder have their paths below DIR.
   --exclude PATTERN     Skip the items whose names match, such as '*.mp4'. Can be given several times.
   --dry-run             Print what would be downloaded, and change nothing.
   --json                Print one JSON object per line: id, url, path, size, and whether the file was there before.
@@ -227,7 +227,7 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
     const total = { items: bucket?.items ?? references?.length ?? 0, bytes: bucket?.bytes ?? 0 }
     const { failed, ...downloads } = await downloadItems(
       wanted(),
-      { directory, total, isDryRun, print },
+      { directory, total, isDryRun, naming: references === null ? 'paths' : 'names', print },
       context,
     )
     const outcome = { ...downloads, failed: [...unavailable, ...failed] }

@@ -1,10 +1,12 @@
 import { constants, type FileHandle, lstat, open, readdir, stat } from 'node:fs/promises'
-import { basename, join, matchesGlob, relative } from 'node:path'
+import { basename, join, matchesGlob, relative, resolve, sep } from 'node:path'
 import { CommandError } from '../command.ts'
 
 /** A file to upload. */
 export interface LocalFile {
   readonly path: string
+  /** As it is sent: its name, or for a file below a directory its path from this directory on, with slashes. */
+  readonly name: string
   /** Bytes. */
   readonly size: number
   /** Changes with the file, like the `version` of a DiskFile. */
@@ -61,7 +63,11 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
       const found = await stat(path, { bigint: true })
       if (found.isFile()) {
         if (found.size === 0n && (await hasBytes(path))) faults.push({ path, reason: sizeUnknown })
-        else files.push({ path, size: Number(found.size), version: `${found.size} ${found.mtimeNs}` })
+        else
+          files.push({
+            ...{ path, name: sentName(path, root) },
+            ...{ size: Number(found.size), version: `${found.size} ${found.mtimeNs}` },
+          })
       } else if (!found.isDirectory()) faults.push({ path, reason: 'is neither a file nor a directory' })
       // A link to a parent directory would never end.
       else if (isLink) faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
@@ -88,6 +94,12 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
     else await visit(path, false, path)
   }
   return { files, faults, systemFiles, excluded }
+}
+
+/** `root` is the path of the command that the file is at or below. */
+function sentName(path: string, root: string): string {
+  if (path === root) return basename(path)
+  return [basename(resolve(root)), ...relative(root, path).split(sep)].join('/')
 }
 
 const sizeUnknown =

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { basename } from 'node:path'
 import type {
   AnswerError,
   CallOptions,
@@ -126,10 +125,7 @@ export function smallUploads({
     files: readonly ReadyFile[],
     options: CallOptions & { readonly onProgress?: (progress: UploadProgress) => void },
   ): Promise<readonly StoredItem[]> {
-    const parts = files.map(({ file: { path }, source }) => ({
-      source,
-      filename: basename(path),
-    }))
+    const parts = files.map(({ file: { name }, source }) => ({ source, filename: name }))
     const callOptions = { ...options, idempotencyKey: batch.key, expiresAt: expiresAt ?? undefined, labels }
     try {
       const [only, ...others] = parts
@@ -262,7 +258,8 @@ const isRefused = (error: unknown): error is ResponseError =>
 const isReusedKey = (error: unknown): boolean =>
   isResponseError(error, [422]) && error.problem?.code === 'idempotency-key-reused'
 
-async function forEach<T>(
+/** Runs `work` for each item, for `limit` of them at a time. */
+export async function forEach<T>(
   items: Iterable<T>,
   limit: number,
   work: (item: T) => Promise<unknown>,

@@ -33,6 +33,7 @@ import {
   lockPaths,
   openJournal,
   type StateFiles,
+  type StoredItem,
   stateFiles,
   type UploadJournal,
   type UploadStates,
@@ -148,7 +149,11 @@ async function uploadPaths(
   context: ClientContext,
   onCompleted: () => void,
 ): Promise<void> {
-  const { report, tokenHash } = context
+  const { report, tokenHash, output } = context
+  const print = async (item: StoredItem, { path }: PlannedFile) => {
+    // If the output is closed, the files are still uploaded.
+    if (!output.closed.aborted) await printItem(output, format, item, path).catch(() => {})
+  }
   const start = performance.now()
   const { files, faults, systemFiles, excluded } = await findFiles(paths, readExclusions(exclude))
   const states = uploadStates(state)
@@ -164,7 +169,7 @@ async function uploadPaths(
   const expiresAt = expiry && expiryOf(expiry, journal.startedAt)
   const { stored, lost, renamed, failed, untried, end } = await sendFiles(
     planFiles(files),
-    { states, journal, expiresAt, labels, format },
+    { states, journal, expiresAt, labels, print },
     context,
   )
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
@@ -256,7 +261,7 @@ function expiryOf(expiry: ExpiryOption, startedAt: number): Date {
 }
 
 /** One line for each file; files with the same reason follow it. */
-function failureLines(failures: readonly LocalFault[]): string[] {
+export function failureLines(failures: readonly LocalFault[]): string[] {
   const byReason = Map.groupBy(failures, ({ reason }) => reason)
   return [...byReason].flatMap(([reason, faults]) => {
     const paths = faults.map(({ path }) => path)
@@ -272,7 +277,7 @@ function namesOf(paths: readonly string[]): string {
   return names.length > 3 ? `${names.slice(0, 3).join(', ')} and others` : names.join(', ')
 }
 
-function planFiles(files: readonly LocalFile[]): PlannedFile[] {
+export function planFiles(files: readonly LocalFile[]): PlannedFile[] {
   const times = new Map<string, number>()
   return files.map((file, index) => {
     const absolute = resolve(file.path)
@@ -310,17 +315,18 @@ export async function sendFiles(
     journal,
     expiresAt,
     labels,
-    format,
+    print: printStored,
   }: {
     readonly states: UploadStates
     readonly journal: UploadJournal
     readonly expiresAt: Date | null
     readonly labels?: Labels | undefined
-    readonly format: LineFormat
+    /** Called in the order of the files. */
+    readonly print: (item: StoredItem, file: PlannedFile) => Promise<void>
   },
   context: ClientContext,
 ): Promise<Outcome> {
-  const { client, tokenHash, output, interrupted, explain, report } = context
+  const { client, tokenHash, interrupted, explain, report } = context
   const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
@@ -354,13 +360,13 @@ export async function sendFiles(
 
   async function storeLarge(
     unit: UploadUnit,
-    { path, size }: PlannedFile,
+    { path, name, size }: PlannedFile,
     turn: Promise<void>,
   ): Promise<Media> {
     const source = await DiskFile.at(path)
     let isInProgress = false
     return await client.upload(source, {
-      filename: basename(path),
+      filename: name,
       expiresAt: expiresAt ?? undefined,
       labels,
       signal,
@@ -411,8 +417,7 @@ export async function sendFiles(
       printed += 1
       if (!file || !result || result === 'lost' || 'error' in result) continue
       bars.clear()
-      // If the output is closed, the files are still uploaded.
-      if (!output.closed.aborted) await printItem(output, format, result, file.path).catch(() => {})
+      await printStored(result, file)
     }
   }
 

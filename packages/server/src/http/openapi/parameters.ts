@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { maxIds } from '../../core/ids.ts'
 import { maxLabelValue, maxSelectedLabels } from '../../core/labels.ts'
-import { maxSearchLength, maxSearchTerms } from '../../core/names.ts'
+import { longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
 import {
   defaultLabelLimit,
   defaultListLimit,
@@ -183,6 +183,19 @@ export const ItemListQuery = Type.Object({
       additionalProperties: { type: 'string', maxLength: maxLabelValue },
       examples: [{ 'label.album': '42' }],
       description: `Only items with these labels: a parameter \`label.KEY\` with the exact value for each, up to ${maxSelectedLabels}, for example \`label.album=42\`.`,
+    }),
+  ),
+  sha256: Type.Optional(
+    Type.String({
+      pattern: '^[0-9A-Fa-f]{64}$',
+      examples: ['2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'],
+      description: 'Only items with these bytes, by their SHA-256 in hex.',
+    }),
+  ),
+  path: Type.Optional(
+    Type.String({
+      examples: ['summer/'],
+      description: `Only items whose path begins with this text, in the order of their paths; all items with a path if it is empty. Up to ${longestPath} bytes.`,
     }),
   ),
   after: Type.Optional(

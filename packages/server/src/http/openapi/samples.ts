@@ -20,6 +20,7 @@ export const sampleItem: ValueOf<typeof MediaObject> = {
   alt_text: null,
   caption: null,
   labels: { album: '42', user: '7' },
+  path: 'summer/day 1/harbour.jpg',
   variants: {
     thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
     medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,

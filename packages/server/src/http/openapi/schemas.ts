@@ -121,6 +121,11 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
     maxProperties: maxLabels,
     description: 'The data of the app, as keys and values (M7).',
   }),
+  path: nullable(
+    Type.String({
+      description: 'The path of the file within the folder that was uploaded; null for other files (U15).',
+    }),
+  ),
   variants: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     properties: {

@@ -20,10 +20,6 @@ const orders = {
   newest: { after: '<', until: '>=', direction: 'DESC' },
 } as const
 
-/** Whether a search reads many rows for one that it finds: not if the index alone selects the items. */
-export const isLongSearch = ({ labels, name }: Pick<ItemSelection, 'labels' | 'name'>): boolean =>
-  name !== null || Object.keys(labels ?? {}).length > 1
-
 /**
  * Finds up to `limit` items that have all labels, as Catalog.items; to be run in one snapshot. The rows of the rarest label are read from the
  * index, in the order of their times. Those that have the other labels are items to be read.

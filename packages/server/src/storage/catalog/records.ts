@@ -65,6 +65,8 @@ export interface ItemPlace {
   readonly seq: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
+  /** Of an item with a path. */
+  readonly path?: string | null
 }
 
 /** Items in the order of their selection that have not expired, with the bucket's revision and count (as in Grant), from one snapshot. */
@@ -95,6 +97,8 @@ export interface NewItem {
   readonly expiresAt?: number | null
   /** Left out or null for none. */
   readonly labels?: Labels | null
+  /** Within the folder that was uploaded. Left out or null for none. */
+  readonly path?: string | null
 }
 
 /** A value of the labels of a bucket with one key. */

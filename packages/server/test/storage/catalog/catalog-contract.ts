@@ -3,6 +3,7 @@ import { describeBuckets } from './bucket-contract.ts'
 import { describeEdits } from './edit-contract.ts'
 import { describeExpiry } from './expiry-contract.ts'
 import { describeFeed } from './feed-contract.ts'
+import { describeFileSearches } from './file-search-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
@@ -26,6 +27,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTrash(engine, fresh)
   describeExpiry(engine, fresh)
   describeItemLists(engine, fresh)
+  describeFileSearches(engine, fresh)
   describeNameSearch(engine, fresh)
   describeLabels(engine, fresh)
   describeManyChanges(engine, fresh)

@@ -61,7 +61,7 @@ function searchAll(bounds: SearchBounds, term: string, limit: number, fields: Pa
   const found: number[] = []
   for (let early = 0, after: ItemPlace | null = null; ; ) {
     if (early > count) throw new Error('the cursors do not end')
-    const { rows, examined } = search({ selection: selectionOf(fields), terms: [term], after, limit })
+    const { rows, examined } = search({ selection: { ...selectionOf(fields), name: [term] }, after, limit })
     found.push(...rows.map(({ seq }) => seq))
     const last = rows.at(-1)
     if (examined !== null) early += 1

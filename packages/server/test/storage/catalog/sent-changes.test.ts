@@ -27,6 +27,7 @@ const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
   createdAt: 1_790_000_000_000,
   expiresAt: 1_800_000_000_000,
   labels: { album: '42' },
+  path: 'summer/harbour.jpg',
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */

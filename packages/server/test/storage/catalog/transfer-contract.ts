@@ -84,7 +84,12 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     for (const key of keys) await catalog.addSigningKey(key, false)
     await catalog.addWebhook(webhookOf(big))
     for (const item of thrown) await catalog.removeItems(big, [item.id], service, now)
-    const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry, labels }))
+    const few = Array.from({ length: 3 }, newStored).map((item) => ({
+      ...item,
+      expiresAt: expiry,
+      labels,
+      path: 'a/b.jpg',
+    }))
     const request = {
       tokenId: 'small' as TokenId,
       key: 'once',

@@ -6,6 +6,7 @@ import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createItemStatements } from '../item-lists.ts'
+import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
 import {
   expiredColumn,
   expiredOfBucket,
@@ -18,8 +19,7 @@ import {
   unlessExpired,
 } from '../items.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
-import { isLongSearch, searchLabels } from '../label-search.ts'
-import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
+import { createSearchQueue, type SearchBounds } from '../name-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -98,10 +98,9 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     findGrant: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
-      const { bucketId, name, labels = null } = selection
-      if (name === null && labels === null) return readItems(run, selection, after, limit)
-      const search = () => reading((session) => searchItems(session, selection, after, limit))
-      return isLongSearch(selection) ? queue(bucketId, search) : search()
+      if (!isSearch(selection)) return readItems(run, selection, after, limit)
+      const search = () => reading((session) => searchInSnapshot(session, selection, after, limit))
+      return isLongSearch(selection) ? queue(selection.bucketId, search) : search()
     },
     item: items.read,
     servability: (ids) => readServability(run, ids),
@@ -393,20 +392,17 @@ const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off`
 
-/** Finds items by their names or labels, as Catalog.items, in one snapshot. */
-async function searchItems(
+/** Finds items as Catalog.items, in one snapshot. */
+async function searchInSnapshot(
   { run, execute }: Session,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
   bounds?: SearchBounds,
 ): Promise<ItemRows> {
-  const search = selection.labels
-    ? searchLabels(selection, after, limit)
-    : searchNames(selection, selection.name ?? [], after, limit, bounds)
   try {
     await execute(begin)
-    const found = await runQuery(run, search)
+    const found = await runQuery(run, searchItems(selection, after, limit, bounds))
     await execute('COMMIT')
     return found
   } catch (error) {

@@ -18,7 +18,7 @@ LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(ra
 CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
-  _name_lines text[], _now int8, _labels text[]
+  _name_lines text[], _now int8, _labels text[], _paths text[]
 ) RETURNS int8
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -35,9 +35,9 @@ BEGIN
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
     FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
-        _labels)
+        _labels, _paths)
       WITH ORDINALITY
-      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, labels, number)
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, labels, path, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
@@ -47,9 +47,9 @@ BEGIN
   )
   INSERT INTO items
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
-      labels)
+      labels, path)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id, expiry, labels
+    created_at, content_id, expiry, labels, path
   FROM item;
 
   -- The padding stands for the lines that the row has already, or had before its items were removed.
@@ -324,7 +324,8 @@ CREATE TABLE webhook_deliveries (
 
 -- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
--- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object, null for none.
+-- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object, null for none. path is
+-- where the file was within an uploaded folder, null for most items.
 CREATE TABLE items (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
@@ -348,11 +349,15 @@ CREATE TABLE items (
   expires_at int8,
   item_expires_at int8,
   labels text,
+  path text COLLATE "C",
   PRIMARY KEY (bucket_id, seq)
 );
 
 -- For lists of items with filters (storage/catalog/item-lists.ts).
 CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+-- For searches by bytes and by path (storage/catalog/file-search.ts). A hash is random, so that its first bytes nearly identify it.
+CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
+CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
 CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;

@@ -10,6 +10,7 @@ import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
 import { createItemStatements } from '../item-lists.ts'
+import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
 import {
   expiredColumn,
   expiredOfBucket,
@@ -22,7 +23,6 @@ import {
   unlessExpired,
 } from '../items.ts'
 import { listKeys } from '../keys.ts'
-import { isLongSearch, searchLabels } from '../label-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -114,9 +114,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     findGrant: grants.read,
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
-      const { name } = selection
       if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
-      return names.search({ selection, terms: name ?? [], after, limit })
+      return names.search({ selection, after, limit })
     },
     item: items.read,
     servability: async (ids) => withFaults(() => servability(ids)),
@@ -306,7 +305,7 @@ function prepareReadItems(
   }
 
   return (selection, after, limit) => {
-    if (selection.labels) return run(searchLabels(selection, after, limit))
+    if (isSearch(selection)) return run(searchItems(selection, after, limit))
     const now = Date.now()
     const row = one(bucket, selection.bucketId, now)
     if (!row) throw bucketDeleted()

@@ -2,8 +2,8 @@ import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { matchingLines } from '../../../core/names.ts'
 import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
-import { searchLabels } from '../label-search.ts'
-import { createSearchQueue, type SearchBounds, searchNames } from '../name-search.ts'
+import { searchItems } from '../item-searches.ts'
+import { createSearchQueue, type SearchBounds } from '../name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { createRun, prepareSnapshots, withFaults } from './database.ts'
 
@@ -12,7 +12,6 @@ const sentTogether = 2
 
 export interface NameSearch {
   readonly selection: ItemSelection
-  readonly terms: readonly string[]
   readonly after: ItemPlace | null
   readonly limit: number
 }
@@ -30,7 +29,7 @@ export function addMatchingLines(db: DatabaseSync): void {
   )
 }
 
-/** Finds items by their names or labels in one snapshot. */
+/** Finds items in one snapshot. */
 export function prepareSearchNames(
   db: DatabaseSync,
   bounds?: SearchBounds,
@@ -38,16 +37,8 @@ export function prepareSearchNames(
   addMatchingLines(db)
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
-  return ({ selection, terms, after, limit }) =>
-    withFaults(() =>
-      snapshots.run(() =>
-        run(
-          selection.labels
-            ? searchLabels(selection, after, limit)
-            : searchNames(selection, terms, after, limit, bounds),
-        ),
-      ),
-    )
+  return ({ selection, after, limit }) =>
+    withFaults(() => snapshots.run(() => run(searchItems(selection, after, limit, bounds))))
 }
 
 /** For commands: on this thread, with the connection of the catalog. */

@@ -137,7 +137,7 @@ CREATE TABLE webhook_deliveries (
 -- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
 -- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object,
--- null for none.
+-- null for none. path is where the file was within an uploaded folder, null for most items.
 CREATE TABLE items (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
@@ -162,11 +162,15 @@ CREATE TABLE items (
   expires_at INTEGER,
   item_expires_at INTEGER,
   labels TEXT,
+  path TEXT,
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
 
 -- For lists of items with filters (storage/catalog/item-lists.ts).
 CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+-- For searches by bytes and by path (storage/catalog/file-search.ts). A hash is random, so that its first bytes nearly identify it.
+CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
+CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
 CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;

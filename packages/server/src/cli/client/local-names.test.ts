@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { localName } from './downloads.ts'
+import { localName } from './local-names.ts'
 
 test.each<[string | null, string]>([
   ['photo.jpg', 'photo.jpg'],

@@ -1,0 +1,92 @@
+import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
+import type { StateFiles } from './upload-state.ts'
+
+/** What a sync knows of a file: this version of it is this item. */
+interface SyncRecord {
+  /** Of the file, as in LocalFile; empty for a file whose item is being replaced. */
+  readonly version: string
+  /** The id of the item. */
+  readonly id: string
+}
+
+/**
+ * Which versions of the files of a directory are which items, so that the files of the next run need not be read. They are a cache: without
+ * them, or after a kill, files are compared by their bytes.
+ */
+export interface SyncRecords {
+  /** Whether the file with this path and version is the item. */
+  readonly has: (path: string, version: string, id: string) => boolean
+  readonly itemOf: (path: string) => string | null
+  readonly set: (path: string, version: string, id: string) => Promise<void>
+  readonly forget: (path: string) => void
+  /** Stores what is not stored yet. */
+  readonly flush: () => Promise<void>
+  /** Stores the records without earlier ones. */
+  readonly settle: () => Promise<void>
+}
+
+/** Records that are stored together. */
+const batchSize = 100
+
+/** A file may change again within the resolution of its time, so that its version stays the same. Milliseconds. */
+const settledAge = 2_000
+
+/** One line of JSON for each record, appended; the last line of a path counts. */
+export async function openSyncRecords(files: StateFiles, sync: string): Promise<SyncRecords> {
+  const records = new Map<string, SyncRecord>()
+  const read = (await files.use(sync, (path) => readFile(path, 'utf8').catch(() => ''))) ?? ''
+  for (let start = 0; start < read.length; ) {
+    const end = read.indexOf('\n', start)
+    const line = read.slice(start, end < 0 ? read.length : end)
+    start += line.length + 1
+    const [path, version, id] = readLine(line) ?? []
+    if (path !== undefined && version !== undefined && id !== undefined) records.set(path, { version, id })
+  }
+  let waiting: string[] = []
+
+  async function flush(): Promise<void> {
+    if (waiting.length === 0) return
+    const text = waiting.join('')
+    waiting = []
+    await files.use(sync, (path) => appendFile(path, text, { mode: 0o600 }))
+  }
+
+  return {
+    has(path, version, id) {
+      const record = records.get(path)
+      return record?.version === version && record.id === id
+    },
+    itemOf: (path) => records.get(path)?.id ?? null,
+    async set(path, version, id) {
+      if (version !== '' && Date.now() - modifiedAt(version) < settledAge) return
+      records.set(path, { version, id })
+      // The file may end with an incomplete line of a killed process.
+      waiting.push(`\n${JSON.stringify([path, version, id])}`)
+      if (waiting.length >= batchSize) await flush()
+    },
+    forget: (path) => void records.delete(path),
+    flush,
+    async settle() {
+      waiting = []
+      await files.use(sync, async (path) => {
+        const lines = function* () {
+          for (const [name, { version, id }] of records) yield `${JSON.stringify([name, version, id])}\n`
+        }
+        await writeFile(`${path}.new`, lines(), { mode: 0o600 })
+        await rename(`${path}.new`, path)
+      })
+    },
+  }
+}
+
+/** The modification time in a version (LocalFile). Milliseconds since 1970. */
+const modifiedAt = (version: string): number => Number(version.split(' ')[1]) / 1e6
+
+function readLine(line: string): readonly string[] | null {
+  try {
+    const value: unknown = JSON.parse(line)
+    return Array.isArray(value) && value.every((text) => typeof text === 'string') ? value : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,264 @@
+import { watch } from 'node:fs'
+import { mkdir, realpath, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { cleanPath } from '../../core/names.ts'
+import { CommandError, exitCodes, parse, UsageError } from '../command.ts'
+import { formatCount } from '../terminal.ts'
+import { type ClientContext, clientCommand, isRefusal } from './client-command.ts'
+import { stateDirectory } from './client-settings.ts'
+import { readExclusions } from './local-files.ts'
+import { syncDown } from './sync-down.ts'
+import type { SyncArguments, SyncOutcome } from './sync-pass.ts'
+import { openSyncRecords, type SyncRecords } from './sync-records.ts'
+import { formatAmount, syncUp } from './sync-up.ts'
+import { failureLines } from './upload.ts'
+import { lockPaths, openJournal, stateFiles, uploadStates } from './upload-state.ts'
+
+interface Arguments extends SyncArguments {
+  readonly isDown: boolean
+  readonly watches: boolean
+}
+
+export const sync = clientCommand<Arguments>({
+  help: `Usage: mediabucket sync DIR [--folder PATH] [--delete] [--exclude PATTERN] [--dry-run] [--watch]
+       mediabucket sync --down DIR [--folder PATH] [--delete] [--exclude PATTERN] [--dry-run] [--watch]
+
+Makes the items of the bucket that have a path equal to the files of DIR, or with --down the files equal to the items. A file
+and an item are equal if they have the same path and the same SHA-256. Only what differs is transferred, and a second run
+transfers nothing. Items without a path are left alone.
+
+Up, a file that has changed becomes a new item, and the item that it replaces is deleted (to the trash, if the bucket has
+one), which needs a token with media:delete. Down, a file that differs is replaced when its download is complete. If several
+items have the same path, the newest counts.
+
+To continue after a crash, a kill or Ctrl-C, run the same command again. Which files are which items is stored in
+$XDG_STATE_HOME/mediabucket, so that unchanged files are not read again; without it, all files are read and compared.
+
+Prints one line for each change: upload, download, replace or delete, a tab, and the path. Empty directories, links to
+directories and files of the operating system are left out.
+
+Options:
+  --down             Download into DIR, which is created if it does not exist.
+  --folder PATH      Only items whose paths are below PATH, which DIR stands for. Default: all items that have a path.
+  --delete           Delete what the other side does not have.
+  --exclude PATTERN  Leave out what matches, such as '*.tmp', on both sides. A pattern with a slash matches the path in the
+                     bucket: 'drafts/*'. Can be given several times.
+  --dry-run          Print what would be changed, and change nothing.
+  --watch            Go on when files or, with --down, items change, until Ctrl-C.
+
+Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitCodes.vanished} if only files failed that were removed in the meantime.`,
+
+  read(args) {
+    const { values, positionals } = parse('sync', {
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        down: { type: 'boolean', default: false },
+        folder: { type: 'string' },
+        delete: { type: 'boolean', default: false },
+        exclude: { type: 'string', multiple: true, default: [] },
+        'dry-run': { type: 'boolean', default: false },
+        watch: { type: 'boolean', default: false },
+      },
+    })
+    const [directory, ...others] = positionals
+    if (directory === undefined || directory === '' || others.length > 0)
+      throw new UsageError('sync takes one directory. See: mediabucket sync --help')
+    const { down, folder, exclude, watch: watches, delete: deletes, 'dry-run': isDryRun } = values
+    if (watches && isDryRun) throw new UsageError('sync takes --watch or --dry-run, not both')
+    const path = folder === undefined ? '' : cleanPath(`./${folder.replace(/\/+$/, '')}`)
+    if (path === null) throw new UsageError(`--folder takes a path such as album/summer, not "${folder}"`)
+    const matches = readExclusions(exclude)
+    // As for files below a directory, everything in a directory that matches is left out.
+    const isExcluded = (name: string) =>
+      name.split('/').some((_, index, parts) => matches(parts.slice(0, index + 1).join('/')))
+    return {
+      ...{ directory, folder: path === '' ? '' : `${path}/`, isDown: down },
+      ...{ isDryRun, deletes, isExcluded, watches },
+    }
+  },
+
+  async run(args, context) {
+    const { directory, folder, isDown, isDryRun } = args
+    if (isDown && !isDryRun) await mkdir(directory, { recursive: true })
+    const found = await stat(directory).catch(() => null)
+    if (found === null && !isDown) throw new CommandError(`${directory} does not exist`)
+    if (found !== null && !found.isDirectory()) throw new CommandError(`${directory} is not a directory`)
+    const state = stateFiles(join(stateDirectory(), 'sync'), context.report)
+    const release = await lockPaths(state, {
+      ...{ owner: 'sync', paths: [directory] },
+      activity: 'sync of this directory',
+    })
+    try {
+      const real = await realpath(directory).catch(() => resolve(directory))
+      const records = await openSyncRecords(state, JSON.stringify(['sync', context.tokenHash, real, folder]))
+      if (args.watches) await watchChanges(args, records, context)
+      else finish(args, await runPass(args, records, context), context)
+    } finally {
+      await release(false)
+    }
+  },
+})
+
+async function runPass(args: Arguments, records: SyncRecords, context: ClientContext): Promise<SyncOutcome> {
+  const { report } = context
+  const start = performance.now()
+  const outcome = args.isDown ? await syncDown(args, records, context) : await passUp(args, records, context)
+  if (!args.isDryRun) await (outcome.end === null ? records.settle() : records.flush())
+  const { examined, unchanged, sent, replaced, deleted, failed, untried } = outcome
+  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  const verb = args.isDown ? 'download' : 'upload'
+  const amount = formatAmount(sent)
+  if (args.watches && sent.length + deleted + failed.length === 0) return outcome
+  report(
+    args.isDryRun
+      ? `Would ${verb} ${amount}, of ${formatCount(examined, 'file')}.`
+      : `${verb === 'upload' ? 'Uploaded' : 'Downloaded'} ${amount}, of ${formatCount(examined, 'file')}, in ${seconds} s.`,
+    `Unchanged: ${unchanged}. Replaced: ${replaced}. Deleted: ${deleted}.`,
+  )
+  if (failed.length > 0) report('Not transferred:', ...failureLines(failed))
+  if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
+  return outcome
+}
+
+/** Uploads with a journal, so that a run after a kill stores no file twice. */
+async function passUp(args: Arguments, records: SyncRecords, context: ClientContext): Promise<SyncOutcome> {
+  const { directory, folder } = args
+  const files = stateFiles(join(stateDirectory(), 'sync'), context.report)
+  const journal = await openJournal(
+    files,
+    JSON.stringify(['sync-uploads', context.tokenHash, resolve(directory), folder]),
+  )
+  const states = uploadStates(files)
+  const outcome = await syncUp(args, { records, journal, states }, context)
+  if (outcome.end === null && !args.isDryRun) {
+    await journal.remove()
+    await states.settle()
+  }
+  return outcome
+}
+
+function finish(
+  { isDown }: Arguments,
+  { end, failed, vanished }: SyncOutcome,
+  { report }: ClientContext,
+): void {
+  if (end !== null) {
+    report('Run the same command again to continue.')
+    throw end
+  }
+  if (failed.length === 0) return
+  const isOnlyVanished = vanished === failed.length
+  throw new CommandError(
+    `${formatCount(failed.length, 'file')} ${failed.length === 1 ? 'was' : 'were'} not ${isDown ? 'downloaded' : 'uploaded'}`,
+    isOnlyVanished ? exitCodes.vanished : exitCodes.partial,
+  )
+}
+
+/** Changes that follow each other within this time are transferred together. Milliseconds. */
+const quietTime = 300
+/** Both sides are compared again after this time, in case a notification was lost. Milliseconds. */
+const longestWait = 600_000
+/** The same where the system gives no notifications. */
+const pollTime = 60_000
+/** Before a repetition after a lost connection. Milliseconds. */
+const retryDelay = 5_000
+
+/** Repeats until it is interrupted. */
+async function watchChanges(args: Arguments, records: SyncRecords, context: ClientContext): Promise<void> {
+  const { interrupted, report, explain } = context
+  const bell = createBell()
+  // Before the first comparison, so that no change is missed.
+  const watching = args.isDown
+    ? await followFeed(bell.ring, context)
+    : watchFiles(args.directory, bell.ring, report)
+  try {
+    for (;;) {
+      bell.reset()
+      try {
+        const { end } = await runPass(args, records, context)
+        if (end !== null) throw end
+        await bell.rung(watching.longestWait(), interrupted)
+        await setTimeout(quietTime, undefined, { signal: interrupted })
+      } catch (error) {
+        if (interrupted.aborted || isFinal(explain(error))) throw error
+        report(`mediabucket: ${explain(error)?.message ?? error}`, `Trying again in ${retryDelay / 1000} s.`)
+        await setTimeout(retryDelay, undefined, { signal: interrupted })
+      }
+    }
+  } finally {
+    watching.stop()
+  }
+}
+
+/** An error that does not pass: a rejected token, or an unexpected one. */
+const isFinal = (explained: Error | null): boolean => explained === null || isRefusal(explained)
+
+interface Watching {
+  readonly stop: () => void
+  /** Milliseconds after which both sides are compared without a notification. */
+  readonly longestWait: () => number
+}
+
+function createBell() {
+  let { promise, resolve } = Promise.withResolvers<void>()
+  return {
+    ring: () => resolve(),
+    reset() {
+      ;({ promise, resolve } = Promise.withResolvers<void>())
+    },
+    async rung(longest: number, interrupted: AbortSignal): Promise<void> {
+      const done = new AbortController()
+      const signal = AbortSignal.any([interrupted, done.signal])
+      try {
+        await Promise.race([promise, setTimeout(longest, undefined, { signal })])
+      } finally {
+        done.abort()
+      }
+    },
+  }
+}
+
+/** Rings when a file changes. Where the system cannot watch so many directories, the files are compared every minute. */
+function watchFiles(directory: string, ring: () => void, report: ClientContext['report']): Watching {
+  let isWatching = true
+  const fail = (error: unknown) => {
+    if (isWatching) report(`mediabucket: changes are found once a minute only: ${error}`)
+    isWatching = false
+    ring()
+  }
+  const longest = () => (isWatching ? longestWait : pollTime)
+  try {
+    const watcher = watch(directory, { recursive: true }, ring).on('error', fail)
+    return { stop: () => watcher.close(), longestWait: longest }
+  } catch (error) {
+    fail(error)
+    return { stop: () => {}, longestWait: longest }
+  }
+}
+
+/** Rings when an item of the bucket changes. */
+async function followFeed(ring: () => void, { client, interrupted }: ClientContext): Promise<Watching> {
+  const stopped = new AbortController()
+  const signal = AbortSignal.any([interrupted, stopped.signal])
+  let after = await client.latestCursor({ signal })
+
+  async function follow(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const { cursor } of client.changes({ after, signal })) {
+          after = cursor
+          ring()
+        }
+      } catch {
+        // The comparison that follows reports the error, if it remains.
+        await setTimeout(retryDelay, undefined, { signal })
+        after = await client.latestCursor({ signal }).catch(() => after)
+        ring()
+      }
+    }
+  }
+  follow().catch(() => {})
+  return { stop: () => stopped.abort(), longestWait: () => longestWait }
+}

@@ -1,0 +1,140 @@
+import { bucketDeleted } from '../../core/faults.ts'
+import { afterPaths, nameLine } from '../../core/names.ts'
+import type { ItemOrder } from '../../core/queries.ts'
+import { kindNumber, kindNumberOf } from './item-kinds.ts'
+import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import {
+  all,
+  type EngineName,
+  eachEngine,
+  first,
+  integer,
+  type Query,
+  type Sql,
+  type SqlValue,
+} from './statements.ts'
+
+/** Items with the bytes or the path that one search reads at most. At the bound it ends early, and its rows say where. */
+const defaultBound = 2 ** 16
+
+/** Rows that are read together at most. */
+const largestBatch = 1_024
+
+/** After all numbers. */
+const endOfNumbers = Number.MAX_SAFE_INTEGER
+
+const orders = {
+  oldest: { after: '>', direction: 'ASC' },
+  newest: { after: '<', direction: 'DESC' },
+} as const
+
+/** Whether a selection is read from the index of hashes or of paths. */
+export const selectsFiles = ({ sha256, path }: Pick<ItemSelection, 'sha256' | 'path'>): boolean =>
+  sha256 != null || path != null
+
+/**
+ * Finds up to `limit` items by their bytes, in the order of their numbers, or below a path, in the order of their paths, as Catalog.items; to be
+ * run in one snapshot. The rows are read from the index in this order. Other filters are applied to them afterwards.
+ */
+export function* searchFiles(
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+  bound = defaultBound,
+): Query<ItemRows> {
+  const now = Date.now()
+  const bucket = yield* first(
+    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
+    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
+    ...[selection.bucketId, now],
+  )
+  if (bucket === null) throw bucketDeleted()
+  const isWanted = createFilter(selection)
+  const rows: ItemRows['rows'][number][] = []
+  let place = after
+  let left = bound
+  let batch = limit
+  while (rows.length < limit) {
+    const { sql, values } = statementOf(selection, place, now)
+    const read = yield* all(
+      (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
+      sql,
+      ...[...values, batch],
+    )
+    rows.push(...read.filter(({ item }) => isWanted(item)).slice(0, limit - rows.length))
+    const last = read.at(-1)
+    if (last === undefined || read.length < batch) break
+    place = { seq: last.seq, createdAt: last.item.createdAt, path: last.item.path ?? null }
+    left -= read.length
+    if (left <= 0 && rows.length < limit) return { ...bucket, rows, examined: place }
+    batch = Math.min(batch * 4, Math.max(limit, largestBatch))
+  }
+  return { ...bucket, rows, examined: null }
+}
+
+/** The statement that reads the rows after a place; its last parameter is their number. */
+function statementOf(
+  { bucketId, order, sha256 = null, path = null }: ItemSelection,
+  place: ItemPlace | null,
+  now: number,
+): { readonly sql: Sql; readonly values: readonly SqlValue[] } {
+  const isOldest = order === 'oldest'
+  if (sha256 !== null) {
+    const hash = Buffer.from(sha256, 'hex')
+    const seq = place?.seq ?? (isOldest ? -1 : endOfNumbers)
+    return { sql: byHash(order), values: [bucketId, now, hash, hash.subarray(0, 8), seq] }
+  }
+  const [start, end] = [path ?? '', afterPaths(path ?? '')]
+  const from = { path: place?.path ?? (isOldest ? start : end), seq: place?.seq ?? -1 }
+  return { sql: byPath(order), values: [bucketId, now, from.path, from.seq, isOldest ? end : start] }
+}
+
+/** SQLite has no statistics, and would read the bucket in the order of its numbers. */
+const rowsFrom = (engine: EngineName, index: string): string =>
+  `SELECT ${itemColumns}, seq FROM items${engine === 'sqlite' ? ` INDEXED BY ${index}` : ''}
+    WHERE bucket_id = $1 AND ${isLive('$2')}`
+
+/** The index has the first eight bytes of each hash only. */
+const byHash = (order: ItemOrder): Sql => {
+  const { after, direction } = orders[order]
+  return eachEngine(
+    (engine) => `${rowsFrom(engine, 'items_by_hash')}
+      AND sha256 = $3 AND substr(sha256, 1, 8) = $4 AND seq ${after} $5 ORDER BY seq ${direction} LIMIT $6`,
+  )
+}
+
+const byPath = (order: ItemOrder): Sql => {
+  const { after, direction } = orders[order]
+  const end = order === 'oldest' ? '<' : '>='
+  return eachEngine(
+    (engine) => `${rowsFrom(engine, 'items_by_path')}
+      AND path IS NOT NULL AND (path, seq) ${after} ($3, $4) AND path ${end} $5
+      ORDER BY path ${direction}, seq ${direction} LIMIT $6`,
+  )
+}
+
+function createFilter({
+  kind,
+  from,
+  to,
+  name,
+  labels,
+  sha256,
+  path,
+}: ItemSelection): (item: ItemDetails) => boolean {
+  const wanted = Object.entries(labels ?? {})
+  const number = kind === null ? null : kindNumber(kind)
+  const prefix = sha256 == null ? '' : (path ?? '')
+  return (item) => {
+    const folded = name === null ? '' : nameLine(item.filename)
+    return (
+      (number === null || kindNumberOf(item.contentType) === number) &&
+      (from === null || item.createdAt >= from) &&
+      (to === null || item.createdAt < to) &&
+      (name === null || name.every((term) => folded.includes(term))) &&
+      wanted.every(([key, value]) => item.labels?.[key] === value) &&
+      (path == null || (item.path?.startsWith(prefix) ?? false))
+    )
+  }
+}

@@ -1,0 +1,29 @@
+import { searchFiles, selectsFiles } from './file-search.ts'
+import { searchLabels } from './label-search.ts'
+import { type SearchBounds, searchNames } from './name-search.ts'
+import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import type { Query } from './statements.ts'
+
+/** Whether items are found by their bytes, paths, labels or names. Other lists are read with one statement (item-lists.ts). */
+export const isSearch = (selection: ItemSelection): boolean =>
+  selection.name !== null || selection.labels != null || selectsFiles(selection)
+
+/** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
+export function isLongSearch(selection: ItemSelection): boolean {
+  const { sha256, path, kind, from, to, name, labels } = selection
+  if (!selectsFiles(selection)) return name !== null || Object.keys(labels ?? {}).length > 1
+  return [kind, from, to, name, labels, sha256 == null ? null : path].some((filter) => filter != null)
+}
+
+/** Finds items as Catalog.items; to be run in one snapshot. */
+export function searchItems(
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+  bounds?: SearchBounds,
+): Query<ItemRows> {
+  if (selectsFiles(selection)) return searchFiles(selection, after, limit)
+  return selection.labels
+    ? searchLabels(selection, after, limit)
+    : searchNames(selection, selection.name ?? [], after, limit, bounds)
+}

@@ -1,0 +1,257 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
+import { newToken } from '../client/buckets.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { commandLine, lines, runClient } from './client-run.ts'
+
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+})
+
+/** A new bucket, and an empty directory. */
+async function scene() {
+  const directory = await temporaryDirectory()
+  const service = { url: server.url, token: await newToken(server, uniqueName('sync')) }
+  const client = createClient(service)
+  const at = (...names: string[]) => join(directory.path, ...names)
+  return {
+    service,
+    client,
+    at,
+    sync: (...args: string[]) => runClient(service, 'sync', ...args),
+    /** The paths of the bucket, each with the content of its newest item. */
+    async paths() {
+      const found: Record<string, string> = {}
+      for await (const item of client.items({ path: '' }))
+        found[item.path ?? ''] = await (await client.get(item.id)).text()
+      return found
+    },
+    async write(files: Readonly<Record<string, string>>, below = 'files') {
+      for (const [name, content] of Object.entries(files)) {
+        const path = at(below, name)
+        await mkdir(dirname(path), { recursive: true })
+        await writeFile(path, content)
+        // Only files that did not change in the last seconds are recognized by their times.
+        const time = new Date(1_700_000_000_000 + content.length)
+        await utimes(path, time, time)
+      }
+    },
+    [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
+  }
+}
+
+/** The files below a directory with their contents. */
+async function contentsOf(directory: string): Promise<Record<string, string>> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const contents = files.map(
+    async (path) => [relative(directory, path), await readFile(path, 'utf8')] as const,
+  )
+  return Object.fromEntries((await Promise.all(contents)).sort())
+}
+
+const files = {
+  'a.txt': 'one',
+  'day 1/é.txt': 'two',
+  'day 1/.hidden': 'three',
+  'day 1/deep/empty': '',
+  'same 1': 'equal',
+  'same 2': 'equal',
+}
+
+test('up and down make both sides equal; a second run transfers nothing', async () => {
+  await using at = await scene()
+  await at.write(files)
+  const kept = await at.client.upload(Buffer.from('no path'), { filename: 'alone.txt' })
+  const dry = await at.sync(at.at('files'), '--dry-run')
+  expect([dry.code, lines(dry.stdout).toSorted()]).toEqual([
+    0,
+    Object.keys(files)
+      .map((path) => `upload\t${path}`)
+      .toSorted(),
+  ])
+  expect(await at.paths()).toEqual({})
+
+  const first = await at.sync(at.at('files'))
+  expect(first).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Uploaded 6 files, 21 B, of 6 files'),
+  })
+  expect(await at.paths()).toEqual(files)
+  const before = await at.client.listPage(1)
+  for (const args of [[], ['--delete']])
+    expect(await at.sync(at.at('files'), ...args)).toMatchObject({
+      ...{ code: 0, stdout: '' },
+      stderr: expect.stringContaining('Uploaded 0 files, 0 B, of 6 files'),
+    })
+  expect(await at.client.listPage(1)).toEqual(before)
+
+  const down = await at.sync('--down', at.at('copy'))
+  expect([down.code, lines(down.stdout).length]).toEqual([0, 6])
+  expect(await contentsOf(at.at('copy'))).toEqual(await contentsOf(at.at('files')))
+  expect(await at.sync('--down', at.at('copy'), '--delete')).toMatchObject({
+    ...{ code: 0, stdout: '' },
+    stderr: expect.stringContaining('Downloaded 0 files, 0 B, of 6 files'),
+  })
+  expect((await at.client.describe(kept.id)).path).toBeNull()
+})
+
+test('up replaces what has changed, and deletes what is missing with --delete only', async () => {
+  await using at = await scene()
+  await at.write(files)
+  await at.sync(at.at('files'))
+  // A copy that another program has uploaded later, with other bytes.
+  await at.client.upload(Buffer.from('theirs'), { filename: './a.txt' })
+  await at.write({ 'day 1/é.txt': 'changed', 'new/file': 'new' })
+  await rm(at.at('files/same 1'))
+  const second = await at.sync(at.at('files'))
+  expect([second.code, lines(second.stdout)]).toEqual([
+    0,
+    ['replace\ta.txt', 'replace\tday 1/é.txt', 'upload\tnew/file'],
+  ])
+  const { 'same 1': removed, ...others } = files
+  const expected = { ...others, 'day 1/é.txt': 'changed', 'new/file': 'new' }
+  expect(await at.paths()).toEqual({ ...expected, 'same 1': removed })
+
+  const dry = await at.sync(at.at('files'), '--delete', '--dry-run')
+  expect(lines(dry.stdout)).toEqual(['delete\tsame 1'])
+  const third = await at.sync(at.at('files'), '--delete', '--exclude', 'same*')
+  expect([third.code, third.stdout]).toEqual([0, ''])
+  const last = await at.sync(at.at('files'), '--delete')
+  expect([last.code, lines(last.stdout)]).toEqual([0, ['delete\tsame 1']])
+  expect(await at.paths()).toEqual(expected)
+  expect((await at.client.bucket()).items).toBe(Object.keys(expected).length)
+})
+
+test('down replaces what differs, and deletes what is missing with --delete only', async () => {
+  await using at = await scene()
+  await at.write(files)
+  await at.sync(at.at('files'))
+  await at.write({ 'a.txt': 'ONE', 'mine/x': 'x', 'b.tmp': 'y' }, 'copy')
+  expect(lines((await at.sync('--down', at.at('copy'))).stdout)).toContain('replace\ta.txt')
+  expect(await contentsOf(at.at('copy'))).toEqual({ ...files, 'mine/x': 'x', 'b.tmp': 'y' })
+  const dry = await at.sync('--down', at.at('copy'), '--delete', '--dry-run')
+  expect(lines(dry.stdout)).toEqual(['delete\tb.tmp', 'delete\tmine/x'])
+  const excluding = await at.sync('--down', at.at('copy'), '--delete', '--exclude', '*.tmp')
+  expect([excluding.code, lines(excluding.stdout)]).toEqual([0, ['delete\tmine/x']])
+  expect(await contentsOf(at.at('copy'))).toEqual({ ...files, 'b.tmp': 'y' })
+  expect(await readdir(at.at('copy'))).not.toContain('mine')
+})
+
+test('--folder is what the directory stands for', async () => {
+  await using at = await scene()
+  await at.write(files)
+  await at.client.upload(Buffer.from('other'), { filename: 'albums/x' })
+  await at.sync(at.at('files'), '--folder', 'album/2026/', '--delete')
+  const below = Object.fromEntries(Object.entries(files).map(([path, text]) => [`album/2026/${path}`, text]))
+  expect(await at.paths()).toEqual({ ...below, 'albums/x': 'other' })
+  await at.sync('--down', at.at('copy'), '--folder', 'album/2026')
+  expect(await contentsOf(at.at('copy'))).toEqual(files)
+})
+
+test('a path that leads out of the directory is refused, and the other files are transferred', async () => {
+  await using at = await scene()
+  await at.client.upload(Buffer.from('x'), { filename: 'out/x' })
+  await at.client.upload(Buffer.from('y'), { filename: 'in/y' })
+  await at.client.upload(Buffer.from('z'), { filename: 'file/z' })
+  await mkdir(at.at('copy'))
+  await mkdir(at.at('outside'))
+  await symlink(at.at('outside'), at.at('copy/out'))
+  await writeFile(at.at('copy/file'), 'a file')
+  const result = await at.sync('--down', at.at('copy'))
+  expect([result.code, lines(result.stdout)]).toEqual([23, ['download\tin/y']])
+  for (const path of ['file/z', 'out/x']) expect(result.stderr).toContain(`  ${path}: `)
+  expect(await readdir(at.at('outside'))).toEqual([])
+})
+
+test('files that cannot be uploaded are reported, and prevent --delete', async () => {
+  await using at = await scene()
+  await at.write(files)
+  await at.sync(at.at('files'))
+  await symlink('nothing', at.at('files/broken'))
+  await rm(at.at('files/same 1'))
+  const result = await at.sync(at.at('files'), '--delete')
+  expect([result.code, result.stdout]).toEqual([23, ''])
+  expect(result.stderr).toContain('Nothing is deleted from the bucket')
+  expect(await at.paths()).toEqual(files)
+})
+
+test.each([
+  [['sync'], 'sync takes one directory'],
+  [['sync', 'a', 'b'], 'sync takes one directory'],
+  [['sync', '.', '--folder', '..'], '--folder takes a path'],
+  [['sync', '.', '--watch', '--dry-run'], '--watch or --dry-run'],
+])('%j is an invalid call', async (args, message) => {
+  const result = await runClient({ url: server.url, token: 'x' }, ...args)
+  expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(message)])
+})
+
+/** Runs a command until `progress` has grown `kills` times, kills it each time, and then runs it to its end. */
+async function runWithKills(
+  service: Parameters<typeof runClient>[0],
+  args: readonly string[],
+  kills: number,
+  progress: () => Promise<number>,
+): Promise<void> {
+  for (let killed = 0; killed < kills; killed += 1) {
+    const before = await progress()
+    const { command, env } = commandLine(service, ...args)
+    const [file = '', ...rest] = command
+    const child = spawn(file, rest, { env, stdio: 'ignore' })
+    const exited = once(child, 'close')
+    await until('progress', async () => child.exitCode !== null || (await progress()) > before)
+    child.kill('SIGKILL')
+    await exited
+  }
+  expect(await runClient(service, ...args)).toMatchObject({ code: 0 })
+}
+
+test('up and down between two buckets with five kills: the directories are equal, and no file is stored twice', async () => {
+  await using from = await scene()
+  await using to = await scene()
+  const many = Object.fromEntries(
+    Array.from({ length: 400 }, (_, index) => [`${index % 7}/${index}.txt`, `content ${index}`.repeat(9)]),
+  )
+  await from.write(many)
+  const countOf = (client: typeof from.client) => async () => (await client.bucket()).items
+  const filesOf = (directory: string) => async () =>
+    (await readdir(directory, { recursive: true }).catch(() => [])).filter((name) => name.endsWith('.txt'))
+      .length
+  await runWithKills(from.service, ['sync', from.at('files')], 2, countOf(from.client))
+  await runWithKills(from.service, ['sync', '--down', to.at('copy')], 2, filesOf(to.at('copy')))
+  await runWithKills(to.service, ['sync', to.at('copy')], 1, countOf(to.client))
+  await runWithKills(to.service, ['sync', '--down', to.at('again'), '--delete'], 0, async () => 0)
+  expect(await contentsOf(to.at('again'))).toEqual(await contentsOf(from.at('files')))
+  expect([await countOf(from.client)(), await countOf(to.client)()]).toEqual([400, 400])
+})
+
+test('--watch uploads what changes, until it is interrupted', async () => {
+  await using at = await scene()
+  await at.write({ 'a.txt': 'one' })
+  const { command, env } = commandLine(at.service, 'sync', '--watch', '--delete', at.at('files'))
+  const [file = '', ...args] = command
+  const child = spawn(file, args, { env, stdio: 'ignore' })
+  const exited = once(child, 'close')
+  const becomes = (...expected: string[]) =>
+    until('the bucket is equal', async () => {
+      const paths: string[] = []
+      for await (const { path } of at.client.items({ path: '' })) paths.push(path ?? '')
+      return paths.join() === expected.join()
+    })
+  await becomes('a.txt')
+  await at.write({ 'b/c.txt': 'new' })
+  await becomes('a.txt', 'b/c.txt')
+  await rm(at.at('files/a.txt'))
+  await becomes('b/c.txt')
+  child.kill('SIGINT')
+  expect(await exited).toEqual([130, null])
+})
