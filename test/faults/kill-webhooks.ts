@@ -41,20 +41,22 @@ async function run(rounds: number, onRound: () => void): Promise<ReturnType<type
     onRound()
   }
   await clients.resumeAll(instance)
+  const feed = await readFeed(data)
+  const last = feed.at(-1)?.number
   for (const { receiver, id, authorization } of hooks) {
     receiver.respond = respondWith(204)
     await restart(receiver)
-    // A success ends the wait after a failure.
-    const test = () =>
-      instance.server.request(`/api/webhooks/${id}/test`, { method: 'POST', headers: { authorization } })
-    await until('the receiver is called', async () => (await test()).ok)
-  }
-  const feed = await readFeed(data)
-  for (const { receiver } of hooks) {
-    const last = feed.at(-1)?.number
-    await until('the last change arrives', () =>
-      receiver.received.some(({ changes }) => changes.some(({ data }) => data.number === last)),
-    )
+    await until('the last change arrives', async () => {
+      if (receiver.received.some(({ changes }) => changes.some(({ data }) => data.number === last)))
+        return true
+      // A success ends the wait after a failure.
+      await instance.server.request(`/api/webhooks/${id}/test`, {
+        method: 'POST',
+        headers: { authorization },
+      })
+      await setTimeout(1_000)
+      return false
+    })
     checkReceived(receiver, feed, ledger)
   }
   await ledger.check(instance)

@@ -40,6 +40,9 @@ const scanInterval = 1_000
 /** Milliseconds between two searches after bells. */
 const bellDelay = 10
 
+/** Milliseconds between two lines of the log about a failure. */
+const logInterval = 60_000
+
 /** Webhooks that are served at once. */
 const maxServed = 64
 
@@ -77,8 +80,13 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
   let isAsked = false
   let bell: NodeJS.Timeout | null = null
 
-  const onFailure = (err: unknown) =>
-    log.warn({ err }, 'webhooks cannot be served; the next attempt is made in a second')
+  let lastFailure = Number.NEGATIVE_INFINITY
+  function onFailure(err: unknown): void {
+    const at = performance.now()
+    if (at - lastFailure < logInterval) return
+    lastFailure = at
+    log.warn({ err }, 'webhooks cannot be served; the service tries again each second')
+  }
 
   async function watchBuckets(): Promise<void> {
     const buckets = new Set(await catalog.webhookBuckets())

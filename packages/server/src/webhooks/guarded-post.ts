@@ -213,11 +213,17 @@ async function readBeginning(response: IncomingMessage): Promise<string> {
  * need, for as long as a name server of the webhook's owner does not respond.
  */
 export function createNameResolver(servers?: readonly string[]): ResolveName {
-  const resolver = new Resolver({ timeout: 2_500, tries: 2 })
-  if (servers) resolver.setServers(servers)
+  // Created when it is needed, because it reads the configuration of the machine.
+  let resolver: Resolver | null = null
+  function open(): Resolver {
+    const created = new Resolver({ timeout: 2_500, tries: 2 })
+    if (servers) created.setServers(servers)
+    return created
+  }
   return async (name) => {
     // RFC 6761, section 6.3.
     if (/(?:^|\.)localhost\.?$/i.test(name)) return ['127.0.0.1']
+    resolver ??= open()
     const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
     return found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   }

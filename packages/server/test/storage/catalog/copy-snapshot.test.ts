@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { damagePage } from '../../../../../test/harness/upkeep.ts'
 import { service } from '../../../src/core/tokens.ts'
+import { newWebhookId, newWebhookSecret } from '../../../src/core/webhooks.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { copySnapshot } from '../../../src/storage/catalog/sqlite/copy-snapshot.ts'
 import { allPages, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
@@ -41,6 +42,29 @@ test('F7, M5 a copy has the items as of its last moment: edited, deleted and add
   for (const id of [first, second, third, added.id])
     expect(await copy.item(id)).toEqual(await catalog.item(id))
   expect(await copy.item(first)).toMatchObject({ filename: 'during.jpg', caption: 'during' })
+})
+
+test('F7, WH8 the webhooks of a copy begin with the message that changes may be lost', async () => {
+  const [from, to] = [tempDirectory(), join(tempDirectory(), 'copy')]
+  const catalog = await open(from)
+  const bucketId = await newBucket(catalog, 'b')
+  const [id, secret] = [newWebhookId(), newWebhookSecret()]
+  await catalog.addWebhook({
+    id,
+    secret,
+    bucketId,
+    url: 'https://example.org/',
+    kinds: [],
+    batch: 1,
+    createdAt: 1,
+  })
+  await catalog.claimWebhook(id, 'one', 1, 2)
+  mkdirSync(to)
+  await copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
+  const copy = await open(to)
+  expect(await copy.webhooks()).toEqual(await catalog.webhooks())
+  expect(await copy.webhook(id)).toMatchObject({ secrets: [secret], position: null, pending: null })
+  expect(await copy.dueWebhooks('two', 1, 9)).toEqual([id])
 })
 
 test('F7, Z6 a copy has items that were trashed, restored and purged during it in their last place', async () => {
