@@ -92,6 +92,7 @@ const tokenMembers = {
         max_file_size: CountOrNull,
         types: Type.Union([Type.Array(Type.String()), Type.Null()]),
         item_days: CountOrNull,
+        labels: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
       },
       closed,
     ),

@@ -192,6 +192,15 @@ describe.each(Object.entries(ways))('T10 %s', (_way, send) => {
     expect(Date.parse(item.expires_at ?? '') - Date.parse(item.created_at)).toBeCloseTo(3 * 86_400_000, -4)
   })
 
+  test('gets the labels of the token', async () => {
+    const token = await limited({ labels: { album: '42', 'sent.by': 'guest' } })
+    const sent = await sendText(token, 10)
+    const named = sent.headers.get('content-location') ?? sent.headers.get('location') ?? ''
+    const { authorization } = manager
+    const item = await readItem(await server.request(new URL(named).pathname, { headers: { authorization } }))
+    expect(item.labels).toEqual({ album: '42', 'sent.by': 'guest' })
+  })
+
   test('in parallel stays within the limits', async () => {
     const token = await limited({ max_items: 3, max_bytes: 1_000 })
     const responses = await Promise.all(Array.from({ length: 9 }, () => sendText(token, 200)))
@@ -265,6 +274,20 @@ test('T9 a stated expiry is not after that of the token', async () => {
   expect(await expiryWith(0.5)).toBeCloseTo(0.5, 2)
 })
 
+test('T9 the labels of the token replace sent ones, and are at most 16 together with them', async () => {
+  const token = await limited({ labels: { album: '42' } })
+  const send = (labels: object) => raw(token, 'x', { 'mediabucket-labels': JSON.stringify(labels) })
+  expect((await readItem(await send({ album: '1', user: '7' }))).labels).toEqual({ album: '42', user: '7' })
+  const many = Object.fromEntries(Array.from({ length: 16 }, (_, index) => [`l${index}`, 'x']))
+  const problem = await expectProblem(await send(many), 400, 'request-malformed')
+  expect(problem.errors).toMatchObject([{ parameter: 'labels' }])
+  const created = await token.tus.send('POST', '/api/uploads', {
+    'upload-length': '1',
+    'upload-metadata': metadataOf({ labels: JSON.stringify(many) }),
+  })
+  await expectProblem(created, 400, 'request-malformed')
+})
+
 test('T9 a token with limits and media:write uploads, and edits nothing', async () => {
   const token = await limited({ max_items: 1 })
   const item = await readItem(await raw(token, 'x'))
@@ -275,6 +298,12 @@ test('T9 a token with limits and media:write uploads, and edits nothing', async 
     body: '{"caption":"x"}',
   })
   await expectProblem(edit, 403, 'scope-missing')
+  const labels = await server.request('/api/media', {
+    method: 'PATCH',
+    headers: { authorization, 'content-type': 'application/merge-patch+json' },
+    body: JSON.stringify({ ids: [item.id], labels: { a: 'b' } }),
+  })
+  await expectProblem(labels, 403, 'scope-missing')
   await expectProblem(
     await server.request('/api/media', { headers: { authorization } }),
     403,
@@ -284,7 +313,14 @@ test('T9 a token with limits and media:write uploads, and edits nothing', async 
 
 test('T9 the token describes its note and its limits, and the list has what arrived', async () => {
   const token = await limited({ max_items: 3, types: ['image/*'] }, { name: 'Party', note: 'Hello\nthere' })
-  const limits = { max_items: 3, max_bytes: null, max_file_size: null, types: ['image/*'], item_days: null }
+  const limits = {
+    max_items: 3,
+    max_bytes: null,
+    max_file_size: null,
+    types: ['image/*'],
+    item_days: null,
+    labels: null,
+  }
   expect(await token.state()).toMatchObject({ name: 'Party', note: 'Hello\nthere', limits })
   const { authorization } = manager
   const list = await (await server.request('/api/tokens?limit=500', { headers: { authorization } })).json()
@@ -305,6 +341,7 @@ test.each([
   ['limits.types', { types: ['image'] }],
   ['limits.types', { types: ['*/*'] }],
   ['limits.item_days', { item_days: 36_501 }],
+  ['limits.labels', { labels: { 'A b': 'x' } }],
   ['limits.other', { other: 1 }],
 ])('T9 %s that are not valid are refused', async (parameter, limits) => {
   const problem = await expectProblem(

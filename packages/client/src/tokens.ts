@@ -10,6 +10,7 @@ import {
   objectOf,
   orNull,
   parse,
+  recordOf,
   text,
   textOrNull,
 } from './shape.ts'
@@ -24,6 +25,8 @@ export interface TokenLimits {
   readonly types: readonly string[] | null
   /** Days after which the items expire. */
   readonly item_days: number | null
+  /** Labels of every item. */
+  readonly labels: Readonly<Record<string, string>> | null
 }
 
 /** The properties of a token, as on the wire; never the token itself. */
@@ -55,6 +58,7 @@ const limitsShape: Check<TokenLimits> = objectOf<TokenLimits>({
   max_file_size: countOrNull,
   types: orNull(arrayOf(text)),
   item_days: countOrNull,
+  labels: orNull(recordOf(text)),
 })
 
 const tokenMembers = {
@@ -120,14 +124,17 @@ export interface NewTokenLimits {
   readonly types?: readonly string[] | undefined
   /** Days after which the items expire. */
   readonly itemDays?: number | undefined
+  /** Labels of every item; they replace sent ones with the same keys. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
 }
 
-const limitsBody = ({ maxItems, maxBytes, maxFileSize, types, itemDays }: NewTokenLimits) => ({
+const limitsBody = ({ maxItems, maxBytes, maxFileSize, types, itemDays, labels }: NewTokenLimits) => ({
   max_items: maxItems,
   max_bytes: maxBytes,
   max_file_size: maxFileSize,
   types,
   item_days: itemDays,
+  labels,
 })
 
 /** How a token is replaced. */

@@ -1,4 +1,5 @@
 import { Fault, type ParameterFault } from './faults.ts'
+import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
 import type { Amount } from './space.ts'
 import { decodeText, essenceOf } from './stored-type.ts'
 
@@ -14,6 +15,8 @@ export interface TokenLimits {
   readonly types: readonly string[] | null
   /** Days after which the items expire. */
   readonly itemDays: number | null
+  /** Labels of every item. */
+  readonly labels?: Labels | null
 }
 
 /** The limits as the API and the catalog have them. */
@@ -23,9 +26,10 @@ export interface LimitsObject {
   readonly max_file_size: number | null
   readonly types: readonly string[] | null
   readonly item_days: number | null
+  readonly labels: Labels | null
 }
 
-const limitNames = ['max_items', 'max_bytes', 'max_file_size', 'types', 'item_days'] as const
+const limitNames = ['max_items', 'max_bytes', 'max_file_size', 'types', 'item_days', 'labels'] as const
 
 /** What has been uploaded, and what unfinished uploads reserve. */
 export interface LimitUse {
@@ -64,6 +68,9 @@ const isTypes = (value: unknown): value is readonly string[] =>
   value.length >= 1 &&
   value.length <= maxTypes &&
   value.every((type) => typeof type === 'string' && typeShape.test(type))
+
+const isLabels = (value: unknown): value is Labels =>
+  isObject(value) && parseLabels(Object.entries(value)) != null
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -106,6 +113,7 @@ export function readLimits(value: unknown): {
       `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
     ),
     itemDays: member('item_days', days, `A whole number from 1 to ${maxItemDays}, or null.`),
+    labels: member('labels', isLabels, `An object with ${labelRule}.`),
   }
   return { limits: faults.length > 0 ? null : limits, faults }
 }
@@ -116,12 +124,14 @@ export const limitsObject = ({
   maxFileSize,
   types,
   itemDays,
+  labels = null,
 }: TokenLimits): LimitsObject => ({
   max_items: maxItems,
   max_bytes: maxBytes,
   max_file_size: maxFileSize,
   types,
   item_days: itemDays,
+  labels,
 })
 
 /** Reads limits from the catalog. */
@@ -169,6 +179,22 @@ export function requireFileSize(limits: Pick<TokenLimits, 'maxFileSize'> | null,
   if (limits === null || limits.maxFileSize === null || size <= limits.maxFileSize) return
   const detail = `With this token, a file may have at most ${limits.maxFileSize} bytes.`
   throw new Fault('file-too-large', detail, { parameters: [{ parameter: 'max_file_size', detail }] })
+}
+
+/**
+ * The labels of an item: those that were sent, and those of the token, which replace sent ones with the same keys. Throws Fault
+ * `request-malformed` if there are too many.
+ */
+export function withFixedLabels(
+  limits: Pick<TokenLimits, 'labels'> | null,
+  sent: Labels | null | undefined,
+): Labels | null {
+  const fixed = limits?.labels ?? null
+  if (fixed === null) return sent ?? null
+  const labels = changeLabels(sent, fixed)
+  if (Object.keys(labels ?? {}).length <= maxLabels) return labels
+  const detail = `With the labels of the token, an item would have more than ${maxLabels} labels.`
+  throw new Fault('request-malformed', detail, { parameters: [{ parameter: 'labels', detail }] })
 }
 
 /** How the type of a file was found. */

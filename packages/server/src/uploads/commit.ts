@@ -12,6 +12,7 @@ import {
   requireFileSize,
   requireType,
   requireWithinLimits,
+  withFixedLabels,
 } from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import { isDecoded } from '../core/variants.ts'
@@ -391,6 +392,7 @@ export async function newItem(
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(sent.filename)
   const path = cleanPath(sent.filename)
+  const labels = withFixedLabels(limits, sent.labels)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
   const isRequired = removesMetadata || (limits !== null && limits.types !== null)
   const sniffing = sniffType(parts.blobs, file, { isRequired })
@@ -415,8 +417,8 @@ export async function newItem(
     createdAt: given.createdAt,
     bytes: 'bytes' in stored ? stored.bytes : null,
     ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
-    ...(sent.labels == null ? {} : { labels: sent.labels }),
     ...(path === null ? {} : { path }),
+    ...(labels === null ? {} : { labels }),
   }
   return { item, stored }
 }

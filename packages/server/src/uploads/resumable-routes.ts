@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import type { UploadId } from '../core/ids.ts'
 import { essenceOf } from '../core/stored-type.ts'
+import { withFixedLabels } from '../core/token-limits.ts'
 import { requireScope } from '../core/tokens.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
@@ -112,7 +113,13 @@ export function resumableUploadRoutes(
     if (length !== null) checkFileSize(length, maxFileSize, limits)
     const { metadata, checksum } = headers
     const expiresAt = itemExpiryOfMetadata(metadata, caller, true)
-    const sender = { by, removesMetadata, limits, expiresAt, labels: labelsOfMetadata(metadata) }
+    const sender = {
+      by,
+      removesMetadata,
+      limits,
+      expiresAt,
+      labels: withFixedLabels(limits, labelsOfMetadata(metadata)),
+    }
     const chunk = hasChunkType(request)
       ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
       : null
@@ -183,7 +190,13 @@ export function resumableUploadRoutes(
     const { actor: by, removesMetadata, limits } = caller
     const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
     const expiresAt = itemExpiryOfMetadata(metadata, caller, false)
-    const sender = { by, removesMetadata, limits, expiresAt, labels: labelsOfMetadata(metadata) }
+    const sender = {
+      by,
+      removesMetadata,
+      limits,
+      expiresAt,
+      labels: withFixedLabels(limits, labelsOfMetadata(metadata)),
+    }
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
     // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
     // does not fit is rejected here.

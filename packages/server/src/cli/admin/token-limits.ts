@@ -1,3 +1,4 @@
+import { type Labels, labelRule, parseLabels } from '../../core/labels.ts'
 import { parseSize } from '../../core/space.ts'
 import {
   isNote,
@@ -17,6 +18,7 @@ export const limitOptions = {
   'max-file-size': { type: 'string' },
   type: { type: 'string', multiple: true },
   'item-days': { type: 'string' },
+  label: { type: 'string', multiple: true },
   note: { type: 'string' },
 } as const
 
@@ -26,10 +28,14 @@ export const limitOptionsHelp = `\
   --max-file-size SIZE  A file can have at most SIZE bytes.
   --type TYPES        The types of files, separated by commas: image/*, application/pdf.
   --item-days N       The files expire after N days.
+  --label KEY=VALUE   A label of every file; can be repeated.
   --note TEXT         A text for those who use the token, shown by the page of an upload link.`
 
 type LimitValues = Readonly<
-  Partial<Record<Exclude<keyof typeof limitOptions, 'type'>, string>> & { type?: readonly string[] }
+  Partial<Record<Exclude<keyof typeof limitOptions, 'type' | 'label'>, string>> & {
+    type?: readonly string[]
+    label?: readonly string[]
+  }
 >
 
 /** The limits of the options; null if there are none. Throws UsageError. */
@@ -40,6 +46,7 @@ export function limitsOf(values: LimitValues): TokenLimits | null {
     maxFileSize: sizeOf(values, 'max-file-size'),
     types: typesOf(values.type),
     itemDays: countOf(values, 'item-days', maxItemDays),
+    labels: labelsOf(values.label),
   }
   return Object.values(limits).every((limit) => limit === null) ? null : limits
 }
@@ -82,8 +89,25 @@ function typesOf(lists: readonly string[] | undefined): readonly string[] | null
   )
 }
 
+function labelsOf(texts: readonly string[] | undefined): Labels | null {
+  if (texts === undefined) return null
+  const pairs = texts.map((text) => {
+    const [key = '', ...rest] = text.split('=')
+    return [key, rest.length === 0 ? null : rest.join('=')] as const
+  })
+  const labels = parseLabels(pairs)
+  if (labels == null) throw new UsageError(`--label takes KEY=VALUE, and there may be ${labelRule}`)
+  return labels
+}
+
 /** The limits in words, for messages; empty for none. */
 export const limitTexts = (limits: TokenLimits): string[] =>
   Object.entries(limitsObject(limits)).flatMap(([name, limit]) =>
-    limit === null ? [] : [`${name}: ${Array.isArray(limit) ? limit.join(', ') : limit}`],
+    limit === null ? [] : [`${name}: ${limitText(limit)}`],
   )
+
+const limitText = (limit: number | readonly string[] | Labels): string => {
+  if (typeof limit === 'number') return `${limit}`
+  const texts = Array.isArray(limit) ? limit : Object.entries(limit).map(([key, value]) => `${key}=${value}`)
+  return texts.join(', ')
+}

@@ -70,6 +70,7 @@ const limitsOfLink = {
   max_file_size: null,
   types: ['image/*'],
   item_days: 90,
+  labels: { album: '42' },
 }
 
 /** The token of an upload link. */

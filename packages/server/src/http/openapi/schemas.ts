@@ -387,6 +387,11 @@ const limitMembers = {
   item_days: nullable(
     Type.Integer({ minimum: 1, maximum: maxItemDays, description: 'The days after which the items expire.' }),
   ),
+  labels: Type.Unsafe<Record<string, string> | null>({
+    type: ['object', 'null'],
+    additionalProperties: { type: 'string', maxLength: maxLabelValue },
+    description: 'Labels of every item that is uploaded. They replace sent ones with the same keys.',
+  }),
 }
 
 const TokenLimits = closedObject(

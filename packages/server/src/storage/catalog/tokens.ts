@@ -349,9 +349,15 @@ const tokenEvent = (
   name,
   detail: {
     ...{ scopes, expires_at: timeOf(expiresAt) },
-    ...(limits === null ? {} : limitsObject(limits)),
+    ...(limits === null ? {} : auditedLimits(limits)),
   },
 })
+
+/** Facts of an event are texts, numbers and lists of texts. */
+const auditedLimits = (limits: TokenLimits) => {
+  const { labels, ...others } = limitsObject(limits)
+  return { ...others, labels: labels && Object.entries(labels).map(([key, value]) => `${key}=${value}`) }
+}
 
 /** The target is the new token. */
 const rotationEvent = (
