@@ -9,6 +9,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { readItems } from '../harness/wire.ts'
 import { picture } from './files.ts'
 import { visit } from './visit.ts'
 
@@ -150,4 +151,63 @@ test('A3 a token without media:write offers no editing', async () => {
   await using guest = await opened(token)
   await guest.page.getByRole('complementary', { name: strings.details.title }).waitFor()
   expect(await guest.button(strings.details.edit).count()).toBe(0)
+})
+
+test('G39, M7, M8, K14 labels are shown, edited, set for a selection, and select files', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'labels-gallery')
+  const token = authorization.replace('Bearer ', '')
+  const store = async (name: string, labels: string) =>
+    server.request('/api/media', {
+      method: 'POST',
+      body: name,
+      headers: {
+        authorization,
+        'content-type': 'text/plain',
+        'content-disposition': `attachment; filename="${name}.txt"`,
+        'mediabucket-labels': labels,
+      },
+    })
+  for (const [name, labels] of [
+    ['one', 'album="42", user="7"'],
+    ['two', 'album="42"'],
+    ['three', ''],
+  ] as const)
+    await store(name, labels)
+  await using guest = await visit(browser, { ...server, token })
+  await guest.signIn(token)
+  const { page, files } = guest
+  const filter = page.getByRole('combobox', { name: strings.filter.byLabel, exact: true })
+  await filter.selectOption('album=42')
+  await files.filter({ hasText: 'three.txt' }).waitFor({ state: 'detached' })
+  expect(await files.count()).toBe(2)
+  expect(new URL(page.url()).hash).toContain('label=album%3D42')
+
+  await files.filter({ hasText: 'one.txt' }).getByRole('link').first().click()
+  await guest.button(strings.viewer.details).click()
+  await page.getByRole('link', { name: 'user=7' }).waitFor()
+  await guest.button(strings.details.edit).click()
+  const field = page.getByLabel(strings.details.labels, { exact: true })
+  expect(await field.inputValue()).toBe('album=42\nuser=7')
+  await field.fill('album=43\n x = y ')
+  await guest.button(strings.details.save).click()
+  await page.getByRole('link', { name: 'x=y' }).click()
+  await files.filter({ hasText: 'two.txt' }).waitFor({ state: 'detached' })
+  expect(await files.allTextContents()).toEqual([expect.stringContaining('one.txt')])
+  expect(await filter.locator('option').allTextContents()).toEqual([
+    ...[strings.filter.anyLabel, 'x=y', 'album=42', 'album=43'],
+  ])
+
+  await guest.button(strings.filter.clear).click()
+  await files.filter({ hasText: 'three.txt' }).getByRole('checkbox').check()
+  await files.filter({ hasText: 'two.txt' }).getByRole('checkbox').check()
+  await guest.button(strings.selection.addLabel).click()
+  await page.getByLabel(strings.selection.labelKey, { exact: true }).fill('group')
+  await page.getByLabel(strings.selection.labelValue, { exact: true }).fill('both')
+  await guest.button(strings.details.save).click()
+  await page.getByText(strings.selection.labelled(2)).first().waitFor()
+  const found = await server.request('/api/items?label.group=both', { headers: { authorization } })
+  expect((await readItems(found)).data.map(({ filename }) => filename)).toEqual(['two.txt', 'three.txt'])
+  await filter.selectOption('group=both')
+  await files.filter({ hasText: 'one.txt' }).waitFor({ state: 'detached' })
+  expect(await files.count()).toBe(2)
 })

@@ -26,6 +26,8 @@ export interface ListChoice {
   readonly time: keyof typeof timeChoices
   /** Words of the name; empty for all names. */
   readonly name: string
+  /** A label, `key=value`; empty for all items. */
+  readonly label: string
   readonly order: (typeof orders)[number]
   readonly view: (typeof views)[number]
 }
@@ -34,7 +36,10 @@ const orders = ['newest', 'oldest'] as const
 const views = ['grid', 'list'] as const
 
 /** What an address without fields shows. */
-export const noChoice: ListChoice = { kind: 'all', time: 'all', name: '', order: 'newest', view: 'grid' }
+export const noChoice: ListChoice = {
+  ...{ kind: 'all', time: 'all', name: '', label: '' },
+  ...{ order: 'newest', view: 'grid' },
+}
 
 /** Invalid values are ignored. */
 export function parseChoice(fields: URLSearchParams): ListChoice {
@@ -44,6 +49,7 @@ export function parseChoice(fields: URLSearchParams): ListChoice {
     kind: isKey(kindChoices, kind) ? kind : noChoice.kind,
     time: isKey(timeChoices, time) ? time : noChoice.time,
     name: wordsOf(fields.get('name') ?? ''),
+    label: /^[a-z0-9_.-]{1,40}=.{0,200}$/su.exec(fields.get('label') ?? '')?.[0] ?? noChoice.label,
     order: orders.find((order) => order === fields.get('order')) ?? noChoice.order,
     view: views.find((view) => view === fields.get('view')) ?? noChoice.view,
   }
@@ -51,11 +57,12 @@ export function parseChoice(fields: URLSearchParams): ListChoice {
 
 /** The fields of a choice that differ from `noChoice`, in a fixed order. */
 export function formatChoice(choice: ListChoice = noChoice): string {
-  const { kind, time, name, order, view } = choice
+  const { kind, time, name, label, order, view } = choice
   const fields = new URLSearchParams()
   if (kind !== noChoice.kind) fields.set('kind', kind)
   if (time !== noChoice.time) fields.set('time', time)
   if (name !== '') fields.set('name', name)
+  if (label !== '') fields.set('label', label)
   if (order !== noChoice.order) fields.set('order', order)
   if (view !== noChoice.view) fields.set('view', view)
   return `${fields}`

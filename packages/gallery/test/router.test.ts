@@ -34,6 +34,8 @@ test.each([
   ['#kind=video&time=week&name=lake+view', { ...noChoice, kind: 'video', time: 'week', name: 'lake view' }],
   ['#order=oldest&view=list', { ...noChoice, order: 'oldest', view: 'list' }],
   ['#kind=toString&time=&order=up&view=pages', noChoice],
+  ['#label=album%3D4+2%3D', { ...noChoice, label: 'album=4 2=' }],
+  ['#label=Album%3D42', noChoice],
   [`#name=${'a+'.repeat(12)}`, { ...noChoice, name: 'a a a a a a a a' }],
 ])('G30 the hash %j shows the list %j', (hash, list) => {
   expect(parseHash(hash).list).toEqual(list)

@@ -1,14 +1,17 @@
+import { useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 import { CopyLinks } from './copy-links.tsx'
+import { LabelDialog } from './dialogs.tsx'
 import { linkForms } from './sharing.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, selectMany, deletion, sharing, tokenInfo, usage, canDelete } = useGallery()
+  const { selection, selectMany, deletion, sharing, tokenInfo, usage, canDelete, canEdit } = useGallery()
+  const [labelling, setLabelling] = useState(false)
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
   return (
@@ -66,6 +69,11 @@ export function SelectionBar() {
           <Action icon="download" onClick={() => void sharing.downloadZip(ids(), `${tokenInfo.bucket}.zip`)}>
             {strings.selection.zip}
           </Action>
+          {canEdit && (
+            <Action icon="tag" onClick={() => setLabelling(true)}>
+              {strings.selection.addLabel}
+            </Action>
+          )}
           {canDelete && (
             <Action class="bad" icon="trash" onClick={() => void deletion.request(ids())}>
               {strings.selection.delete}
@@ -73,6 +81,7 @@ export function SelectionBar() {
           )}
         </div>
       )}
+      {labelling && <LabelDialog ids={ids()} onDone={() => setLabelling(false)} />}
     </section>
   )
 }

@@ -1,4 +1,5 @@
 import type { Client, Media, TaggedMedia } from '@mediabucket/client'
+import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from './connection.ts'
 import { isPreconditionFailed } from './connection.ts'
 
@@ -6,6 +7,8 @@ export const textNames = ['filename', 'alt_text', 'caption'] as const
 export type TextName = (typeof textNames)[number]
 /** The texts of an item that people edit; null if there is none. */
 export type ItemTexts = Readonly<Record<TextName, string | null>>
+
+export type LabelChanges = Readonly<Record<string, string | null>>
 
 type SaveResult =
   | { readonly saved: Media }
@@ -16,8 +19,15 @@ type SaveResult =
 export interface Edits {
   /** Loads an item with its entity tag. */
   load(id: string): Promise<TaggedMedia>
-  /** Saves the texts that differ from those that were loaded, unless others have changed one of them since. */
-  save(loaded: TaggedMedia, texts: ItemTexts): Promise<SaveResult>
+  /**
+   * Saves the texts that differ from those that were loaded, unless others have changed one of them since, and changes of labels, where null
+   * removes one.
+   */
+  save(loaded: TaggedMedia, texts: ItemTexts, labels?: LabelChanges): Promise<SaveResult>
+  /** Sets a label of these items. */
+  label(ids: readonly string[], key: string, value: string): Promise<void>
+  /** Increases with each change of labels on this page. */
+  readonly labelChanges: ReadonlySignal<number>
 }
 
 /** Saves are repeated at most this often if others change other texts of the item at the same time. */
@@ -26,13 +36,24 @@ const maxTries = 5
 export function createEdits(client: Client, connection: Connection): Edits {
   const load = (id: string) => connection.watch(() => client.describeTagged(id))
 
+  const labelChanges = signal(0)
+
   return {
     load,
-    async save(loaded, texts) {
+    labelChanges,
+    async label(ids, key, value) {
+      await connection.watch(() => client.labelMany(ids, { [key]: value }))
+      labelChanges.value += 1
+    },
+    async save(loaded, texts, labels = {}) {
       const { id } = loaded.media
       const edited = textNames.filter((name) => texts[name] !== typedText(loaded.media[name]))
-      if (edited.length === 0) return { saved: loaded.media }
-      const changes = Object.fromEntries(edited.map((name) => [name, texts[name]]))
+      const hasLabels = Object.keys(labels).length > 0
+      if (edited.length === 0 && !hasLabels) return { saved: loaded.media }
+      const changes = {
+        ...Object.fromEntries(edited.map((name) => [name, texts[name]])),
+        ...(hasLabels ? { labels } : {}),
+      }
       let current = loaded
       for (let tries = 1; ; tries++) {
         const { etag } = current
@@ -40,6 +61,7 @@ export function createEdits(client: Client, connection: Connection): Edits {
           const saved = await connection.watch(() =>
             client.update(id, changes, etag === null ? {} : { ifMatch: etag }),
           )
+          if (hasLabels) labelChanges.value += 1
           return { saved }
         } catch (error) {
           if (!isPreconditionFailed(error) || tries === maxTries) throw error

@@ -71,6 +71,9 @@ const details: Texts['details'] = {
   altText: 'Alternativtext',
   altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
   caption: 'Bildunterschrift',
+  labels: 'Labels',
+  labelsHint:
+    'Eines pro Zeile, als schlüssel=wert. Schlüssel haben Kleinbuchstaben a bis z, Ziffern, _ . und -.',
   edit: 'Bearbeiten',
   save: 'Speichern',
   saved: 'Gespeichert.',
@@ -357,6 +360,8 @@ export const de: Texts = {
     label: 'Suchen und filtern',
     search: 'Nach Namen suchen',
     kind: 'Art',
+    byLabel: 'Label',
+    anyLabel: 'Alle Labels',
     kinds: {
       all: 'Alle Arten',
       image: 'Bilder',
@@ -408,6 +413,13 @@ export const de: Texts = {
     copyAs: 'Links kopieren als…',
     form: { plain: 'Einfache Links', markdown: 'Markdown', html: 'HTML' },
     zip: 'Als ZIP herunterladen',
+    addLabel: 'Label setzen',
+    labelTitle: (count: number) =>
+      count === 1 ? 'Label dieser Datei setzen' : `Label setzen: ${files(count)}`,
+    labelKey: 'Schlüssel',
+    labelKeyHint: 'Kleinbuchstaben a bis z, Ziffern, _ . und -',
+    labelValue: 'Wert',
+    labelled: (count: number) => `Label gesetzt: ${files(count)}.`,
     zipStarted: (count: number) =>
       `${files(count)} werden gepackt. Der Download beginnt, wenn das Archiv vollständig ist.`,
     zipFailed:

@@ -1,3 +1,4 @@
+import type { LabelKey } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Choice } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
@@ -12,10 +13,12 @@ const searchDelay = 200
 /** Controls that select the items of the timeline. */
 export function Filters() {
   const { router, shownList } = useGallery()
-  const { kind, time, name } = router.list.value
+  const { kind, time, name, label } = router.list.value
   const input = useRef<HTMLInputElement>(null)
   /** Whether small screens show the choices. */
-  const [open, setOpen] = useState(kind !== noChoice.kind || time !== noChoice.time)
+  const [open, setOpen] = useState(
+    kind !== noChoice.kind || time !== noChoice.time || label !== noChoice.label,
+  )
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   /** The words that this field has searched for. Others come from the address. */
   const searched = useRef('')
@@ -73,6 +76,7 @@ export function Filters() {
         value={time}
         onChoose={(chosen) => shownList.choose({ time: chosen })}
       />
+      <LabelFilter />
       {isFiltered(shownList.filter.value) && (
         <button
           type="button"
@@ -81,8 +85,8 @@ export function Filters() {
             clearTimeout(timer.current)
             if (input.current) input.current.value = ''
             searched.current = ''
-            const { kind, time, name } = noChoice
-            shownList.choose({ kind, time, name })
+            const { kind, time, name, label } = noChoice
+            shownList.choose({ kind, time, name, label })
           }}
         >
           <Icon name="close" size={16} />
@@ -90,5 +94,46 @@ export function Filters() {
         </button>
       )}
     </search>
+  )
+}
+
+/** Values of each key that can be chosen: the most frequent ones. */
+const shownValues = 50
+
+/** Selects a label. Not shown while the files have none. */
+function LabelFilter() {
+  const { client, router, shownList, isShown, edits } = useGallery()
+  const { label } = router.list.value
+  const [keys, setKeys] = useState<readonly LabelKey[]>([])
+  const shown = isShown.value
+  const changes = edits.labelChanges.value
+  useEffect(() => {
+    // Pictures are requested first. An earlier version of the service has no labels.
+    if (!shown) return
+    let unmounted = false
+    client.labels({ limit: shownValues }).then(
+      (found) => {
+        if (!unmounted) setKeys(found)
+      },
+      () => undefined,
+    )
+    return () => {
+      unmounted = true
+    }
+  }, [shown, changes])
+  const labels = keys.flatMap(({ key, values }) => values.map(({ value }) => `${key}=${value}`))
+  if (labels.length === 0 && label === noChoice.label) return null
+  const options = Object.fromEntries([
+    [noChoice.label, strings.filter.anyLabel],
+    ...[...new Set([...(label === noChoice.label ? [] : [label]), ...labels])].map((text) => [text, text]),
+  ])
+  return (
+    <Choice
+      quiet
+      label={strings.filter.byLabel}
+      options={options}
+      value={label}
+      onChoose={(chosen) => shownList.choose({ label: chosen })}
+    />
   )
 }

@@ -9,6 +9,8 @@ export interface ShownList {
   readonly filter: ReadonlySignal<ItemFilter>
   readonly order: ReadonlySignal<Order>
   readonly view: ReadonlySignal<'grid' | 'list'>
+  /** The address of the files with a label, `key=value`. */
+  hashOfLabel(label: string): string
   /** Changes the address, and the order and the view of the next visit. Adds an entry to the browser's history, or replaces the current one if `replace`. */
   choose(changes: Partial<ListChoice>, replace?: boolean): void
 }
@@ -17,17 +19,18 @@ export function createShownList(router: Router, preferences: Preferences): Shown
   const order = computed(() => router.list.value.order)
   const view = computed(() => router.list.value.view)
   const chosenFilter = computed(() => {
-    const { kind, time, name } = router.list.value
-    return formatChoice({ ...noChoice, kind, time, name })
+    const { kind, time, name, label } = router.list.value
+    return formatChoice({ ...noChoice, kind, time, name, label })
   })
   const filter = computed((): ItemFilter => {
-    const { kind, time, name } = parseChoice(new URLSearchParams(chosenFilter.value))
-    return { kind: kindChoices[kind], name, from: timeChoices[time](Date.now()) }
+    const { kind, time, name, label } = parseChoice(new URLSearchParams(chosenFilter.value))
+    return { kind: kindChoices[kind], name, label, from: timeChoices[time](Date.now()) }
   })
   return {
     filter,
     order,
     view,
+    hashOfLabel: (label) => router.hashOf({ item: null, list: { ...noChoice, label } }),
     choose(changes, replace = false) {
       const next = { item: null, list: { ...router.list.peek(), ...changes } }
       if (replace) router.replace(next)
@@ -46,12 +49,14 @@ export interface ItemFilter {
   readonly kind: NonNullable<ItemOptions['kind']> | null
   /** Words of the name (docs/interface.md, K11); empty for all names. */
   readonly name: string
+  /** A label, `key=value`; empty for all items. */
+  readonly label: string
   /** The start of the time that was chosen; null for all. */
   readonly from: Date | null
 }
 
-export const isFiltered = ({ kind, name, from }: ItemFilter): boolean =>
-  kind !== null || name !== '' || from !== null
+export const isFiltered = ({ kind, name, label, from }: ItemFilter): boolean =>
+  kind !== null || name !== '' || label !== '' || from !== null
 
 const before = new Date(0)
 
@@ -64,11 +69,18 @@ export function queryFrom(order: Order, filter: ItemFilter, start: Media | null)
   const kind = filter.kind ?? undefined
   const name = filter.name || undefined
   const from = filter.from ?? before
-  if (start === null) return { order, kind, name, from }
+  const labels = filter.label === '' ? undefined : Object.fromEntries([splitLabel(filter.label)])
+  if (start === null) return { order, kind, name, labels, from }
   const at = Date.parse(start.created_at)
   return order === 'newest'
-    ? { order, kind, name, from, to: new Date(at + 1) }
-    : { order, kind, name, from: new Date(at) }
+    ? { order, kind, name, labels, from, to: new Date(at + 1) }
+    : { order, kind, name, labels, from: new Date(at) }
+}
+
+/** The key and the value of `key=value`. */
+export function splitLabel(label: string): readonly [key: string, value: string] {
+  const end = label.indexOf('=')
+  return [label.slice(0, end), label.slice(end + 1)]
 }
 
 /** Whether an item is after another in an order, by their times. */

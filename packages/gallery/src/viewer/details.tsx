@@ -12,9 +12,10 @@ import { useCode } from '../use-code.ts'
 
 /** The properties of an item. */
 export function Details({ media }: { media: Media }) {
-  const { canEdit } = useGallery()
+  const { canEdit, shownList } = useGallery()
   const [editing, setEditing] = useState<string | null>(null)
   const { width, height, sha256 } = media
+  const labels = Object.entries(media.labels ?? {}).map(([key, value]) => `${key}=${value}`)
   if (editing === media.id)
     return (
       <aside class="details" aria-label={strings.details.title}>
@@ -37,6 +38,17 @@ export function Details({ media }: { media: Media }) {
         {media.path && <Entry term={strings.details.path}>{media.path}</Entry>}
         {media.alt_text && <Entry term={strings.details.altText}>{media.alt_text}</Entry>}
         {media.caption && <Entry term={strings.details.caption}>{media.caption}</Entry>}
+        {labels.length > 0 && (
+          <Entry term={strings.details.labels}>
+            <ul class="details-labels">
+              {labels.map((label) => (
+                <li key={label}>
+                  <a href={shownList.hashOfLabel(label)}>{label}</a>
+                </li>
+              ))}
+            </ul>
+          </Entry>
+        )}
         <Entry term={strings.details.type}>{media.content_type}</Entry>
         <Entry term={strings.details.size}>
           {strings.details.sizeExact(formatSize(media.size), media.size)}

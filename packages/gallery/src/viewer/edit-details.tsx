@@ -2,8 +2,9 @@ import type { Media, TaggedMedia } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
-import { type ItemTexts, type TextName, textNames, typedText } from '../service/edits.ts'
+import { type ItemTexts, type LabelChanges, type TextName, textNames, typedText } from '../service/edits.ts'
 import { strings } from '../strings.ts'
+import { splitLabel } from '../timeline/shown-list.ts'
 
 interface Versions {
   /** What the form was opened with. */
@@ -41,7 +42,9 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     setBusy(true)
     try {
       const texts = { filename: textOf('filename'), alt_text: textOf('alt_text'), caption: textOf('caption') }
-      const result = await edits.save(current, texts)
+      const labels = changedLabels(opened.labels ?? {}, `${new FormData(form).get('labels') ?? ''}`)
+      if (labels === null) throw new Error(strings.details.labelsHint)
+      const result = await edits.save(current, texts, labels)
       if ('conflict' in result) {
         const { media: now } = result.conflict
         const theirs: Partial<Record<TextName, string | null>> = {}
@@ -96,6 +99,22 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
         maxLength={1000}
       />
       <TextField {...textsOf('caption')} label={strings.details.caption} rows={3} maxLength={5000} />
+      <div class="text-field">
+        <label for="labels-field">{strings.details.labels}</label>
+        <textarea
+          id="labels-field"
+          name="labels"
+          rows={2}
+          readOnly={busy}
+          defaultValue={Object.entries(opened.labels ?? {})
+            .map(([key, value]) => `${key}=${value}`)
+            .join('\n')}
+          aria-describedby="labels-hint"
+        />
+        <p id="labels-hint" class="small muted">
+          {strings.details.labelsHint}
+        </p>
+      </div>
       <p role="alert" class="edit-conflict">
         {inConflict && strings.details.conflict}
       </p>
@@ -109,6 +128,19 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       </div>
     </form>
   )
+}
+
+/** The changes from labels to the typed ones, one a line; null if a line is none. */
+function changedLabels(opened: Readonly<Record<string, string>>, typed: string): LabelChanges | null {
+  const lines = typed
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (!lines.every((line) => /^[a-z0-9_.-]{1,40}\s*=/.test(line))) return null
+  const labels = new Map(lines.map(splitLabel).map(([key, value]) => [key.trim(), value.trim()]))
+  const removed = Object.keys(opened).filter((key) => !labels.has(key))
+  const set = [...labels].filter(([key, value]) => opened[key] !== value)
+  return Object.fromEntries([...removed.map((key): [string, null] => [key, null]), ...set])
 }
 
 function setField(form: HTMLFormElement, name: TextName, text: string | null): void {

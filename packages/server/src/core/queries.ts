@@ -80,7 +80,19 @@ export interface ItemsQuery extends ItemFilter {
   readonly limit: number
   /** A cursor as sent; null for the start of the list. */
   readonly after: string | null
+  /** A numbered page instead of a cursor. */
+  readonly page?: PageNumber
 }
+
+/** A page of a list of items, from 1, and its size. */
+export interface PageNumber {
+  readonly number: number
+  readonly size: number
+}
+
+/** Items of a numbered page, if none are requested, and at most. */
+export const defaultPageSize = 50
+export const maxPageSize = 100
 
 const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
 
@@ -113,10 +125,28 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     ),
     ...readSelectedLabels(reader, values),
     ...readSelectedFiles(reader, values),
+    ...readPageNumber(reader, values),
     after: readCursor(reader),
   }
   reader.finish()
   return query
+}
+
+/** Reads `page` and `per_page`; one of them is enough. They replace `limit` and `after`, which are refused beside them. */
+function readPageNumber(
+  { read }: ParameterReader,
+  values: Readonly<Record<string, unknown>>,
+): { readonly page?: PageNumber } {
+  if (values['page'] === undefined && values['per_page'] === undefined) return {}
+  for (const other of ['limit', 'after'])
+    if (values[other] !== undefined) read(other, null, 'no value together with page or per_page', () => null)
+  const number = read('page', 1, 'one integer from 1 to 9007199254740991', (text) =>
+    /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null,
+  )
+  const size = read('per_page', defaultPageSize, `one integer from 1 to ${maxPageSize}`, (text) =>
+    limitShape.test(text) && Number(text) <= maxPageSize ? Number(text) : null,
+  )
+  return { page: { number, size } }
 }
 
 /** Values of each key in a response of `GET /api/labels`. */

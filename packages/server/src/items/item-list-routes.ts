@@ -9,6 +9,7 @@ import {
   type ItemsQuery,
   type ListedUrls,
   labelPrefix,
+  type PageNumber,
   parseItemsQuery,
   parseLabelsQuery,
   readListedUrls,
@@ -25,13 +26,14 @@ import { ItemList, LabelList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
-import type { ListItems, ListLabels } from './item-lists.ts'
+import type { ListItems, ListLabels, ListNumbered } from './item-lists.ts'
 import { mediaObjectOf } from './items.ts'
 
 /** The operations that these routes call. */
 interface ItemListOperations {
   readonly listItems: ListItems
   readonly listLabels: ListLabels
+  readonly listNumbered: ListNumbered
   readonly signLinks: SignLinks
 }
 
@@ -53,7 +55,7 @@ function prefersLines(accept: string | undefined): boolean {
 /** `GET /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
 export function itemListRoutes(http: HttpContext, operations: ItemListOperations): readonly Route[] {
   const { authorize, turns, urls, catalog } = http
-  const { listItems, listLabels, signLinks } = operations
+  const { listItems, listLabels, listNumbered, signLinks } = operations
   const openStream = createItemStreams({ listItems, turns })
   const serialize = serializersOf(description).get(200) ?? JSON.stringify
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
@@ -100,13 +102,31 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     return { status: 200, headers, stream }
   }
 
+  /** The body of a list by cursor, or of a numbered page. */
+  async function read(
+    bucketId: BucketId,
+    query: ItemsQuery,
+    signer: LinkSigner | null,
+    sent: Readonly<Record<string, unknown>>,
+  ) {
+    const { page } = query
+    if (page === undefined) {
+      const { state, items, next } = await listItems(bucketId, query)
+      return { state, next, text: serialize({ data: describe(items, signer), next_cursor: next }) }
+    }
+    const { state, items, ...counts } = await listNumbered(bucketId, query, page)
+    const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
+    return { state, next: null, text: JSON.stringify({ data: describe(items, signer), ...numbers }) }
+  }
+
   async function list(exchange: Exchange): Promise<Reply> {
     const { headers } = exchange.request
     const grant = await authorize(exchange, 'media:read')
     const { bucketId } = grant
     const query = parseItemsQuery(exchange.query)
     const listed = readListedUrls(exchange.query)
-    if (prefersLines(headers.accept)) return await lines(exchange, grant, query, listed)
+    const { page } = query
+    if (page === undefined && prefersLines(headers.accept)) return await lines(exchange, grant, query, listed)
     const signer = await signerOf(grant, listed)
     const ifNoneMatch = headers['if-none-match'] ?? ''
     const acceptsGzip = acceptsCoding(headers['accept-encoding'], 'gzip')
@@ -120,8 +140,8 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     }
 
     await turns.next(grant.tokenId)
-    const { state, items, next } = await listItems(bucketId, query)
-    const body = Buffer.from(serialize({ data: describe(items, signer), next_cursor: next }))
+    const { state, text, next } = await read(bucketId, query, signer, exchange.query)
+    const body = Buffer.from(text)
     const isCompressed = acceptsGzip && body.length >= minimumGzipLength
     const etag = entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
     if (matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
@@ -152,13 +172,55 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   ]
 }
 
-/** The URL of the list after a cursor, with the other parameters as sent. */
-function nextUrl({ baseUrl }: UrlSettings, sent: Readonly<Record<string, unknown>>, cursor: string): string {
-  const names = [
+/** The members of a numbered page besides its items, in the form of Laravel's resources (docs/interface.md K18). */
+function numberedMembers(
+  { baseUrl }: UrlSettings,
+  sent: Readonly<Record<string, unknown>>,
+  { number, size }: PageNumber,
+  {
+    count,
+    total,
+    hasMore,
+  }: { readonly count: number; readonly total: number | null; readonly hasMore: boolean },
+) {
+  const path = `${baseUrl}/api/items`
+  const last = total === null ? null : Math.max(1, Math.ceil(total / size))
+  const linkOf = (page: number | null) => {
+    if (page === null) return null
+    const parameters = new URLSearchParams(sentParameters(sent))
+    parameters.set('per_page', `${size}`)
+    parameters.set('page', `${page}`)
+    return `${path}?${parameters}`
+  }
+  return {
+    links: {
+      first: linkOf(1),
+      last: linkOf(last),
+      prev: linkOf(number > 1 ? number - 1 : null),
+      next: linkOf(hasMore ? number + 1 : null),
+    },
+    meta: {
+      current_page: number,
+      from: count === 0 ? null : (number - 1) * size + 1,
+      last_page: last,
+      path,
+      per_page: size,
+      to: count === 0 ? null : (number - 1) * size + count,
+      total,
+    },
+  }
+}
+
+/** The known parameters of a request as they were sent, but the cursor. */
+const sentParameters = (sent: Readonly<Record<string, unknown>>): [string, string][] =>
+  [
     ...Object.keys(ItemListQuery.properties).filter((name) => name in sent && name !== 'after'),
     ...Object.keys(sent).filter((name) => name.startsWith(labelPrefix)),
-  ]
-  const parameters = new URLSearchParams(names.map((name): [string, string] => [name, `${sent[name]}`]))
+  ].map((name) => [name, `${sent[name]}`])
+
+/** The URL of the list after a cursor, with the other parameters as sent. */
+function nextUrl({ baseUrl }: UrlSettings, sent: Readonly<Record<string, unknown>>, cursor: string): string {
+  const parameters = new URLSearchParams(sentParameters(sent))
   parameters.set('after', cursor)
   return `${baseUrl}/api/items?${parameters}`
 }
@@ -174,9 +236,12 @@ exists during the whole iteration is returned exactly once, whatever is uploaded
 
 \`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
 
+With \`page\` or \`per_page\` the response is a numbered page instead, in the form of Laravel’s resources: \`data\`, \`links\` (\`first\`, \`last\`,
+\`prev\`, \`next\`) and \`meta\` (\`current_page\`, \`from\`, \`last_page\`, \`path\`, \`per_page\`, \`to\`, \`total\`). With filters, \`total\` and \`last_page\` can be null.
+
 With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out, so
 that generated clients have one type for a list.`,
-  rules: 'K1 to K17 and H10',
+  rules: 'K1 to K14, K16 to K18 and H10',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../core/faults.ts'
-import type { ItemsQuery } from '../core/queries.ts'
+import type { ItemsQuery, PageNumber } from '../core/queries.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState } from '../storage/catalog/buckets.ts'
@@ -35,6 +35,53 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
       state: listState(current),
       items: shown.map(({ item }) => item),
       next: end === null ? null : cursors.format(selection, end),
+    }
+  }
+}
+
+/** A numbered page of a list. */
+interface NumberedItems {
+  readonly state: string
+  readonly items: readonly ItemDetails[]
+  /** Null if it is unknown. */
+  readonly total: number | null
+  readonly hasMore: boolean
+}
+
+/** With filters, the last item of a numbered page has at most this position, because the items before it are read. */
+const maxFilteredPosition = 2_000
+
+export type ListNumbered = ReturnType<typeof listNumberedOperation>
+
+/** Lists a numbered page of the items of a bucket (docs/interface.md K18). Throws Fault `parameter-malformed`. */
+export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Catalog, 'items' | 'itemsAt'> }) {
+  return async function listNumbered(
+    bucketId: BucketId,
+    { limit: _limit, after: _after, page: _page, ...filter }: ItemsQuery,
+    { number, size }: PageNumber,
+  ): Promise<NumberedItems> {
+    const first = (number - 1) * size
+    const { order, ...selected } = filter
+    if (Object.values(selected).every((value) => value == null)) {
+      // Above 2⁵³ the product is rounded, but exceeds every total.
+      const { items, total, ...current } = await catalog.itemsAt(bucketId, order, first, size)
+      return { state: listState(current), items, total, hasMore: first + items.length < total }
+    }
+    if (first + size > maxFilteredPosition) {
+      const detail = `With a filter, page × per_page is at most ${maxFilteredPosition}. Follow next_cursor for more.`
+      throw new Fault('parameter-malformed', detail, { parameters: [{ parameter: 'page', detail }] })
+    }
+    const { rows, examined, ...current } = await catalog.items(
+      { bucketId, ...filter },
+      null,
+      first + size + 1,
+    )
+    const isComplete = examined === null && rows.length <= first + size
+    return {
+      state: listState(current),
+      items: rows.slice(first, first + size).map(({ item }) => item),
+      total: isComplete ? rows.length : null,
+      hasMore: rows.length > first + size || examined !== null,
     }
   }
 }

@@ -7,7 +7,7 @@ import { headersMemory } from '../downloads/bytes-routes.ts'
 import { openFeed } from '../feed/changes.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
-import { listItemsOperation, listLabelsOperation } from '../items/item-lists.ts'
+import { listItemsOperation, listLabelsOperation, listNumberedOperation } from '../items/item-lists.ts'
 import { editItemOperation, findByNameOperation, labelItemsOperation } from '../items/items.ts'
 import { recordLinksOperation } from '../items/links.ts'
 import { trashOperations } from '../items/trash.ts'
@@ -95,6 +95,7 @@ export function createOperations(
     items: {
       listItems: listItemsOperation({ catalog }),
       listLabels: listLabelsOperation({ catalog }),
+      listNumbered: listNumberedOperation({ catalog }),
       editItem: editItemOperation({ catalog }),
       labelItems: labelItemsOperation({ catalog }),
       removeItem: remover.remove,

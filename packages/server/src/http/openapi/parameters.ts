@@ -5,6 +5,7 @@ import { longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.t
 import {
   defaultLabelLimit,
   defaultListLimit,
+  defaultPageSize,
   type ItemKind,
   type ItemOrder,
   itemKinds,
@@ -12,6 +13,7 @@ import {
   type ListedUrls,
   listedUrls,
   maxListLimit,
+  maxPageSize,
   maxWait,
 } from '../../core/queries.ts'
 
@@ -114,6 +116,22 @@ export const ItemQuery = Type.Object({ urls })
 export const ChangesQuery = Type.Object({
   urls,
   limit: limit('changes'),
+  page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      examples: [3],
+      description: 'The number of a page, instead of a cursor. The response has another form.',
+    }),
+  ),
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxPageSize,
+      examples: [25],
+      description: `The items of a numbered page, ${defaultPageSize} by default.`,
+    }),
+  ),
   after: Type.Optional(
     Type.String({
       examples: ['kXk2mP0vQ3xLMTIwMw'],

@@ -119,6 +119,7 @@ export interface CatalogEngine
     | 'findGrant'
     | 'page'
     | 'items'
+    | 'itemsAt'
     | 'item'
     | 'servability'
     | 'content'

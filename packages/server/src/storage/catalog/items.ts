@@ -8,6 +8,7 @@ import {
   maxLabels,
   readLabels,
 } from '../../core/labels.ts'
+import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { maxExpired } from './buckets.ts'
@@ -31,6 +32,7 @@ import type {
   NewItem,
   NewPreview,
   PageRows,
+  PositionedItems,
   RemovedItems,
   Servability,
   TokenId,
@@ -64,6 +66,9 @@ export interface ItemCatalog {
    * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
    */
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
+
+  /** Up to `limit` items of a bucket in this order, from the position `first` (from 0) on; none past the end. O(log n) at any depth. */
+  itemsAt(bucketId: BucketId, order: ItemOrder, first: number, limit: number): Promise<PositionedItems>
 
   /** The current row of the item with this id, in any bucket. Never cached. */
   item(id: ItemId): Promise<Item | null>

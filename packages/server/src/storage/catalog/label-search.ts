@@ -6,8 +6,8 @@ import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } 
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, eachEngine, first, integer, type Query, type Sql, textOrNull } from './statements.ts'
 
-/** Rows of the rarest label that one search reads at most. At the bound it ends early, and its rows say where. */
-const defaultBound = 2 ** 16
+/** Rows of the rarest label that one search reads at most, also if it compares names. At the bound it ends early, and its rows say where. */
+const [maxRows, maxNames] = [2 ** 16, 2 ** 13]
 
 /** Rows that are read together at most. */
 const largestBatch = 8_192
@@ -28,7 +28,7 @@ export function* searchLabels(
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
-  bound = defaultBound,
+  bound = selection.name === null ? maxRows : maxNames,
 ): Query<ItemRows> {
   const { bucketId, order, kind, from, to, name } = selection
   const now = Date.now()

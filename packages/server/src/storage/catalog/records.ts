@@ -78,6 +78,14 @@ export interface ItemRows {
   readonly examined: ItemPlace | null
 }
 
+/** Items of a bucket by their positions, with the bucket's revision and counts (as in Grant), from one snapshot. */
+export interface PositionedItems {
+  readonly revision: number
+  readonly expired: number
+  readonly total: number
+  readonly items: readonly ItemDetails[]
+}
+
 /** An item to be stored. */
 export interface NewItem {
   readonly id: ItemId

@@ -95,6 +95,30 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       expect(newest).toEqual({ ...oldest, rows: oldest.rows.toReversed() })
     })
 
+    test('K18 items are read by their positions, in both orders, without expired and deleted ones', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      const soon = Date.now() + 400
+      const items = Array.from({ length: 300 }, (_, index) =>
+        newItem(index % 7 === 1 ? { expiresAt: soon } : { labels: { n: `${index % 2}` } }),
+      )
+      await catalog.addItems(bucketId, inBlobStore(items))
+      const deleted = items.filter((_, index) => index % 5 === 2).map(({ id }) => id)
+      await catalog.removeItems(bucketId, deleted)
+      const check = async (present: readonly NewItem[]) => {
+        for (const order of itemOrders)
+          for (const first of [0, 1, 63, 64, 130, present.length - 1, present.length, 10_000]) {
+            const expected = ids(order === 'oldest' ? present : present.toReversed()).slice(first, first + 50)
+            const read = await catalog.itemsAt(bucketId, order, first, 50)
+            expect([read.total, ids(read.items)]).toEqual([present.length, expected])
+          }
+      }
+      const left = items.filter(({ id }) => !deleted.includes(id))
+      await check(left)
+      await expect.poll(() => Date.now()).toBeGreaterThan(soon)
+      await check(left.filter(({ expiresAt }) => expiresAt !== soon))
+    })
+
     test('K3, K4, K6 a list continues after any of its items, also after a deleted one', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')

@@ -1,6 +1,7 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
+import type { ItemOrder } from '../../../core/queries.ts'
 import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
@@ -30,6 +31,7 @@ import type {
   ItemRows,
   ItemSelection,
   PageRows,
+  PositionedItems,
   Servability,
 } from '../records.ts'
 import { bytes, integer, type Row, text, textOrNull } from '../statements.ts'
@@ -102,6 +104,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       const search = () => reading((session) => searchInSnapshot(session, selection, after, limit))
       return isLongSearch(selection) ? queue(selection.bucketId, search) : search()
     },
+    itemsAt: (bucketId, order, first, limit) => readItemsAt(run, bucketId, order, first, limit),
     item: items.read,
     servability: (ids) => readServability(run, ids),
     content: contents.read,
@@ -384,6 +387,43 @@ async function readItems(
         : [{ item: readItemDetails(row), seq: integer(row, itemColumnCount) }],
     ),
     examined: null,
+  }
+}
+
+/** Items from a position among the live ones, in the order of uploads; as livePageRows. */
+const positionedRows = `WITH bucket AS MATERIALIZED (
+    SELECT revision, total, ${expiredColumn('$5')} AS expired FROM buckets WHERE id = $1
+  ), part AS MATERIALIZED (
+    SELECT revision, expired, total - expired AS live, least($4::int8, total - expired - $3::int8) AS count FROM bucket
+  ), start AS MATERIALIZED (
+    SELECT seq FROM items WHERE id = split_part(split_part((SELECT page.items FROM part,
+      read_page($1, CASE WHEN $2::bool THEN live - $3::int8 - count ELSE $3::int8 END) AS page WHERE count > 0), ' ', 1), '.', 1)
+  )
+  SELECT item.*, revision, expired, live FROM part LEFT JOIN (
+    SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$5')}
+    ORDER BY items.seq LIMIT (SELECT greatest(count, 0) FROM part)
+    OFFSET (SELECT CASE WHEN expired = 0 THEN 0 ELSE (SELECT count(*) FROM items
+      WHERE bucket_id = $1 AND item_expires_at <= $5 AND seq < (SELECT seq FROM start)) END FROM part)
+  ) AS item ON true ORDER BY seq`
+
+/** As ItemCatalog.itemsAt. */
+async function readItemsAt(
+  run: Run,
+  bucketId: BucketId,
+  order: ItemOrder,
+  first: number,
+  limit: number,
+): Promise<PositionedItems> {
+  const isNewest = order === 'newest'
+  const rows = await run(positionedRows, bucketId, isNewest, first, limit, Date.now())
+  const [row] = rows
+  if (row === undefined) throw bucketDeleted()
+  const items = rows.flatMap((row) => (row[itemColumnCount] === null ? [] : [readItemDetails(row)]))
+  return {
+    revision: integer(row, itemColumnCount + 1),
+    expired: integer(row, itemColumnCount + 2),
+    total: integer(row, itemColumnCount + 3),
+    items: isNewest ? items.reverse() : items,
   }
 }
 

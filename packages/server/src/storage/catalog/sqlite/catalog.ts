@@ -4,6 +4,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
+import type { ItemOrder } from '../../../core/queries.ts'
 import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
@@ -28,10 +29,12 @@ import type {
   BucketId,
   Grant,
   Item,
+  ItemDetails,
   ItemPlace,
   ItemRows,
   ItemSelection,
   PageRows,
+  PositionedItems,
   Servability,
 } from '../records.ts'
 import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../statements.ts'
@@ -117,6 +120,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
       return names.search({ selection, after, limit })
     },
+    itemsAt: async (bucketId, order, first, limit) =>
+      withFaults(() => reads.itemsAt(bucketId, order, first, limit)),
     item: items.read,
     servability: async (ids) => withFaults(() => servability(ids)),
     content: contents.read,
@@ -197,6 +202,7 @@ export interface Reads {
   /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
   page(key: PageKey, isFirst: boolean): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
+  itemsAt(bucketId: BucketId, order: ItemOrder, first: number, limit: number): PositionedItems
   item(id: ItemId): Item | null
   bucket(id: BucketId): Bucket | null
 }
@@ -218,6 +224,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const livePageRows =
     db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
     ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
+  const positionedRows = db.prepare(`SELECT ${itemColumns} FROM items
+    WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')} ORDER BY seq LIMIT ?5 OFFSET ?4`)
   const item =
     db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id), content_id, ${isPrivateColumn}
     FROM items WHERE id = ?`)
@@ -254,6 +262,15 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   }
 
   /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
+  /** In the order of uploads, from this position among the live items on. */
+  function readAt(bucketId: BucketId, row: Row, first: number, limit: number, now: number): ItemDetails[] {
+    const { seq, skip } = locate({ id: bucketId, revision: integer(row, 0), nextSeq: integer(row, 2) }, first)
+    // As livePage.
+    const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
+    const preceding = integer(row, 3) === 0 ? 0 : integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
+    return all(positionedRows, bucketId, start, now, preceding, limit).map(readItemDetails)
+  }
+
   function livePage(bucketId: BucketId, seq: number, skip: number): Row[] {
     const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
     const preceding = integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
@@ -276,6 +293,20 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     },
 
     items: (selection, after, limit) => inSnapshot(() => readItems(selection, after, limit)),
+
+    itemsAt: (bucketId, order, first, limit) =>
+      inSnapshot(() => {
+        const now = Date.now()
+        const row = one(bucketState, bucketId, now)
+        if (!row) throw bucketDeleted()
+        const state = { revision: integer(row, 0), expired: integer(row, 3) }
+        const total = integer(row, 1) - state.expired
+        const count = Math.min(limit, total - first)
+        if (count <= 0) return { ...state, total, items: [] }
+        if (order === 'oldest') return { ...state, total, items: readAt(bucketId, row, first, count, now) }
+        const items = readAt(bucketId, row, total - first - count, count, now)
+        return { ...state, total, items: items.reverse() }
+      }),
 
     item(id) {
       const row = one(item, id)
