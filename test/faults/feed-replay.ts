@@ -11,7 +11,7 @@ const atOnce = 16
 /** Clients that edit items. */
 const editors = 2
 /** Maximum milliseconds of work before the kill. */
-const longest = 400
+const longest = 1_000
 
 /** Reads the feed across all servers, and continues after the last change that it has received. */
 function createFollower() {
@@ -69,6 +69,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   removed: ['listed'],
 }
 
+/** Without the URLs, which have the port of the server that sent them. */
+const stateOf = (item: Media | null | undefined) => item && { ...item, url: null, variants: null }
+
 /** The feed that was followed must be the whole feed, in a possible order, and give the items of the bucket. */
 async function compare(seen: readonly Change[], instance: Instance, ledger: Ledger): Promise<void> {
   const client = createClient({ url: instance.server.url, token: instance.token })
@@ -104,7 +107,7 @@ async function compare(seen: readonly Change[], instance: Instance, ledger: Ledg
   for (const id of replayed)
     if (!items.has(id)) ledger.fault('returned', `${id} is in the feed and is not listed`)
   for (const [id, item] of items)
-    if (!isDeepStrictEqual(last.get(id), item))
+    if (!isDeepStrictEqual(stateOf(last.get(id)), stateOf(item)))
       ledger.fault('lost', `the last change of ${id} has another state`)
 }
 
