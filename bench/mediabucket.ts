@@ -1,4 +1,6 @@
-import { resolve } from 'node:path'
+import { cpSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { writeBundle } from '../packages/server/build.ts'
 import { type Place, startSubject } from './subject.ts'
 
 /** The program of the service; the tests set a bundle of it, which starts faster. */
@@ -28,3 +30,13 @@ export const startMediabucket = (
     (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
     place,
   )
+
+/** Writes the package as npm installs it into a directory, and returns its program. */
+export async function writePackage(directory: string): Promise<string> {
+  const root = resolve(import.meta.dirname, '..')
+  cpSync(join(root, 'packages/server/bin'), join(directory, 'bin'), { recursive: true })
+  cpSync(join(root, 'packages/server/package.json'), join(directory, 'package.json'))
+  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
+  await writeBundle(join(directory, 'dist'))
+  return join(directory, 'bin/mediabucket.js')
+}

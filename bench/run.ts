@@ -6,6 +6,7 @@ import { benchItems } from './items.ts'
 import { reportItems } from './items-report.ts'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
+import { benchMemory, reportMemory } from './memory.ts'
 import { benchPostgres } from './postgres.ts'
 import { reportPostgres } from './postgres-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
@@ -109,6 +110,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, changes: 300, uploads: 3 }
       : { rounds: 5, changes: 10_000, uploads: 200 }
     return reportWebhooks(await benchWebhooks(extent, log))
+  },
+
+  async memory(short) {
+    const extent = short
+      ? { seconds: 5, width: 800, files: 2_000 }
+      : { seconds: 600, width: 4000, files: 20_000 }
+    return reportMemory(await benchMemory(extent, log))
   },
 
   async workers(short) {

@@ -1,9 +1,9 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { writeBundle } from '../packages/server/build.ts'
 import { atMost, type Bar, barTable } from './bars.ts'
+import { writePackage } from './mediabucket.ts'
 import { median, startSubject } from './subject.ts'
 
 /** How often, and how long the idle service is observed. The short form proves that the bench runs, and measures nothing. */
@@ -32,16 +32,11 @@ export async function benchStart(
 ): Promise<StartResults> {
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   try {
-    const root = resolve(import.meta.dirname, '..')
-    cpSync(join(root, 'packages/server/bin'), join(scratch, 'bin'), { recursive: true })
-    cpSync(join(root, 'packages/server/package.json'), join(scratch, 'package.json'))
-    symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'))
-    await writeBundle(join(scratch, 'dist'))
-
+    const program = await writePackage(scratch)
     const start = (home: string) => {
       mkdirSync(home, { recursive: true })
       const settings = { HOME: home, MEDIABUCKET_DATA: join(home, 'data'), MEDIABUCKET_PORT: '0' }
-      const command = ['node', join(scratch, 'bin/mediabucket.js'), 'serve']
+      const command = ['node', program, 'serve']
       return startSubject('mediabucket', command, settings, isReady, 'together')
     }
     const firsts: number[] = []

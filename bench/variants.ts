@@ -3,10 +3,10 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import sharp from 'sharp'
 import { builtInSizes } from '../packages/server/src/core/variants.ts'
 import { fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
+import { photograph } from './photograph.ts'
 import { type Row, runInTurn } from './rounds.ts'
 import { type Measure, measure, runPinned, type Subject } from './subject.ts'
 
@@ -248,27 +248,6 @@ function measureOf({ milliseconds, taken }: Timed, cpuSeconds: number, bytes: nu
     p50: quantile(0.5),
     p99: quantile(0.99),
   }
-}
-
-/** A JPEG of the size of a photograph: noise, enlarged four times, over a random colour. */
-async function photograph(width: number): Promise<Buffer<ArrayBuffer>> {
-  const noise = await sharp({
-    create: {
-      width: width / 4,
-      height: (width * 3) / 16,
-      channels: 3,
-      background: 'grey',
-      noise: { type: 'gaussian', mean: 128, sigma: 40 },
-    },
-  })
-    .raw()
-    .toBuffer({ resolveWithObject: true })
-  const { width: w, height: h, channels } = noise.info
-  const jpeg = await sharp(noise.data, { raw: { width: w, height: h, channels } })
-    .resize({ width, kernel: 'cubic' })
-    .jpeg({ quality: 90 })
-    .toBuffer()
-  return Buffer.from(jpeg)
 }
 
 /** The URL of the bytes. */

@@ -21,6 +21,7 @@ const suites = [
   { suite: 'workers', bars: 1 },
   { suite: 'webhooks', bars: 1 },
   { suite: 'start', bars: 4 },
+  { suite: 'memory', bars: 3 },
   { suite: 'postgres', bars: 4 },
   { suite: 's3', bars: 3 },
 ].filter(({ suite }) => isChosen(suite))

@@ -178,6 +178,15 @@ test('O7 every setting is read from its variable, in its unit', () => {
   })
 })
 
+test('O7 with little memory, some defaults are lower', () => {
+  const little = (env: Readonly<Record<string, string>>) => {
+    const { cache, variantProcesses } = readConfig(env, true).config
+    return [cache, variantProcesses]
+  }
+  expect(little({})).toEqual([16e6, 1])
+  expect(little({ MEDIABUCKET_CACHE: '40MB', MEDIABUCKET_VARIANT_PROCESSES: '3' })).toEqual([40e6, 3])
+})
+
 test('O7 a command refuses invalid settings', async () => {
   const failure = runCommand(['token', 'list'], { MEDIABUCKET_PORT: 'x' })
   await expect(failure).rejects.toMatchObject({

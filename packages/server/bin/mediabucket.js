@@ -15,18 +15,22 @@ process.env.UV_THREADPOOL_SIZE ??= '16'
 // An import of node:fs would load its streams, which the process that restarts does not need.
 const { existsSync, lstatSync, mkdirSync } = process.getBuiltinModule('node:fs')
 const { enableCompileCache, flushCompileCache } = process.getBuiltinModule('node:module')
-const { homedir } = process.getBuiltinModule('node:os')
+const { homedir, totalmem } = process.getBuiltinModule('node:os')
 const { join } = process.getBuiltinModule('node:path')
 // By the variable, the threads of the service and the restart below find the compiled modules.
 const cache = process.env.NODE_COMPILE_CACHE || compileCache()
 if (cache) process.env.NODE_COMPILE_CACHE = cache
 // Flags of Node for a service. V8 reads the bound of its young generation when it starts, and without one takes 128 MB
 // for it once thousands of uploads are open. The same process restarts with them; other commands start sooner without.
-const flags = ['--disable-sigusr1', '--max-semi-space-size=16']
+// src/storage/memory.ts has the same number.
+const hasLittleMemory = Math.min(totalmem(), process.constrainedMemory()) < 512 * 2 ** 20
+const flags = ['--disable-sigusr1', `--max-semi-space-size=${hasLittleMemory ? 2 : 16}`]
 const words = process.argv.slice(
   process.argv[2] === '--env-file' ? 4 : process.argv[2]?.startsWith('--env-file=') ? 3 : 2,
 )
-if (words[0] === 'serve') {
+const isService = words[0] === 'serve'
+// With little memory, a backup beside the service must not take much of it either.
+if (isService || hasLittleMemory) {
   const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>
     text.replaceAll('_', '-').replace(/=.*/, ''),
   )
@@ -34,18 +38,20 @@ if (words[0] === 'serve') {
   // Where a parent process uses an IPC channel, the restart would lose it.
   const canRestart = process.execve && process.platform !== 'win32' && !process.connected
   if (missing.length > 0 && canRestart) {
+    // glibc reads it when a process starts.
+    if (hasLittleMemory) process.env.MALLOC_ARENA_MAX ??= '2'
     const [node = process.execPath, ...rest] = process.argv
     process.execve(process.execPath, [node, ...missing, ...process.execArgv, ...rest], process.env)
   }
-  // Without the flag, Node opens its debugger's port on SIGUSR1 unless a listener is there.
-  process.on('SIGUSR1', () => undefined)
 }
+// Without the flag, Node opens its debugger's port on SIGUSR1 unless a listener is there.
+if (isService) process.on('SIGUSR1', () => undefined)
 if (cache) enableCompileCache(cache)
 const source = new URL('../src/cli/main.ts', import.meta.url)
 const { main } = await import(existsSync(source) ? source.href : '../dist/main.js')
 await main(process.argv.slice(2))
 // Node.js writes the compiled modules when a process exits, but a service may be killed.
-if (words[0] === 'serve') flushCompileCache()
+if (isService) flushCompileCache()
 
 /**
  * The directory where Node keeps compiled modules for the next start; null where none can be created, or where it is not this user's

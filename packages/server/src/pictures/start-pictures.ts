@@ -6,6 +6,7 @@ import type { Metrics } from '../http/metrics.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Item } from '../storage/catalog/records.ts'
+import { hasLittleMemory } from '../storage/memory.ts'
 import { createPictureWorkers } from './picture-workers.ts'
 import {
   type MeasurePicture,
@@ -28,7 +29,7 @@ const variantLimits = { queue: 500, queueTimeout: 30_000, niceness: 10 }
 
 /** Reads only the header of a picture. The upload waits for the result, so the two processes have normal priority. */
 const measureLimits = {
-  workers: 2,
+  workers: hasLittleMemory ? 1 : 2,
   queue: 1_000,
   queueTimeout: 5_000,
   timeout: 2_000,
@@ -41,7 +42,7 @@ const measureLimits = {
  * for the result, so the two processes have normal priority.
  */
 const metadataLimits = {
-  workers: 2,
+  workers: hasLittleMemory ? 1 : 2,
   queue: 1_000,
   queueTimeout: 60_000,
   timeout: 60_000,

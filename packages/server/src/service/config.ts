@@ -1,7 +1,8 @@
 import type { IssuerSettings } from '../core/issuer.ts'
 import { nearestName } from '../core/names.ts'
+import { hasLittleMemory } from '../storage/memory.ts'
 import { ConfigError } from './environment.ts'
-import { prefix, readAll, type SettingValues, settings } from './settings.ts'
+import { littleMemoryDefaults, prefix, readAll, type SettingValues, settings } from './settings.ts'
 
 /** All settings of the service, validated and frozen. */
 export interface Config extends SettingValues {
@@ -19,15 +20,15 @@ const knownNames: ReadonlySet<string> = new Set([
 ])
 
 /** Reads the settings from the environment. `warnings` are for the log. Throws ConfigError. */
-export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): {
-  config: Config
-  warnings: string[]
-} {
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  isLittle = hasLittleMemory,
+): { config: Config; warnings: string[] } {
   const faults: string[] = []
 
   const values = readAll((name, { reader, defaultText, defaultValue, isSecret }) => {
     // An empty variable counts as unset, because compose files pass an unset variable as an empty one.
-    const text = env[name]?.trim() || defaultText
+    const text = env[name]?.trim() || (isLittle && littleMemoryDefaults[name]) || defaultText
     const value = reader.read(text)
     if (value !== undefined) return value
     faults.push(

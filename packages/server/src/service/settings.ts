@@ -52,6 +52,12 @@ function setting<T>(
   return { reader, defaultText, defaultValue, description, isSecret }
 }
 
+/** The defaults that differ with less than 512 MiB of memory, in a container or on a machine. */
+export const littleMemoryDefaults: Readonly<Record<string, string>> = {
+  MEDIABUCKET_CACHE: '16MB',
+  MEDIABUCKET_VARIANT_PROCESSES: '1',
+}
+
 /** The start of the name of every setting. */
 export const prefix = 'MEDIABUCKET_'
 
@@ -117,7 +123,7 @@ export const settings = {
   MEDIABUCKET_CACHE: setting(
     '160MB',
     sizeOrZero('160MB'),
-    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each; 0 renders and reads all of them for each response. Raise it if clients list many different pages, or request more bytes often, and for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
+    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each; 0 renders and reads all of them for each response. With less than 512 MiB of memory, the default is `16MB`. Raise it if clients list many different pages, or request more bytes often, and for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
   ),
   MEDIABUCKET_SENDFILE: setting(
     'off',
@@ -247,7 +253,7 @@ export const settings = {
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',
     wholeNumber(1, 64),
-    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. They run only while there is work. Raise it on a machine with many cores.',
+    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. They run only while there is work. With less than 512 MiB of memory, the default is 1. Raise it on a machine with many cores.',
   ),
   MEDIABUCKET_VARIANT_TIMEOUT: setting(
     '20s',

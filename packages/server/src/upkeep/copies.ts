@@ -7,6 +7,7 @@ import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import { openMemoryBlob } from '../storage/blobs/memory-blob.ts'
 import type { ReceivedBlob } from '../storage/blobs/received-file.ts'
 import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
+import { hasLittleMemory } from '../storage/memory.ts'
 
 /** Why a backup or a restore did not copy the bytes of an item. The codes are stable: programs read them. */
 export const copyFaults = {
@@ -41,7 +42,7 @@ export interface CopyResult {
 }
 
 /** Items that are copied in parallel. */
-const parallelism = 8
+const parallelism = hasLittleMemory ? 2 : 8
 
 /** A failed read concerns one item; a failed write concerns the whole target. */
 class UnreadableSource extends Error {

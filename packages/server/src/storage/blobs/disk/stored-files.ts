@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 import { errorCode, Fault } from '../../../core/faults.ts'
 import { type BatchThread, startBatchThread } from '../../batch-threads.ts'
+import { hasLittleMemory } from '../../memory.ts'
 import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
 import { openMemoryBlob, shareContent, streamRange } from '../memory-blob.ts'
 import { entryTypeAt, type Files, ForeignEntry, nodeFiles } from './files.ts'
@@ -157,7 +158,7 @@ export interface FileToRead extends StoredFile {
 export type ReadFile = Uint8Array<ArrayBuffer> | FileDescriptor | null
 
 /** The number of files that can wait for the disk at the same time. */
-const maxThreads = 4
+const maxThreads = hasLittleMemory ? 1 : 4
 
 /** The maximum number of files that a thread is given at once. It reads them in turn, so a slow file delays at most three others. */
 const maxBatch = 4

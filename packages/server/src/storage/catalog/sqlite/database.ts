@@ -13,6 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '../../../core/faults.ts'
+import { hasLittleMemory } from '../../memory.ts'
 import { applyCreationSettings, isBusy, isFull, isIoError, isShortage, waitWhileBusy } from '../../sqlite.ts'
 import {
   type EngineChanges,
@@ -28,7 +29,7 @@ import {
 /** Milliseconds that a read waits for a lock. In WAL mode reads wait only while the log is recovered after a crash. */
 export const readTimeout = 5_000
 /** KiB of pages that one connection caches. */
-const cacheSize = 64 * 1024
+const cacheSize = (hasLittleMemory ? 8 : 64) * 1024
 /** Bytes to which a checkpoint truncates the write-ahead log. */
 const journalSizeLimit = 64 * 1024 * 1024
 

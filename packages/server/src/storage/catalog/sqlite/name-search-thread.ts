@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { lowerOwnPriority, type Outcome, serveBatches } from '../../batch-threads.ts'
+import { hasLittleMemory } from '../../memory.ts'
 import type { ItemRows } from '../records.ts'
 import { openConnection, readTimeout } from './database.ts'
 import { type NameSearch, prepareSearchNames } from './name-search.ts'
@@ -7,7 +8,7 @@ import { type NameSearch, prepareSearchNames } from './name-search.ts'
 // The worker thread that searches names for the server.
 
 /** KiB of pages: a million names. */
-const cacheSize = 32 * 1024
+const cacheSize = (hasLittleMemory ? 8 : 32) * 1024
 
 lowerOwnPriority()
 const { directory }: { directory: string } = workerData
