@@ -149,6 +149,7 @@ test.each(Object.entries(programs))(
 test.each([
   ['wget', 'wget -q --content-disposition -i urls.txt'],
   ['aria2c', 'aria2c -q -i urls.txt'],
+  ['rclone', 'xargs -n 1 sh -c \'rclone -q copyurl --auto-filename --header-filename "$1" .\' sh <urls.txt'],
 ])('B1 %s downloads all URLs of a page under the names of the files', async (program, command) => {
   needTools(program)
   const mine = await sharedServer()
@@ -163,7 +164,28 @@ test.each([
   const { data } = await readPage(await mine.request('/api/media'))
   await writeFile(join(directory.path, 'urls.txt'), `${data.join('\n')}\n`)
   await runIn(directory.path, command, server)
-  expect((await readdir(directory.path)).sort()).toEqual([...files.keys(), 'urls.txt'].sort())
+  // rclone writes its configuration into its home.
+  const found = (await readdir(directory.path)).filter((name) => !name.startsWith('.'))
+  expect(found.toSorted()).toEqual([...files.keys(), 'urls.txt'].toSorted())
   for (const [name, bytes] of files)
     expect(Buffer.compare(await readFile(join(directory.path, name)), bytes)).toBe(0)
+})
+
+test('B1, B7 the http remote of rclone copies one file, and lists none', async () => {
+  needTools('rclone')
+  const mine = await sharedServer()
+  await using directory = await temporaryDirectory()
+  const bytes = randomBytes(300_000)
+  const item = await readItem(await mine.request('/api/media', { method: 'POST', body: bytes }))
+  const name = item.url.slice(item.url.lastIndexOf('/') + 1)
+  await runIn(directory.path, `rclone -q copy --http-url "$URL" ':http:media/${name}' .`, mine)
+  expect(Buffer.compare(await readFile(join(directory.path, name)), bytes)).toBe(0)
+  const list = (path: string) =>
+    runIn(
+      directory.path,
+      `rclone -q lsf --http-url "$URL" --http-headers "Authorization,Bearer $TOKEN" ':http:${path}'`,
+      mine,
+    )
+  await expect(list('media/')).rejects.toThrow('directory not found')
+  await expect(list('api/media/')).rejects.toThrow("can't parse content type")
 })

@@ -30,6 +30,7 @@ const packages: Readonly<Record<string, string>> = {
   python3: 'python3',
   radosgw: 'radosgw',
   'radosgw-admin': 'ceph-common',
+  rclone: 'rclone',
   script: 'bsdutils',
   strace: 'strace',
   'systemd-analyze': 'systemd',
