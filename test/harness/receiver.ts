@@ -11,8 +11,8 @@ const Change = Type.Object({
   data: Type.Object({
     number: Type.Integer(),
     bucket: Type.String(),
-    id: Type.String(),
-    media: Type.Union([
+    item_id: Type.String(),
+    item: Type.Union([
       Type.Null(),
       Type.Object({ url: Type.String(), caption: Type.Union([Type.Null(), Type.String()]) }),
     ]),

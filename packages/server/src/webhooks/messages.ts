@@ -32,8 +32,8 @@ export function messageOf(
     data: {
       number,
       bucket,
-      id: itemId,
-      media: item === null ? null : mediaObjectOf(urls, item, signer),
+      item_id: itemId,
+      item: item === null ? null : mediaObjectOf(urls, item, signer),
     },
   }))
   const [first] = described

@@ -35,9 +35,9 @@ async function prepare(settings: Partial<WebhookSettings> = {}) {
     })
     request.on('end', () => {
       const { type, data } = JSON.parse(body)
-      const changes: { data: { id: string } }[] = data.changes ?? ('id' in data ? [{ data }] : [])
+      const changes: { data: { item_id: string } }[] = data.changes ?? ('item_id' in data ? [{ data }] : [])
       const id = `${request.headers['webhook-id']}`
-      sent.push({ id, type, items: changes.map((change) => change.data.id) })
+      sent.push({ id, type, items: changes.map((change) => change.data.item_id) })
       response.writeHead(receiver.status).end()
     })
   })
