@@ -1,8 +1,12 @@
+import { createRequire } from 'node:module'
 import sharp from 'sharp'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { blocksOf } from '../docs/blocks.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { upload } from '../harness/upload.ts'
+import { isComplete } from './install.ts'
 import { openStage, type Stage } from './pages.ts'
 
 let stage: Stage
@@ -60,9 +64,32 @@ describe('C2 lists on a page of another origin', () => {
   })
 })
 
-test('V1 the loader of docs/widgets.md for Next.js names a variant for each width', async () => {
+async function nextLoader() {
   const code = blocksOf('docs/widgets.md').find((block) => block.code.includes('function loader'))?.code ?? ''
-  const { default: loader } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  return (await import(`data:text/javascript,${encodeURIComponent(code)}`)).default
+}
+
+/** `npm run test:clients` installs Next.js, of which this is the part that writes an `<img>`. */
+test.runIf(isComplete)(
+  'V1 next/image writes a srcset of variants with the loader of docs/widgets.md',
+  async () => {
+    const { getImageProps } = createRequire(import.meta.url)('next/image')
+    const { url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
+    const image = { src: url, alt: '', width: 256, height: 128, loader: await nextLoader() }
+    const { props } = Value.Parse(ImageProps, getImageProps(image))
+    expect(props.srcSet).toBe(`${url}?variant=256 1x, ${url}?variant=640 2x`)
+    for (const [address, width] of [
+      [`${url}?variant=256`, 256],
+      [props.src, 640],
+    ] as const)
+      expect((await sharp(await (await fetch(address)).arrayBuffer()).metadata()).width).toBe(width)
+  },
+)
+
+const ImageProps = Type.Object({ props: Type.Object({ src: Type.String(), srcSet: Type.String() }) })
+
+test('V1 the loader of docs/widgets.md for Next.js names a variant for each width', async () => {
+  const loader = await nextLoader()
   const { url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
   for (const width of [256, 640]) {
     const response = await fetch(loader({ src: url, width, quality: 75 }))
