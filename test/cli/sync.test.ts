@@ -255,3 +255,24 @@ test('--watch uploads what changes, until it is interrupted', async () => {
   child.kill('SIGINT')
   expect(await exited).toEqual([130, null])
 })
+
+test('--down --watch downloads what changes, until it is interrupted', async () => {
+  await using at = await scene()
+  await at.client.upload(Buffer.from('one'), { filename: './a.txt' })
+  const { command, env } = commandLine(at.service, 'sync', '--down', '--watch', '--delete', at.at('copy'))
+  const [file = '', ...args] = command
+  const child = spawn(file, args, { env, stdio: 'ignore' })
+  const exited = once(child, 'close')
+  const becomes = (expected: Readonly<Record<string, string>>) =>
+    until('the directory is equal', async () => {
+      const found = await contentsOf(at.at('copy')).catch(() => ({}))
+      return JSON.stringify(found) === JSON.stringify(expected)
+    })
+  await becomes({ 'a.txt': 'one' })
+  const { id } = await at.client.upload(Buffer.from('new'), { filename: 'b/c.txt' })
+  await becomes({ 'a.txt': 'one', 'b/c.txt': 'new' })
+  await at.client.delete(id)
+  await becomes({ 'a.txt': 'one' })
+  child.kill('SIGTERM')
+  expect(await exited).toEqual([143, null])
+})
