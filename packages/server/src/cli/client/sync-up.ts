@@ -8,7 +8,7 @@ import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { forEach, type PlannedFile } from './small-uploads.ts'
 import { newestOfPaths, type SyncArguments, type SyncOutcome } from './sync-pass.ts'
 import type { SyncRecords } from './sync-records.ts'
-import { planFiles, sendFiles } from './upload.ts'
+import { type Outcome, planFiles, sendFiles } from './upload.ts'
 import type { StoredItem, UploadJournal, UploadStates } from './upload-state.ts'
 
 /** Files that are read at a time, to compare their bytes. */
@@ -61,7 +61,7 @@ export async function syncUp(
     return there.older.length > 0 ? undefined : await records.set(path, file.version, there.id)
   })
   const paths = [...files.keys()].filter((path) => changed.has(path))
-  const planned = planFiles(paths.flatMap((path) => files.get(path) ?? []))
+  const planned = paths.flatMap((path) => files.get(path) ?? [])
   const outdated = (path: string, { id, older }: RemoteFile) => {
     if (!files.has(path)) return deletes && faults.length === 0 && !isExcluded(path) ? [id, ...older] : []
     const known = records.itemOf(path)
@@ -97,7 +97,7 @@ export async function syncUp(
     if (!output.closed.aborted) await output.lines([[there ? 'replace' : 'upload', path]]).catch(() => {})
   }
   const sending = { states, journal, expiresAt: null, print }
-  const { stored, failed, untried, end } = await sendFiles(planned, sending, context)
+  const { stored, failed, untried, end } = await sendInParts(planned, sending, context)
   const replaced = replacing.map(([, { id }, earlier]) =>
     [earlier.id, ...earlier.older].filter((old) => old !== id),
   )
@@ -123,6 +123,28 @@ export async function syncUp(
     untried,
     end,
   }
+}
+
+/** Files that are planned and sent together. A plan takes some hundred bytes for each file. */
+const partSize = 5_000
+
+/** As sendFiles, for any number of files. */
+async function sendInParts(
+  files: readonly LocalFile[],
+  sending: Parameters<typeof sendFiles>[1],
+  context: ClientContext,
+): Promise<Pick<Outcome, 'stored' | 'failed' | 'untried' | 'end'>> {
+  const stored: number[] = []
+  const failed: LocalFault[] = []
+  for (let start = 0; start < files.length; start += partSize) {
+    const part = files.slice(start, start + partSize)
+    const sent = await sendFiles(planFiles(part), sending, context)
+    stored.push(...sent.stored)
+    failed.push(...sent.failed)
+    const untried = sent.untried + Math.max(0, files.length - start - partSize)
+    if (sent.end !== null) return { stored, failed, untried, end: sent.end }
+  }
+  return { stored, failed, untried: 0, end: null }
 }
 
 /** The name of a planned file is `./` and its path in the bucket. */
@@ -167,10 +189,7 @@ async function readRemote(
 }
 
 /** How many files that failed do not exist any more. */
-async function countVanished(
-  failed: readonly LocalFault[],
-  planned: readonly PlannedFile[],
-): Promise<number> {
+async function countVanished(failed: readonly LocalFault[], planned: readonly LocalFile[]): Promise<number> {
   const paths = new Set(planned.map(({ path }) => path))
   let vanished = 0
   for (const { path } of failed)
