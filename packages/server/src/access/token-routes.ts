@@ -24,7 +24,7 @@ import {
   TokenObject,
   TokenParams,
   TokenRotation,
-} from '../http/openapi/schemas.ts'
+} from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/tokens.ts'
 import { describeToken, grantToken, listTokens, revokeToken, rotateToken, tokenUnknown } from './tokens.ts'

@@ -4,17 +4,7 @@ import { maxIds } from '../../core/ids.ts'
 import { maxLabels, maxLabelValue } from '../../core/labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
-import { maxItemDays, maxNote, maxTypes, noteRule, typePattern } from '../../core/token-limits.ts'
-import {
-  defaultOverlap,
-  maxOverlap,
-  maxTokenName,
-  type Scope,
-  scopes,
-  tokenNameRule,
-} from '../../core/tokens.ts'
 import { changeKinds, type ItemChangeKind } from '../../storage/catalog/item-changes.ts'
-import { limit } from './parameters.ts'
 
 // The shapes that several schemas have.
 
@@ -29,8 +19,8 @@ export const closedObject = <T extends Parameters<typeof Type.Object>[0]>(
 ) => Type.Object(members, { title, description, additionalProperties: false })
 
 const url = (description: string) => Type.String({ format: 'uri', description })
-const count = (description: string) => Type.Integer({ minimum: 0, description })
-const time = (description: string) => Type.String({ format: 'date-time', description })
+export const count = (description: string) => Type.Integer({ minimum: 0, description })
+export const time = (description: string) => Type.String({ format: 'date-time', description })
 const pixels = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
 
 type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T
@@ -348,170 +338,4 @@ export const ReadinessObject = closedObject('Readiness', 'What the service can d
     ),
     { description: 'Why something fails; empty where nothing does.' },
   ),
-})
-
-// The schemas of requests and responses with tokens.
-
-export const TokenListQuery = Type.Object({
-  limit: limit('tokens'),
-  after: Type.Optional(
-    Type.String({
-      examples: ['tok_4k9m2x7c1v8q'],
-      description: 'The `next_cursor` of the previous response.',
-    }),
-  ),
-})
-
-export const TokenParams = Type.Object({
-  id: Type.String({ description: 'The id of a token.', examples: ['tok_4k9m2x7c1v8q'] }),
-})
-export type TokenParams = Static<typeof TokenParams>
-
-const limitMembers = {
-  max_items: nullable(
-    Type.Integer({
-      minimum: 1,
-      description: 'The most items that may be uploaded, also if they are deleted later.',
-    }),
-  ),
-  max_bytes: nullable(Type.Integer({ minimum: 1, description: 'The most bytes of all items together.' })),
-  max_file_size: nullable(Type.Integer({ minimum: 1, description: 'The most bytes of one file.' })),
-  types: nullable(
-    Type.Array(Type.String({ pattern: typePattern }), {
-      minItems: 1,
-      maxItems: maxTypes,
-      description:
-        'The permitted types, such as `image/png` or `image/*`: those that are detected from the bytes.',
-    }),
-  ),
-  item_days: nullable(
-    Type.Integer({ minimum: 1, maximum: maxItemDays, description: 'The days after which the items expire.' }),
-  ),
-  labels: Type.Unsafe<Record<string, string> | null>({
-    type: ['object', 'null'],
-    additionalProperties: { type: 'string', maxLength: maxLabelValue },
-    description: 'Labels of every item that is uploaded. They replace sent ones with the same keys.',
-  }),
-}
-
-const TokenLimits = closedObject(
-  'TokenLimits',
-  'What may be uploaded with a token; null for a token without limits, and for no limit.',
-  limitMembers,
-)
-
-const NewTokenLimits = Type.Object(
-  Object.fromEntries(Object.entries(limitMembers).map(([name, schema]) => [name, Type.Optional(schema)])),
-  {
-    title: 'NewTokenLimits',
-    description: 'The limits of a new token, one or more. Its scopes do not include `tokens:manage`.',
-    additionalProperties: false,
-  },
-)
-
-const UploadedAmount = closedObject(
-  'UploadedAmount',
-  'What was uploaded with the token; null for a token without limits.',
-  {
-    items: count('The number of items.'),
-    bytes: count('Their bytes.'),
-  },
-)
-
-const AmountLeft = closedObject(
-  'AmountLeft',
-  'What may still be uploaded; null for a token without limits, and for no limit.',
-  {
-    items: nullable(count('The number of items.')),
-    bytes: nullable(count('The bytes.')),
-  },
-)
-
-export const NewTokenBody = Type.Object(
-  {
-    scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
-      minItems: 1,
-      uniqueItems: true,
-      description: 'Its scopes. The token of the request must have them all.',
-    }),
-    name: Type.Optional(
-      Type.String({ maxLength: maxTokenName, default: '', description: `The name. ${tokenNameRule}` }),
-    ),
-    expires_at: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        format: 'date-time',
-        default: null,
-        description: 'The time of expiry (RFC 3339), or null for a token that does not expire.',
-      }),
-    ),
-    note: Type.Optional(
-      nullable(
-        Type.String({ maxLength: maxNote, description: `A text for those who use the token. ${noteRule}` }),
-      ),
-    ),
-    limits: Type.Optional(nullable(NewTokenLimits)),
-  },
-  { title: 'NewToken', description: 'The properties of a new token.', additionalProperties: false },
-)
-
-export const TokenRotation = Type.Object(
-  {
-    overlap_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: maxOverlap,
-        default: defaultOverlap,
-        description: 'The seconds for which the replaced token remains valid, unless it expires earlier.',
-      }),
-    ),
-    expires_at: Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      format: 'date-time',
-      description: 'When the new token expires (RFC 3339), or null if it does not expire.',
-    }),
-  },
-  { title: 'TokenRotation', description: 'How a token is replaced.', additionalProperties: false },
-)
-
-const tokenMembers = {
-  id: Type.String({ description: 'The id, also for `mediabucket token revoke`.' }),
-  name: Type.String({ description: 'The name; may be empty.' }),
-  bucket: Type.String({ description: 'The name of its bucket.' }),
-  scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
-    uniqueItems: true,
-    description: 'Its scopes.',
-  }),
-  created_at: time('The time of creation, in UTC.'),
-  expires_at: nullable(time('The time of expiry, in UTC; null where it does not expire.')),
-  note: nullable(Type.String({ description: 'A text for those who use the token.' })),
-  limits: nullable(TokenLimits),
-  uploaded: nullable(UploadedAmount),
-  left: nullable(AmountLeft),
-}
-
-export const TokenObject = closedObject(
-  'Token',
-  'The properties of a token, without the token itself.',
-  tokenMembers,
-)
-
-const ManagedToken = closedObject('ManagedToken', 'The properties of a token of the bucket, and its use.', {
-  ...tokenMembers,
-  last_used_at: nullable(
-    time('The time of its last use, in UTC, with the accuracy of an hour; null where it was not used.'),
-  ),
-  revoked_at: nullable(time('The time of its revocation, in UTC; null where it is not revoked.')),
-})
-
-export const TokenList = closedObject('TokenList', 'Tokens of the bucket, without the tokens themselves.', {
-  data: Type.Array(ManagedToken, { description: 'The tokens, oldest first.' }),
-  next_cursor: nullable(
-    Type.String({ description: 'The value of `after` for the next tokens; null if there are none.' }),
-  ),
-})
-
-export const CreatedToken = closedObject('CreatedToken', 'A new token.', {
-  ...tokenMembers,
-  token: Type.String({ description: 'The token. Only this response has it.' }),
 })

@@ -1,0 +1,192 @@
+import { changeKinds } from '../item-changes.ts'
+import { rankFunctions } from './ranks.ts'
+
+/** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
+export const functions = `
+${rankFunctions}
+
+-- The step of a revision is random, so that a failover that loses commits does not repeat a revision for another state.
+CREATE FUNCTION revision_step() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * 1048576)::int8 $$;
+
+-- Numbers of contents have 16 random bits for the same reason.
+CREATE FUNCTION new_content_id() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
+
+-- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item. Returns the number of the first.
+CREATE FUNCTION append_items(
+  _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
+  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
+  _name_lines text[], _now int8, _labels text[], _paths text[]
+) RETURNS int8
+LANGUAGE plpgsql AS $$
+DECLARE
+  _count int8 := cardinality(_ids);
+  _next int8;
+  _total int8;
+  _revision int8;
+BEGIN
+  UPDATE buckets SET revision = revision + revision_step() + _count - 1, total = total + _count,
+    bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count,
+    next_expiry = least(next_expiry, (SELECT min(expiry) FROM unnest(_expiries) AS expiry))
+  WHERE id = _bucket RETURNING next_seq, total - _count, revision INTO STRICT _next, _total, _revision;
+
+  WITH item AS MATERIALIZED (
+    SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
+        _labels, _paths)
+      WITH ORDINALITY
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, labels, path, number)
+  ), stored AS (
+    INSERT INTO contents (id, bucket_id, bytes)
+    SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
+  ), changed AS (
+    INSERT INTO changes (bucket_id, number, kind, item_id, time)
+    SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
+  )
+  INSERT INTO items
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
+      labels, path)
+  SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
+    created_at, content_id, expiry, labels, path
+  FROM item;
+
+  -- The padding stands for the lines that the row has already, or had before its items were removed.
+  INSERT INTO item_names AS present (bucket_id, slot, names)
+  SELECT _bucket, seq / 32, repeat(E'\\n', (min(seq) % 32)::int4) || string_agg(line, E'\\n' ORDER BY seq)
+  FROM (
+    SELECT line, _next - _count + number - 1 AS seq FROM unnest(_name_lines) WITH ORDINALITY AS named (line, number)
+  ) AS added
+  GROUP BY seq / 32
+  ON CONFLICT (bucket_id, slot) DO UPDATE
+  SET names = present.names || E'\\n' || substr(excluded.names, 1 + ((_next - _count) % 32)::int4);
+
+  -- After the insertion, whose lock retire_ids waits for.
+  IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) THEN
+    RAISE EXCEPTION 'the bytes of this item were set aside by a check';
+  END IF;
+  DELETE FROM intents WHERE id = ANY (_ids);
+  PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
+  RETURN _next - _count;
+END $$;
+
+-- Removes the rows with the names of items whose rows no item is left of, after these items were removed.
+CREATE FUNCTION clear_names(_bucket int8, _seqs int8[]) RETURNS void
+LANGUAGE sql AS $$
+  DELETE FROM item_names
+  WHERE bucket_id = _bucket AND slot IN (SELECT seq / 32 FROM unnest(_seqs) AS seq)
+    AND NOT EXISTS (SELECT FROM items WHERE items.bucket_id = _bucket AND seq >= slot * 32 AND seq < slot * 32 + 32)
+$$;
+
+-- Completes the removal of items whose rows the transaction has deleted.
+CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
+RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _next int8;
+BEGIN
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
+    bytes = bytes - _bytes
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  DELETE FROM contents WHERE id = ANY (_contents);
+  INSERT INTO tombstones (id) SELECT unnest(_tombstones);
+  PERFORM change_ranks(_bucket, _next, _seqs, -1);
+  PERFORM clear_names(_bucket, _seqs);
+END $$;
+
+-- Moves items of a bucket whose row the transaction has locked to its trash. Returns their ids in the order of their numbers, and what
+-- their labels are indexed by.
+CREATE FUNCTION trash_items(_bucket int8, _ids text[], _now int8, _expiry int8)
+RETURNS TABLE (item_id text, item_seq int8, item_type text, item_time int8, item_labels text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  _found text[];
+  _seqs int8[];
+  _bytes int8;
+  _next int8;
+  _trash_total int8;
+  _trash_next int8;
+BEGIN
+  SELECT array_agg(id ORDER BY seq), array_agg(seq ORDER BY seq), sum(size)::int8 INTO _found, _seqs, _bytes
+  FROM items WHERE bucket_id = _bucket AND id = ANY (_ids);
+  IF _found IS NULL THEN
+    RETURN;
+  END IF;
+  INSERT INTO buckets (id, name, created_at) OVERRIDING SYSTEM VALUE VALUES (-_bucket, _bucket || '/trash', _now)
+  ON CONFLICT (id) DO NOTHING;
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs), bytes = bytes + _bytes,
+    next_seq = next_seq + cardinality(_seqs)
+  WHERE id = -_bucket RETURNING total - cardinality(_seqs), next_seq INTO STRICT _trash_total, _trash_next;
+  UPDATE items SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
+    deleted_at = _now, expires_at = least(_expiry, item_expires_at)
+  FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE items.id = found_id;
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(_bucket, _next, _seqs, -1);
+  PERFORM clear_names(_bucket, _seqs);
+  PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
+  RETURN QUERY SELECT id, home_seq, content_type, created_at, labels FROM items WHERE id = ANY (_found) ORDER BY home_seq;
+END $$;
+
+-- The reverse, for these items of the trash.
+CREATE FUNCTION restore_items(_bucket int8, _ids text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _seqs int8[];
+  _homes int8[];
+  _bytes int8;
+  _next int8;
+BEGIN
+  SELECT array_agg(seq ORDER BY seq), array_agg(home_seq ORDER BY home_seq), sum(size)::int8 INTO _seqs, _homes, _bytes
+  FROM items WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE items SET bucket_id = _bucket, seq = home_seq, home_seq = NULL, deleted_at = NULL, expires_at = NULL
+  WHERE bucket_id = -_bucket AND id = ANY (_ids);
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs)
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(_bucket, _next, _homes, 1);
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs), bytes = bytes - _bytes
+  WHERE id = -_bucket RETURNING next_seq INTO STRICT _next;
+  PERFORM change_ranks(-_bucket, _next, _seqs, -1);
+END $$;
+
+-- Ids that no item, tombstone or unfinished upload has.
+CREATE FUNCTION unreferenced_ids(_ids text[]) RETURNS SETOF text
+LANGUAGE sql STABLE AS $$
+  SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number)
+  WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.id = wanted.id)
+    AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.id = wanted.id)
+    AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = wanted.id AND finished = 0)
+  ORDER BY number
+$$;
+
+-- Permanently reserves those ids. The lock waits for transactions that have added items and delays others, so that no item gets an
+-- id between the check and the commit. It fails soon, because all additions queue behind its wait, for example for a VACUUM.
+CREATE FUNCTION retire_ids(_ids text[]) RETURNS SETOF text
+LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
+DECLARE
+  _retired text[];
+BEGIN
+  LOCK TABLE items IN SHARE MODE;
+  _retired := ARRAY(SELECT unreferenced_ids(_ids));
+  INSERT INTO retired (id) SELECT unnest(_retired) ON CONFLICT DO NOTHING;
+  RETURN QUERY SELECT unnest(_retired);
+END $$;
+
+-- As retire_ids, of those ids whose intents have expired.
+CREATE FUNCTION retire_intents(_ids text[]) RETURNS SETOF text
+LANGUAGE sql AS $$
+  SELECT retire_ids(ARRAY(
+    SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number) JOIN intents USING (id)
+    WHERE expires_at <= clock_timestamp() ORDER BY number))
+$$;
+
+-- Fails on a replica, where a token may still be valid that was revoked.
+CREATE FUNCTION require_primary() RETURNS bool
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF pg_is_in_recovery() THEN
+    RAISE read_only_sql_transaction USING MESSAGE = 'the server is a replica';
+  END IF;
+  RETURN true;
+END $$;
+`
