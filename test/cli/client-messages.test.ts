@@ -148,7 +148,14 @@ test('texts of a hostile service print no control character and no line of their
     }
     const page = foreignPage([url], 1, { base, path: `/api/media`, wrapped: false, linkPages: false })
     if (path.startsWith('/api/token')) {
-      const times = { created_at: evil, expires_at: evil }
+      const times = {
+        created_at: evil,
+        expires_at: evil,
+        note: evil,
+        limits: null,
+        uploaded: null,
+        left: null,
+      }
       return sendJson(response, { id: evil, name: evil, bucket: evil, scopes: [evil], ...times })
     }
     if (path.startsWith('/api/links'))

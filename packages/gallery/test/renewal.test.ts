@@ -17,7 +17,18 @@ const issuer = {
     authorization_response_iss_parameter_supported: true,
   },
 }
-const tokenInfo = { id: 'a', name: '', bucket: 'b', scopes: ['media:read'], created_at: '', expires_at: null }
+const tokenInfo = {
+  id: 'a',
+  name: '',
+  bucket: 'b',
+  scopes: ['media:read'],
+  created_at: '',
+  expires_at: null,
+  note: null,
+  limits: null,
+  uploaded: null,
+  left: null,
+}
 
 /** What the browser stores for this tab. */
 let storage: Map<string, string>
