@@ -29,9 +29,11 @@ export function UploadPage({ link }: { link: UploadLink }) {
     unreachable: { heading: links.unreachable, hint: links.unreachableHint },
   }[state.at]
   return (
-    <main class="upload-page" role={state.at === 'checking' ? undefined : 'alert'}>
-      <h1>{texts.heading}</h1>
-      {texts.hint !== '' && <p>{texts.hint}</p>}
+    <main class="upload-page">
+      <div role={state.at === 'checking' ? undefined : 'alert'}>
+        <h1>{texts.heading}</h1>
+        {texts.hint !== '' && <p>{texts.hint}</p>}
+      </div>
     </main>
   )
 }
