@@ -23,6 +23,27 @@ test('every relative link and image of the documents refers to an existing file'
   expect(broken).toEqual([])
 })
 
+test('README.md refers to every page of docs', () => {
+  const targets = matches(proseOf('README.md'), /\]\(([^)#\s]+)/g)
+  const pages = documents.filter((path) => /^docs\/[\w-]+\.md$/.test(path))
+  expect(pages.filter((path) => !targets.includes(path))).toEqual([])
+})
+
+test('README.md names the features that have a section of their own', () => {
+  const features =
+    read('README.md')
+      .split(/^## /m)
+      .find((section) => section.startsWith('Features')) ?? ''
+  for (const page of [
+    'docs/changes.md',
+    'docs/webhooks.md',
+    'docs/gallery.md#asking-for-files',
+    '#sharex',
+    '#labels',
+  ])
+    expect(features).toContain(page)
+})
+
 const isSource = (name: string) =>
   ['', 'packages/server/src'].some((base) => existsSync(join(root, base, name)))
 
