@@ -85,11 +85,25 @@ function bundledPackages(chunks: readonly OutputChunk[]): BundledPackage[] {
           .map((file) => readFileSync(join(directory, file), 'utf8'))
       const texts = read(/^(licen[cs]e|notice|copying)/i)
       // Some packages state their licence in their description only.
-      const described = texts.length > 0 ? texts : read(/^readme\.md$/i).flatMap(afterLicenceHeading)
+      const described =
+        texts.length > 0 ? texts : [...read(/^readme\.md$/i).flatMap(afterLicenceHeading), ...ownTexts(name)]
       return { name, version, license, texts: described.map((text) => text.trim()) }
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
+
+/** The licence of a package whose archive has none, as its repository has it. */
+const ownTexts = (name: string): string[] => (name === 'thumbhash' ? [thumbhashLicence] : [])
+
+const thumbhashLicence = `MIT License
+
+Copyright (c) 2023 Evan Wallace
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
 
 const afterLicenceHeading = (text: string): string[] =>
   text

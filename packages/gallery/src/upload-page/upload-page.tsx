@@ -30,7 +30,7 @@ export function UploadPage({ link }: { link: UploadLink }) {
   }[state.at]
   return (
     <main class="upload-page">
-      <div role={state.at === 'checking' ? undefined : 'alert'}>
+      <div class="upload-state" role={state.at === 'checking' ? undefined : 'alert'}>
         <h1>{texts.heading}</h1>
         {texts.hint !== '' && <p>{texts.hint}</p>}
       </div>
