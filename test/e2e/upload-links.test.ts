@@ -87,10 +87,35 @@ test('G36 what the link does not accept fails with the reason, and the rest arri
   ])
   await page.getByText(links.wrongType('pictures')).waitFor()
   await page.getByText(links.left(1, 2)).waitFor()
+  // The bytes do not change.
+  expect(await guest.button(links.retry('b.png')).count()).toBe(0)
   await guest.button(links.remove('b.png')).click()
   await guest.choose(links.choosePhotos, [picture('c.png', 5), picture('d.png', 6)])
   await page.getByText(links.noneLeft).waitFor()
   expect((await items()).length).toBe(2)
+})
+
+test('G36 files that the link cannot accept are not sent and offer no retry, and a reload keeps what arrived', async () => {
+  const { guest, page, items } = await opened({ max_items: 2, max_file_size: 20_000, types: ['image/*'] })
+  await using _ = guest
+  const sent: string[] = []
+  page.on('request', (request) => void (request.method() === 'POST' && sent.push(request.url())))
+  await guest.choose(links.choosePhotos, [
+    { name: 'a.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') },
+    { name: 'b.png', mimeType: 'image/png', buffer: Buffer.alloc(20_001) },
+    picture('c.png', 3),
+    picture('d.png', 4),
+    picture('e.png', 5),
+  ])
+  await page.getByRole('heading', { name: `${links.arrived(2)} · ${uploads.failed(3)}` }).waitFor()
+  for (const text of [links.wrongType('pictures'), links.tooLarge('20 kB'), links.noneLeft])
+    await page.getByText(text).waitFor()
+  expect((await items()).map(({ filename }) => filename)).toEqual(['c.png', 'd.png'])
+  expect(sent).toHaveLength(1)
+  expect(await guest.button(links.retry('b.png')).count()).toBe(0)
+  await page.reload()
+  await page.getByRole('heading', { name: links.arrived(2) }).waitFor()
+  expect(sent).toHaveLength(1)
 })
 
 test('G36 an upload continues after a reload, and without the token in the address', async () => {

@@ -157,6 +157,9 @@ test('R12 the message for a file that is too large names the limit, if the serve
   expect(refusalMessage(tooLarge('A file may have at most 5000000 bytes.'))).toBe(
     strings.uploads.tooLargeFor('5 MB'),
   )
+  const detail413 = 'With this token, a file may have at most 50000 bytes.'
+  const byToken = JSON.stringify({ errors: [{ parameter: 'max_file_size', detail: detail413 }] })
+  expect(refusalMessage(refusal(413, byToken, { detail: detail413 }))).toBe(strings.links.tooLarge('50 kB'))
   expect(refusalMessage(tooLarge('Maximum size exceeded.'))).toBe(strings.uploads.tooLarge)
   expect(refusalMessage(refusal(413, '<html>413 Request Entity Too Large</html>'))).toBe(
     strings.uploads.tooLarge,

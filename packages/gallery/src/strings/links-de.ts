@@ -41,6 +41,7 @@ export const linksDe: typeof linksEn = {
     `Die Dateien werden nach ${days === 1 ? '1 Tag' : `${formatCount(days)} Tagen`} gelöscht`,
   noneLeft: 'Dieser Link nimmt keine Dateien mehr an.',
   tooMuch: 'Das ist mehr, als der Link noch annimmt.',
+  tooLarge: (limit) => `Diese Datei ist zu groß: Der Link erlaubt bis zu ${limit} je Datei.`,
   wrongType: (kinds) => `Dieser Link nimmt nur ${kinds} an.`,
   ask: 'Um Dateien bitten',
   askAbout:

@@ -47,6 +47,7 @@ export const linksEn = {
     `The files are deleted after ${days === 1 ? '1 day' : `${formatCount(days)} days`}`,
   noneLeft: 'This link accepts no more files.',
   tooMuch: 'This is more than the link still accepts.',
+  tooLarge: (limit: string) => `This file is too large: the link allows up to ${limit} per file.`,
   wrongType: (kinds: string) => `This link accepts only ${kinds}.`,
   // The dialogs of the gallery.
   ask: 'Ask for files',

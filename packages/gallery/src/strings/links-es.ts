@@ -40,6 +40,7 @@ export const linksEs: typeof linksEn = {
     `Los archivos se eliminan después de ${days === 1 ? '1 día' : `${formatCount(days)} días`}`,
   noneLeft: 'Este enlace no acepta más archivos.',
   tooMuch: 'Es más de lo que el enlace acepta todavía.',
+  tooLarge: (limit) => `Este archivo es demasiado grande: el enlace permite hasta ${limit} por archivo.`,
   wrongType: (kinds) => `Este enlace solo acepta ${kinds}.`,
   ask: 'Pedir archivos',
   askAbout: 'Quien abre el enlace envía archivos a este bucket. No ve nada de él y no necesita cuenta.',

@@ -22,7 +22,33 @@ export function takeToken(): string | null {
 
 type LinkState =
   | { readonly at: 'checking' | 'invalid' | 'unreachable' }
-  | { readonly at: 'open'; readonly token: Token; readonly uploads: Uploads }
+  | {
+      readonly at: 'open'
+      readonly token: Token
+      readonly uploads: Uploads
+      readonly arrived: ReadonlySignal<number>
+    }
+
+/** The number of files that arrived from this tab, also before a reload. */
+function createArrived({ id }: Token, uploads: Uploads): ReadonlySignal<number> {
+  const stored = `${key()} arrived ${id}`
+  let before = 0
+  try {
+    before = Number(sessionStorage.getItem(stored) ?? 0)
+  } catch {
+    // The browser stores nothing.
+  }
+  const arrived = computed(() => before + uploads.view.value.totals.done)
+  effect(() => {
+    if (arrived.value === before) return
+    try {
+      sessionStorage.setItem(stored, `${arrived.value}`)
+    } catch {
+      // A reload then counts from zero.
+    }
+  })
+  return arrived
+}
 
 /** An upload link. */
 export interface UploadLink {
@@ -68,6 +94,11 @@ export function createUploadLink(secret: string | null): UploadLink {
       untilReached: connection.untilReached,
       onUnauthorized: end,
       onBucketFull: () => void refresh(client).catch(() => undefined),
+      async limitsNow() {
+        await refresh(client).catch(() => undefined)
+        const current = state.peek()
+        return current.at === 'open' ? current.token : token
+      },
     })
     connection.onRestored(uploads.onServerBack)
     // The last file may fail.
@@ -87,9 +118,10 @@ export function createUploadLink(secret: string | null): UploadLink {
     const client = clientFor(secret, 20_000)
     try {
       const token = await client.whoami()
-      if (token.scopes.includes('media:write'))
-        state.value = { at: 'open', token, uploads: uploadsOf(client, secret, token) }
-      else state.value = { at: 'invalid' }
+      if (token.scopes.includes('media:write')) {
+        const uploads = uploadsOf(client, secret, token)
+        state.value = { at: 'open', token, uploads, arrived: createArrived(token, uploads) }
+      } else state.value = { at: 'invalid' }
     } catch (error) {
       state.value = { at: isUnreachable(error) && !isUnauthorized(error) ? 'unreachable' : 'invalid' }
       if (state.value.at === 'unreachable') setTimeout(() => void open(), retryDelay)

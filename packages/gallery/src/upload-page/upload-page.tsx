@@ -1,4 +1,5 @@
 import type { Token } from '@mediabucket/client'
+import type { ReadonlySignal } from '@preact/signals'
 import { useCallback, useEffect } from 'preact/hooks'
 import { FileButton, IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
@@ -41,11 +42,12 @@ export function UploadPage({ link }: { link: UploadLink }) {
 interface OpenLinkProps {
   readonly token: Token
   readonly uploads: Uploads
+  readonly arrived: ReadonlySignal<number>
   readonly title: string
   readonly notice: string
 }
 
-function OpenLink({ token, uploads, title, notice }: OpenLinkProps) {
+function OpenLink({ token, uploads, arrived, title, notice }: OpenLinkProps) {
   const { links } = strings
   const onFiles = useCallback((transfer: DataTransfer) => void uploads.addDropped(transfer), [uploads])
   const dragging = useFileDrop(onFiles)
@@ -69,7 +71,7 @@ function OpenLink({ token, uploads, title, notice }: OpenLinkProps) {
       <p class="message" role="status">
         {notice}
       </p>
-      <Progress uploads={uploads} canSendMore={!isComplete} />
+      <Progress uploads={uploads} arrived={arrived.value} canSendMore={!isComplete} />
     </main>
   )
 }
@@ -115,8 +117,15 @@ function Chooser({
   )
 }
 
+interface ProgressProps {
+  readonly uploads: Uploads
+  /** Files that arrived, also before a reload. */
+  readonly arrived: number
+  readonly canSendMore: boolean
+}
+
 /** The files of this visit, and thanks for those that arrived. */
-function Progress({ uploads, canSendMore }: { uploads: Uploads; canSendMore: boolean }) {
+function Progress({ uploads, arrived, canSendMore }: ProgressProps) {
   const { links } = strings
   const view = uploads.view.value
   const { rows, totals, allSaved } = view
@@ -124,7 +133,7 @@ function Progress({ uploads, canSendMore }: { uploads: Uploads; canSendMore: boo
   const uploader = uploads.uploader.value
   const filesFound = uploads.filesFound.value
   const notes = uploads.notes.value
-  if (all === 0 && notes.length === 0 && filesFound === null) return null
+  if (all === 0 && arrived === 0 && notes.length === 0 && filesFound === null) return null
   const ended = left === 0 && filesFound === null
   const succeeded = ended && done > 0 && failed + unavailable === 0
   const line = progressLineOf(view)
@@ -133,9 +142,13 @@ function Progress({ uploads, canSendMore }: { uploads: Uploads; canSendMore: boo
       <div role="status">
         <h2>
           {succeeded
-            ? links.thanks(done)
-            : ended && done > 0
-              ? links.arrived(done)
+            ? links.thanks(arrived)
+            : ended && arrived > 0
+              ? [
+                  links.arrived(arrived),
+                  ...(failed > 0 ? [strings.uploads.failed(failed)] : []),
+                  ...(unavailable > 0 ? [strings.uploads.toChooseAgain(unavailable)] : []),
+                ].join(' · ')
               : headlineOf(view, filesFound)}
         </h2>
         {succeeded && <p>{canSendMore ? links.more : links.canClose}</p>}
@@ -192,7 +205,7 @@ function FileRow({ row, uploader }: { row: UploadRow; uploader: Uploader }) {
           />
         )}
       </div>
-      {state === 'failed' && (
+      {state === 'failed' && !row.isFinal && (
         <IconButton icon="retry" label={links.retry(name)} onClick={() => uploader.retry(id)} />
       )}
       {state === 'done' ? (

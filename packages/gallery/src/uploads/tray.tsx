@@ -173,7 +173,7 @@ function TrayRow({ row, uploader, canFit, waitingForServer }: TrayRowProps) {
       {state === 'paused' && isSeparate && (
         <IconButton icon="play" label={strings.uploads.resume(name)} onClick={() => uploader.toggle(id)} />
       )}
-      {state === 'failed' && canFit && (
+      {state === 'failed' && canFit && !row.isFinal && (
         <IconButton icon="retry" label={strings.uploads.retry(name)} onClick={() => uploader.retry(id)} />
       )}
       {state === 'done' ? (

@@ -14,6 +14,8 @@ export interface UploadRow {
   readonly state: UploadState
   /** Why it failed; empty otherwise. */
   readonly reason: string
+  /** Whether a retry would fail too: the limits of the token do not allow the file. */
+  readonly isFinal: boolean
   /** Whether it can be paused and cancelled: not while it is in a request with other files. */
   readonly isSeparate: boolean
 }

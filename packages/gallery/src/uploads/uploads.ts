@@ -1,4 +1,4 @@
-import type { Client } from '@mediabucket/client'
+import type { Client, Token } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import { strings } from '../strings.ts'
 import { type Chosen, chosenByInput, droppedFiles } from './chosen-files.ts'
@@ -43,6 +43,8 @@ export interface UploadsOptions {
   readonly untilReached: (onWait?: () => void) => Promise<void>
   readonly onUnauthorized: () => void
   readonly onBucketFull: () => void
+  /** The token of an upload link, with what is left of its limits; without it, the server alone decides. */
+  readonly limitsNow?: () => Promise<Pick<Token, 'limits' | 'left'>>
 }
 
 export function createUploads(options: UploadsOptions): Uploads {
@@ -62,6 +64,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       bucket,
       client,
       largeFileClient: options.largeFileClient,
+      limitsNow: async () => (await options.limitsNow?.()) ?? null,
       onChange(next) {
         if (closed) return
         const before = view.value.totals

@@ -14,6 +14,8 @@ export interface SendOptions {
   onStored(entries: readonly UploadEntry[]): void
   /** The resumable upload or the form of these entries changed, which a later visit needs. */
   onSending(entries: readonly UploadEntry[]): void
+  /** No later try of these entries can succeed. */
+  onFinal(entries: readonly UploadEntry[]): void
   /** The server did not respond. */
   onUnreachable(): void
   /** The server refused an upload with this status. */
@@ -27,6 +29,8 @@ interface Refusal {
   readonly reason: string
   /** Whether the bucket has as many files as it may have. */
   readonly isItemLimit: boolean
+  /** Whether a retry would be refused too. */
+  readonly isFinal: boolean
 }
 
 /** Changes the state of entries according to the outcome of their request. */
@@ -44,18 +48,19 @@ export interface Outcomes {
 
 export function createOutcomes(list: UploadList, server: ServerWait, options: SendOptions): Outcomes {
   /** The reason for which the bucket is full, and the size from which files do not fit. Bytes. */
-  let full: { readonly minSize: number; readonly reason: string } | null = null
+  let full: { readonly minSize: number; readonly reason: string; readonly isFinal: boolean } | null = null
 
-  function failed(entry: UploadEntry, reason: string): void {
+  function failed(entry: UploadEntry, { reason, isFinal }: Pick<Refusal, 'reason' | 'isFinal'>): void {
     if (!list.get(entry.id)) return
-    entry.reason = reason
+    Object.assign(entry, { reason, isFinal })
     list.update(entry, { sent: 0 })
     list.move(entry, 'failed')
+    if (isFinal) options.onFinal([entry])
   }
 
   function hasRoom(entry: UploadEntry): boolean {
     if (full === null || entry.size < full.minSize) return true
-    failed(entry, full.reason)
+    failed(entry, full)
     return false
   }
 
@@ -73,12 +78,12 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
       }
       options.onStored(entries)
     },
-    refused(entry, { status, reason, isItemLimit }) {
-      failed(entry, reason)
+    refused(entry, { status, reason, isItemLimit, isFinal }) {
+      failed(entry, { reason, isFinal })
       options.onRefused(status)
       if (status !== 507) return
       // Files of at least this size do not fit either; if the number of files is the limit, no file fits.
-      full = { minSize: isItemLimit ? 0 : entry.size, reason }
+      full = { minSize: isItemLimit ? 0 : entry.size, reason, isFinal }
       for (const other of [...list.in('waiting')]) hasRoom(other)
     },
     async waitForRetry(error, tries) {
@@ -92,18 +97,26 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
         return null
       }
       if (!(error instanceof AnswerError))
-        return { status: 0, reason: strings.uploads.unknown, isItemLimit: false }
+        return { status: 0, reason: strings.uploads.unknown, isItemLimit: false, isFinal: false }
       const delay = delayAfter(error, tries)
       if (delay === null)
         return {
           status: error.status,
           reason: refusalMessage(error),
           isItemLimit: error.body.includes('"max_items"'),
+          isFinal: isRefusedByToken(error),
         }
       await server.delay(delay)
       return null
     },
   }
+}
+
+/** Whether the limits of the token refuse the file, and so every later try. */
+function isRefusedByToken(error: AnswerError): boolean {
+  const code = error instanceof ProblemError ? error.problem.code : undefined
+  const isTooLarge = code === 'file-too-large' && error.body.includes('"max_file_size"')
+  return isTooLarge || code === 'token-limit-exceeded' || code === 'type-refused'
 }
 
 /** Milliseconds to wait before the next try; null if it would be refused too. */
@@ -124,6 +137,7 @@ export function refusalMessage(error: AnswerError): string {
     return links.wrongType(kindsText(/: ([\w/*., +-]+)\.$/.exec(detail ?? '')?.[1]?.split(', ') ?? []))
   const bytes = /(\d+) bytes/.exec(detail ?? '')?.[1]
   const size = bytes === undefined ? null : formatSize(Number(bytes))
+  if (status === 413 && size !== null && body.includes('"max_file_size"')) return links.tooLarge(size)
   if (status === 413) return size === null ? uploads.tooLarge : uploads.tooLargeFor(size)
   if (status === 507 && body.includes('"max_bytes"') && size !== null) return uploads.noRoom(size)
   const items = status === 507 ? /(\d+) items/.exec(detail ?? '')?.[1] : undefined

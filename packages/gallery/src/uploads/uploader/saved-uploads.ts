@@ -37,7 +37,7 @@ export function createSavedUploads(
 
   function* unsaved(): Generator<UploadEntry> {
     for (const state of ['sending', 'waiting', 'paused', 'failed'] as const)
-      for (const entry of list.in(state)) if (!entry.isSaved && entry.file) yield entry
+      for (const entry of list.in(state)) if (!entry.isSaved && !entry.isFinal && entry.file) yield entry
   }
 
   /** Saves up to `count` entries that were added at least `age` milliseconds ago. */

@@ -26,6 +26,8 @@ export interface UploadEntry {
   sent: number
   /** Why it failed; empty otherwise. */
   reason: string
+  /** Whether a retry would fail too. */
+  isFinal: boolean
   /** The id of its resumable upload; null if there is none. */
   uploadId: string | null
   /** The form that it was last sent in; null if there is none. */
@@ -52,6 +54,7 @@ export function newEntry({ file, path, reread }: ChosenFile, id: string): Upload
     state: 'waiting',
     sent: 0,
     reason: '',
+    isFinal: false,
     uploadId: null,
     form: null,
     itemId: null,
@@ -190,8 +193,11 @@ export function createUploadList(): UploadList {
       const rows: UploadRow[] = []
       for (const entry of inViewOrder()) {
         if (rows.length === max) break
-        const { id, path, contentType, size, sent, state, reason } = entry
-        rows.push({ id, path, contentType, size, sent, state, reason, isSeparate: isSeparate(entry) })
+        const { id, path, contentType, size, sent, state, reason, isFinal } = entry
+        rows.push({
+          ...{ id, path, contentType, size, sent, state, reason, isFinal },
+          isSeparate: isSeparate(entry),
+        })
       }
       return rows
     },

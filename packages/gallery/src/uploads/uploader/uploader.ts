@@ -1,4 +1,5 @@
-import type { Client } from '@mediabucket/client'
+import type { Client, Token } from '@mediabucket/client'
+import { refusalByLimits } from '../../limit-texts.ts'
 import type { ChosenFile } from '../chosen-files.ts'
 import type { UploadsView } from '../uploads-view.ts'
 import { createSavedUploads, sampleHash } from './saved-uploads.ts'
@@ -10,6 +11,8 @@ export interface UploaderOptions {
   readonly bucket: string
   readonly client: Client
   readonly largeFileClient: Client
+  /** The token with what is left of its limits: files that exceed them fail without a request. Null if the server decides. */
+  limitsNow(): Promise<Pick<Token, 'limits' | 'left'> | null>
   onChange(view: UploadsView): void
   onUnreachable(): void
   onRefused(status: number): void
@@ -61,6 +64,7 @@ export function createUploader(options: UploaderOptions): Uploader {
     largeFileClient,
     onChange: changed,
     onStored: saved.forget,
+    onFinal: saved.forget,
     onSending: saved.update,
     onUnreachable: options.onUnreachable,
     onRefused: options.onRefused,
@@ -101,6 +105,27 @@ export function createUploader(options: UploaderOptions): Uploader {
     saved.update([entry])
   }
 
+  /** Lets entries fail that exceed the limits of the token. Those of resumable uploads have their room already. */
+  function checkLimits(
+    entries: readonly UploadEntry[],
+    limited: Awaited<ReturnType<UploaderOptions['limitsNow']>>,
+  ): void {
+    if (limited === null) return
+    const ahead = { items: 0, bytes: 0 }
+    const takeRoom = ({ size }: UploadEntry) => {
+      ahead.items += 1
+      ahead.bytes += size
+    }
+    for (const state of ['waiting', 'paused'] as const)
+      for (const entry of list.in(state)) if (entry.uploadId === null) takeRoom(entry)
+    for (const entry of entries) {
+      if (entry.state !== 'waiting' || entry.uploadId !== null) continue
+      const reason = refusalByLimits(limited, { size: entry.size, type: entry.contentType }, ahead)
+      if (reason === null) takeRoom(entry)
+      else Object.assign(entry, { state: 'failed', reason, isFinal: true })
+    }
+  }
+
   /** Queues a failed entry again, with the current version of its file if the browser can read it. */
   async function retryEntry(entry: UploadEntry): Promise<void> {
     const file = (await entry.reread?.().catch(() => null)) ?? entry.file
@@ -133,7 +158,9 @@ export function createUploader(options: UploaderOptions): Uploader {
 
   return {
     async add(files, again = false) {
+      const limited = await options.limitsNow()
       const duplicates: ChosenFile[] = []
+      const added: UploadEntry[] = []
       // Computed first, because one choice may contain two files of equal path, size and time.
       const known = new Set(files.filter((chosen) => chosen.file && !again && isKnown(chosen)))
       for (const chosen of files) {
@@ -143,7 +170,13 @@ export function createUploader(options: UploaderOptions): Uploader {
           entry.reread = chosen.reread
           list.move(entry, 'waiting')
         } else if (known.has(chosen)) duplicates.push(chosen)
-        else list.add(newEntry(chosen, nextId()))
+        else added.push(newEntry(chosen, nextId()))
+      }
+      checkLimits(added, limited)
+      for (const entry of added) {
+        const former = list.unfinished(entry)
+        if (former?.isFinal) cancelEntry(former)
+        list.add(entry)
       }
       queue.run()
       changed()
@@ -156,8 +189,10 @@ export function createUploader(options: UploaderOptions): Uploader {
         const state = file === null ? 'unavailable' : 'waiting'
         return Object.assign(entry, { contentType, size, modified, uploadId, form, sample, state })
       })
+      checkLimits(entries, await options.limitsNow())
       for (const entry of entries) list.add(entry)
       saved.saveInstead(entries, records)
+      saved.forget(entries.filter(({ isFinal }) => isFinal))
       queue.run()
       changed()
       return records.length
@@ -185,12 +220,12 @@ export function createUploader(options: UploaderOptions): Uploader {
     },
     retry(id) {
       const entry = list.get(id)
-      if (entry?.state === 'failed') void retryEntry(entry)
+      if (entry?.state === 'failed' && !entry.isFinal) void retryEntry(entry)
     },
     retryAll(canFit) {
       // Ids are in the order in which the files were added.
       const failed = [...list.in('failed')].toSorted((a, b) => (a.id < b.id ? -1 : 1))
-      for (const entry of failed) if (canFit(entry.size)) list.move(entry, 'waiting')
+      for (const entry of failed) if (!entry.isFinal && canFit(entry.size)) list.move(entry, 'waiting')
       queue.run()
       changed()
     },
@@ -226,7 +261,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   function isKnown({ file, path }: ChosenFile): boolean {
     if (file === null) return false
     const entry = list.unfinished({ path, size: file.size, modified: file.lastModified })
-    return entry !== undefined && entry.state !== 'unavailable'
+    return entry !== undefined && entry.state !== 'unavailable' && !entry.isFinal
   }
 }
 
