@@ -175,6 +175,14 @@ function exchange(target: URL, { addresses, agents, headers, body, signal }: Exc
       reject,
     )
   })
+  // Without a listener, Node closes the connection without an error.
+  sent.on('upgrade', (response, socket) => {
+    socket.destroy()
+    resolve({ status: response.statusCode ?? 0, text: '', retryAfter: undefined })
+  })
+  sent.on('close', () => {
+    if (!hasStatus) reject(new Error('the connection was closed without a response'))
+  })
   sent.end(body)
   return promise
 }

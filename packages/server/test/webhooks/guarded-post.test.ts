@@ -166,6 +166,19 @@ test('WH9 no proxy of the environment is used, and a connection that the receive
   expect(requests).toBe(3)
 })
 
+test('WH6 a response 101 is a failure, and so is a connection that is closed without a response', async () => {
+  const port = await startReceiver(({ socket, url }) => {
+    const upgrade = url === '/upgrade' ? 'Connection: upgrade\r\nUpgrade: websocket\r\n' : ''
+    if (url === '/none') socket.end()
+    else socket.write(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\n`)
+  })
+  const post = postTo({ allowed: ['127.0.0.1'] })
+  const failed = { status: 101, reason: 'The receiver responded with 101.' }
+  expect(await post(`http://127.0.0.1:${port}/upgrade`)).toMatchObject(failed)
+  expect(await post(`http://127.0.0.1:${port}/plain`)).toMatchObject(failed)
+  expect(await post(`http://127.0.0.1:${port}/none`)).toMatchObject({ status: null })
+})
+
 test('WH9 a receiver that does not respond, or whose name server does not, takes 15 seconds', {
   timeout: 40_000,
 }, async () => {
