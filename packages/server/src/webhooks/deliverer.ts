@@ -3,26 +3,28 @@ import type { SignLinks } from '../access/signed-links.ts'
 import type { UrlSettings } from '../core/item-urls.ts'
 import { resolvesWithin, startPeriodicTask } from '../core/tasks.ts'
 import { longestFailure, retryDelay, type WebhookId, type WebhookState } from '../core/webhooks.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { ChangeRows, FeedCatalog } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import {
-  longestLease,
-  type WebhookAttempt,
-  type WebhookCatalog,
-  type WebhookReader,
-} from '../storage/catalog/webhooks.ts'
+import { longestLease, type WebhookAttempt, type WebhookReader } from '../storage/catalog/webhooks.ts'
 import { attempt } from './attempt.ts'
 import { type Post, type Poster, requestTimeout } from './guarded-post.ts'
 import { lostMessageOf, type Message, messageOf } from './messages.ts'
 
-type Catalog = FeedCatalog &
+type DelivererCatalog = FeedCatalog &
   Pick<
-    WebhookCatalog,
-    'webhook' | 'webhookBuckets' | 'dueWebhooks' | 'claimWebhook' | 'releaseWebhooks' | 'recordAttempt'
+    Catalog,
+    | 'epoch'
+    | 'webhook'
+    | 'webhookBuckets'
+    | 'dueWebhooks'
+    | 'claimWebhook'
+    | 'releaseWebhooks'
+    | 'recordAttempt'
   >
 
 interface Parts {
-  readonly catalog: Catalog
+  readonly catalog: DelivererCatalog
   readonly poster: Poster
   readonly urls: UrlSettings
   readonly signLinks: SignLinks
@@ -280,7 +282,7 @@ async function nextStep(
   if (ahead === null) {
     // A receiver that lists the items after this message misses no change before the end of the feed.
     const end = await catalog.readChanges(bucketId, 'now', 0)
-    const message = lostMessageOf(webhook, position, now())
+    const message = lostMessageOf(webhook, catalog.epoch, now())
     return end && { message, position: end.next, ahead: null }
   }
   const { rows } = ahead
@@ -292,7 +294,7 @@ async function nextStep(
   const signer = signsUrls ? await signLinks(null) : null
   const rest = rows.changes.filter(({ number }) => number > last.number)
   return {
-    message: messageOf(webhook, delivered, urls, signer),
+    message: messageOf(webhook, delivered, { epoch: catalog.epoch, urls, signer }),
     position: isLast ? rows.next : last.number,
     // Fewer than a batch are read again, with those that follow.
     ahead:

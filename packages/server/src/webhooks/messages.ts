@@ -14,17 +14,25 @@ export interface Message {
   readonly range: { readonly first: number; readonly last: number } | null
 }
 
-type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch'>
+type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch' | 'position'>
 
 /**
  * The message about changes, of which there is at least one (docs/interface.md WH4). Its id is the same for the same changes, so that
- * receivers recognize a repetition, also by another process.
+ * receivers recognize a repetition, also by another process. `epoch` is that of the catalog: after a restore, other changes have the same
+ * numbers.
  */
 export function messageOf(
   { id, bucket, batch }: Receiver,
   changes: readonly ItemChange[],
-  urls: UrlSettings,
-  signer: LinkSigner | null,
+  {
+    epoch,
+    urls,
+    signer,
+  }: {
+    readonly epoch: string
+    readonly urls: UrlSettings
+    readonly signer: LinkSigner | null
+  },
 ): Message {
   const described = changes.map(({ kind, time, number, itemId, item }) => ({
     type: `item.${kind}`,
@@ -46,7 +54,7 @@ export function messageOf(
       ? first
       : { type: 'items.changed', timestamp: first.timestamp, data: { bucket, changes: described } }
   return {
-    id: idOf([id, ...numbers]),
+    id: idOf([epoch, id, ...numbers]),
     type: message.type,
     body: JSON.stringify(message),
     changes: changes.length,
@@ -54,9 +62,9 @@ export function messageOf(
   }
 }
 
-/** The feed no longer has changes that the webhook has not delivered (docs/interface.md WH8). `position` is the last one that it has. */
-export const lostMessageOf = ({ id, bucket }: Receiver, position: number | null, now: number): Message =>
-  plainMessage(idOf([id, 'lost', `${position}`]), 'changes.lost', { bucket }, now)
+/** The feed no longer has changes that the webhook has not delivered (docs/interface.md WH8). */
+export const lostMessageOf = ({ id, bucket, position }: Receiver, epoch: string, now: number): Message =>
+  plainMessage(idOf([epoch, id, 'lost', `${position}`]), 'changes.lost', { bucket }, now)
 
 export const testMessageOf = ({ id, bucket }: Receiver, now: number): Message =>
   plainMessage(idOf([randomUUID()]), 'webhook.test', { bucket, webhook: id }, now)

@@ -6,6 +6,7 @@ import type { Actor } from '../core/tokens.ts'
 import { isWebhookId, maxBatch, newWebhookId, newWebhookSecret, type WebhookId } from '../core/webhooks.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/webhook-schemas.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { FeedCatalog, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import type {
@@ -92,7 +93,7 @@ export type WebhookOperations = ReturnType<typeof webhookOperations>
 
 /** What people do with the webhooks of a bucket. Ids may be any texts. */
 export function webhookOperations(parts: {
-  readonly catalog: WebhookCatalog & FeedCatalog
+  readonly catalog: WebhookCatalog & FeedCatalog & Pick<Catalog, 'epoch'>
   readonly poster: Poster
   readonly urls: UrlSettings
   readonly signLinks: SignLinks
@@ -199,7 +200,7 @@ export function webhookOperations(parts: {
   async function repeated(webhook: WebhookReader, { range, type }: StoredDelivery): Promise<Message> {
     if (range === null)
       return type === 'changes.lost'
-        ? lostMessageOf(webhook, webhook.position, now())
+        ? lostMessageOf(webhook, catalog.epoch, now())
         : testMessageOf(webhook, now())
     const { bucketId, kinds } = webhook
     const found: ItemChange[] = []
@@ -217,8 +218,7 @@ export function webhookOperations(parts: {
     return messageOf(
       { ...webhook, batch: type === 'items.changed' ? maxBatch : 1 },
       found.slice(0, maxBatch),
-      urls,
-      signer,
+      { epoch: catalog.epoch, urls, signer },
     )
   }
 }

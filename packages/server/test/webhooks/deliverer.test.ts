@@ -8,6 +8,7 @@ import { signLinksOperation } from '../../src/access/signed-links.ts'
 import { newWebhookId, newWebhookSecret } from '../../src/core/webhooks.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteInspection } from '../../src/storage/catalog/sqlite/inspection.ts'
 import type { WebhookSettings } from '../../src/storage/catalog/webhooks.ts'
 import { startDeliverer } from '../../src/webhooks/deliverer.ts'
 import { createPoster } from '../../src/webhooks/guarded-post.ts'
@@ -43,7 +44,8 @@ async function prepare(settings: Partial<WebhookSettings> = {}) {
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as AddressInfo
-  const catalog = await openSqliteCatalog({ directory: join(tempDirectory(), 'data'), writer: 'thread' })
+  const directory = join(tempDirectory(), 'data')
+  const catalog = await openSqliteCatalog({ directory, writer: 'thread' })
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
@@ -62,6 +64,7 @@ async function prepare(settings: Partial<WebhookSettings> = {}) {
     createdAt: 0,
   })
   return {
+    directory,
     catalog,
     bucketId,
     id,
@@ -159,6 +162,36 @@ test('WH8 a webhook whose changes have left the feed receives changes.lost, and 
   await until('the changes arrive', () => receiver.sent.length >= 3)
   expect(receiver.sent.map(({ type }) => type)).toEqual(['changes.lost', 'item.added', 'item.added'])
   expect(delivered()).toEqual(later)
+})
+
+/** Copies a catalog as a backup and its restore do, and opens the copy. */
+async function restoreCopy(directory: string): Promise<Catalog> {
+  const into = tempDirectory()
+  const inspection = await openSqliteInspection(directory)
+  await inspection.snapshot(into, null)
+  await inspection.close()
+  const copied = await openSqliteInspection(into)
+  await copied.renew()
+  await copied.close()
+  const catalog = await openSqliteCatalog({ directory: into, writer: 'thread' })
+  onTestFinished(() => catalog.close())
+  return catalog
+}
+
+test('WH5, WH8 after a restore, changes with the numbers of earlier ones have other ids', async () => {
+  const { directory, catalog, bucketId, receiver } = await prepare()
+  const restored = [await restoreCopy(directory), await restoreCopy(directory)]
+  const added = () => receiver.sent.filter(({ type }) => type === 'item.added').length
+  for (const [index, one] of [catalog, ...restored].entries()) {
+    const { close } = deliver(one)
+    await until('the restored webhook has a place', () => receiver.sent.length === 2 * index)
+    await one.addItems(bucketId, inBlobStore(newItems(1)))
+    await until('the change arrives', () => added() === index + 1)
+    await close()
+  }
+  const types = receiver.sent.map(({ type }) => type)
+  expect(types).toEqual(['item.added', 'changes.lost', 'item.added', 'changes.lost', 'item.added'])
+  expect(new Set(receiver.sent.map(({ id }) => id)).size).toBe(5)
 })
 
 test('WH4, WH5 changes of other kinds are passed by', async () => {
