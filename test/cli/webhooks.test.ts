@@ -99,8 +99,16 @@ test('WH11 wrong arguments are explained', async () => {
   const url = 'https://example.org/'
   const wrong: readonly (readonly [Command, readonly string[], RegExp])[] = [
     [webhookCreate, ['--url', url], /needs --bucket NAME and --url URL/],
-    [webhookCreate, ['--bucket', 'photos', '--url', 'example.org'], /A URL with http or https/],
-    [webhookCreate, ['--bucket', 'photos', '--url', 'http://10.1.2.3/'], /MEDIABUCKET_WEBHOOK_ALLOW/],
+    [
+      webhookCreate,
+      ['--bucket', 'photos', '--url', 'example.org'],
+      /^--url is not valid\. It takes a URL with http or https/,
+    ],
+    [
+      webhookCreate,
+      ['--bucket', 'photos', '--url', 'http://10.1.2.3/'],
+      /MEDIABUCKET_WEBHOOK_ALLOW.*--env-file/,
+    ],
     [webhookCreate, ['--bucket', 'photos', '--url', url, '--kinds', 'new'], /"new" is not a kind/],
     [webhookCreate, ['--bucket', 'photos', '--url', url, '--batch', '0'], /from 1 to 100/],
     [webhookCreate, ['--bucket', 'none', '--url', url], /there is no bucket "none"/],

@@ -59,11 +59,17 @@ function readSettings(
 
 function readUrl(text: string, allowed: readonly string[]): string {
   const url = parseWebhookUrl(text)
-  if (url === null) throw new UsageError(`--url takes this: ${webhookUrlRule}`)
+  if (url === null) throw new UsageError(`--url is not valid. It takes a${webhookUrlRule.slice(1)}`)
   const refusal = refusalOfUrl(url, allowed)
-  if (refusal !== null) throw new UsageError(`The URL is not accepted. ${refusal}`)
+  if (refusal !== null) throw new UsageError(`The URL is not accepted. ${refusal}${ownSettingHint(refusal)}`)
   return url
 }
+
+/** People who have set the setting for the service only do not see why the command does not follow it. */
+const ownSettingHint = (reason: string): string =>
+  reason.includes('MEDIABUCKET_WEBHOOK_ALLOW')
+    ? ' The command reads the setting from its own environment: set it as for the service, or use mediabucket --env-file FILE.'
+    : ''
 
 function readKinds(text: string): readonly ItemChangeKind[] {
   if (text === 'all') return []
@@ -350,5 +356,5 @@ function printDelivery(delivery: DeliveryObject, isJson: boolean, print: (line: 
   const { status, reason, duration, response } = delivery
   if (isJson) print(jsonLine(delivery))
   else if (status !== null) print(`${status} in ${duration} ms${response === '' ? '' : `: ${response}`}`)
-  if (reason !== null) throw new CommandError(`the delivery failed. ${reason}`)
+  if (reason !== null) throw new CommandError(`the delivery failed. ${reason}${ownSettingHint(reason)}`)
 }
