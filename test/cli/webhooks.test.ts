@@ -65,7 +65,11 @@ test('WH11 webhooks are created, listed, changed, tested and deleted by commands
   expect(row?.split(/ {2,}/)).toEqual([id, 'photos', 'off', '0', '-', 'all', '50', receiver.url])
 
   receiver.respond = respondWith(200, 'thanks')
-  expect((await run(webhookTest, id)).printed.join()).toMatch(/^200 in \d+ ms: thanks$/)
+  const tested = await run(webhookTest, id)
+  expect(tested.printed.join()).toMatch(/^200 in \d+ ms: thanks$/)
+  expect(tested.reported.join()).toContain(
+    `is off, and delivers nothing until: mediabucket webhook set ${id} --state on`,
+  )
   const rotated = await run(webhookSet, id, '--new-secret', '--overlap', '1h')
   receiver.secrets.clear()
   receiver.secrets.add(rotated.printed.join())
@@ -79,6 +83,7 @@ test('WH11 webhooks are created, listed, changed, tested and deleted by commands
   expect(JSON.parse(failed.printed.join())).toMatchObject({ number: 2, status: 500, response: 'no' })
   receiver.respond = respondWith(204)
   expect((await run(webhookRedeliver, id, '2')).printed.join()).toMatch(/^204 in \d+ ms$/)
+  expect((await run(webhookRedeliver, id, '99')).error).toMatchObject({ exitCode: 4 })
   const { printed } = await run(webhookDeliveries, id, '--json')
   const deliveries = printed.map((line) => JSON.parse(line))
   expect(deliveries.map(({ number, status }) => [number, status])).toEqual([

@@ -274,6 +274,7 @@ test('WH6 Retry-After delays the next attempt, and 410 switches the webhook off 
   receiver.respond = respondWith(410)
   await send('PATCH', `/api/webhooks/${id}`, { state: 'on' })
   await until('the webhook is switched off', async () => (await describe(id)).state === 'gone')
+  expect((await describe(id)).next_attempt_at).toBeNull()
   const later = await upload()
   const before = receiver.received.length
   receiver.respond = respondWith(200)

@@ -10,7 +10,7 @@ const exitCodeRows: readonly (readonly [string, string])[] = [
   ['1', 'failed'],
   ['2', 'an argument or setting is invalid'],
   [`${exitCodes.accessDenied}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
-  [`${exitCodes.notFound}`, 'the item, bucket or token does not exist'],
+  [`${exitCodes.notFound}`, 'the item, bucket, token, webhook or delivery does not exist'],
   [
     `${exitCodes.incomplete}`,
     'the backup, restore or migration is complete except for the bytes of the reported items',

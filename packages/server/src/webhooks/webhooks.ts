@@ -40,7 +40,7 @@ export const webhookObject = (webhook: Webhook): WebhookObject => ({
   created_at: new Date(webhook.createdAt).toISOString(),
   failing_since: timeOrNull(webhook.failingSince),
   failures: webhook.failures,
-  next_attempt_at: timeOrNull(webhook.nextAttempt),
+  next_attempt_at: timeOrNull(webhook.state === 'on' ? webhook.nextAttempt : null),
 })
 
 const deliveryObject = (delivery: StoredDelivery): DeliveryObject => ({

@@ -1,4 +1,5 @@
 import { signLinksOperation } from '../../access/signed-links.ts'
+import { Fault } from '../../core/faults.ts'
 import {
   defaultSecretOverlap,
   isWebhookId,
@@ -102,7 +103,12 @@ const withWebhook = <T>(
     const webhook = isWebhookId(id) ? await catalog.webhook(id) : null
     if (webhook === null)
       throw new CommandError(`there is no webhook "${id}". See: mediabucket webhook list`, exitCodes.notFound)
-    return use({ webhook, catalog, webhooks: operationsOf(config, catalog) })
+    try {
+      return await use({ webhook, catalog, webhooks: operationsOf(config, catalog) })
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'webhook-delivery-unknown') throw error
+      throw new CommandError(`${error.message} See: mediabucket webhook deliveries ${id}`, exitCodes.notFound)
+    }
   })
 
 function operationsOf(config: Config, catalog: Catalog): WebhookOperations {
@@ -188,7 +194,10 @@ Options:
       { header: 'BUCKET', cell: ({ bucket }: Webhook) => bucket },
       { header: 'STATE', cell: ({ state }: Webhook) => state },
       { header: 'FAILURES', cell: ({ failures }: Webhook) => `${failures}`, alignRight: true },
-      { header: 'NEXT ATTEMPT', cell: ({ nextAttempt }: Webhook) => timeOf(nextAttempt) },
+      {
+        header: 'NEXT ATTEMPT',
+        cell: ({ state, nextAttempt }: Webhook) => timeOf(state === 'on' ? nextAttempt : null),
+      },
       { header: 'KINDS', cell: ({ kinds }: Webhook) => (kinds.length === 0 ? 'all' : kinds.join(',')) },
       { header: 'BATCH', cell: ({ batch }: Webhook) => `${batch}`, alignRight: true },
       { header: 'URL', cell: ({ url }: Webhook) => url },
@@ -273,17 +282,20 @@ code 1 if it was not delivered. If it was, a delivery that waits after a failure
 Options:
   --json  Print a JSON object.`,
 
-  async run(args, { config, print }) {
+  async run(args, { config, print, report }) {
     const { values, positionals } = parse('webhook test', {
       args: [...args],
       allowPositionals: true,
       options: { json: { type: 'boolean' } },
     })
     const id = oneId('webhook test', positionals)
-    const delivery = await withWebhook(config, id, ({ webhook: { bucketId }, webhooks }) =>
-      webhooks.test(bucketId, id),
-    )
+    const { delivery, state } = await withWebhook(config, id, async ({ webhook, webhooks }) => ({
+      delivery: await webhooks.test(webhook.bucketId, id),
+      state: webhook.state,
+    }))
     printDelivery(delivery, values.json === true, print)
+    if (state !== 'on')
+      report(`The webhook is ${state}, and delivers nothing until: mediabucket webhook set ${id} --state on`)
   },
 }
 
