@@ -40,7 +40,7 @@ interface EventStream {
 
 /** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
 export function createEventStreams(
-  { authorize, stopping }: Pick<HttpContext, 'authorize' | 'stopping'>,
+  { authorize, stopping, log }: Pick<HttpContext, 'authorize' | 'stopping' | 'log'>,
   parts: { readonly feed: Feed; readonly format: FormatEvents; readonly idleTimeout: number },
 ) {
   const { feed, format, idleTimeout } = parts
@@ -62,6 +62,14 @@ export function createEventStreams(
   /** By the Authorization header. A thousand streams of one token would each leave garbage behind, once a second. */
   let verifications = new Map<string, Promise<Caller>>()
   let sharedSince = 0
+
+  /** Ends the stream, unless the error is temporary. */
+  function fail(stream: EventStream, err: unknown): void {
+    if (isTemporary(err) || !streams.has(stream)) return
+    if (!(err instanceof Fault))
+      log.error({ requestId: stream.exchange.id, err }, 'a stream of changes was ended')
+    end(stream)
+  }
 
   async function verify(stream: EventStream): Promise<void> {
     const { exchange } = stream
@@ -110,7 +118,7 @@ export function createEventStreams(
       }
     } catch (error) {
       stream.isBehind = true
-      if (!isTemporary(error) && streams.has(stream)) end(stream)
+      fail(stream, error)
     } finally {
       stream.isSending = false
     }
@@ -125,7 +133,7 @@ export function createEventStreams(
       if (now - stream.sentAt >= silence) write(stream, ':\n\n')
       if (stream.isBehind && !stream.isSending) void send(stream)
     } catch (error) {
-      if (!isTemporary(error) && streams.has(stream)) end(stream)
+      fail(stream, error)
     }
   }
 

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { pino } from 'pino'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Fault } from '../../src/core/faults.ts'
+import { service } from '../../src/core/tokens.ts'
+import { openFeed } from '../../src/feed/changes.ts'
+import { createEventStreams, type FormatEvents } from '../../src/feed/event-streams.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { get, serve } from '../http/exchange.ts'
+import { hashOf, inBlobStore, newBucket, newItems } from '../storage/catalog/samples.ts'
+import { tempDirectory } from '../storage/catalog/temp-directory.ts'
+
+/** A catalog with a bucket of as many items, and streams of its feed that begin with the first change. */
+async function prepare(parts: {
+  readonly items: number
+  readonly format?: FormatEvents
+  readonly error?: Error
+}) {
+  const { items, error, format = async () => ':\n\n' } = parts
+  const catalog = await openSqliteCatalog({ directory: join(tempDirectory(), 'data'), writer: 'direct' })
+  onTestFinished(() => catalog.close())
+  const bucketId = await newBucket(catalog, 'b')
+  await catalog.addItems(bucketId, inBlobStore(newItems(items)))
+  const grant = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
+  const caller = { ...grant, actor: service }
+  const readChanges = vi.fn(catalog.readChanges)
+  if (error !== undefined) readChanges.mockRejectedValue(error)
+  const feed = openFeed({ catalog: { ...catalog, readChanges } })
+  const lines: string[] = []
+  const log = pino({}, { write: (line: string) => void lines.push(line) })
+  const stopping = new AbortController()
+  onTestFinished(() => stopping.abort())
+  const streams = createEventStreams(
+    { authorize: async () => caller, stopping: stopping.signal, log },
+    { feed, format, idleTimeout: 60_000 },
+  )
+  const open = (request: ServerResponse['req'], response: ServerResponse) =>
+    streams.open({ id: 'r', request, response, params: {}, query: {} }, caller, 0, {})
+  return { catalog, bucketId, feed, readChanges, streams, open, lines }
+}
+
+test('FE8 an unexpected error of a stream is logged, and ends it; a fault is not logged', async () => {
+  for (const [error, logged] of [
+    [new TypeError('broken'), 1],
+    [new Fault('token-revoked', 'revoked'), 0],
+  ] as const) {
+    const { streams, open, lines } = await prepare({ items: 1, error })
+    await serve(open, async (port) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.write(get)
+      await once(socket, 'data')
+      while (streams.count() > 0) await setImmediate()
+    })
+    expect(lines).toHaveLength(logged)
+    if (logged > 0)
+      expect(JSON.parse(lines[0] ?? '')).toMatchObject({ requestId: 'r', err: { message: 'broken' } })
+  }
+})
