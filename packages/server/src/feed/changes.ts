@@ -13,7 +13,7 @@ export interface FollowedBucket {
   stop(): void
 }
 
-/** The reads of a bucket since its last notification, by the number after which they begin. */
+/** The last reads of a bucket since its last notification, by the number after which they begin. */
 interface SharedReads {
   reads: Map<number, Promise<ChangeRows | null>>
   readonly followers: Set<() => void>
@@ -22,6 +22,8 @@ interface SharedReads {
 
 /** Changes of one read of a stream. */
 const batchLength = 100
+/** Reads of a bucket that are kept. Streams that catch up together are at the same ones; those that are alone need none. */
+const keptReads = 4
 
 /** The feeds of the buckets, with the cursors that clients receive (docs/interface.md, Feed). */
 export function openFeed({
@@ -50,7 +52,13 @@ export function openFeed({
     if (known !== undefined) return known
     const reading = catalog.readChanges(bucketId, after, batchLength)
     reads.set(after, reading)
-    reading.catch(() => reads.delete(after))
+    for (const earliest of reads.keys()) {
+      if (reads.size <= keptReads) break
+      reads.delete(earliest)
+    }
+    reading.catch(() => {
+      if (reads.get(after) === reading) reads.delete(after)
+    })
     return reading
   }
 

@@ -9,6 +9,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { service } from '../../src/core/tokens.ts'
 import { openFeed } from '../../src/feed/changes.ts'
 import { createEventStreams, type FormatEvents } from '../../src/feed/event-streams.ts'
+import type { ChangeRows } from '../../src/storage/catalog/feed.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
 import { get, serve } from '../http/exchange.ts'
 import { hashOf, inBlobStore, newBucket, newItems } from '../storage/catalog/samples.ts'
@@ -42,6 +43,23 @@ async function prepare(parts: {
     streams.open({ id: 'r', request, response, params: {}, query: {} }, caller, 0, {})
   return { catalog, bucketId, feed, readChanges, streams, open, lines }
 }
+
+test('FE7 the reads that streams share are kept while they are recent', async () => {
+  const { bucketId, feed, readChanges } = await prepare({ items: 1_200 })
+  const bucket = feed.follow(bucketId, () => {})
+  onTestFinished(bucket.stop)
+  let [next, last] = [0, 0]
+  for (let hasMore = true; hasMore; ) {
+    const rows: ChangeRows = (await bucket.read(next)) ?? expect.unreachable()
+    last = next
+    ;({ next, hasMore } = rows)
+  }
+  readChanges.mockClear()
+  await bucket.read(last)
+  expect(readChanges).not.toHaveBeenCalled()
+  await Promise.all([bucket.read(0), bucket.read(0)])
+  expect(readChanges).toHaveBeenCalledTimes(1)
+})
 
 test('FE8 an unexpected error of a stream is logged, and ends it; a fault is not logged', async () => {
   for (const [error, logged] of [
