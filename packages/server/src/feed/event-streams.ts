@@ -163,6 +163,8 @@ export function createEventStreams(
     /** Begins the response with the changes after a number, from which the feed was read. */
     open(exchange: Exchange, caller: Caller, after: number, headers: Readonly<Record<string, string>>): void {
       const { response } = exchange
+      // The client has gone while its token was verified: the response does not emit `close` again.
+      if (response.closed) return
       const now = performance.now()
       const bucket = feed.follow(caller.bucketId, () => void send(stream))
       const stream: EventStream = {

@@ -61,6 +61,21 @@ test('FE7 the reads that streams share are kept while they are recent', async ()
   expect(readChanges).toHaveBeenCalledTimes(1)
 })
 
+test('FE8 a stream whose client has gone before it begins is not opened', async () => {
+  const { streams, open } = await prepare({ items: 1 })
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const listener = (request: ServerResponse['req'], response: ServerResponse) =>
+    response.once('close', () => {
+      open(request, response)
+      resolve(streams.count())
+    })
+  await serve(listener, async (port) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(get, () => socket.destroy())
+    expect(await promise).toBe(0)
+  })
+})
+
 test('FE8 an unexpected error of a stream is logged, and ends it; a fault is not logged', async () => {
   for (const [error, logged] of [
     [new TypeError('broken'), 1],
