@@ -90,8 +90,7 @@ export function createEventStreams(
     const { exchange, bucket } = stream
     const { response } = exchange
     while (streams.has(stream)) {
-      if (response.writableLength > maxUnsent)
-        await Promise.race([once(response, 'drain'), once(response, 'close')])
+      if (response.writableLength > maxUnsent) await drainOrClose(response)
       if (!streams.has(stream)) return
       const rows = await bucket.read(stream.position)
       // The client has read so slowly that its next change is not kept any more. When it connects again, it gets the problem.
@@ -182,6 +181,17 @@ export function createEventStreams(
       else void send(stream)
       schedule()
     },
+  }
+}
+
+/** Leaves no listeners, because a slow stream waits many times. */
+async function drainOrClose(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController()
+  const { signal } = waiting
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })])
+  } finally {
+    waiting.abort()
   }
 }
 

@@ -76,6 +76,33 @@ test('FE8 a stream whose client has gone before it begins is not opened', async 
   })
 })
 
+test('FE8 the waits of a stream for its client leave no listeners', async () => {
+  let response: ServerResponse | null = null
+  const counts: number[] = []
+  const { open } = await prepare({
+    items: 700,
+    async format() {
+      counts.push(response?.listenerCount('close') ?? 0)
+      return `:${'x'.repeat(4 << 20)}\n\n`
+    },
+  })
+  const listener = (request: ServerResponse['req'], answer: ServerResponse) => {
+    response = answer
+    open(request, answer)
+  }
+  await serve(listener, async (port) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(get)
+    let received = 0
+    for await (const bytes of socket) {
+      received += bytes.length
+      if (received > 7 * (4 << 20)) break
+    }
+  })
+  expect(counts).toHaveLength(7)
+  expect(Math.max(...counts)).toBe(counts[0])
+})
+
 test('FE8 an unexpected error of a stream is logged, and ends it; a fault is not logged', async () => {
   for (const [error, logged] of [
     [new TypeError('broken'), 1],
