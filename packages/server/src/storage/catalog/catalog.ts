@@ -178,7 +178,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
       applyTo(bucketId, { kind: 'edit-item', input: signed({ bucketId, id, edit, expected }, by) }),
 
     labelItems: (bucketId, ids, changes, by) =>
-      apply({ kind: 'label-items', input: signed({ bucketId, ids, changes }, by) }),
+      applyTo(bucketId, { kind: 'label-items', input: signed({ bucketId, ids, changes }, by) }),
     labelKeys: (bucketId, key, limits) => query(listLabels(bucketId, key, limits)),
 
     trashState: (bucketId) => query(trashState(bucketId)),

@@ -3,7 +3,16 @@ import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { ItemChange } from '../../../src/storage/catalog/feed.ts'
 import type { BucketId, TokenId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { hashOf, inBlobStore, newBucket, newItem, newItems, newUpload, withBytes } from './samples.ts'
+import {
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  newToken,
+  newUpload,
+  withBytes,
+} from './samples.ts'
 
 /** All changes after a number. */
 async function changesOf(
@@ -184,6 +193,44 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       const strip = (changes: readonly ItemChange[]) =>
         changes.map(({ number, kind, itemId }) => [number, kind, itemId])
       expect(strip(seen)).toEqual(strip(await changesOf(catalog, bucketId)))
+    })
+
+    test('FE6 a watcher is called at once after each kind of change by its process', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setBucket('b', { trashDays: 3 })
+      const limits = { maxItems: 9, maxBytes: null, maxFileSize: null, types: null, itemDays: null }
+      await catalog.addToken(newToken('a', { bucket: 'b', limits }))
+      const limitedBy = 'a' as TokenId
+      const request = { tokenId: limitedBy, key: 'k', fingerprint: hashOf('k'), now: 0, expiresAt: 9e12 }
+      const preview = { thumbhash: hashOf('t'), duration: null, width: 1, height: 2 }
+      const [item, other] = [newItem(), newItem({ expiresAt: Date.now() + 9_000 })]
+      const upload = newUpload(bucketId)
+      await catalog.createUpload(upload)
+      const onChange = vi.fn()
+      onTestFinished(catalog.watchChanges(bucketId, onChange))
+      await expect.poll(() => onChange.mock.calls.length).toBeGreaterThan(0)
+      const changes = {
+        addItems: () => catalog.addItems(bucketId, inBlobStore([item])),
+        addLimitedItems: () => catalog.addLimitedItems(bucketId, inBlobStore([other]), limitedBy),
+        addItemsOnce: () => catalog.addItemsOnce(bucketId, inBlobStore([newItem()]), request),
+        editItem: () => catalog.editItem(bucketId, item.id, { caption: 'x' }, null),
+        setPreview: () => catalog.setPreview(bucketId, item.id, preview),
+        labelItems: () => catalog.labelItems(bucketId, [item.id], { album: 'x' }),
+        removeItems: () => catalog.removeItems(bucketId, [item.id]),
+        restoreItems: () => catalog.restoreItems(bucketId, [item.id]),
+        removeAgain: () => catalog.removeItems(bucketId, [item.id]),
+        purgeItems: () => catalog.purgeItems(bucketId, [item.id]),
+        expireItems: () => catalog.expireItems(bucketId, Date.now() + 10_000),
+        deleteBucketChunk: () => catalog.deleteBucketChunk(bucketId, 1, 1),
+      }
+      const silent: string[] = []
+      for (const [name, make] of Object.entries(changes)) {
+        onChange.mockClear()
+        await make()
+        if (onChange.mock.calls.length === 0) silent.push(name)
+      }
+      expect(silent).toEqual([])
     })
 
     test('FE6 a watcher is called after changes of its bucket by any process, until it stops', async () => {
