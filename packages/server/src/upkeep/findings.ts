@@ -27,6 +27,10 @@ export const findingKinds = {
     title: 'Buckets in which searches by name may miss items',
     cure: 'Run fsck --repair.',
   },
+  'bucket-feed-wrong': {
+    title: 'Buckets whose revision is below the numbers of their feed',
+    cure: 'Run fsck --repair. Until then changes of their items fail.',
+  },
   'bucket-labels-wrong': { title: 'Buckets with a wrong index of labels', cure: 'Run fsck --repair.' },
   'id-malformed': {
     title: 'Rows with ids that the service did not create: something else has changed the catalog',

@@ -222,7 +222,16 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
 /** A stored counter, or the time of the next expiry, of a bucket that does not match its rows. */
 export interface BucketFault {
   readonly bucket: string
-  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks' | 'names' | 'labels'
+  readonly what:
+    | 'total'
+    | 'bytes'
+    | 'reserved'
+    | 'sequence'
+    | 'expiry'
+    | 'ranks'
+    | 'names'
+    | 'labels'
+    | 'feed'
   /** A message with the stored value and that of the rows. */
   readonly detail: string
 }
@@ -234,6 +243,8 @@ interface Counted {
   readonly total: number
   readonly bytes: number
   readonly nextSeq: number
+  /** The highest number that the feed has had. */
+  readonly lastChange: number
   readonly reserved: readonly [items: number, bytes: number]
   readonly nodes: readonly RankNode[]
 }
@@ -276,7 +287,8 @@ export const bucketIds = (): Query<BucketId[]> =>
 const countersRow = eachEngine((engine) => {
   const table = engine === 'sqlite' ? 'items INDEXED BY items_item_expiry' : 'items'
   return `SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes, next_expiry,
-    (SELECT min(item_expires_at) FROM ${table} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL)
+    (SELECT min(item_expires_at) FROM ${table} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL),
+    revision, changes_start, coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1), 0)
     FROM buckets WHERE id = $1`
 })
 
@@ -291,6 +303,8 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
       reserved: `${integer(row, 4)} items, ${integer(row, 5)} bytes`,
       expiry: integerOrNull(row, 6),
       firstExpiry: integerOrNull(row, 7),
+      revision: integer(row, 8),
+      lastChange: Math.max(integer(row, 9), integer(row, 10)),
     }),
     countersRow,
     id,
@@ -337,12 +351,19 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   compare('sequence', stored.nextSeq, nextSeq)
   compare('reserved', stored.reserved, `${items} items, ${reservedBytes} bytes`)
   compare('reserved', limited.stored, limited.counted)
+  // The next change would get a number that a row has, or that readers have passed by.
+  const { revision, lastChange } = stored
+  if (revision < lastChange)
+    faults.push({
+      ...{ bucket, what: 'feed' },
+      detail: `revision ${revision} is stored, the feed has had number ${lastChange}`,
+    })
   // The next expiry of the trash is not checked: a sweep removes expired items of the trash.
   const late = lateExpiry(stored.expiry, isTrash(id) ? null : stored.firstExpiry)
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
   const wrong = yield* wrongNodes(id, nodes, engine)
   if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-  return { bucket, faults, total, bytes, nextSeq, reserved: [items, reservedBytes], nodes }
+  return { bucket, faults, total, bytes, nextSeq, lastChange, reserved: [items, reservedBytes], nodes }
 }
 
 /**
@@ -432,12 +453,13 @@ export function* correctBucket(id: BucketId, engine: EngineName): Work<BucketFau
 
 function* correctCounters(
   id: BucketId,
-  { total, bytes, nextSeq, reserved, nodes }: Counted,
+  { total, bytes, nextSeq, lastChange, reserved, nodes }: Counted,
   engine: EngineName,
 ): Work<void> {
   const { textOf, insert } = rankRows[engine]
   yield* change('DELETE FROM ranks WHERE bucket_id = $1', id)
   for (const { level, slot, counts } of nodes) yield* change(insert, id, level, slot, textOf(counts))
+  yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', id, lastChange)
   yield* change(correction, total, bytes, nextSeq, ...reserved, id)
   yield* correctLimits(id)
   if (!isTrash(id)) yield* refreshExpiry(id)

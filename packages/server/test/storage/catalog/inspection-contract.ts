@@ -17,7 +17,9 @@ interface Audited {
   readonly catalog: Catalog
   readonly inspection: CatalogInspection
   /** Changes rows with statements of the engine, without the catalog. */
-  tamper(fault: 'counters' | 'ranks' | 'names' | 'contents' | 'expiry' | 'labels'): void | Promise<void>
+  tamper(
+    fault: 'counters' | 'ranks' | 'names' | 'contents' | 'expiry' | 'labels' | 'feed' | 'feed-start',
+  ): void | Promise<void>
 }
 
 interface Copied {
@@ -81,6 +83,23 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect((await inspection.recount()).map(({ what }) => what)).toEqual(['labels'])
       expect(await inspection.bucketFaults()).toEqual([])
       expect(await keys()).toEqual(before)
+    })
+
+    test('FE2, F1 a revision below the numbers of the feed is found and raised, and changes continue', async () => {
+      const { catalog, inspection, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const add = () => catalog.addItems(bucketId, newItems(1).map(withBytes))
+      await add()
+      await add()
+      for (const fault of ['feed', 'feed-start'] as const) {
+        const last = (await catalog.readChanges(bucketId, 'now', 0))?.next ?? 0
+        await tamper(fault)
+        expect((await inspection.bucketFaults()).map(({ what }) => what)).toEqual(['feed'])
+        expect((await inspection.recount()).map(({ what }) => what)).toEqual(['feed'])
+        expect(await inspection.bucketFaults()).toEqual([])
+        await add()
+        expect((await catalog.readChanges(bucketId, 'now', 0))?.next).toBeGreaterThan(last)
+      }
     })
 
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {

@@ -15,6 +15,8 @@ const tampering = {
   contents: "INSERT INTO contents (id, bucket_id, bytes) VALUES (1, 1, '\\x00')",
   labels: "UPDATE labels SET items = items + 1 WHERE value = 'x'; DELETE FROM item_labels WHERE seq < 5",
   expiry: 'UPDATE buckets SET next_expiry = NULL',
+  feed: 'UPDATE buckets SET revision = (SELECT min(number) FROM changes)',
+  'feed-start': 'UPDATE buckets SET changes_start = revision + 1000',
 }
 
 describe('with a PostgreSQL server', () => {

@@ -24,6 +24,8 @@ const tampering = {
   contents: "INSERT INTO contents (bytes) VALUES (X'00')",
   labels: "UPDATE labels SET items = items + 1 WHERE value = 'x'; DELETE FROM item_labels WHERE seq < 5",
   expiry: 'UPDATE buckets SET next_expiry = NULL',
+  feed: 'UPDATE buckets SET revision = (SELECT min(number) FROM changes)',
+  'feed-start': 'UPDATE buckets SET changes_start = revision + 1000',
 }
 
 const openBoth = async (directory: string) => ({
