@@ -38,7 +38,7 @@ export interface BucketCatalog {
 
   /**
    * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
-   * uploads are left, removes the bucket with its tokens. Its id is never reused.
+   * uploads are left, removes a part of its feed, and with the last one the bucket with its tokens. Its id is never reused.
    */
   deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
 }
@@ -236,8 +236,14 @@ export function* beginDeletion({
   return true
 }
 
-/** Removes the bucket if it has no items and uploads. Returns whether it has removed it. */
-export function* endDeletion(id: BucketId): Work<boolean> {
+/** Changes of the feed that a step of the deletion of a bucket removes, for each item that it may remove. */
+const changesPerItem = 20
+
+/**
+ * Removes the bucket if it has no items and uploads. Returns whether it has removed it. Before, removes the feed in steps like those of the
+ * items, because all other changes wait for a step.
+ */
+export function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   const isUsed = yield* first(
     (row) => integer(row, 0) === 1,
     `SELECT CAST(EXISTS (SELECT 1 FROM items WHERE bucket_id IN ($1, -$1::int8))
@@ -245,6 +251,13 @@ export function* endDeletion(id: BucketId): Work<boolean> {
     id,
   )
   if (isUsed) return false
+  const changes = limit * changesPerItem
+  const removed = yield* change(
+    `DELETE FROM changes WHERE bucket_id = $1 AND number <= (SELECT max(number) FROM
+      (SELECT number FROM changes WHERE bucket_id = $1 ORDER BY number LIMIT $2) AS earliest)`,
+    ...[id, changes],
+  )
+  if (removed === changes) return false
   yield* change('DELETE FROM meta WHERE key = $1', deletionKey(id))
   yield* change(retirement, id)
   yield* change(
@@ -262,7 +275,6 @@ export function* endDeletion(id: BucketId): Work<boolean> {
   for (const table of ['labels', 'item_labels'])
     yield* change(`DELETE FROM ${table} WHERE bucket_id = $1`, id)
   yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
-  yield* change('DELETE FROM changes WHERE bucket_id = $1', id)
   yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
   return true
 }

@@ -162,6 +162,19 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(await catalog.removeChanges(Date.now() + 1_000, 5)).toBe(0)
     })
 
+    test('FE1 the deletion of a bucket removes its feed in several transactions', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.addItems(bucketId, inBlobStore(newItems(2)))
+      const [row] = await changesOf(catalog, bucketId)
+      for (let number = 0; number < 40; number += 1)
+        await catalog.editItem(bucketId, row?.itemId ?? newItem().id, { caption: `${number}` }, null)
+      const steps: boolean[] = []
+      while (!steps.at(-1)) steps.push((await catalog.deleteBucketChunk(bucketId, 1, 1)).isDeleted)
+      // 20 changes for each item of the limit, after the second item and twice more.
+      expect(steps).toEqual([false, false, false, true])
+    })
+
     test('FE2 a reader that follows two writing processes sees each change once, in the order of the numbers', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')

@@ -114,7 +114,7 @@ const functions: ChangeFunctions = {
       return { items: 0, tombstones: [], isDeleted: true }
     const listed = await removeOldest(transaction, id, limit)
     const trashed = await removeOldest(transaction, trashOf(id), limit)
-    const isDeleted = await runWork(session, endDeletion(id), engine)
+    const isDeleted = await runWork(session, endDeletion(id, limit), engine)
     if (isDeleted) buckets.remove(id)
     return {
       items: listed.items + trashed.items,

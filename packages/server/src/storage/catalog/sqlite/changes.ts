@@ -86,7 +86,7 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
       return {
         items: listed.items + trashed.items,
         tombstones: [...listed.tombstones, ...trashed.tombstones],
-        isDeleted: run(endDeletion(id)),
+        isDeleted: run(endDeletion(id, limit)),
       }
     },
   }
