@@ -14,8 +14,10 @@ import {
   runTransaction,
 } from '../../../src/storage/catalog/postgres/connections.ts'
 import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
+import { createPostgresBell } from '../../../src/storage/catalog/postgres/feed-bell.ts'
 import { asFault, ConnectionLost, isDead, sqlState } from '../../../src/storage/catalog/postgres/session.ts'
 import { readPostgresSnapshot } from '../../../src/storage/catalog/postgres/transfer.ts'
+import { bucketIdOf } from '../../../src/storage/catalog/statements.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import {
   allPages,
@@ -268,4 +270,35 @@ describe('PostgreSQL behind pgbouncer in transaction mode', () => {
     expect(settings).toEqual([{ lock: '0', statement: '0' }])
     await catalog.addItems(await newBucket(catalog, 'c'), [withBytes(newItem())])
   })
+})
+
+test('FE9 the bell listens again after its connection has ended soon after it began', async () => {
+  const url = await freshDatabase()
+  const connections = await openConnections(parseDatabaseUrl(url), { readers: 1, writers: 1 })
+  const heard = Promise.withResolvers<void>()
+  let opened = 0
+  const bell = createPostgresBell(
+    {
+      read: connections.read,
+      async openClient() {
+        const client = await connections.openClient()
+        opened += 1
+        client.on('notification', () => heard.resolve())
+        return client
+      },
+    },
+    async () => [],
+  )
+  onTestFinished(async () => {
+    await bell.close()
+    await connections.close()
+  })
+  const bucketId = bucketIdOf([1], 0)
+  onTestFinished(bell.watch(bucketId, () => {}))
+  await heard.promise
+  await onServer(
+    url,
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+  )
+  await expect.poll(() => opened, { timeout: 5_000 }).toBe(2)
 })

@@ -118,17 +118,18 @@ function listen(parts: {
   let hasHeard = false
   let isClosed = false
   let client: Client | null = null
-  let timer: NodeJS.Timeout | null = null
+  let retryTimer: NodeJS.Timeout | null = null
+  let testTimer: NodeJS.Timeout | null = null
   let starting = start()
 
   function retry(delay: number): void {
     hasHeard = false
-    if (isClosed || timer !== null) return
-    timer = setTimeout(() => {
-      timer = null
+    if (isClosed || retryTimer !== null) return
+    retryTimer = setTimeout(() => {
+      retryTimer = null
       starting = start()
     }, delay)
-    timer.unref()
+    retryTimer.unref()
   }
 
   async function start(): Promise<void> {
@@ -138,6 +139,7 @@ function listen(parts: {
       client = opened
       opened.on('end', () => {
         client = null
+        if (testTimer !== null) clearTimeout(testTimer)
         // What was notified meanwhile is found by the next comparison.
         retry(hasHeard ? lostRetryInterval : retryInterval)
       })
@@ -147,12 +149,12 @@ function listen(parts: {
       })
       await opened.query(`LISTEN ${channel}`)
       await parts.test()
-      timer = setTimeout(() => {
-        timer = null
+      if (client !== opened) return
+      testTimer = setTimeout(() => {
         // A pooler gives each transaction another connection: then listening is of no use.
         if (!hasHeard) void opened.end()
       }, testTimeout)
-      timer.unref()
+      testTimer.unref()
     } catch {
       retry(retryInterval)
     }
@@ -162,7 +164,7 @@ function listen(parts: {
     hears: () => hasHeard,
     async close() {
       isClosed = true
-      if (timer !== null) clearTimeout(timer)
+      for (const timer of [retryTimer, testTimer]) if (timer !== null) clearTimeout(timer)
       await starting
       await client?.end().catch(() => undefined)
     },
