@@ -97,32 +97,26 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const rows = await feed.read(bucketId, after, limit)
     if (wait === 0 || rows.changes.length > 0 || request.method === 'HEAD') return { rows, caller }
     limits.count(response, caller.tokenId, addresses.ofRequest(request))
-    const deadline = performance.now() + wait
-    const from = feed.cursors.format(bucketId, rows.next)
-    let wake = () => {}
-    const bucket = feed.follow(bucketId, () => wake())
-    const onEnd = () => wake()
+    const ended = new AbortController()
+    const onEnd = () => ended.abort()
+    const timer = setTimeout(onEnd, wait)
     response.once('close', onEnd)
     stopping.addEventListener('abort', onEnd)
+    if (response.closed || stopping.aborted) onEnd()
+    let verified = caller
     waiting += 1
     try {
-      for (let current = { rows, caller }; ; ) {
-        const left = deadline - performance.now()
-        if (left <= 0 || stopping.aborted || response.closed) return current
-        const { promise, resolve } = Promise.withResolvers<void>()
-        wake = resolve
-        // The token is verified again, which also begins the removal of items that have expired.
-        const timer = setTimeout(resolve, Math.min(left, verifyInterval))
-        const isBehind = (await feed.read(bucketId, from, limit)).changes.length > 0
-        if (!isBehind) await promise
-        clearTimeout(timer)
-        const verified = await authorize(exchange, 'media:read', { isCounted: true })
-        current = { caller: verified, rows: await feed.read(bucketId, from, limit) }
-        if (current.rows.changes.length > 0) return current
-      }
+      const found = await feed.wait(bucketId, rows.next, {
+        ...{ signal: ended.signal, interval: verifyInterval },
+        // This also begins the removal of items that have expired.
+        async verify() {
+          verified = await authorize(exchange, 'media:read', { isCounted: true })
+        },
+      })
+      return { rows: firstOf(found, limit), caller: verified }
     } finally {
       waiting -= 1
-      bucket.stop()
+      clearTimeout(timer)
       response.off('close', onEnd)
       stopping.removeEventListener('abort', onEnd)
     }
@@ -155,6 +149,13 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
 
 /** Milliseconds. */
 const verifyInterval = 1_000
+
+/** Up to `limit` of the changes. */
+function firstOf(rows: ChangeRows, limit: number): ChangeRows {
+  if (rows.changes.length <= limit) return rows
+  const changes = rows.changes.slice(0, limit)
+  return { changes, next: changes.at(-1)?.number ?? rows.next, hasMore: true }
+}
 
 const description: OperationDescription = {
   operationId: 'listChanges',

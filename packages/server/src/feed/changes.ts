@@ -62,6 +62,22 @@ export function openFeed({
     return reading
   }
 
+  /** Calls `onChange` as FeedCatalog.watchChanges. Followers of a bucket share their reads. */
+  function follow(bucketId: BucketId, onChange: () => void): FollowedBucket {
+    const shared = followed.get(bucketId) ?? open(bucketId)
+    const listener = () => onChange()
+    shared.followers.add(listener)
+    return {
+      read: (after) => readShared(bucketId, shared, after),
+      stop() {
+        shared.followers.delete(listener)
+        if (shared.followers.size > 0 || followed.get(bucketId) !== shared) return
+        followed.delete(bucketId)
+        shared.stop()
+      },
+    }
+  }
+
   return {
     cursors,
 
@@ -73,19 +89,49 @@ export function openFeed({
       return rows
     },
 
-    /** Calls `onChange` as FeedCatalog.watchChanges. Followers of a bucket share their reads. */
-    follow(bucketId: BucketId, onChange: () => void): FollowedBucket {
-      const shared = followed.get(bucketId) ?? open(bucketId)
-      const listener = () => onChange()
-      shared.followers.add(listener)
-      return {
-        read: (after) => readShared(bucketId, shared, after),
-        stop() {
-          shared.followers.delete(listener)
-          if (shared.followers.size > 0 || followed.get(bucketId) !== shared) return
-          followed.delete(bucketId)
-          shared.stop()
-        },
+    follow,
+
+    /**
+     * Resolves with changes after a number as soon as there are some, or with none when `signal` is aborted. Calls `verify` at this interval
+     * (ms), and before changes that come later are read; rejects with its error. Throws Fault `cursor-expired`.
+     */
+    async wait(
+      bucketId: BucketId,
+      after: number,
+      options: {
+        readonly signal: AbortSignal
+        readonly interval: number
+        readonly verify: () => Promise<void>
+      },
+    ): Promise<ChangeRows> {
+      const { signal, interval, verify } = options
+      let isBehind = true
+      let wake = () => {}
+      const bucket = follow(bucketId, () => {
+        isBehind = true
+        wake()
+      })
+      signal.addEventListener('abort', () => wake())
+      try {
+        for (let rows: ChangeRows = { changes: [], next: after, hasMore: false }; ; ) {
+          if (isBehind) {
+            isBehind = false
+            const found = await bucket.read(rows.next)
+            if (found === null) throw cursorExpired()
+            rows = found
+          }
+          if (rows.changes.length > 0 || signal.aborted) return rows
+          if (!isBehind) {
+            const { promise, resolve } = Promise.withResolvers<void>()
+            wake = resolve
+            const timer = setTimeout(resolve, interval)
+            await promise
+            clearTimeout(timer)
+          }
+          await verify()
+        }
+      } finally {
+        bucket.stop()
       }
     },
   }

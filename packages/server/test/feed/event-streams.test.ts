@@ -61,6 +61,26 @@ test('FE7 the reads that streams share are kept while they are recent', async ()
   expect(readChanges).toHaveBeenCalledTimes(1)
 })
 
+test('FE6 requests that wait share their reads, and read again only after a change', async () => {
+  const { catalog, bucketId, feed, readChanges } = await prepare({ items: 2 })
+  const { next } = (await catalog.readChanges(bucketId, 'now', 0)) ?? expect.unreachable()
+  // The catalog calls a new watcher once.
+  const calls = vi.fn()
+  onTestFinished(feed.follow(bucketId, calls).stop)
+  await expect.poll(() => calls.mock.calls.length).toBe(1)
+  const verify = vi.fn(async () => {})
+  const { signal } = new AbortController()
+  const waiting = [1, 2, 3].map(() => feed.wait(bucketId, next, { signal, interval: 2, verify }))
+  await expect.poll(() => verify.mock.calls.length).toBeGreaterThan(20)
+  expect(readChanges).toHaveBeenCalledTimes(1)
+  const [item] = newItems(1)
+  await catalog.addItems(bucketId, inBlobStore(item ? [item] : []))
+  for (const { changes } of await Promise.all(waiting))
+    expect(changes.map(({ itemId }) => itemId)).toEqual([item?.id])
+  // The change rings at once, and once more when the catalog has compared the revisions.
+  expect(readChanges.mock.calls.length).toBeLessThanOrEqual(3)
+})
+
 test('FE8 a stream whose client has gone before it begins is not opened', async () => {
   const { streams, open } = await prepare({ items: 1 })
   const { promise, resolve } = Promise.withResolvers<number>()
