@@ -20,7 +20,7 @@ import {
   text,
   type Work,
 } from './statements.ts'
-import { correctLimits, limitedReservations } from './token-limits.ts'
+import { correctLimits, wrongReservations } from './token-limits.ts'
 import { isTrash, refreshExpiry } from './trash.ts'
 import { findUnreferenced, retireIds } from './upkeep.ts'
 
@@ -338,7 +338,7 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
     id,
   )
   const [items, reservedBytes] = reserved ?? [0, 0]
-  const limited = yield* limitedReservations(id)
+  const limited = yield* wrongReservations(id)
 
   const { bucket } = stored
   const faults: BucketFault[] = []
@@ -350,7 +350,7 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   compare('bytes', stored.bytes, bytes)
   compare('sequence', stored.nextSeq, nextSeq)
   compare('reserved', stored.reserved, `${items} items, ${reservedBytes} bytes`)
-  compare('reserved', limited.stored, limited.counted)
+  for (const { stored, counted } of limited) compare('reserved', stored, counted)
   // The next change would get a number that a row has, or that readers have passed by.
   const { revision, lastChange } = stored
   if (revision < lastChange)

@@ -9,7 +9,7 @@ import {
   type TokenLimits,
 } from '../../core/token-limits.ts'
 import type { BucketId, TokenId } from './records.ts'
-import { change, first, integer, type Query, type Row, text, type Work } from './statements.ts'
+import { all, change, first, integer, type Query, type Row, text, type Work } from './statements.ts'
 
 // The rows of `token_limits`. A transaction that changes one has locked its bucket.
 
@@ -73,22 +73,22 @@ export function* countLimited(
   )
 }
 
-/** What the limits of a bucket have reserved, and what its unfinished uploads reserve of them, as texts. */
-export function* limitedReservations(
+/** What the limits of a bucket have reserved that does not match their unfinished uploads, and what these reserve, as texts. */
+export function wrongReservations(
   bucketId: BucketId,
-): Query<{ readonly stored: string; readonly counted: string }> {
+): Query<{ readonly stored: string; readonly counted: string }[]> {
   const textOf = (row: Row, column: number) =>
-    `${integer(row, column)} items, ${integer(row, column + 1)} bytes of limited tokens`
-  const found = yield* first(
-    (row) => ({ stored: textOf(row, 0), counted: textOf(row, 2) }),
-    `SELECT coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8,
-      (SELECT count(*) FROM uploads WHERE bucket_id = $1 AND limited_by IS NOT NULL AND finished = 0),
-      (SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM uploads
-        WHERE bucket_id = $1 AND limited_by IS NOT NULL AND finished = 0)
-    FROM token_limits WHERE bucket_id = $1`,
+    `${integer(row, column)} items, ${integer(row, column + 1)} bytes of the limits ${text(row, 0)}`
+  return all(
+    (row) => ({ stored: textOf(row, 1), counted: textOf(row, 3) }),
+    `SELECT id, reserved_items, reserved_bytes, items, bytes FROM (
+      SELECT token_limits.id, reserved_items, reserved_bytes, count(uploads.id) AS items,
+        coalesce(sum(coalesce(length, received)), 0)::int8 AS bytes
+      FROM token_limits LEFT JOIN uploads ON limited_by = token_limits.id AND finished = 0
+      WHERE token_limits.bucket_id = $1 GROUP BY token_limits.id, reserved_items, reserved_bytes) AS counted
+    WHERE reserved_items <> items OR reserved_bytes <> bytes`,
     bucketId,
   )
-  return found ?? { stored: '', counted: '' }
 }
 
 /** Corrects what the limits of a bucket have reserved. */

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { newItemId } from '../../../src/core/ids.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/inspection.ts'
+import type { TokenId } from '../../../src/storage/catalog/records.ts'
 import {
   allPages,
   contentOf,
@@ -9,6 +10,7 @@ import {
   newBucket,
   newItem,
   newItems,
+  newToken,
   newUpload,
   withBytes,
 } from './samples.ts'
@@ -18,7 +20,16 @@ interface Audited {
   readonly inspection: CatalogInspection
   /** Changes rows with statements of the engine, without the catalog. */
   tamper(
-    fault: 'counters' | 'ranks' | 'names' | 'contents' | 'expiry' | 'labels' | 'feed' | 'feed-start',
+    fault:
+      | 'counters'
+      | 'ranks'
+      | 'names'
+      | 'contents'
+      | 'expiry'
+      | 'labels'
+      | 'feed'
+      | 'feed-start'
+      | 'limits',
   ): void | Promise<void>
 }
 
@@ -100,6 +111,25 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         await add()
         expect((await catalog.readChanges(bucketId, 'now', 0))?.next).toBeGreaterThan(last)
       }
+    })
+
+    test('T10, F1 the reservations of each limited token are compared with its uploads', async () => {
+      const { catalog, inspection, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const limits = { maxItems: 9, maxBytes: null, maxFileSize: null, types: null, itemDays: null }
+      const ids = ['a', 'c'].map((name) => name as TokenId)
+      for (const limitedBy of ids) {
+        await catalog.addToken(newToken(limitedBy, { bucket: 'b', limits }))
+        await catalog.createUpload(newUpload(bucketId, { limitedBy }))
+      }
+      expect(await inspection.bucketFaults()).toEqual([])
+      // The sums of the bucket stay.
+      await tamper('limits')
+      expect((await inspection.bucketFaults()).map(({ what }) => what)).toEqual(['reserved', 'reserved'])
+      expect(await inspection.recount()).toHaveLength(2)
+      expect(await inspection.bucketFaults()).toEqual([])
+      for (const id of ids)
+        expect((await catalog.token(id))?.limits?.reserved).toEqual({ items: 1, bytes: 1_000 })
     })
 
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {
