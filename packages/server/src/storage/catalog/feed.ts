@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
-import { changeKinds, type ItemChangeKind } from './item-changes.ts'
+import { changeKinds, type ItemChangeKind, isChangeKind } from './item-changes.ts'
 import { isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, ItemDetails } from './records.ts'
 import {
@@ -67,8 +67,10 @@ export interface ChangeRows {
   readonly hasMore: boolean
 }
 
-const kindsByNumber = new Map<number, string>(
-  Object.entries(changeKinds).map(([kind, number]) => [number, kind]),
+const kindsByNumber = new Map<number, ItemChangeKind>(
+  Object.keys(changeKinds)
+    .filter(isChangeKind)
+    .map((kind) => [changeKinds[kind], kind]),
 )
 
 const rows = eachEngine(
@@ -87,7 +89,7 @@ function readChange(row: Row): ItemChange | null {
   if (kind === undefined) throw new TypeError('the catalog has a change of an unknown kind')
   return {
     number,
-    kind: kind as ItemChangeKind,
+    kind,
     itemId: itemIdOf(row, itemColumnCount + 2),
     time: integer(row, itemColumnCount + 3),
     item: row[0] === null ? null : readItemDetails(row),

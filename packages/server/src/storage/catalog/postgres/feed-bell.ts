@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import { createFeedBell, type FeedBell } from '../feed-bell.ts'
 import type { BucketId } from '../records.ts'
+import { bucketIdOf } from '../statements.ts'
 import type { Connections } from './connections.ts'
 
 const channel = 'mediabucket_changes'
+/** Any user of the database can send notifications. */
+const idShape = /^[1-9]\d{0,14}$/
 
 /** Milliseconds: changes within this time share a notification. */
 const notificationDelay = 10
@@ -54,7 +57,7 @@ export function createPostgresBell(
     const [sender, ids = ''] = payload.split(' ')
     if (sender === self) return
     if (ids === '') bell.check()
-    else for (const id of ids.split(',')) bell.ring(Number(id) as BucketId)
+    else for (const id of ids.split(',')) if (idShape.test(id)) bell.ring(bucketIdOf([Number(id)], 0))
   }
 
   function send(): void {
