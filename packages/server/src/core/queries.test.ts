@@ -26,6 +26,11 @@ test('K3 without parameters the list begins with the oldest items, a hundred at 
   })
 })
 
+test.each(['labels.album', 'label'])('K14 the parameter %s, a misspelling, is refused', (name) => {
+  expect(() => parseItemsQuery({ [name]: '42' })).toThrow(/label\.KEY=VALUE/)
+  expect(accepts({ 'label.album': '42', labelled: 'x' })).toBe(true)
+})
+
 test('K3 parseItemsQuery accepts exactly the values that the schema describes', () => {
   const limits = fc.oneof(fc.integer({ min: -5, max: 600 }), fc.double(), fc.maxSafeInteger())
   const orders = fc.constantFrom('oldest', 'newest', '', 'OLDEST', 'toString')

@@ -173,13 +173,16 @@ export function parseLabelsQuery(values: Readonly<Record<string, unknown>>): {
 /** The prefix of the parameters that select labels. */
 export const labelPrefix = 'label.'
 
-/** Reads `label.KEY=VALUE`. Unlike other parameters, any that begins so is known. */
+/** Reads `label.KEY=VALUE`. Unlike other parameters, any that begins so is known, and its misspellings are refused: they would select all items. */
 function readSelectedLabels(
   { read }: ParameterReader,
   values: Readonly<Record<string, unknown>>,
 ): { readonly labels?: Labels } {
   const names = Object.keys(values).filter((name) => name.startsWith(labelPrefix))
   const accepts = `one value of a label, at most ${maxSelectedLabels} times in a request, each with another key`
+  for (const name of Object.keys(values))
+    if (/^label$|^labels\./.test(name))
+      read(name.slice(0, 100), null, 'nothing: write label.KEY=VALUE to select items by a label', () => null)
   const pairs = names.map((name): readonly [string, string] => {
     const key = name.slice(labelPrefix.length)
     const value = read(name.slice(0, 100), '', accepts, (text) =>
