@@ -167,6 +167,8 @@ describe('issuing a token', () => {
         expiresAt: noon + 1,
         lastUsedAt: null,
         revokedAt: null,
+        note: null,
+        limits: null,
       },
     ])
   })
