@@ -81,6 +81,8 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
   let isScanning = false
   let isAsked = false
   let bell: NodeJS.Timeout | null = null
+  /** Bells that the feed has rung. */
+  let rung = 0
 
   let lastFailure = Number.NEGATIVE_INFINITY
   function onFailure(err: unknown): void {
@@ -97,7 +99,12 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
       stop()
       watched.delete(id)
     }
-    for (const id of buckets) if (!watched.has(id)) watched.set(id, catalog.watchChanges(id, ring))
+    for (const id of buckets) if (!watched.has(id)) watched.set(id, catalog.watchChanges(id, onChange))
+  }
+
+  function onChange(): void {
+    rung += 1
+    ring()
   }
 
   function ring(): void {
@@ -129,8 +136,10 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
 
   async function serve(id: WebhookId): Promise<void> {
     const connection = parts.poster.open()
+    const before = rung
+    let hasMore = false
     try {
-      await serveTurn(parts, id, leases, {
+      hasMore = await serveTurn(parts, id, leases, {
         post: connection.post,
         stopping: stopping.signal,
         aborted: aborted.signal,
@@ -140,8 +149,9 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
     }
     connection.close()
     served.delete(id)
-    // A bell may have rung after the last read.
-    ring()
+    // A webhook that waits to pass by changes is due, but has nothing to do: the next search is soon enough. A bell may have rung after the
+    // last read.
+    if (hasMore || rung !== before) ring()
   }
 
   const scans = startPeriodicTask({
@@ -192,13 +202,13 @@ interface Step {
   readonly ahead: ReadAhead | null
 }
 
-/** Delivers what there is, for a turn at most. */
+/** Delivers what there is, for a turn at most. False if there is nothing more to do now. */
 async function serveTurn(
   parts: Parts,
   id: WebhookId,
   leases: Map<WebhookId, number>,
   { post, stopping, aborted }: Turn,
-): Promise<void> {
+): Promise<boolean> {
   const { catalog, owner, now } = parts
   const end = performance.now() + turn
   let ahead: ReadAhead | null = null
@@ -213,18 +223,19 @@ async function serveTurn(
       : await catalog.claimWebhook(id, owner, at, at + longestLease)
     if (webhook === null || webhook.state !== 'on') {
       leases.delete(id)
-      return
+      return false
     }
     if (!isHeld) leases.set(id, at + longestLease)
-    if (webhook.nextAttempt !== null && webhook.nextAttempt > at) return
+    if (webhook.nextAttempt !== null && webhook.nextAttempt > at) return false
     const step = await nextStep(parts, webhook, ahead)
-    if (step === null) return
+    if (step === null) return false
     ahead = step.ahead
     if (!(await take(parts, webhook, step, { post, aborted }))) {
       leases.delete(id)
-      return
+      return true
     }
   }
+  return true
 }
 
 /** Sends the message of a step, and stores what follows. False if the webhook has to wait, or has another owner. */

@@ -210,6 +210,27 @@ test('WH4, WH5 changes of other kinds are passed by', async () => {
   expect(await catalog.webhookDeliveries(id)).toHaveLength(2)
 })
 
+test('a change of another kind is read about once a second until it is passed by', async () => {
+  const { catalog, add } = await prepare({ kinds: ['removed'] })
+  const calls = { searches: 0, reads: 0 }
+  await add(1)
+  deliver({
+    ...catalog,
+    webhookBuckets() {
+      calls.searches += 1
+      return catalog.webhookBuckets()
+    },
+    readChanges(...parameters) {
+      calls.reads += 1
+      return catalog.readChanges(...parameters)
+    },
+  })
+  await until('the deliverer has searched', () => calls.searches >= 3)
+  expect(calls.reads).toBeGreaterThan(0)
+  // Bells are searched too.
+  expect(calls.reads).toBeLessThanOrEqual(calls.searches + 5)
+})
+
 test('WH7 of two deliverers one delivers, and the other one goes on when it stops', async () => {
   const { catalog, receiver, add, delivered } = await prepare()
   const one = deliver(catalog, 'one')
