@@ -218,9 +218,7 @@ async function serveTurn(
     const left = (leases.get(id) ?? 0) - at
     // The clock can be set back.
     const isHeld = left >= leastLease && left <= longestLease
-    const webhook = isHeld
-      ? await catalog.webhook(id)
-      : await catalog.claimWebhook(id, owner, at, at + longestLease)
+    const webhook = isHeld ? await catalog.webhook(id) : await catalog.claimWebhook(id, owner, longestLease)
     if (webhook === null || webhook.state !== 'on') {
       leases.delete(id)
       return false

@@ -250,12 +250,13 @@ test('WH7 of two deliverers one delivers, and the other one goes on when it stop
 test('WH7 a lease of an owner that has gone ends by its time', async () => {
   const { catalog, id, add, delivered } = await prepare()
   const added = await add(1)
-  await catalog.claimWebhook(id, 'gone', Date.now(), Date.now() + 30_000)
+  const lifetime = 1_500
+  const began = Date.now()
+  await catalog.claimWebhook(id, 'gone', lifetime)
   const { clock } = deliver(catalog, 'one')
-  clock.ahead = 29_000
-  const kept = await catalog.dueWebhooks('one', Date.now() + clock.ahead, 9)
-  expect([kept, delivered()]).toEqual([[], []])
-  clock.ahead = 31_000
+  // The clock of a process does not end the lease of another one.
+  clock.ahead = 40_000
   await until('it arrives', () => delivered().length === 1)
+  expect(Date.now() - began).toBeGreaterThanOrEqual(lifetime)
   expect(delivered()).toEqual(added)
 })

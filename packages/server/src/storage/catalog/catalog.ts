@@ -264,8 +264,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     webhookDeliveries: (id) => query(listDeliveries(id)),
     webhookBuckets: () => query(listWebhookBuckets()),
     dueWebhooks: (owner, now, limit) => query(dueWebhooks(owner, now, limit)),
-    claimWebhook: (id, owner, now, until) =>
-      apply({ kind: 'claim-webhook', input: { id, owner, now, until } }),
+    claimWebhook: (id, owner, lifetime) => apply({ kind: 'claim-webhook', input: { id, owner, lifetime } }),
     releaseWebhooks: (owner) => apply({ kind: 'release-webhooks', input: { owner } }),
     recordAttempt: (attempt) => apply({ kind: 'record-attempt', input: signed(attempt, actor && service) }),
     recordManualDelivery: (id, delivery) =>

@@ -83,6 +83,12 @@ export const eachEngine = (text: (engine: EngineName) => string): Readonly<Recor
   postgres: text('postgres'),
 })
 
+/** Milliseconds since 1970, by the clock of the database. */
+export const databaseTime: Readonly<Record<EngineName, string>> = {
+  sqlite: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+  postgres: '(extract(epoch FROM clock_timestamp()) * 1000)::int8',
+}
+
 /**
  * The same statement for SQLite: other names of parameters, JSON for lists, and no types. A transaction that writes has locked the whole
  * database, so that no row needs a lock.

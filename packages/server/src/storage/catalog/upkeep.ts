@@ -5,6 +5,7 @@ import type { CatalogStatistics, UpkeepRun } from './records.ts'
 import {
   all,
   change,
+  databaseTime,
   first,
   integer,
   itemIdOf,
@@ -80,16 +81,13 @@ export interface UpkeepCatalog {
 
 const readId = (row: Row): ItemId => itemIdOf(row, 0)
 
-/** Milliseconds since 1970, by the clock of the engine. */
-const sqliteNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-
 const intentsUntilNow = {
-  sqlite: `SELECT id FROM intents WHERE expires_at <= ${sqliteNow}`,
+  sqlite: `SELECT id FROM intents WHERE expires_at <= ${databaseTime.sqlite}`,
   postgres: 'SELECT id FROM intents WHERE expires_at <= clock_timestamp()',
 }
 
 const intentInsertion = {
-  sqlite: `INSERT INTO intents (id, expires_at) SELECT value, ${sqliteNow} + $2 FROM json_each($1) WHERE true
+  sqlite: `INSERT INTO intents (id, expires_at) SELECT value, ${databaseTime.sqlite} + $2 FROM json_each($1) WHERE true
     ON CONFLICT DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)`,
   postgres: `INSERT INTO intents (id, expires_at)
     SELECT id, clock_timestamp() + $2::int8 * interval '1 millisecond' FROM unnest($1::text[]) AS id ORDER BY id
@@ -229,7 +227,7 @@ export function* settle(_: null): Work<undefined> {
 }
 
 const writeCheck = {
-  sqlite: `INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(${sqliteNow} AS TEXT))`,
+  sqlite: `INSERT OR REPLACE INTO meta (key, value) VALUES ('write_check', CAST(${databaseTime.sqlite} AS TEXT))`,
   // Each transaction writes the row of its batch.
   postgres: null,
 }

@@ -15,6 +15,9 @@ import {
   all,
   bucketIdOf,
   change,
+  databaseTime,
+  type EngineName,
+  eachEngine,
   first,
   integer,
   integerOrNull,
@@ -147,8 +150,8 @@ export interface WebhookCatalog {
   /** Up to `limit` webhooks with an attempt to make, for which no other owner has a lease: new attempts first, then the least recently claimed. */
   dueWebhooks(owner: string, now: number, limit: number): Promise<readonly WebhookId[]>
 
-  /** Takes the lease of a webhook until a time. Null if another owner has it, or if the webhook is not switched on. */
-  claimWebhook(id: WebhookId, owner: string, now: number, until: number): Promise<WebhookReader | null>
+  /** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
+  claimWebhook(id: WebhookId, owner: string, lifetime: number): Promise<WebhookReader | null>
 
   /** Ends all leases of an owner. */
   releaseWebhooks(owner: string): Promise<void>
@@ -173,7 +176,7 @@ export interface WebhookAttempt {
   readonly delivery: WebhookDelivery | null
 }
 
-/** The most milliseconds for which a lease is taken. The clocks of servers with one database may differ by as much. */
+/** The most milliseconds for which a lease is taken. */
 export const longestLease = 30_000
 
 const states = new Map(webhookStates.map((state, index) => [index + 1, state]))
@@ -372,9 +375,24 @@ export const listDeliveries = (id: WebhookId): Query<StoredDelivery[]> =>
 const hasChanges = `EXISTS (SELECT 1 FROM changes WHERE changes.bucket_id = webhooks.bucket_id AND changes.number > position)
   OR EXISTS (SELECT 1 FROM buckets WHERE buckets.id = webhooks.bucket_id AND changes_start > position)`
 
-/** A lease that ends after more than twice its length is of a clock that was set back. */
-const isFree = (owner: string, now: string) =>
-  `(owner IS NULL OR owner = ${owner} OR owned_until <= ${now} OR owned_until > ${now} + ${2 * longestLease})`
+/**
+ * Leases are counted by the clock of the database: those of the processes may differ. A lease that ends after more than twice its length was
+ * taken before the clock was set back.
+ */
+const isFree = (owner: string, engine: EngineName) =>
+  `(owner IS NULL OR owner = ${owner} OR owned_until NOT BETWEEN ${databaseTime[engine]} + 1
+    AND ${databaseTime[engine]} + ${2 * longestLease})`
+
+const dueSelection = eachEngine(
+  (engine) => `SELECT id FROM webhooks WHERE state = ${on} AND ${isFree('$1', engine)}
+    AND coalesce(next_attempt <= $2, true) AND (position IS NULL OR ${hasChanges})
+  ORDER BY next_attempt IS NOT NULL, coalesce(owned_until, 0), number LIMIT $3`,
+)
+
+const claim = eachEngine(
+  (engine) => `UPDATE webhooks SET owner = $2, owned_until = ${databaseTime[engine]} + $3::int8
+  WHERE id = $1 AND state = ${on} AND ${isFree('$2', engine)}`,
+)
 
 /** A webhook that is copied to another catalog. Its position is not valid there, and its deliveries stay. */
 export interface TransferredWebhook extends NewWebhook {
@@ -422,31 +440,20 @@ export const listWebhookBuckets = (): Query<BucketId[]> =>
 
 /** As WebhookCatalog.dueWebhooks. */
 export const dueWebhooks = (owner: string, now: number, limit: number): Query<WebhookId[]> =>
-  all(
-    (row) => webhookIdOf(row, 0),
-    `SELECT id FROM webhooks WHERE state = ${on} AND ${isFree('$1', '$2::int8')}
-      AND coalesce(next_attempt <= $2, true) AND (position IS NULL OR ${hasChanges})
-    ORDER BY next_attempt IS NOT NULL, coalesce(owned_until, 0), number LIMIT $3`,
-    ...[owner, now, limit],
-  )
+  all((row) => webhookIdOf(row, 0), dueSelection, owner, now, limit)
 
 /** As WebhookCatalog.claimWebhook. */
 export function* claimWebhook({
   id,
   owner,
-  now,
-  until,
+  lifetime,
 }: {
   readonly id: WebhookId
   readonly owner: string
-  readonly now: number
-  readonly until: number
+  readonly lifetime: number
 }): Work<WebhookReader | null> {
-  const claimed = yield* change(
-    `UPDATE webhooks SET owner = $2, owned_until = $4 WHERE id = $1 AND state = ${on} AND ${isFree('$2', '$3::int8')}`,
-    ...[id, owner, now, until],
-  )
-  return claimed === 1 ? yield* findWebhook(id, now) : null
+  const claimed = yield* change(claim, id, owner, lifetime)
+  return claimed === 1 ? yield* findWebhook(id, Date.now()) : null
 }
 
 export function* releaseWebhooks({ owner }: { readonly owner: string }): Work<undefined> {

@@ -58,7 +58,7 @@ test('F7, WH8 the webhooks of a copy begin with the message that changes may be 
     batch: 1,
     createdAt: 1,
   })
-  await catalog.claimWebhook(id, 'one', 1, 2)
+  await catalog.claimWebhook(id, 'one', 30_000)
   mkdirSync(to)
   await copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
   const copy = await open(to)
