@@ -93,6 +93,9 @@ test('G36 ask prints an upload link, and uploads with it work', async () => {
   const headers = { authorization: `Bearer ${stdout.trim().split('#')[1]}` }
   const send = async () => (await server.request('/api/media', { method: 'POST', body: 'x', headers })).status
   expect([await send(), await send()]).toEqual([201, 507])
+  expect((await server.command('token', 'list', '--bucket', 'asked')).stdout).toMatch(
+    / {2}1 item, 1 B +0 items\n$/,
+  )
   expect(await (await server.request('/api/token', { headers })).json()).toMatchObject({
     name: 'Photos',
     scopes: ['media:write'],

@@ -44,11 +44,11 @@ describe('tokens of every state', () => {
     const lines = text.trim().split('\n')
     expect(lines.length).toBe(4)
     expect(lines[0]).toMatch(
-      /^tok_\w+ +default +first +active +media:read,media:write,media:delete +\d{4}-\d\d-\d\d +never +never$/,
+      /^tok_\w+ +default +first +active +media:read,media:write,media:delete +\d{4}-\d\d-\d\d +never +never +- +-$/,
     )
     expect(lines[1]).toMatch(
       new RegExp(
-        `^${made.active.id} +photos +phone +active .* \\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never$`,
+        `^${made.active.id} +photos +phone +active .* \\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never +- +-$`,
       ),
     )
     expect(lines[2]).toMatch(new RegExp(`^${made.expired.id} +photos +- +expired +media:read `))
@@ -72,6 +72,9 @@ describe('tokens of every state', () => {
       expires_at: time,
       last_used_at: null,
       revoked_at: null,
+      note: null,
+      limits: null,
+      uploaded: null,
     })
     expect(tokens.map(({ state }) => state)).toEqual(['active', 'active', 'expired', 'revoked'])
     expect(tokens[3]).toMatchObject({ expires_at: null, revoked_at: time })

@@ -1,12 +1,13 @@
 import { issueToken } from '../../access/tokens.ts'
 import { bucketNameRule, isBucketName, nearestName } from '../../core/names.ts'
+import type { Amount } from '../../core/space.ts'
 import { parseDuration } from '../../core/times.ts'
-import { limitsObject } from '../../core/token-limits.ts'
+import { leftOf, limitsObject } from '../../core/token-limits.ts'
 import { defaultScopes, isScope, type Scope, scopes } from '../../core/tokens.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { TokenRecord } from '../../storage/catalog/tokens.ts'
 import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
-import { jsonLine, table } from '../terminal.ts'
+import { formatCount, formatSize, jsonLine, table } from '../terminal.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './token-limits.ts'
 
@@ -104,7 +105,8 @@ export function readExpiry(text: string): number {
 export const tokenList: Command = {
   help: `Usage: mediabucket token list [--bucket NAME] [--json]
 
-Prints a table; its first column is the id of the token. The header is printed on a terminal only.
+Prints a table; its first column is the id of the token. UPLOADED and LEFT are what was and can be uploaded with a token that has limits,
+such as an upload link. The header is printed on a terminal only.
 
 Options:
   --bucket NAME  List only the tokens of this bucket.
@@ -136,6 +138,8 @@ Options:
       { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },
       { header: 'EXPIRES', cell: ({ expiresAt }: TokenRecord) => day(expiresAt) },
       { header: 'LAST USED', cell: ({ lastUsedAt }: TokenRecord) => day(lastUsedAt) },
+      { header: 'UPLOADED', cell: ({ limits }: TokenRecord) => uploadedText(limits?.used ?? null) },
+      { header: 'LEFT', cell: ({ limits }: TokenRecord) => leftText(limits) },
     ]
     for (const line of table(columns, tokens, { header: process.stdout.isTTY })) print(line)
   },
@@ -146,6 +150,20 @@ const day = (time: number | null) => iso(time)?.slice(0, 10) ?? 'never'
 
 const state = ({ revokedAt, expiresAt }: TokenRecord, now: number) =>
   revokedAt !== null ? 'revoked' : expiresAt !== null && expiresAt <= now ? 'expired' : 'active'
+
+const uploadedText = (used: Amount | null): string =>
+  used === null ? '-' : `${formatCount(used.items, 'item')}, ${formatSize(used.bytes)}`
+
+/** Without what unfinished uploads have reserved. */
+function leftText(limits: TokenRecord['limits']): string {
+  if (limits === null) return '-'
+  const { items, bytes } = leftOf(limits, limits)
+  const texts = [
+    ...(items === null ? [] : [formatCount(items, 'item')]),
+    ...(bytes === null ? [] : [formatSize(bytes)]),
+  ]
+  return texts.length === 0 ? 'any' : texts.join(', ')
+}
 
 const toJson = (token: TokenRecord, now: number) => ({
   id: token.id,
