@@ -7,6 +7,7 @@ export function kindsText(types: readonly string[]): string {
   const { links } = strings
   const names = types.map((type) => {
     const [kind = '', subtype = ''] = type.split('/')
+    if (type === 'text/plain') return 'TXT'
     return subtype === '*' ? (links.kinds[kind] ?? type) : subtype.replace(/^x-|\+.*$/g, '').toUpperCase()
   })
   return [...new Set(names)].join(', ')
@@ -58,7 +59,13 @@ export function limitTexts({
     if (max_items !== null)
       texts.push(items === null || items === max_items ? links.upTo(max_items) : links.left(items, max_items))
     if (max_file_size !== null) texts.push(links.each(formatSize(max_file_size)))
-    if (max_bytes !== null) texts.push(links.total(formatSize(left?.bytes ?? max_bytes)))
+    const bytes = left?.bytes ?? null
+    if (max_bytes !== null)
+      texts.push(
+        bytes === null || bytes === max_bytes
+          ? links.total(formatSize(max_bytes))
+          : links.leftOfTotal(formatSize(bytes), formatSize(max_bytes)),
+      )
     if (item_days !== null) texts.push(links.expireAfter(item_days))
   }
   if (expires_at !== null) texts.push(links.until(formatTime(expires_at)))

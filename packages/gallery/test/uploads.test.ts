@@ -1,5 +1,6 @@
 import { AnswerError, ProblemError } from '@mediabucket/client'
 import { expect, test } from 'vitest'
+import { kindsText, limitTexts } from '../src/limit-texts.ts'
 import { strings } from '../src/strings.ts'
 import { byPath, isSystemFile } from '../src/uploads/chosen-files.ts'
 import { formatDuration } from '../src/uploads/tray-texts.ts'
@@ -175,4 +176,21 @@ test('Q1 the message for a full bucket names its limit in the units of the page'
     })
   expect(refusalMessage(full('max_bytes', '20000000 bytes'))).toBe(strings.uploads.noRoom('20 MB'))
   expect(refusalMessage(full('max_items', '2000 items'))).toBe(strings.uploads.noRoom('2,000 files'))
+})
+
+test('T9 limits in words: types have the names that people know, and what is left is no total', () => {
+  expect(kindsText(['image/*', 'text/plain', 'application/pdf'])).toBe('pictures, TXT, PDF')
+  const limits = {
+    ...{
+      max_items: null,
+      max_bytes: 50_000,
+      max_file_size: null,
+      types: null,
+      item_days: null,
+      labels: null,
+    },
+  }
+  const texts = (bytes: number) => limitTexts({ limits, left: { items: null, bytes }, expires_at: null })
+  expect(texts(50_000)).toEqual([strings.links.total('50 kB')])
+  expect(texts(20_000)).toEqual([strings.links.leftOfTotal('20 kB', '50 kB')])
 })

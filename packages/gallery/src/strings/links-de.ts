@@ -33,6 +33,7 @@ export const linksDe: typeof linksEn = {
   upTo: (count) => `Bis zu ${files(count)}`,
   left: (count, of) => `Noch ${formatCount(count)} von ${files(of)}`,
   total: (size) => `Zusammen ${size}`,
+  leftOfTotal: (size, of) => `Noch ${size} von ${of}`,
   each: (size) => `Je Datei höchstens ${size}`,
   onlyKinds: (kinds) => `Nur ${kinds}`,
   kinds: { image: 'Bilder', video: 'Videos', audio: 'Audio', text: 'Texte', application: 'Dokumente' },
@@ -64,6 +65,6 @@ export const linksDe: typeof linksEn = {
     'Sende ihn denen, die hochladen sollen, oder lass sie den Code scannen. Er wird nur jetzt angezeigt.',
   copy: 'Link kopieren',
   code: 'QR-Code des Links',
-  badge: 'Upload-Link',
+  badge: 'Nur Uploads',
   received: (count, size) => (count === 0 ? 'Noch nichts angekommen' : `${files(count)} angekommen, ${size}`),
 }

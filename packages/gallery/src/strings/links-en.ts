@@ -33,6 +33,7 @@ export const linksEn = {
   upTo: (count: number) => `Up to ${files(count)}`,
   left: (count: number, of: number) => `${formatCount(count)} of ${files(of)} left`,
   total: (size: string) => `${size} in total`,
+  leftOfTotal: (size: string, of: string) => `${size} of ${of} left`,
   each: (size: string) => `At most ${size} for each file`,
   onlyKinds: (kinds: string) => `Only ${kinds}`,
   kinds: {
@@ -69,7 +70,7 @@ export const linksEn = {
   createdAbout: 'Send it to those who shall upload, or let them scan the code. It is shown only now.',
   copy: 'Copy the link',
   code: 'QR code of the link',
-  badge: 'Upload link',
+  badge: 'Uploads only',
   received: (count: number, size: string) =>
     count === 0 ? 'Nothing arrived yet' : `${files(count)} arrived, ${size}`,
 }

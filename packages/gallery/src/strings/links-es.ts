@@ -32,6 +32,7 @@ export const linksEs: typeof linksEn = {
   upTo: (count) => `Hasta ${files(count)}`,
   left: (count, of) => `Quedan ${formatCount(count)} de ${files(of)}`,
   total: (size) => `${size} en total`,
+  leftOfTotal: (size, of) => `Quedan ${size} de ${of}`,
   each: (size) => `Como máximo ${size} por archivo`,
   onlyKinds: (kinds) => `Solo ${kinds}`,
   kinds: { image: 'imágenes', video: 'vídeos', audio: 'audio', text: 'textos', application: 'documentos' },
@@ -62,7 +63,7 @@ export const linksEs: typeof linksEn = {
     'Envíalo a quienes deban subir archivos, o deja que escaneen el código. Solo se muestra ahora.',
   copy: 'Copiar el enlace',
   code: 'Código QR del enlace',
-  badge: 'Enlace de subida',
+  badge: 'Solo subidas',
   received: (count, size) =>
     count === 0
       ? 'Aún no ha llegado nada'
