@@ -1,5 +1,6 @@
 import { signedHeaders } from '../core/webhooks.ts'
-import type { WebhookDelivery, WebhookReader } from '../storage/catalog/webhooks.ts'
+import type { WebhookDelivery } from '../storage/catalog/webhook-deliveries.ts'
+import type { WebhookReader } from '../storage/catalog/webhooks.ts'
 import type { Post, PostResult } from './guarded-post.ts'
 import type { Message } from './messages.ts'
 

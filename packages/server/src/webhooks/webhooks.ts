@@ -9,13 +9,8 @@ import type * as schemas from '../http/openapi/webhook-schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { FeedCatalog, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import type {
-  StoredDelivery,
-  Webhook,
-  WebhookCatalog,
-  WebhookReader,
-  WebhookSettings,
-} from '../storage/catalog/webhooks.ts'
+import type { StoredDelivery, WebhookDeliveryCatalog } from '../storage/catalog/webhook-deliveries.ts'
+import type { Webhook, WebhookCatalog, WebhookReader, WebhookSettings } from '../storage/catalog/webhooks.ts'
 import { attempt } from './attempt.ts'
 import type { Poster } from './guarded-post.ts'
 import { lostMessageOf, type Message, messageOf, testMessageOf } from './messages.ts'
@@ -93,7 +88,7 @@ export type WebhookOperations = ReturnType<typeof webhookOperations>
 
 /** What people do with the webhooks of a bucket. Ids may be any texts. */
 export function webhookOperations(parts: {
-  readonly catalog: WebhookCatalog & FeedCatalog & Pick<Catalog, 'epoch'>
+  readonly catalog: WebhookCatalog & WebhookDeliveryCatalog & FeedCatalog & Pick<Catalog, 'epoch'>
   readonly poster: Poster
   readonly urls: UrlSettings
   readonly signLinks: SignLinks

@@ -72,16 +72,19 @@ import {
   uploadsOf,
 } from './uploads.ts'
 import {
-  addWebhook,
   claimWebhook,
   dueWebhooks,
-  findWebhook,
   listDeliveries,
   listWebhookBuckets,
-  listWebhooks,
   recordAttempt,
   recordManualDelivery,
   releaseWebhooks,
+  type WebhookDeliveryCatalog,
+} from './webhook-deliveries.ts'
+import {
+  addWebhook,
+  findWebhook,
+  listWebhooks,
   removeWebhook,
   rotateWebhookSecret,
   setWebhook,
@@ -102,6 +105,7 @@ export interface Catalog
     LabelCatalog,
     UploadCatalog,
     WebhookCatalog,
+    WebhookDeliveryCatalog,
     EventCatalog,
     FeedCatalog,
     UpkeepCatalog {

@@ -1,5 +1,6 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import type { Amount } from '../../core/space.ts'
+import type { WebhookId } from '../../core/webhooks.ts'
 import type { AuditEvent } from './audit-events.ts'
 import type { AddedItem, BucketId, ContentId, TokenId } from './records.ts'
 
@@ -138,6 +139,7 @@ export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
 
 export const itemIdOf = (row: Row, column: number): ItemId => text(row, column) as ItemId
 export const uploadIdOf = (row: Row, column: number): UploadId => text(row, column) as UploadId
+export const webhookIdOf = (row: Row, column: number): WebhookId => text(row, column) as WebhookId
 export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column) as TokenId
 export const tokenIdOrNull = (row: Row, column: number): TokenId | null =>
   row[column] === null ? null : tokenIdOf(row, column)

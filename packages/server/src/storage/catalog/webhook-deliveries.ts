@@ -1,0 +1,248 @@
+import { keptDeliveries, type WebhookId, type WebhookState } from '../../core/webhooks.ts'
+import type { Audited } from './audit-events.ts'
+import type { BucketId } from './records.ts'
+import {
+  all,
+  bucketIdOf,
+  change,
+  databaseTime,
+  type EngineName,
+  eachEngine,
+  first,
+  integer,
+  integerOrNull,
+  type Query,
+  type Row,
+  record,
+  text,
+  textOrNull,
+  type Work,
+  webhookIdOf,
+} from './statements.ts'
+import { findWebhook, stateNumber, stateOn, type WebhookReader, webhookEvent } from './webhooks.ts'
+
+/** One attempt to deliver. */
+export interface WebhookDelivery {
+  /** The same for each attempt to deliver the same changes. */
+  readonly messageId: string
+  readonly type: string
+  /** Milliseconds since 1970. */
+  readonly time: number
+  /** Milliseconds. */
+  readonly duration: number
+  readonly changes: number
+  /** The positions of the changes; null for a message about none. */
+  readonly range: { readonly first: number; readonly last: number } | null
+  /** Of the response; null if there was none. */
+  readonly status: number | null
+  /** Why it failed; null if it succeeded. */
+  readonly reason: string | null
+  readonly response: string
+  /** Whether somebody asked for it: a test, or a repetition. */
+  readonly isManual: boolean
+}
+
+export interface StoredDelivery extends WebhookDelivery {
+  /** Increases with each delivery of the webhook. */
+  readonly number: number
+}
+
+/** What an attempt of the deliverer changes: it has delivered up to a position, or has failed. */
+type AttemptOutcome =
+  | { readonly position: number }
+  | {
+      readonly failedAt: number
+      /** The last change of the delivery. */
+      readonly pending: number | null
+      readonly nextAttempt: number
+      /** Switches the webhook off. */
+      readonly state: WebhookState
+    }
+
+/** The deliveries of webhooks. */
+export interface WebhookDeliveryCatalog {
+  /** The last deliveries of a webhook, latest first. */
+  webhookDeliveries(id: WebhookId): Promise<readonly StoredDelivery[]>
+
+  /** The buckets with webhooks that are switched on. */
+  webhookBuckets(): Promise<readonly BucketId[]>
+
+  /** Up to `limit` webhooks with an attempt to make, for which no other owner has a lease: new attempts first, then the least recently claimed. */
+  dueWebhooks(owner: string, now: number, limit: number): Promise<readonly WebhookId[]>
+
+  /** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
+  claimWebhook(id: WebhookId, owner: string, lifetime: number): Promise<WebhookReader | null>
+
+  /** Ends all leases of an owner. */
+  releaseWebhooks(owner: string): Promise<void>
+
+  /** Stores an attempt of the owner of the lease, and what it changes. False if the lease has ended or the webhook has changed. */
+  recordAttempt(attempt: WebhookAttempt): Promise<boolean>
+
+  /**
+   * Stores a delivery that somebody asked for, and returns its number. If it succeeded, the next attempt is made at once. Null if there is no
+   * such webhook.
+   */
+  recordManualDelivery(id: WebhookId, delivery: WebhookDelivery): Promise<number | null>
+}
+
+export interface WebhookAttempt {
+  readonly id: WebhookId
+  readonly owner: string
+  /** The position before the attempt. */
+  readonly from: number | null
+  readonly outcome: AttemptOutcome
+  /** Null if no change was to be delivered. */
+  readonly delivery: WebhookDelivery | null
+}
+
+/** The most milliseconds for which a lease is taken. */
+export const longestLease = 30_000
+
+/** Whether the feed has something after the position, or no longer has what was after it. */
+const hasChanges = `EXISTS (SELECT 1 FROM changes WHERE changes.bucket_id = webhooks.bucket_id AND changes.number > position)
+  OR EXISTS (SELECT 1 FROM buckets WHERE buckets.id = webhooks.bucket_id AND changes_start > position)`
+
+/**
+ * Leases are counted by the clock of the database: those of the processes may differ. A lease that ends after more than twice its length was
+ * taken before the clock was set back.
+ */
+const isFree = (owner: string, engine: EngineName) =>
+  `(owner IS NULL OR owner = ${owner} OR owned_until NOT BETWEEN ${databaseTime[engine]} + 1
+    AND ${databaseTime[engine]} + ${2 * longestLease})`
+
+const dueSelection = eachEngine(
+  (engine) => `SELECT id FROM webhooks WHERE state = ${stateOn} AND ${isFree('$1', engine)}
+    AND coalesce(next_attempt <= $2, true) AND (position IS NULL OR ${hasChanges})
+  ORDER BY next_attempt IS NOT NULL, coalesce(owned_until, 0), number LIMIT $3`,
+)
+
+const claim = eachEngine(
+  (engine) => `UPDATE webhooks SET owner = $2, owned_until = ${databaseTime[engine]} + $3::int8
+  WHERE id = $1 AND state = ${stateOn} AND ${isFree('$2', engine)}`,
+)
+
+const deliveryColumns =
+  'message_id, type, time, duration, changes, first_position, last_position, status, reason, response, manual'
+
+function readDelivery(row: Row): StoredDelivery {
+  const first = integerOrNull(row, 6)
+  return {
+    number: integer(row, 0),
+    messageId: text(row, 1),
+    type: text(row, 2),
+    time: integer(row, 3),
+    duration: integer(row, 4),
+    changes: integer(row, 5),
+    range: first === null ? null : { first, last: integer(row, 7) },
+    status: integerOrNull(row, 8),
+    reason: textOrNull(row, 9),
+    response: text(row, 10),
+    isManual: integer(row, 11) === 1,
+  }
+}
+
+export const listDeliveries = (id: WebhookId): Query<StoredDelivery[]> =>
+  all(
+    readDelivery,
+    `SELECT webhook_deliveries.number, ${deliveryColumns} FROM webhook_deliveries
+    JOIN webhooks ON webhooks.number = webhook WHERE webhooks.id = $1 ORDER BY webhook_deliveries.number DESC`,
+    id,
+  )
+
+export const listWebhookBuckets = (): Query<BucketId[]> =>
+  all((row) => bucketIdOf(row, 0), `SELECT DISTINCT bucket_id FROM webhooks WHERE state = ${stateOn}`)
+
+/** As WebhookDeliveryCatalog.dueWebhooks. */
+export const dueWebhooks = (owner: string, now: number, limit: number): Query<WebhookId[]> =>
+  all((row) => webhookIdOf(row, 0), dueSelection, owner, now, limit)
+
+/** As WebhookDeliveryCatalog.claimWebhook. */
+export function* claimWebhook({
+  id,
+  owner,
+  lifetime,
+}: {
+  readonly id: WebhookId
+  readonly owner: string
+  readonly lifetime: number
+}): Work<WebhookReader | null> {
+  const claimed = yield* change(claim, id, owner, lifetime)
+  return claimed === 1 ? yield* findWebhook(id, Date.now()) : null
+}
+
+export function* releaseWebhooks({ owner }: { readonly owner: string }): Work<undefined> {
+  yield* change('UPDATE webhooks SET owner = NULL, owned_until = NULL WHERE owner = $1', owner)
+}
+
+/** As WebhookDeliveryCatalog.recordAttempt. */
+export function* recordAttempt({
+  id,
+  owner,
+  from,
+  outcome,
+  delivery,
+  by,
+}: Audited & WebhookAttempt): Work<boolean> {
+  const isOwned = `id = $1 AND owner = $2 AND state = ${stateOn} AND position IS NOT DISTINCT FROM $3::int8`
+  if ('position' in outcome) {
+    const moved = yield* change(
+      `UPDATE webhooks SET position = $4, pending = NULL, failing_since = NULL, failures = 0, next_attempt = NULL
+      WHERE ${isOwned}`,
+      ...[id, owner, from, outcome.position],
+    )
+    if (moved !== 1) return false
+  } else {
+    const { failedAt, pending, nextAttempt, state } = outcome
+    const failed = yield* change(
+      `UPDATE webhooks SET pending = $4, failing_since = coalesce(failing_since, $5), failures = failures + 1,
+        next_attempt = $6, state = $7 WHERE ${isOwned}`,
+      ...[id, owner, from, pending, failedAt, nextAttempt, stateNumber(state)],
+    )
+    if (failed !== 1) return false
+    if (state !== 'on') {
+      const webhook = yield* findWebhook(id, failedAt)
+      if (webhook !== null) yield* record(by, (by) => webhookEvent('webhook-set', webhook, by, { state }))
+    }
+  }
+  if (delivery !== null) yield* storeDelivery(id, delivery)
+  return true
+}
+
+/** As WebhookDeliveryCatalog.recordManualDelivery. */
+export function* recordManualDelivery({
+  id,
+  delivery,
+}: {
+  readonly id: WebhookId
+  readonly delivery: WebhookDelivery
+}): Work<number | null> {
+  const isFound = yield* first(() => true, 'SELECT 1 FROM webhooks WHERE id = $1 FOR UPDATE', id)
+  if (isFound === null) return null
+  if (delivery.reason === null)
+    yield* change('UPDATE webhooks SET next_attempt = NULL WHERE id = $1 AND next_attempt IS NOT NULL', id)
+  return yield* storeDelivery(id, delivery)
+}
+
+/** Only the last deliveries stay. Returns the number of the delivery. */
+function* storeDelivery(id: WebhookId, delivery: WebhookDelivery): Work<number | null> {
+  const numbers = yield* first(
+    (row) => ({ webhook: integer(row, 0), number: integer(row, 1) }),
+    'UPDATE webhooks SET deliveries = deliveries + 1 WHERE id = $1 RETURNING number, deliveries',
+    id,
+  )
+  if (numbers === null) return null
+  const { webhook, number } = numbers
+  const { messageId, type, time, duration, changes, range, status, reason, response, isManual } = delivery
+  yield* change(
+    `INSERT INTO webhook_deliveries (webhook, number, ${deliveryColumns})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    ...[webhook, number, messageId, type, time, duration, changes, range?.first ?? null, range?.last ?? null],
+    ...[status, reason, response, Number(isManual)],
+  )
+  yield* change(
+    'DELETE FROM webhook_deliveries WHERE webhook = $1 AND number <= $2',
+    ...[webhook, number - keptDeliveries],
+  )
+  return number
+}
