@@ -117,6 +117,10 @@ test('FE5 a cursor of another bucket is refused, as is a text that is none', asy
     headers: { accept: 'text/event-stream', 'last-event-id': next_cursor },
   })
   await expectProblem(response, 410, 'cursor-expired')
+  const headers = { accept: 'text/event-stream', 'last-event-id': 'x' }
+  const refused = await other.request('/api/changes', { headers })
+  const { errors } = await expectProblem(refused, 400, 'cursor-malformed')
+  expect(errors?.map(({ parameter }) => parameter)).toEqual(['Last-Event-ID'])
 })
 
 test('FE6 a response waits for the first change, and for no longer than requested', async () => {

@@ -129,6 +129,8 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const listed: ListedUrls | null = readListedUrls(exchange.query)
     if (prefersEvents(headers.accept)) {
       const sent = headers['last-event-id']?.toString() ?? ''
+      // A refusal names the header, not the parameter that it replaces.
+      if (sent !== '') feed.cursors.parse(caller.bucketId, sent, 'Last-Event-ID')
       return follow(exchange, caller, sent !== '' ? sent : (after ?? 'now'))
     }
     const found = await read(exchange, caller, since ?? after, query)

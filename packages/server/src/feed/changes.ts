@@ -163,11 +163,14 @@ function createChangeCursors(epoch: string) {
 
   return {
     format,
-    /** Throws Fault `cursor-malformed`, and `cursor-expired` for what may be a cursor of the data before a restore. */
-    parse(bucketId: BucketId, cursor: string): number {
+    /**
+     * `source` is the parameter or header that has the cursor. Throws Fault `cursor-malformed`, which names it, and `cursor-expired` for what may be
+     * a cursor of the data before a restore.
+     */
+    parse(bucketId: BucketId, cursor: string, source = 'after'): number {
       const bytes = Buffer.from(cursor, 'base64url')
       const found = numberShape.exec(bytes.toString('latin1', digestLength))
-      if (found === null || bytes.toString('base64url') !== cursor) throw cursorMalformed()
+      if (found === null || bytes.toString('base64url') !== cursor) throw cursorMalformed(source)
       const number = Number(found[1])
       if (format(bucketId, number) !== cursor) throw cursorExpired()
       return number
@@ -175,7 +178,7 @@ function createChangeCursors(epoch: string) {
   }
 }
 
-function cursorMalformed(): Fault {
-  const detail = 'after accepts a cursor of an earlier response of the feed, unchanged.'
-  return new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+function cursorMalformed(source: string): Fault {
+  const detail = `${source} accepts a cursor of an earlier response of the feed, unchanged.`
+  return new Fault('cursor-malformed', detail, { parameters: [{ parameter: source, detail }] })
 }
