@@ -1,4 +1,5 @@
 import type { ParameterFault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
 import { parseTokenListQuery } from '../core/queries.ts'
 import { parseTimestamp } from '../core/times.ts'
 import { isNote, noteRule, readLimits } from '../core/token-limits.ts'
@@ -11,7 +12,7 @@ import {
   scopes,
   tokenNameRule,
 } from '../core/tokens.ts'
-import { type JsonObject, jsonBodyProblems, malformed } from '../http/bodies.ts'
+import { jsonBodyProblems, malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'

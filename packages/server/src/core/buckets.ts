@@ -38,8 +38,8 @@ function option<Value>(
   }
 }
 
-/** A century. */
-const maxDays = 36_500
+/** The most days after which items expire or leave the trash: a century. */
+export const maxDays = 36_500
 
 const parseCount = (text: string): number | undefined => {
   const value = /^(0|[1-9]\d*)$/.test(text) ? Number(text) : Number.NaN

@@ -1,3 +1,5 @@
+import { isObject, parseJson } from './json.ts'
+
 /** Pairs of a key and a value that an app gives to an item (docs/interface.md M7). The keys are in order. */
 export type Labels = Readonly<Record<string, string>>
 
@@ -45,17 +47,6 @@ export function parseLabelText(json: string): Labels | null | undefined {
   const value = parseJson(json)
   return isObject(value) ? parseLabels(Object.entries(value)) : undefined
 }
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The changes in a member of a JSON body; undefined if one of them is malformed. */
 export function parseLabelChanges(value: unknown): LabelChanges | undefined {

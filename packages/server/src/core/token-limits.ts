@@ -1,4 +1,6 @@
+import { maxDays } from './buckets.ts'
 import { Fault, type ParameterFault } from './faults.ts'
+import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
 import type { Amount } from './space.ts'
 import { decodeText, essenceOf } from './stored-type.ts'
@@ -45,8 +47,6 @@ export interface AmountLeft {
 
 /** The most types of a token. */
 export const maxTypes = 32
-/** A century. */
-export const maxItemDays = 36_500
 /** Characters. */
 export const maxNote = 2_000
 
@@ -71,9 +71,6 @@ const isTypes = (value: unknown): value is readonly string[] =>
 
 const isLabels = (value: unknown): value is Labels =>
   isObject(value) && parseLabels(Object.entries(value)) != null
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const countRule = 'A whole number from 1, or null.'
 
@@ -102,7 +99,7 @@ export function readLimits(value: unknown): {
   }
 
   const count = (given: unknown): given is number => isCount(given)
-  const days = (given: unknown): given is number => isCount(given, maxItemDays)
+  const days = (given: unknown): given is number => isCount(given, maxDays)
   const limits: TokenLimits = {
     maxItems: member('max_items', count, countRule),
     maxBytes: member('max_bytes', count, countRule),
@@ -112,7 +109,7 @@ export function readLimits(value: unknown): {
       isTypes,
       `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
     ),
-    itemDays: member('item_days', days, `A whole number from 1 to ${maxItemDays}, or null.`),
+    itemDays: member('item_days', days, `A whole number from 1 to ${maxDays}, or null.`),
     labels: member('labels', isLabels, `An object with ${labelRule}.`),
   }
   return { limits: faults.length > 0 ? null : limits, faults }

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
 import { maxIds } from '../core/ids.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
 import { createSlab } from '../core/slab.ts'
 
 /**
@@ -310,8 +311,6 @@ const deadline = 30_000
 /** The number of unknown members that a problem names. */
 const maxFaults = 20
 
-export type JsonObject = Readonly<Record<string, unknown>>
-
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
@@ -383,9 +382,6 @@ function parse(body: Uint8Array): unknown {
     throw new Fault('json-malformed', 'The body is not JSON in UTF-8.', { cause })
   }
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the member `ids` of a JSON body. The ids may be any texts. Throws Fault `json-malformed`. */
 export function readIds(value: unknown): readonly string[] {

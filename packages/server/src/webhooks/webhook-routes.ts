@@ -1,4 +1,5 @@
 import type { ParameterFault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
 import {
   defaultSecretOverlap,
   maxBatch,
@@ -6,7 +7,7 @@ import {
   parseWebhookUrl,
   webhookUrlRule,
 } from '../core/webhooks.ts'
-import { type JsonObject, malformed } from '../http/bodies.ts'
+import { malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'

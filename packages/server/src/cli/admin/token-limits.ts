@@ -1,9 +1,9 @@
+import { maxDays } from '../../core/buckets.ts'
 import { type Labels, labelRule, parseLabels } from '../../core/labels.ts'
 import { parseSize } from '../../core/space.ts'
 import {
   isNote,
   limitsObject,
-  maxItemDays,
   maxTypes,
   noteRule,
   readLimits,
@@ -45,7 +45,7 @@ export function limitsOf(values: LimitValues): TokenLimits | null {
     maxBytes: sizeOf(values, 'max-bytes'),
     maxFileSize: sizeOf(values, 'max-file-size'),
     types: typesOf(values.type),
-    itemDays: countOf(values, 'item-days', maxItemDays),
+    itemDays: countOf(values, 'item-days', maxDays),
     labels: labelsOf(values.label),
   }
   return Object.values(limits).every((limit) => limit === null) ? null : limits

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TObject } from 'typebox'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { STATUS_CODES } from '../../core/node-http.ts'
 import { version } from '../../core/version.ts'
 import { problemKinds } from '../problem-kinds.ts'
@@ -185,7 +186,6 @@ function responsesOf(
 const sorted = (named: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-export type JsonObject = Readonly<Record<string, unknown>>
 export type Envelope = 'bare' | 'wrapped'
 
 /** The components that operations share, by name. */

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { maxDays } from '../../core/buckets.ts'
 import { maxLabelValue } from '../../core/labels.ts'
-import { maxItemDays, maxNote, maxTypes, noteRule, typePattern } from '../../core/token-limits.ts'
+import { maxNote, maxTypes, noteRule, typePattern } from '../../core/token-limits.ts'
 import {
   defaultOverlap,
   maxOverlap,
@@ -47,7 +48,7 @@ const limitMembers = {
     }),
   ),
   item_days: nullable(
-    Type.Integer({ minimum: 1, maximum: maxItemDays, description: 'The days after which the items expire.' }),
+    Type.Integer({ minimum: 1, maximum: maxDays, description: 'The days after which the items expire.' }),
   ),
   labels: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
