@@ -204,6 +204,7 @@ test('T1 a client returns the properties of its token, with any scope', async ()
     scopes: ['media:write'],
     created_at: expect.stringMatching(/Z$/),
     expires_at: null,
+    ...{ note: null, limits: null, uploaded: null, left: null },
   })
 })
 

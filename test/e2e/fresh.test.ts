@@ -171,7 +171,7 @@ test('a file that is uploaded twice is listed twice', async () => {
   expect(((await page.json()) as { total: number }).total).toBe(3)
 })
 
-test('opening the gallery takes 3 API requests, and a refresh that finds no change takes one', async () => {
+test('opening the gallery takes 4 API requests, and a refresh that finds no change takes one', async () => {
   const { guest } = await scene('few', 12)
   await using _ = guest
   const { page } = guest
@@ -189,7 +189,9 @@ test('opening the gallery takes 3 API requests, and a refresh that finds no chan
     return opened().some((request) => request.endsWith('/api/bucket'))
   })
   const api = opened().filter((url) => url.includes('/api/'))
-  expect(api.map((url) => new URL(url).pathname).sort()).toEqual(['/api/bucket', '/api/items', '/api/token'])
+  expect(api.map((url) => new URL(url).pathname).sort()).toEqual([
+    ...['/api/bucket', '/api/items', '/api/labels', '/api/token'],
+  ])
   expect(opened().length - api.length).toBeLessThan(8)
   // The first refresh learns the entity tag of the listing.
   const sizes = () => guest.requests.filter((url) => url.endsWith('/api/bucket')).length

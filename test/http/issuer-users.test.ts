@@ -50,6 +50,7 @@ test('J6 the description of a token has the scopes and the expiry of the JWT', a
     scopes: ['media:read'],
     created_at: expect.any(String),
     expires_at: new Date(exp * 1000).toISOString(),
+    ...{ note: null, limits: null, uploaded: null, left: null },
   })
   // The next JWT of the same user.
   const next = await issuer.sign({ sub: 'described', scope: 'media:write', exp: exp + 1 })

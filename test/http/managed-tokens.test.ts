@@ -140,7 +140,9 @@ test('T8 a token is replaced by one with its name and scopes, and is valid durin
   const expiry = inDays(60)
   const second = await rotate(first.id, { overlap_seconds: 600, expires_at: expiry })
   const { id: _, created_at: _c, expires_at, token: _t, authorization, ...rest } = second
-  expect([rest, expires_at]).toEqual([{ name: 'app', bucket: server.bucket, scopes: ['media:read'] }, expiry])
+  const unlimited = { note: null, limits: null, uploaded: null, left: null }
+  const properties = { name: 'app', bucket: server.bucket, scopes: ['media:read'], ...unlimited }
+  expect([rest, expires_at]).toEqual([properties, expiry])
   expect([await statusWith(first.authorization), await statusWith(authorization)]).toEqual([200, 200])
   const replaced = (await list('?limit=500')).data.find(({ id }) => id === first.id)
   expect(Math.abs(millisecondsBetween(before, replaced?.expires_at) - 600_000)).toBeLessThan(60_000)
@@ -197,6 +199,7 @@ test('T4 tokens are listed oldest first by cursor, with their use and their revo
     ...{ id, name: 'first', bucket, scopes: ['media:read', 'tokens:manage'] },
     ...{ created_at: expect.any(String), expires_at: null, revoked_at: null },
     last_used_at: expect.any(String),
+    ...{ note: null, limits: null, uploaded: null, left: null },
   })
   expect([data[1]?.last_used_at, data[2]?.revoked_at]).toEqual([null, expect.any(String)])
   await expectProblem(await send('GET', '?limit=0', undefined, authorization), 400, 'parameter-malformed')
