@@ -54,6 +54,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'duration',
     'alt_text',
     'caption',
+    'labels',
+    'path',
     'variants',
     'variant_sizes',
   ])
