@@ -86,13 +86,13 @@ export async function brokenItems(
   return broken
 }
 
-/** Overwrites a page of this kind of a table, as a disk might that has lost it. */
+/** Overwrites the second page of this kind of a table, in the order of the keys, as a disk might that has lost it. */
 export async function damagePage(data: string, table: string, kind: 'leaf' | 'overflow'): Promise<void> {
   const path = join(data, 'catalog.db')
   const db = new DatabaseSync(path)
   const page = db
     .prepare(
-      'SELECT pageno, pgsize FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY pageno LIMIT 1 OFFSET 1',
+      'SELECT pageno, pgsize FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY path LIMIT 1 OFFSET 1',
     )
     .get(table, kind)
   db.close()

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 
 const routes = [
-  ['/api/media', 'DELETE, GET, HEAD, OPTIONS, POST'],
+  ['/api/media', 'DELETE, GET, HEAD, OPTIONS, PATCH, POST'],
   ['/api/media/', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media/', 'GET, HEAD, OPTIONS, POST'],

@@ -74,6 +74,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     duration: null,
     alt_text: null,
     caption: null,
+    labels: {},
+    path: null,
     variants: null,
     variant_sizes: null,
   })
