@@ -361,7 +361,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'The token may not upload more',
     cause:
       'The upload would exceed the number of items or bytes that this token may upload. Nothing was stored. `errors` names the limit, and what is left of it.',
-    cure: 'Send fewer or smaller files, or ask whoever created the token for another one. `GET /api/token` returns what is left.',
+    cure: 'Send fewer or smaller files, or ask the person who created the token for another one. `GET /api/token` returns what is left.',
   },
   'type-refused': {
     status: 415,

@@ -143,7 +143,7 @@ function listen(parts: {
       opened.on('end', () => {
         client = null
         if (testTimer !== null) clearTimeout(testTimer)
-        // What was notified meanwhile is found by the next comparison.
+        // The next comparison finds the changes of the time without a connection.
         retry(hasHeard ? lostRetryInterval : retryInterval)
       })
       opened.on('notification', ({ payload = '' }) => {
