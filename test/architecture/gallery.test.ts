@@ -61,7 +61,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   'router.ts': [],
   'format.ts': ['strings.ts', 'strings'],
   'limit-texts.ts': ['format.ts', 'strings.ts'],
-  components: ['format.ts', 'strings.ts'],
+  components: ['copy-text.ts', 'format.ts', 'strings.ts'],
   service: ['strings.ts'],
   'preferences.tsx': ['components', 'service', 'strings.ts'],
   session: ['components', 'preferences.tsx', 'service', 'strings.ts'],
@@ -70,7 +70,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   timeline: ['components', 'format.ts', 'preferences.tsx', 'router.ts', 'service', 'strings.ts', 'tiles'],
   trash: ['components', 'format.ts', 'router.ts', 'service', 'shell', 'strings.ts', 'tiles'],
   tokens: ['components', 'copy-text.ts', 'format.ts', 'limit-texts.ts', 'service', 'strings.ts'],
-  webhooks: ['components', 'copy-text.ts', 'format.ts', 'service', 'strings.ts'],
+  webhooks: ['components', 'format.ts', 'service', 'strings.ts'],
   selection: [
     'components',
 

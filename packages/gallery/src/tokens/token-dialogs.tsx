@@ -1,8 +1,7 @@
 import type { CreatedToken, ManagedToken } from '@mediabucket/client'
 import { useEffect, useState } from 'preact/hooks'
-import { Icon } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
-import { copyText } from '../copy-text.ts'
+import { SecretDialog } from '../components/secret-dialog.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
 import { serviceUrl } from '../service/urls.ts'
@@ -188,36 +187,14 @@ export function RevokeDialog(props: Omit<DialogProps, 'onCreated'> & { readonly 
 }
 
 /** Shows a new token, once. */
-export function SecretDialog({ created, onClose }: { created: CreatedToken; onClose: () => void }) {
+export function NewTokenDialog({ created, onClose }: { created: CreatedToken; onClose: () => void }) {
   const { token: secret, scopes } = created
-  const [copied, setCopied] = useState<boolean | null>(null)
+  const { created: title, shownOnce, newToken: label, copy, copied } = strings.tokens
+  const texts = { title, shownOnce, label, copy, copied }
   return (
-    <Modal class="dialog" labelledBy="new-token" onCancel={onClose}>
-      <h2 id="new-token">{strings.tokens.created}</h2>
-      <p>{strings.tokens.shownOnce}</p>
-      <input
-        type="text"
-        class="token-secret"
-        aria-label={strings.tokens.newToken}
-        readOnly
-        value={secret}
-        spellcheck={false}
-        onFocus={({ currentTarget }) => currentTarget.select()}
-      />
-      <p class="message" role="status">
-        {copied === null ? '' : copied ? strings.tokens.copied : strings.tokens.notCopied}
-      </p>
-      <div class="dialog-actions">
-        <button type="button" class="button primary" onClick={() => void copyText(secret).then(setCopied)}>
-          <Icon name="link" size={18} />
-          {strings.tokens.copy}
-        </button>
-        {scopes.includes('media:write') && <ShareXLink secret={secret} />}
-        <button type="button" class="button" onClick={onClose}>
-          {strings.tokens.done}
-        </button>
-      </div>
-    </Modal>
+    <SecretDialog id="new-token" secret={secret} texts={texts} onClose={onClose}>
+      {scopes.includes('media:write') && <ShareXLink secret={secret} />}
+    </SecretDialog>
   )
 }
 

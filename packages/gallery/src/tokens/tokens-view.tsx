@@ -7,7 +7,7 @@ import { useGallery } from '../gallery-context.ts'
 import { limitTexts } from '../limit-texts.ts'
 import { strings } from '../strings.ts'
 import { AskDialog, LinkDialog } from './ask-dialogs.tsx'
-import { CreateDialog, RevokeDialog, RotateDialog, SecretDialog } from './token-dialogs.tsx'
+import { CreateDialog, NewTokenDialog, RevokeDialog, RotateDialog } from './token-dialogs.tsx'
 import { createTokens, isActive, isLink, isUser } from './tokens.ts'
 
 type Dialog =
@@ -90,7 +90,9 @@ export function TokensView() {
         />
       )}
       {dialog?.kind === 'revoke' && <RevokeDialog {...dialogProps} token={dialog.token} />}
-      {dialog?.kind === 'secret' && <SecretDialog created={dialog.created} onClose={() => setDialog(null)} />}
+      {dialog?.kind === 'secret' && (
+        <NewTokenDialog created={dialog.created} onClose={() => setDialog(null)} />
+      )}
     </>
   )
 }

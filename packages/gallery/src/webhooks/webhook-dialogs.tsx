@@ -1,8 +1,7 @@
 import type { Webhook } from '@mediabucket/client'
 import { useState } from 'preact/hooks'
-import { Icon } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
-import { copyText } from '../copy-text.ts'
+import { SecretDialog } from '../components/secret-dialog.tsx'
 import { errorMessage } from '../service/connection.ts'
 import { strings } from '../strings.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -148,33 +147,8 @@ export function DeleteDialog(props: Omit<DialogProps, 'onSecret'> & { readonly w
 }
 
 /** Shows a new secret, once. */
-export function SecretDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
-  const [copied, setCopied] = useState<boolean | null>(null)
-  return (
-    <Modal class="dialog" labelledBy="new-secret" onCancel={onClose}>
-      <h2 id="new-secret">{strings.webhooks.secretTitle}</h2>
-      <p>{strings.webhooks.shownOnce}</p>
-      <input
-        type="text"
-        class="token-secret"
-        aria-label={strings.webhooks.secret}
-        readOnly
-        value={secret}
-        spellcheck={false}
-        onFocus={({ currentTarget }) => currentTarget.select()}
-      />
-      <p class="message" role="status">
-        {copied === null ? '' : copied ? strings.webhooks.copied : strings.tokens.notCopied}
-      </p>
-      <div class="dialog-actions">
-        <button type="button" class="button primary" onClick={() => void copyText(secret).then(setCopied)}>
-          <Icon name="link" size={18} />
-          {strings.webhooks.copy}
-        </button>
-        <button type="button" class="button" onClick={onClose}>
-          {strings.tokens.done}
-        </button>
-      </div>
-    </Modal>
-  )
+export function NewSecretDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
+  const { secretTitle: title, shownOnce, secret: label, copy, copied } = strings.webhooks
+  const texts = { title, shownOnce, label, copy, copied }
+  return <SecretDialog id="new-secret" secret={secret} texts={texts} onClose={onClose} />
 }

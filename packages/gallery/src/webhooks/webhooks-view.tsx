@@ -6,7 +6,7 @@ import { formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
 import { strings } from '../strings.ts'
-import { CreateDialog, DeleteDialog, RotateDialog, SecretDialog } from './webhook-dialogs.tsx'
+import { CreateDialog, DeleteDialog, NewSecretDialog, RotateDialog } from './webhook-dialogs.tsx'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
 
 type Dialog =
@@ -75,7 +75,9 @@ export function WebhooksView() {
       {dialog?.kind === 'create' && <CreateDialog {...dialogProps} />}
       {dialog?.kind === 'rotate' && <RotateDialog {...dialogProps} webhook={dialog.webhook} />}
       {dialog?.kind === 'delete' && <DeleteDialog {...dialogProps} webhook={dialog.webhook} />}
-      {dialog?.kind === 'secret' && <SecretDialog secret={dialog.secret} onClose={() => setDialog(null)} />}
+      {dialog?.kind === 'secret' && (
+        <NewSecretDialog secret={dialog.secret} onClose={() => setDialog(null)} />
+      )}
     </>
   )
 }

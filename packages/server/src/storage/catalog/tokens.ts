@@ -142,25 +142,25 @@ export const grantedColumns = (now: string, limits = limitColumns): string =>
  */
 export function readGrant(row: Row): Grant {
   const limits = row[13] === null ? null : { id: tokenIdOf(row, 13), ...parseStoredLimits(text(row, 14)) }
-  return { ...grantOf(row), limits, itemDays: limits?.itemDays ?? integerOrNull(row, 11) }
+  return {
+    tokenId: tokenIdOf(row, 0),
+    bucketId: bucketIdOf(row, 1),
+    scopes: scopesOf(text(row, 2)),
+    expiresAt: integerOrNull(row, 3),
+    revokedAt: integerOrNull(row, 4),
+    lastUsedAt: integerOrNull(row, 5),
+    subject: null,
+    revision: integer(row, 6),
+    expired: integer(row, 12),
+    total: integer(row, 7) - integer(row, 12),
+    isPrivate: integer(row, 8) > 0,
+    signsPages: integer(row, 8) === 2,
+    removesMetadata: integer(row, 9) === 1,
+    nextExpiry: integerOrNull(row, 10),
+    itemDays: limits?.itemDays ?? integerOrNull(row, 11),
+    limits,
+  }
 }
-
-const grantOf = (row: Row): Omit<Grant, 'limits' | 'itemDays'> => ({
-  tokenId: tokenIdOf(row, 0),
-  bucketId: bucketIdOf(row, 1),
-  scopes: scopesOf(text(row, 2)),
-  expiresAt: integerOrNull(row, 3),
-  revokedAt: integerOrNull(row, 4),
-  lastUsedAt: integerOrNull(row, 5),
-  subject: null,
-  revision: integer(row, 6),
-  expired: integer(row, 12),
-  total: integer(row, 7) - integer(row, 12),
-  isPrivate: integer(row, 8) > 0,
-  signsPages: integer(row, 8) === 2,
-  removesMetadata: integer(row, 9) === 1,
-  nextExpiry: integerOrNull(row, 10),
-})
 
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, and of its limits the id, the text and the counters. */
 export const readToken = (row: Row): TokenRecord => ({

@@ -261,7 +261,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     return { revision, expired, total, rows }
   }
 
-  /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
   /** In the order of uploads, from this position among the live items on. */
   function readAt(bucketId: BucketId, row: Row, first: number, limit: number, now: number): ItemDetails[] {
     const { seq, skip } = locate({ id: bucketId, revision: integer(row, 0), nextSeq: integer(row, 2) }, first)
@@ -271,6 +270,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     return all(positionedRows, bucketId, start, now, preceding, limit).map(readItemDetails)
   }
 
+  /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
   function livePage(bucketId: BucketId, seq: number, skip: number): Row[] {
     const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
     const preceding = integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
