@@ -3,10 +3,15 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { root } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { quarters } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
 import { needTools } from '../harness/tools.ts'
 import { readItem, readPage } from '../harness/wire.ts'
 
@@ -188,4 +193,82 @@ test('B1, B7 the http remote of rclone copies one file, and lists none', async (
     )
   await expect(list('media/')).rejects.toThrow('directory not found')
   await expect(list('api/media/')).rejects.toThrow("can't parse content type")
+})
+
+/** What the steps of docs/widgets.md enter into the action of Shortcuts. */
+async function readShortcut() {
+  const page = await readFile(join(root, 'docs/widgets.md'), 'utf8')
+  const section = page.split(/^## /m).find((text) => text.startsWith('iOS Shortcuts\n')) ?? ''
+  const value = (pattern: RegExp) => pattern.exec(section)?.[1] ?? `nothing like ${pattern}`
+  return {
+    path: new URL(value(/\*Get Contents of\* `([^`]+)`/)).pathname,
+    scope: value(/with the scope `([^`]+)`/),
+    method: value(/\*Method\*: `(\w+)`/),
+    header: value(/\*Headers\*: `([\w-]+)` with the text/),
+    text: value(/with the text `([^`]+)`/),
+    key: value(/\*File\*: key `(\w+)`/),
+    result: value(/the \*Value\* for `(\w+)`/),
+    reason: value(/value for `(\w+)` is the\s+reason/),
+  }
+}
+
+describe('U1, U3, P1 the documented steps of iOS Shortcuts', () => {
+  // The app needs a device of Apple. These are requests as its URLSession writes them, with both ways to write a boundary.
+  const send = async (token: string, type: string, body: Buffer) => {
+    const { path, method, header, text } = await readShortcut()
+    const head = [
+      `${method} ${path} HTTP/1.1`,
+      `Host: ${new URL(server.url).host}`,
+      `Content-Type: ${type}`,
+      'Connection: close',
+      'Accept: */*',
+      'User-Agent: BackgroundShortcutRunner/3607.0.2 CFNetwork/3826.500.131 Darwin/24.5.0',
+      `${header}: ${text.replace('mbkt_…', token)}`,
+      'Accept-Language: de-DE,de;q=0.9',
+      `Content-Length: ${body.length}`,
+      'Accept-Encoding: identity',
+    ]
+    return responseOf(
+      await sendRaw(server.url, Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])),
+    )
+  }
+  const form = (boundary: string, key: string, name: string, type: string, bytes: Buffer) =>
+    Buffer.concat([
+      Buffer.from(
+        `--${boundary}\r\nContent-Disposition: form-data; name="${key}"; filename="${name}"\r\nContent-Type: ${type}\r\n\r\n`,
+      ),
+      bytes,
+      Buffer.from(`\r\n--${boundary}--\r\n`),
+    ])
+
+  test.each([
+    ['IMG_0042.JPG', (boundary: string) => `multipart/form-data; boundary=${boundary}`],
+    ['Übersicht 1.jpeg', (boundary: string) => `multipart/form-data; charset=utf-8; boundary="${boundary}"`],
+  ])('upload %s, and give its URL', async (name, multipart) => {
+    const { scope, key, result } = await readShortcut()
+    const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', scope)
+    const bytes = await quarters(64, 48).jpeg().toBuffer()
+    const boundary = '7E4B1C0D-5A66-4C57-9D0B-0F7B6C1D2E3F'
+    const sent = await send(token, multipart(boundary), form(boundary, key, name, 'image/jpeg', bytes))
+    const item = await readItem(sent)
+    expect([sent.status, item.filename, result]).toEqual([201, name, 'url'])
+    const served = await fetch(item.url)
+    expect(served.headers.get('content-type')).toBe('image/jpeg')
+    expect(Buffer.compare(Buffer.from(await served.arrayBuffer()), bytes)).toBe(0)
+  })
+
+  test('upload a request body without its name, and give the reason of a refusal', async () => {
+    const { scope, key, reason } = await readShortcut()
+    const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', scope)
+    const bytes = await quarters(64, 48).jpeg().toBuffer()
+    const sent = await send(token, 'image/jpeg', bytes)
+    expect([sent.status, (await readItem(sent)).filename]).toEqual([201, null])
+    const refused = await send(
+      'mbkt_unknown',
+      'multipart/form-data; boundary=x',
+      form('x', key, 'a', 'text/plain', bytes),
+    )
+    expect((await expectProblem(refused, 401, 'token-malformed')).detail).toMatch(/\.$/)
+    expect(reason).toBe('detail')
+  })
 })
