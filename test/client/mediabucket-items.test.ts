@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { beforeAll, expect, test } from 'vitest'
 import { createClient, type ItemOptions, ProblemError } from '../../packages/client/src/index.ts'
 import { runHere } from '../harness/commands.ts'
@@ -43,6 +46,20 @@ test('an item is uploaded, listed, described, fetched and deleted, by its id and
       problem: { code: 'media-unknown', status: 404, type: `${server.url}/problems/media-unknown` },
     })
   }
+})
+
+test('the bytes of a response are complete when they are read after a collection of garbage', async () => {
+  const client = await newBucket(server, 'collected')
+  const { id } = await client.upload(Buffer.from('kept'))
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  const response = await client.get(id)
+  // What Node.js does after a collection runs in tasks of their own.
+  for (let turn = 0; turn < 5; turn += 1) {
+    await setImmediate()
+    collectGarbage()
+  }
+  expect(await response.text()).toBe('kept')
 })
 
 test('L16 a changed page is returned with its ETag, an unchanged one as null', async () => {

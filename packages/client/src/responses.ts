@@ -2,12 +2,16 @@ import type { AttemptTimer } from './attempt-timer.ts'
 import type { ParameterFault, Problem } from './errors.ts'
 import { isObject } from './shape.ts'
 
-/** The bytes of a response as they arrive. The timeout runs only while a caller waits for bytes. */
+/**
+ * The bytes of a response as they arrive. The timeout runs only while a caller waits for bytes. It keeps the response until the first read:
+ * Node.js ends the body of a response that was garbage collected, as if it were empty, unless a reader has locked it.
+ */
 async function* chunksOf(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  response: Response,
   timer: AttemptTimer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-  const reader = body.getReader()
+  const reader = response.body?.getReader()
+  if (reader === undefined) return
   try {
     for (;;) {
       const { done, value } = await timer.during(() => reader.read())
@@ -30,7 +34,7 @@ export async function readText(
     const decoder = new TextDecoder()
     let text = ''
     let size = 0
-    for await (const chunk of chunksOf(response.body, timer)) {
+    for await (const chunk of chunksOf(response, timer)) {
       const rest = chunk.subarray(0, limit - size)
       text += decoder.decode(rest, { stream: true })
       size += rest.length
@@ -49,7 +53,7 @@ export function withTimeout(response: Response, timer: AttemptTimer): Response {
     timer.close()
     return response
   }
-  const chunks = chunksOf(body, timer)
+  const chunks = chunksOf(response, timer)
   const timed = new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
       async pull(controller) {
