@@ -6,7 +6,12 @@ import { longestFailure, retryDelay, type WebhookId, type WebhookState } from '.
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { ChangeRows, FeedCatalog } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import { longestLease, type WebhookAttempt } from '../storage/catalog/webhook-deliveries.ts'
+import {
+  longestLease,
+  passedAtOnce,
+  passInterval,
+  type WebhookAttempt,
+} from '../storage/catalog/webhook-deliveries.ts'
 import type { WebhookReader } from '../storage/catalog/webhooks.ts'
 import { attempt } from './attempt.ts'
 import { type Post, type Poster, requestTimeout } from './guarded-post.ts'
@@ -55,14 +60,8 @@ const turn = 5_000
 /** A lease with less time left is taken again before a request, which must end within the lease. Milliseconds. */
 const leastLease = requestTimeout + 5_000
 
-/** Changes that are read at once where a webhook delivers only some kinds. */
-const readAhead = 100
-
 /** Milliseconds for which changes that were read ahead are used: their media objects are as of then. */
 const readAheadTime = 1_000
-
-/** Milliseconds after which the position of a webhook is stored that passes by changes of other kinds. */
-const passInterval = 10_000
 
 /** Milliseconds for which a stop waits for requests in progress. Those that it ends are repeated. */
 const stopGrace = 3_000
@@ -150,8 +149,7 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
     }
     connection.close()
     served.delete(id)
-    // A webhook that waits to pass by changes is due, but has nothing to do: the next search is soon enough. A bell may have rung after the
-    // last read.
+    // A bell may have rung after the last read.
     if (hasMore || rung !== before) ring()
   }
 
@@ -329,7 +327,7 @@ async function readAfter(
 ): Promise<ReadAhead | null> {
   const time = now()
   if (before?.position === position && Math.abs(time - before.time) < readAheadTime) return before
-  const limit = kinds.length === 0 ? batch : Math.max(batch, readAhead)
+  const limit = kinds.length === 0 ? batch : Math.max(batch, passedAtOnce)
   const rows = await catalog.readChanges(bucketId, position, limit)
   return rows && { position, rows, time }
 }

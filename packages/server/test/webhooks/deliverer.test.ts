@@ -125,7 +125,9 @@ test('WH6 a receiver that is down for an hour receives every change, in order, w
   await until('all arrive', () => delivered().length >= before + added.length)
   expect(delivered().slice(before)).toEqual(added)
   expect(await webhook()).toMatchObject({ state: 'on', failures: 0, failingSince: null })
-  expect(outcomes.filter((isDelivered) => isDelivered)).toHaveLength(added.length)
+  const successes = () => outcomes.filter((isDelivered) => isDelivered).length
+  await until('the last response arrives', () => successes() >= added.length)
+  expect(successes()).toBe(added.length)
 })
 
 test('WH6 after three days of failures a webhook is switched off, and continues where it stopped', async () => {
@@ -203,22 +205,19 @@ test('WH4, WH5 changes of other kinds are passed by', async () => {
   await until('all arrive', () => delivered().length >= 5)
   expect(delivered()).toEqual(removed)
   expect(receiver.sent.map(({ items }) => items.length)).toEqual([3, 2])
-  await until(
-    'the position is stored',
-    async () => (await catalog.dueWebhooks('two', Date.now(), 9)).length === 0,
-  )
-  expect(await catalog.webhookDeliveries(id)).toHaveLength(2)
+  await until('both are stored', async () => (await catalog.webhookDeliveries(id)).length === 2)
+  expect(await catalog.dueWebhooks('one', Date.now() + minute, 9)).toEqual([])
 })
 
-test('a change of another kind is read about once a second until it is passed by', async () => {
-  const { catalog, add } = await prepare({ kinds: ['removed'] })
+test('a change of another kind is not read before it is passed by', async () => {
+  const { catalog, add, webhook } = await prepare({ kinds: ['removed'] })
   const calls = { searches: 0, reads: 0 }
   await add(1)
-  deliver({
+  const { clock } = deliver({
     ...catalog,
-    webhookBuckets() {
+    dueWebhooks(...parameters) {
       calls.searches += 1
-      return catalog.webhookBuckets()
+      return catalog.dueWebhooks(...parameters)
     },
     readChanges(...parameters) {
       calls.reads += 1
@@ -226,9 +225,12 @@ test('a change of another kind is read about once a second until it is passed by
     },
   })
   await until('the deliverer has searched', () => calls.searches >= 3)
-  expect(calls.reads).toBeGreaterThan(0)
-  // Bells are searched too.
-  expect(calls.reads).toBeLessThanOrEqual(calls.searches + 5)
+  expect(calls.reads).toBe(0)
+  clock.ahead = minute
+  const { id } = (await webhook()) ?? {}
+  const position = async () => id && (await catalog.webhook(id))?.position
+  const before = await position()
+  await until('the position is stored', async () => (await position()) !== before)
 })
 
 test('WH7 of two deliverers one delivers, and the other one goes on when it stops', async () => {
@@ -243,7 +245,9 @@ test('WH7 of two deliverers one delivers, and the other one goes on when it stop
   added.push(...(await add(10)))
   await until('all arrive', () => delivered().length >= added.length)
   expect(delivered()).toEqual(added)
-  expect(first.outcomes.length + other.outcomes.length).toBe(added.length)
+  const outcomes = () => first.outcomes.length + other.outcomes.length
+  await until('the last response arrives', () => outcomes() >= added.length)
+  expect(outcomes()).toBe(added.length)
   expect(new Set(receiver.sent.map(({ id }) => id)).size).toBe(added.length)
 })
 

@@ -1,5 +1,6 @@
 import { keptDeliveries, type WebhookId, type WebhookState } from '../../core/webhooks.ts'
 import type { Audited } from './audit-events.ts'
+import { changeKinds } from './item-changes.ts'
 import type { BucketId } from './records.ts'
 import {
   all,
@@ -67,7 +68,10 @@ export interface WebhookDeliveryCatalog {
   /** The buckets with webhooks that are switched on. */
   webhookBuckets(): Promise<readonly BucketId[]>
 
-  /** Up to `limit` webhooks with an attempt to make, for which no other owner has a lease: new attempts first, then the least recently claimed. */
+  /**
+   * Up to `limit` webhooks with a delivery to make or changes to pass by, for which no other owner has a lease: new attempts first, then the
+   * least recently claimed.
+   */
   dueWebhooks(owner: string, now: number, limit: number): Promise<readonly WebhookId[]>
 
   /** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
@@ -99,8 +103,25 @@ export interface WebhookAttempt {
 /** The most milliseconds for which a lease is taken. */
 export const longestLease = 30_000
 
-/** Whether the feed has something after the position, or no longer has what was after it. */
-const hasChanges = `EXISTS (SELECT 1 FROM changes WHERE changes.bucket_id = webhooks.bucket_id AND changes.number > position)
+/** A webhook that delivers some kinds passes by changes of others at once if there are more than this many. */
+export const passedAtOnce = 100
+
+/** Milliseconds after which it passes by fewer. */
+export const passInterval = 10_000
+
+const kindName = `CASE kind ${Object.entries(changeKinds)
+  .map(([name, kind]) => `WHEN ${kind} THEN '${name}'`)
+  .join(' ')} END`
+
+const following = 'FROM changes WHERE changes.bucket_id = webhooks.bucket_id AND changes.number > position'
+
+/**
+ * Whether the feed has something to deliver after the position, or something to pass by, or no longer has what was after the position. The
+ * rows that are read are few: a position is passed on before many changes of other kinds follow it.
+ */
+const hasWork = `EXISTS (SELECT 1 ${following} AND (kinds = '' OR ' ' || kinds || ' ' LIKE '% ' || ${kindName} || ' %'))
+  OR (SELECT time ${following} ORDER BY number LIMIT 1) <= $2::int8 - ${passInterval}
+  OR EXISTS (SELECT 1 ${following} ORDER BY number LIMIT 1 OFFSET ${passedAtOnce})
   OR EXISTS (SELECT 1 FROM buckets WHERE buckets.id = webhooks.bucket_id AND changes_start > position)`
 
 /**
@@ -113,7 +134,7 @@ const isFree = (owner: string, engine: EngineName) =>
 
 const dueSelection = eachEngine(
   (engine) => `SELECT id FROM webhooks WHERE state = ${stateOn} AND ${isFree('$1', engine)}
-    AND coalesce(next_attempt <= $2, true) AND (position IS NULL OR ${hasChanges})
+    AND coalesce(next_attempt <= $2, true) AND (position IS NULL OR ${hasWork})
   ORDER BY next_attempt IS NOT NULL, coalesce(owned_until, 0), number LIMIT $3`,
 )
 

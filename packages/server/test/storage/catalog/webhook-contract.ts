@@ -2,10 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { newWebhookId, newWebhookSecret, type WebhookId } from '../../../src/core/webhooks.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
-import { longestLease, type WebhookDelivery } from '../../../src/storage/catalog/webhook-deliveries.ts'
+import {
+  longestLease,
+  passedAtOnce,
+  passInterval,
+  type WebhookDelivery,
+} from '../../../src/storage/catalog/webhook-deliveries.ts'
 import type { NewWebhook } from '../../../src/storage/catalog/webhooks.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { inBlobStore, newBucket, newItems } from './samples.ts'
+import { inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 
 const now = Date.now()
 
@@ -104,6 +109,33 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       expect(await catalog.recordAttempt(attempt)).toBe(false)
       expect(await catalog.dueWebhooks('one', now, 9)).toEqual([])
       expect(await catalog.webhookDeliveries(id)).toEqual([{ ...delivery, number: 1 }])
+    })
+
+    test('WH5 changes of other kinds make a webhook due when they are many or have waited', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const create = async (kinds: NewWebhook['kinds']) => {
+        const webhook = { ...newWebhook(bucketId), kinds }
+        await catalog.addWebhook(webhook)
+        return webhook.id
+      }
+      const [other, edited, every] = [
+        await create(['expired', 'removed']),
+        await create(['edited', 'removed']),
+        await create([]),
+      ]
+      const item = newItem()
+      await catalog.addItems(bucketId, inBlobStore([item]))
+      const due = (time = Date.now()) => catalog.dueWebhooks('one', time, 9)
+      expect(await due()).toEqual([every])
+      expect(await due(Date.now() + passInterval)).toEqual([other, edited, every])
+      await catalog.editItem(bucketId, item.id, { caption: 'x' }, null)
+      // Those before it leave room for others.
+      expect(await catalog.dueWebhooks('one', Date.now(), 1)).toEqual([edited])
+      await catalog.addItems(bucketId, inBlobStore(newItems(passedAtOnce - 2)))
+      expect(await due()).toEqual([edited, every])
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+      expect(await due()).toEqual([other, edited, every])
     })
 
     test('WH7 one owner at a time has the lease, which ends by its time or if the clock was set back', async () => {
