@@ -258,6 +258,33 @@ describe('PostgreSQL behind pgbouncer in transaction mode', () => {
     expect(await inspection.bucketFaults()).toEqual([])
   })
 
+  test('FE9 delivers no notifications, and watchers see the changes of other processes', async () => {
+    await using pooler = await startPgbouncer(await freshDatabase())
+    const [catalog, other] = await openSeveral(pooler.url, 2)
+    if (!catalog || !other) throw new Error('no catalog')
+    const bucketId = await newBucket(catalog, 'b')
+    const seen: string[] = []
+    let next = 0
+    let reading = Promise.resolve()
+    const read = async () => {
+      const rows = await catalog.readChanges(bucketId, next, 100)
+      seen.push(...(rows?.changes.map(({ itemId }) => itemId) ?? []))
+      next = rows?.next ?? next
+    }
+    onTestFinished(
+      catalog.watchChanges(bucketId, () => {
+        reading = reading.then(read)
+      }),
+    )
+    const items = newItems(5)
+    for (const [index, item] of items.entries()) {
+      await other.addItems(bucketId, inBlobStore([item]))
+      await expect.poll(() => seen).toHaveLength(index + 1)
+    }
+    expect(seen).toEqual(items.map(({ id }) => id))
+    await reading
+  })
+
   test('the timeouts of a transaction do not stay on its connection', async () => {
     const database = await freshDatabase()
     await using pooler = await startPgbouncer(database)
@@ -301,4 +328,32 @@ test('FE9 the bell listens again after its connection has ended soon after it be
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
   )
   await expect.poll(() => opened, { timeout: 5_000 }).toBe(2)
+})
+
+test('FE9 the bell leaves no connection behind when it cannot listen', async () => {
+  const connections = await openConnections(parseDatabaseUrl(await freshDatabase()), {
+    readers: 1,
+    writers: 1,
+  })
+  const ended = Promise.withResolvers<void>()
+  const bell = createPostgresBell(
+    {
+      read: connections.read,
+      async openClient() {
+        const client = await connections.openClient()
+        client.on('end', ended.resolve)
+        // In a transaction that has failed, LISTEN fails too.
+        await client.query('BEGIN')
+        await client.query('SELECT 1 / 0').catch(() => undefined)
+        return client
+      },
+    },
+    async () => [],
+  )
+  onTestFinished(async () => {
+    await bell.close()
+    await connections.close()
+  })
+  onTestFinished(bell.watch(bucketIdOf([1], 0), () => {}))
+  await ended.promise
 })

@@ -160,6 +160,7 @@ function listen(parts: {
       testTimer.unref()
     } catch {
       retry(retryInterval)
+      await client?.end().catch(() => undefined)
     }
   }
 
@@ -168,8 +169,9 @@ function listen(parts: {
     async close() {
       isClosed = true
       for (const timer of [retryTimer, testTimer]) if (timer !== null) clearTimeout(timer)
-      await starting
+      // This also ends a statement without a result, for which the start waits.
       await client?.end().catch(() => undefined)
+      await starting
     },
   }
 }
