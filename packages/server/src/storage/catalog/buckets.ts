@@ -38,7 +38,7 @@ export interface BucketCatalog {
 
   /**
    * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
-   * uploads are left, removes a part of its feed, and with the last one the bucket with its tokens. Its id is never reused.
+   * uploads are left, removes a part of its feed, tokens and other rows, and with the last one the bucket. Its id is never reused.
    */
   deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
 }
@@ -236,12 +236,32 @@ export function* beginDeletion({
   return true
 }
 
-/** Changes of the feed that a step of the deletion of a bucket removes, for each item that it may remove. */
-const changesPerItem = 20
+/** Rows that a step of the deletion of a bucket removes, for each item that it may remove. */
+const rowsPerItem = 20
+
+const earliest = (table: string, key: string, ofBucket = 'bucket_id = $1') =>
+  `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ofBucket} ORDER BY ${key} LIMIT $2)`
+
+/** Each removes up to $2 rows of the bucket. Those with references come before the rows to which they refer. */
+const removals = [
+  earliest('changes', 'bucket_id, number'),
+  earliest('keyed_requests', 'token_id, key', 'token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)'),
+  earliest('token_limits', 'id'),
+  earliest('tokens', 'number'),
+  earliest('item_names', 'bucket_id, slot'),
+  earliest('item_labels', 'bucket_id, label_id, kind, created_at, seq'),
+  earliest('labels', 'id'),
+  earliest(
+    'webhook_deliveries',
+    'webhook, number',
+    'webhook IN (SELECT number FROM webhooks WHERE bucket_id = $1)',
+  ),
+  earliest('webhooks', 'number'),
+]
 
 /**
- * Removes the bucket if it has no items and uploads. Returns whether it has removed it. Before, removes the feed in steps like those of the
- * items, because all other changes wait for a step.
+ * Removes the bucket if it has no items and uploads. Returns whether it has removed it. Before, removes what belongs to it in steps like those
+ * of the items, because all other changes wait for a step.
  */
 export function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   const isUsed = yield* first(
@@ -251,29 +271,13 @@ export function* endDeletion(id: BucketId, limit: number): Work<boolean> {
     id,
   )
   if (isUsed) return false
-  const changes = limit * changesPerItem
-  const removed = yield* change(
-    `DELETE FROM changes WHERE bucket_id = $1 AND number <= (SELECT max(number) FROM
-      (SELECT number FROM changes WHERE bucket_id = $1 ORDER BY number LIMIT $2) AS earliest)`,
-    ...[id, changes],
-  )
-  if (removed === changes) return false
+  let left = limit * rowsPerItem
+  for (const removal of removals) {
+    left -= yield* change(removal, id, left)
+    if (left <= 0) return false
+  }
   yield* change('DELETE FROM meta WHERE key = $1', deletionKey(id))
   yield* change(retirement, id)
-  yield* change(
-    'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)',
-    id,
-  )
-  yield* change('DELETE FROM tokens WHERE bucket_id = $1', id)
-  yield* change('DELETE FROM item_names WHERE bucket_id = $1', id)
-  yield* change('DELETE FROM token_limits WHERE bucket_id = $1', id)
-  yield* change(
-    'DELETE FROM webhook_deliveries WHERE webhook IN (SELECT number FROM webhooks WHERE bucket_id = $1)',
-    id,
-  )
-  yield* change('DELETE FROM webhooks WHERE bucket_id = $1', id)
-  for (const table of ['labels', 'item_labels'])
-    yield* change(`DELETE FROM ${table} WHERE bucket_id = $1`, id)
   yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
   yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
   return true

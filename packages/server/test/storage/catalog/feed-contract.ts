@@ -162,17 +162,26 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(await catalog.removeChanges(Date.now() + 1_000, 5)).toBe(0)
     })
 
-    test('FE1 the deletion of a bucket removes its feed in several transactions', async () => {
+    test('FE1, WH2 the deletion of a bucket removes its feed, its keys and its webhooks in several transactions', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
+      const other = await newBucket(catalog, 'c')
+      await catalog.addToken(newToken('a', { bucket: 'b' }))
+      await catalog.addToken(newToken('o', { bucket: 'c' }))
+      for (let number = 0; number < 25; number += 1) {
+        const request = { fingerprint: hashOf('k'), now: 0, expiresAt: 9e12 }
+        await catalog.addItemsOnce(bucketId, [], { ...request, tokenId: 'a' as TokenId, key: `${number}` })
+        await catalog.addItemsOnce(other, [], { ...request, tokenId: 'o' as TokenId, key: `${number}` })
+      }
       await catalog.addItems(bucketId, inBlobStore(newItems(2)))
       const [row] = await changesOf(catalog, bucketId)
       for (let number = 0; number < 40; number += 1)
         await catalog.editItem(bucketId, row?.itemId ?? newItem().id, { caption: `${number}` }, null)
       const steps: boolean[] = []
       while (!steps.at(-1)) steps.push((await catalog.deleteBucketChunk(bucketId, 1, 1)).isDeleted)
-      // 20 changes for each item of the limit, after the second item and twice more.
-      expect(steps).toEqual([false, false, false, true])
+      // 20 rows for each item of the limit: 44 changes and 25 keys, after the second item.
+      expect(steps).toEqual([false, false, false, false, true])
+      expect(await catalog.bucketNamed('b')).toBeNull()
     })
 
     test('FE2 a reader that follows two writing processes sees each change once, in the order of the numbers', async () => {
