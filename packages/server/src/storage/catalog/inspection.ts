@@ -288,7 +288,8 @@ const countersRow = eachEngine((engine) => {
   const table = engine === 'sqlite' ? 'items INDEXED BY items_item_expiry' : 'items'
   return `SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes, next_expiry,
     (SELECT min(item_expires_at) FROM ${table} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL),
-    revision, changes_start, coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1), 0)
+    revision, changes_start, coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1), 0),
+    (SELECT count(*) FROM changes WHERE bucket_id = $1 AND number <= changes_start)
     FROM buckets WHERE id = $1`
 })
 
@@ -304,7 +305,9 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
       expiry: integerOrNull(row, 6),
       firstExpiry: integerOrNull(row, 7),
       revision: integer(row, 8),
+      changesStart: integer(row, 9),
       lastChange: Math.max(integer(row, 9), integer(row, 10)),
+      earlyChanges: integer(row, 11),
     }),
     countersRow,
     id,
@@ -352,11 +355,17 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   compare('reserved', stored.reserved, `${items} items, ${reservedBytes} bytes`)
   for (const { stored, counted } of limited) compare('reserved', stored, counted)
   // The next change would get a number that a row has, or that readers have passed by.
-  const { revision, lastChange } = stored
+  const { revision, lastChange, changesStart, earlyChanges } = stored
   if (revision < lastChange)
     faults.push({
       ...{ bucket, what: 'feed' },
       detail: `revision ${revision} is stored, the feed has had number ${lastChange}`,
+    })
+  // A reader of these is refused at the next request.
+  else if (earlyChanges > 0)
+    faults.push({
+      ...{ bucket, what: 'feed' },
+      detail: `the feed begins after number ${changesStart}, and has ${earlyChanges} changes up to it`,
     })
   // The next expiry of the trash is not checked: a sweep removes expired items of the trash.
   const late = lateExpiry(stored.expiry, isTrash(id) ? null : stored.firstExpiry)
@@ -460,6 +469,10 @@ function* correctCounters(
   yield* change('DELETE FROM ranks WHERE bucket_id = $1', id)
   for (const { level, slot, counts } of nodes) yield* change(insert, id, level, slot, textOf(counts))
   yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', id, lastChange)
+  yield* change(
+    'DELETE FROM changes WHERE bucket_id = $1 AND number <= (SELECT changes_start FROM buckets WHERE id = $1)',
+    id,
+  )
   yield* change(correction, total, bytes, nextSeq, ...reserved, id)
   yield* correctLimits(id)
   if (!isTrash(id)) yield* refreshExpiry(id)

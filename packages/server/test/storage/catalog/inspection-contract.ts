@@ -29,6 +29,7 @@ interface Audited {
       | 'labels'
       | 'feed'
       | 'feed-start'
+      | 'feed-early'
       | 'limits',
   ): void | Promise<void>
 }
@@ -96,13 +97,13 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await keys()).toEqual(before)
     })
 
-    test('FE2, F1 a revision below the numbers of the feed is found and raised, and changes continue', async () => {
+    test('FE2, F1 a revision or a start that contradicts the numbers of the feed is corrected, and changes continue', async () => {
       const { catalog, inspection, tamper } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const add = () => catalog.addItems(bucketId, newItems(1).map(withBytes))
       await add()
-      await add()
-      for (const fault of ['feed', 'feed-start'] as const) {
+      for (const fault of ['feed', 'feed-start', 'feed-early'] as const) {
+        await add()
         const last = (await catalog.readChanges(bucketId, 'now', 0))?.next ?? 0
         await tamper(fault)
         expect((await inspection.bucketFaults()).map(({ what }) => what)).toEqual(['feed'])
@@ -110,6 +111,8 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         expect(await inspection.bucketFaults()).toEqual([])
         await add()
         expect((await catalog.readChanges(bucketId, 'now', 0))?.next).toBeGreaterThan(last)
+        const first = await catalog.readChanges(bucketId, 'start', 1)
+        expect(await catalog.readChanges(bucketId, first?.next ?? 0, 1)).not.toBeNull()
       }
     })
 

@@ -26,6 +26,7 @@ const tampering = {
   expiry: 'UPDATE buckets SET next_expiry = NULL',
   feed: 'UPDATE buckets SET revision = (SELECT min(number) FROM changes)',
   'feed-start': 'UPDATE buckets SET changes_start = revision + 1000',
+  'feed-early': 'UPDATE buckets SET changes_start = (SELECT max(number) FROM changes)',
   limits: "UPDATE token_limits SET reserved_items = CASE WHEN id = 'a' THEN 2 ELSE 0 END",
 }
 
