@@ -4,7 +4,16 @@ import type { ItemOrder } from '../../core/queries.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { all, eachEngine, first, integer, integerOrNull, type Query, type Sql, text } from './statements.ts'
+import {
+  all,
+  eachEngine,
+  first,
+  integer,
+  integerOrNull,
+  type Query,
+  type Row,
+  type Sql,
+} from './statements.ts'
 
 /** What one search reads at most. At a bound it ends early, and its rows say where. */
 export interface SearchBounds {
@@ -64,36 +73,25 @@ export function* searchNames(
       ? [Math.max(low, high - numbersLeft), high]
       : [low, Math.min(high, low + numbersLeft)]
     const rowLimit = Math.min(batch, largestRows)
-    const found = yield* all(
-      (row) => ({ slot: integer(row, 0), lines: numbersOf(text(row, 1)) }),
+    const read = yield* all(
+      readRow,
       matching(order, terms.length),
-      ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, linePattern(terms), ...terms],
+      ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, linePattern(terms), start, end, batch],
+      ...[now, from ?? firstTime, to ?? endOfTime, kind === null ? -1 : kindNumber(kind)],
+      ...[limit - rows.length, ...terms],
     )
-    const numbers = found.flatMap(({ slot, lines }) => {
-      const inOrder = isNewest ? lines.toReversed() : lines
-      return inOrder.map((line) => slot * namesPerRow + line).filter((seq) => seq >= start && seq < end)
-    })
-    const seqs = numbers.slice(0, batch)
-    const reached = numbers.length > batch ? seqs.at(-1) : undefined
-    const lastSlot = found.length < rowLimit ? undefined : found.at(-1)?.slot
-    if (isNewest) high = reached ?? (lastSlot === undefined ? start : Math.max(start, lastSlot * namesPerRow))
-    else if (reached !== undefined) low = reached + 1
-    else low = lastSlot === undefined ? end : Math.min(end, (lastSlot + 1) * namesPerRow)
+    const [{ slots = 0, lastSlot = null, numbers = 0, lastNumber = null } = {}] = read
+    // Up to there, the numbers are examined: all of them, or those of the rows that were read, or those of the matching lines that were.
+    const reached = numbers < batch ? null : lastNumber
+    const reachedSlot = slots < rowLimit ? null : lastSlot
+    if (isNewest)
+      high = reached ?? (reachedSlot === null ? start : Math.max(start, reachedSlot * namesPerRow))
+    else if (reached !== null) low = reached + 1
+    else low = reachedSlot === null ? end : Math.min(end, (reachedSlot + 1) * namesPerRow)
     numbersLeft -= isNewest ? end - high : low - start
-    rowsLeft -= seqs.length
+    rowsLeft -= numbers
     batch = Math.min(batch * 4, largestBatch)
-    if (seqs.length === 0) continue
-    const selected = yield* all(
-      (row) => ({ seq: integer(row, itemColumnCount), item: readItemDetails(row) }),
-      // Materialized, because PostgreSQL would otherwise read the bucket in order, up to the limit.
-      `WITH item AS MATERIALIZED (SELECT ${itemColumns}, seq FROM items
-        WHERE bucket_id = $1 AND seq = ANY ($2::int8[]) AND ${isLive('$3')}
-          AND created_at >= $4 AND created_at < $5 AND (${kindExpression} = $6 OR $6 < 0))
-      SELECT * FROM item ORDER BY seq ${directions[order]} LIMIT $7`,
-      ...[bucketId, seqs, now, from ?? firstTime, to ?? endOfTime],
-      ...[kind === null ? -1 : kindNumber(kind), limit - rows.length],
-    )
-    rows.push(...selected)
+    rows.push(...read.flatMap(({ row }) => (row === null ? [] : [row])))
   }
 
   if (low >= high || rows.length === limit) return { revision, expired, rows, examined: null }
@@ -107,29 +105,63 @@ export function* searchNames(
   return { revision, expired, rows, examined }
 }
 
-/** The lines of a row that match, as text. */
-const numbersOf = (lines: string): readonly number[] => (lines === '' ? [] : lines.split(',').map(Number))
+/** A row of `matching`: an item or none; how many rows with names were read, and how many matching lines they have, each with the last one. */
+const readRow = (row: Row) => {
+  const seq = itemColumnCount
+  return {
+    row: row[seq] === null ? null : { seq: integer(row, seq), item: readItemDetails(row) },
+    slots: integer(row, seq + 1),
+    lastSlot: integerOrNull(row, seq + 2),
+    numbers: integer(row, seq + 3),
+    lastNumber: integerOrNull(row, seq + 4),
+  }
+}
 
 /**
- * The first rows with names, from one slot to another, and their lines that have all terms. Rows without a term are passed by in one comparison,
- * and the lines of the others are compared one by one. `matching_lines` is `matchingLines` of core/names.ts. The fifth value is `linePattern`,
- * which SQLite does not need. The rows come from the primary key in their order, without a sort.
+ * Reads the first rows with names, from one slot to another, their lines that have all terms, and the items of these lines. Rows without a term
+ * are passed by with one comparison for each term, and the lines of the others are compared one by one. `matching_lines` is `matchingLines` of
+ * core/names.ts. The fifth value is `linePattern`, which SQLite does not need. The rows come from the primary key in their order, without a sort.
  */
 const matching = (order: ItemOrder, terms: number): Sql =>
   eachEngine((engine) => {
-    const parameters = Array.from({ length: terms }, (_, index) => `$${index + 6}`)
-    const position = engine === 'sqlite' ? 'instr' : 'strpos'
-    const lines =
+    const direction = directions[order]
+    const last = order === 'oldest' ? 'max' : 'min'
+    const parameters = Array.from({ length: terms }, (_, index) => `$${index + 14}`)
+    const has = (text: string) =>
+      parameters
+        .map((term) => `${engine === 'sqlite' ? 'instr' : 'strpos'}(${text}, ${term}) > 0`)
+        .join(' AND ')
+    const inSlots = 'bucket_id = $1 AND slot BETWEEN $2 AND $3'
+    const [matched, numbers] =
       engine === 'sqlite'
-        ? `SELECT slot, matching_lines(names, ${parameters.join(', ')}) FROM item_names WHERE ($5 IS NULL OR true)`
-        : `SELECT slot, lines FROM item_names CROSS JOIN LATERAL (
-            SELECT string_agg((line - 1)::text, ',' ORDER BY line) AS lines
-            FROM unnest(string_to_array(names, E'\\n')) WITH ORDINALITY AS named (name, line)
-            WHERE ${parameters.map((term) => `strpos(name, ${term}) > 0`).join(' AND ')} HAVING count(*) > 0
-          ) AS matched WHERE ($5::text IS NULL OR names ~ $5)`
-    return `${lines} AND bucket_id = $1 AND slot BETWEEN $2 AND $3
-      ${parameters.map((term) => `AND ${position}(names, ${term}) > 0`).join(' ')}
-      ORDER BY slot ${directions[order]} LIMIT $4`
+        ? [
+            `SELECT slot, matching_lines(names, ${parameters.join(', ')}) AS lines FROM item_names
+              WHERE ($5 IS NULL OR true) AND ${inSlots} AND ${has('names')}`,
+            `SELECT slot * ${namesPerRow} + line.value AS seq FROM matched, json_each('[' || lines || ']') AS line`,
+          ]
+        : [
+            // The pattern takes longer than the terms, so it is compared last.
+            `SELECT slot, lines FROM item_names CROSS JOIN LATERAL (
+                SELECT array_agg(line - 1) AS lines
+                FROM unnest(string_to_array(names, E'\\n')) WITH ORDINALITY AS named (name, line)
+                WHERE ${has('name')} HAVING count(*) > 0
+              ) AS matched
+              WHERE CASE WHEN ${has('names')} THEN $5::text IS NULL OR names ~ $5 ELSE false END AND ${inSlots}`,
+            `SELECT slot * ${namesPerRow} + line AS seq FROM matched, unnest(lines) AS line`,
+          ]
+    return `WITH matched AS MATERIALIZED (
+        ${matched} ORDER BY slot ${direction} LIMIT $4
+      ), number AS MATERIALIZED (
+        SELECT seq FROM (${numbers}) AS line WHERE seq >= $6 AND seq < $7 ORDER BY seq ${direction} LIMIT $8
+      ), item AS MATERIALIZED (
+        SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq IN (SELECT seq FROM number) AND ${isLive('$9')}
+          AND created_at >= $10 AND created_at < $11 AND (${kindExpression} = $12 OR $12 < 0)
+        ORDER BY seq ${direction} LIMIT $13
+      ), count AS (
+        SELECT (SELECT count(*) FROM matched), (SELECT ${last}(slot) FROM matched),
+          (SELECT count(*) FROM number), (SELECT ${last}(seq) FROM number)
+      )
+      SELECT item.*, count.* FROM count LEFT JOIN item ON true ORDER BY seq ${direction}`
   })
 
 /** Searches that wait for others, of all buckets and of one; more are refused. */

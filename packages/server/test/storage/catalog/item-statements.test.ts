@@ -2,10 +2,13 @@ import { expect, test } from 'vitest'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
 import { createItemStatements } from '../../../src/storage/catalog/item-lists.ts'
-import type { BucketId } from '../../../src/storage/catalog/records.ts'
+import { searchLabels } from '../../../src/storage/catalog/label-search.ts'
+import type { BucketId, ItemPlace, ItemRows } from '../../../src/storage/catalog/records.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
-import { all } from '../../../src/storage/catalog/sqlite/database.ts'
+import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
 import { sqliteText, text } from '../../../src/storage/catalog/statements.ts'
+import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 test('K9 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
@@ -53,3 +56,65 @@ test.each([
       expect(plan.map((row) => text(row, 3))).toEqual([expect.stringMatching(index)])
     }
 })
+
+test('K14 SQLite reads the rows of the rarest label in their order, and looks up the other labels', () => {
+  using db = openDataDirectory(tempDirectory())
+  for (const order of itemOrders)
+    for (const kind of [null, 'image'] as const) {
+      const selection = { bucketId: 1 as BucketId, order, kind, from: null, to: null, name: null }
+      const { value } = searchLabels({ ...selection, labels: { a: '1', b: '2' } }, null, 10).next()
+      const sql = 'sql' in value && typeof value.sql === 'object' ? value.sql.sqlite : null
+      if (!('sql' in value) || sql === null) throw new Error('there is no statement')
+      const inputs = value.values.map((input) => (typeof input === 'object' ? null : input))
+      const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sqliteText(sql)}`), ...inputs).map((row) =>
+        text(row, 3),
+      )
+      const range =
+        /^SEARCH item_labels USING PRIMARY KEY \(bucket_id=\? AND label_id=\? AND kind=\? AND .*\(created_at,seq\)/
+      expect(plan.filter((step) => range.test(step))).toHaveLength(kind === null ? itemKinds.length : 1)
+      expect(plan.filter((step) => step.includes('item_labels') && !range.test(step))).toEqual([])
+      expect(plan).toContain(
+        'SEARCH other USING PRIMARY KEY (bucket_id=? AND label_id=? AND kind=? AND created_at=? AND seq=?)',
+      )
+      expect(plan).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
+    }
+})
+
+test.each(itemOrders)(
+  'K14 a list that reads very many rows of a label ends early, %s first',
+  async (order) => {
+    const directory = tempDirectory()
+    const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+    const bucketId = await newBucket(catalog, 'b')
+    const items = Array.from({ length: 90 }, (_, index) =>
+      newItem({ createdAt: index, labels: { a: '1', ...(index % 30 === 5 ? { c: '1' } : { b: '1' }) } }),
+    )
+    const others = items.slice(0, 60).map(() => newItem({ labels: { c: '1' } }))
+    await catalog.addItems(bucketId, inBlobStore([...items, ...others]))
+    await catalog.close()
+    using db = openConnection(directory)
+    const run = createRun(db)
+    const selection = {
+      bucketId,
+      order,
+      kind: null,
+      from: null,
+      to: null,
+      name: null,
+      labels: { a: '1', c: '1' },
+    }
+    const found: string[] = []
+    let early = 0
+    for (let after: ItemPlace | null = null; early < 90; ) {
+      const { rows, examined }: ItemRows = run(searchLabels(selection, after, 1, 7))
+      found.push(...rows.map(({ item }) => item.id))
+      const last = rows.at(-1)
+      if (examined !== null) early += 1
+      if (examined === null && last === undefined) break
+      after = examined ?? { seq: last?.seq ?? 0, createdAt: last?.item.createdAt ?? 0 }
+    }
+    const wanted = [5, 35, 65].map((index) => items[index]?.id)
+    expect(found).toEqual(order === 'oldest' ? wanted : wanted.toReversed())
+    expect(early).toBeGreaterThan(0)
+  },
+)

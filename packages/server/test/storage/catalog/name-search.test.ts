@@ -124,10 +124,9 @@ describe.each(itemOrders)('%s first', (order) => {
       )
     }
     planOf()
-    expect(planOf([1, 0, 10, 5])).toEqual([
-      'SEARCH item_names USING PRIMARY KEY (bucket_id=? AND slot>? AND slot<?)',
-    ])
-    expect(planOf([0, '3'])).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
+    const plan = planOf([1, 0, 10, 5])
+    expect(plan).toContain('SEARCH item_names USING PRIMARY KEY (bucket_id=? AND slot>? AND slot<?)')
+    expect(plan).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
   })
 })
 

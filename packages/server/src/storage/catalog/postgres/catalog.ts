@@ -20,7 +20,7 @@ import {
   unlessExpired,
 } from '../items.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
-import { createSearchQueue, type SearchBounds } from '../name-search.ts'
+import { createSearchQueue } from '../name-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -101,7 +101,11 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
       if (!isSearch(selection)) return readItems(run, selection, after, limit)
-      const search = () => reading((session) => searchInSnapshot(session, selection, after, limit))
+      const search = () => {
+        const { promise, resolve, reject } = Promise.withResolvers<ItemRows>()
+        reading((session) => searchInSnapshot(session, selection, after, limit, resolve)).catch(reject)
+        return promise
+      }
       return isLongSearch(selection) ? queue(selection.bucketId, search) : search()
     },
     itemsAt: (bucketId, order, first, limit) => readItemsAt(run, bucketId, order, first, limit),
@@ -427,24 +431,34 @@ async function readItemsAt(
   }
 }
 
-/** The plan of each statement is a scan of the index in the order of the search, which ends at its limit, whatever the statistics say. */
+/**
+ * The plan of each statement is a scan of the index in the order of the search, which ends at its limit, whatever the statistics say. So it is
+ * the same for all values, and each connection makes it once.
+ */
 const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-  SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
-  SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off`
+  SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off;
+  SET LOCAL enable_mergejoin = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off;
+  SET LOCAL plan_cache_mode = force_generic_plan`
 
-/** Finds items as Catalog.items, in one snapshot. */
+/**
+ * Finds items as Catalog.items, in one snapshot. The transaction takes no round trips of its own: its beginning is sent together with the first
+ * statement, and its end after the result is passed on.
+ */
 async function searchInSnapshot(
   { run, execute }: Session,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
-  bounds?: SearchBounds,
-): Promise<ItemRows> {
+  onFound: (found: ItemRows) => void,
+): Promise<void> {
+  const begun = execute(begin)
+  // The statement after it fails too, or its result is not used.
+  begun.catch(() => undefined)
   try {
-    await execute(begin)
-    const found = await runQuery(run, searchItems(selection, after, limit, bounds))
+    const found = await runQuery(run, searchItems(selection, after, limit))
+    await begun
+    onFound(found)
     await execute('COMMIT')
-    return found
   } catch (error) {
     // The connection is used again. If it is lost, the first error says so.
     await execute('ROLLBACK').catch(() => undefined)

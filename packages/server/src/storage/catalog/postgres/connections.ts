@@ -52,12 +52,9 @@ export async function openConnections(
   const servers = selectServer(await orderServers(address, { connectTimeout, readTimeout }))
   const preparation: Preparation = { named: true }
   const timelines = new WeakMap<ClientBase, number>()
-  const reading = openPool(servers, timelines, { max: readers, connectionTimeoutMillis: connectTimeout })
-  const writing = openPool(servers, timelines, {
-    max: writers,
-    connectionTimeoutMillis: connectTimeout,
-    pipeline: true,
-  })
+  const settings = { connectionTimeoutMillis: connectTimeout, pipeline: true }
+  const reading = openPool(servers, timelines, { ...settings, max: readers })
+  const writing = openPool(servers, timelines, { ...settings, max: writers })
   let closing: Promise<unknown> | null = null
 
   /** Tries each server once, beginning with the last one that was the primary. */
