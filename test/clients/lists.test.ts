@@ -1,10 +1,16 @@
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Locator } from 'playwright-core'
 import sharp from 'sharp'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { root } from '../architecture/sources.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { isComplete } from './install.ts'
 import { openStage, type Stage } from './pages.ts'
@@ -61,6 +67,105 @@ describe('C2 lists on a page of another origin', () => {
     await expect
       .poll(() => opened.page.evaluate("document.querySelector('img').naturalWidth"))
       .toBeGreaterThan(0)
+  })
+})
+
+const StoredItems = Type.Object({ data: Type.Array(Type.Object({ id: Type.String() })) })
+
+/** Stores 1,003 items in a bucket of their own. Returns its token and their ids, newest first. */
+async function fillPages() {
+  const { token, authorization } = await makeToken(stage.server, '--bucket', 'pages')
+  const ids: string[] = []
+  for (let first = 0; first < 1003; first += 100) {
+    const body = new FormData()
+    for (let index = first; index < Math.min(first + 100, 1003); index += 1)
+      body.append('file', new File([`${index}`], `${index}.txt`, { type: 'text/plain' }))
+    const sent = { method: 'POST', body, headers: { authorization } }
+    const { data } = Value.Parse(StoredItems, await (await stage.server.request('/api/media', sent)).json())
+    ids.push(...data.map(({ id }) => id))
+  }
+  return { token, authorization, ids: ids.toReversed() }
+}
+let pages: ReturnType<typeof fillPages> | undefined
+
+/** Walks the pages from the first to the last one; returns the ids that they showed. */
+async function walk(idsOf: () => Promise<string[]>, next: Locator): Promise<string[]> {
+  const all: string[] = []
+  for (;;) {
+    // The earlier page is shown until the next one has arrived.
+    all.push(
+      ...(await until('the next page', async () => {
+        const ids = await idsOf()
+        return ids.length > 0 && !ids.every((id) => all.includes(id)) && ids
+      })),
+    )
+    if (!(await next.isEnabled())) return all
+    await next.click()
+  }
+}
+
+/** What the service has of an item of these pages: its caption, or the status if it has none. */
+async function captionOf(id: string | undefined) {
+  const { authorization } = (await pages) ?? {}
+  const response = await stage.server.request(`/api/media/${id}`, {
+    headers: { authorization: `${authorization}` },
+  })
+  return response.ok ? Value.Parse(Captioned, await response.json()).caption : response.status
+}
+const Captioned = Type.Object({ caption: Type.Union([Type.String(), Type.Null()]) })
+
+describe('K18 admin panels on a page of another origin, with the providers of docs/recipes.md', () => {
+  test('Refine shows all of 1,003 items once, edits a caption and deletes an item', async () => {
+    pages ??= fillPages()
+    const { token, ids } = await pages
+    await using opened = await stage.open('Refine', token)
+    const { page } = opened
+    const shown = () =>
+      page.locator('li').evaluateAll((rows) => rows.map((row) => row.getAttribute('id') ?? ''))
+    expect(await walk(shown, page.locator('#next'))).toEqual(ids)
+
+    const [edited, deleted] = [ids.at(-1), ids.at(-2)]
+    page.on('dialog', (dialog) => dialog.accept('a caption'))
+    await page.locator(`[id="${edited}"] >> text=Edit`).click()
+    await page.locator(`[id="${edited}"] >> text=a caption`).waitFor({ timeout: 60_000 })
+    expect(await captionOf(edited)).toBe('a caption')
+    await page.locator(`[id="${deleted}"] >> text=Delete`).click()
+    await page.locator(`[id="${deleted}"]`).waitFor({ state: 'detached', timeout: 60_000 })
+    expect(await captionOf(deleted)).toBe(404)
+    ids.splice(-2, 1)
+  })
+
+  // `npm run test:clients` installs react-admin.
+  test.runIf(isComplete)('react-admin does the same', async () => {
+    pages ??= fillPages()
+    const { token, ids } = await pages
+    await using opened = await stage.open('react-admin', token)
+    const { page } = opened
+    const shown = () =>
+      page.locator('td.column-id').evaluateAll((cells) => cells.map((cell) => cell.textContent))
+    expect(await walk(shown, page.getByLabel('Go to next page'))).toEqual(ids)
+
+    const id = ids.at(-1) ?? ''
+    const rowOf = () => page.locator('tr', { hasText: id })
+    await rowOf().locator('.column-filename').click()
+    await page.getByLabel('Caption').fill('of an editor')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await rowOf().getByText('of an editor').waitFor({ timeout: 60_000 })
+    expect(await captionOf(id)).toBe('of an editor')
+    await rowOf().locator('.column-filename').click()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await rowOf().waitFor({ state: 'detached', timeout: 60_000 })
+    expect(await captionOf(id)).toBe(404)
+    ids.pop()
+  })
+
+  test.each(['Refine', 'react-admin'])('the provider of %s has fewer than 30 lines', (heading) => {
+    const section = readFileSync(join(root, 'docs/recipes.md'), 'utf8').split(`## ${heading}\n`)[1] ?? ''
+    const [provider = ''] =
+      /^async function send\([\s\S]*?^const dataProvider = [\s\S]*?^}$/m.exec(section) ?? []
+    expect(provider.split('\n').length).toBeLessThan(30)
+    expect(provider).toContain('per_page')
   })
 })
 

@@ -9,7 +9,7 @@ import { sharedBrowser } from '../harness/chromium.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 
-/** An example of docs/widgets.md: the body of a page and its script. */
+/** An example of docs/widgets.md or docs/recipes.md: the body of a page and its script. */
 interface Example {
   /** The code of the page's backend; null for that of an earlier example. */
   readonly backend: string | null
@@ -18,12 +18,13 @@ interface Example {
 }
 
 const backendCode = /```js\n(\/\*\*.*\nexport [\s\S]*?)```/
-const example = /^## (.+)\n[\s\S]*?```html\n([\s\S]*?)```\n\n```js\n([\s\S]*?)```$/gm
+const example =
+  /^## (.+)\n[\s\S]*?```html\n([\s\S]*?)```\n\n(?:<!-- not run: .+ -->\n)?```js\n([\s\S]*?)```$/gm
 
-/** The examples of docs/widgets.md by their headings. */
+/** The examples of both pages by their headings. */
 const examples: ReadonlyMap<string, Example> = new Map(
-  readFileSync(join(root, 'docs/widgets.md'), 'utf8')
-    .split(/^(?=## )/m)
+  ['docs/widgets.md', 'docs/recipes.md']
+    .flatMap((path) => readFileSync(join(root, path), 'utf8').split(/^(?=## )/m))
     .flatMap((section) => [...section.matchAll(example)])
     .map(([whole, heading = '', body = '', script = '']) => [
       heading,
@@ -57,7 +58,7 @@ async function bundle(script: string): Promise<string> {
 /** A service, and pages of another origin that use it. */
 export interface Stage extends AsyncDisposable {
   readonly server: TestServer
-  /** Opens the example of docs/widgets.md with this heading. Its errors and refused requests fail the test that closes it. */
+  /** Opens the example with this heading. Its errors and refused requests fail the test that closes it. */
   open(heading: string, token?: string): Promise<OpenPage>
 }
 
@@ -86,7 +87,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
     server,
     async open(heading, token = server.token) {
       const found = examples.get(heading)
-      if (found === undefined) throw new Error(`docs/widgets.md has no example ${heading}`)
+      if (found === undefined) throw new Error(`no example is called ${heading}`)
       const backend = found.backend ?? backends.find((code) => code !== null)
       if (backend != null) {
         const { createUploadToken } = await import(`data:text/javascript,${encodeURIComponent(backend)}`)
