@@ -12,7 +12,7 @@ import {
 import { failingStatements } from './failing-database.ts'
 import { failingCalls, failingSyncs } from './failing-disk.ts'
 import type { Fault } from './fault.ts'
-import { feedDuringKills } from './feed-replay.ts'
+import { feedDuringDatabaseKills, feedDuringKills } from './feed-replay.ts'
 import { fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
 import { killDuringDeletes, killDuringUploads, killInARow } from './kill-at-random.ts'
 import { killAtStart } from './kill-at-start.ts'
@@ -49,6 +49,7 @@ const row = (
 export const randomKills: readonly FaultRow[] = [
   row('U2, R6, M2', killDuringUploads, 5, 100),
   row('FE1, FE2, FE5', feedDuringKills, 3, 50),
+  row('FE1, FE2, FE5', feedDuringDatabaseKills, 1, 50),
 ]
 
 /** Processes killed at chosen steps. */

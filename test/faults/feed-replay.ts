@@ -1,6 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type Change, createClient, type Media } from '../../packages/client/src/index.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startPostgres } from '../harness/postgres.ts'
+import { until } from '../harness/until.ts'
 import { readChanges } from '../harness/wire.ts'
 import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
@@ -12,6 +15,8 @@ const atOnce = 16
 const editors = 2
 /** Maximum milliseconds of work before the kill. */
 const longest = 1_000
+/** Milliseconds before a request is repeated that failed because of the database. */
+const pause = 50
 
 /** Reads the feed across all servers, and continues after the last change that it has received. */
 function createFollower() {
@@ -24,6 +29,11 @@ function createFollower() {
     for (;;) {
       const url = `/api/changes?wait=1&limit=7${cursor === null ? '' : `&after=${cursor}`}`
       const response = await server.request(url, { headers: { authorization } })
+      if (response.status >= 500) {
+        await response.arrayBuffer()
+        await setTimeout(pause)
+        continue
+      }
       if (response.status !== 200) throw new Error(`the feed responds ${response.status}`)
       const list = await readChanges(response)
       seen.push(...list.data)
@@ -43,13 +53,28 @@ function createFollower() {
       isDone = true
       await read(instance)
     },
+    /** Until `end` is called and all is read, across failures of the database. */
+    follow(instance: Instance) {
+      const reading = read(instance)
+      reading.catch(() => undefined)
+      return {
+        async end(): Promise<void> {
+          isDone = true
+          await reading
+        },
+      }
+    },
   }
 }
 
-/** Edits items until the server is gone. An edit that received no response may have been made. */
-async function editUntilGone({ server, authorization }: Instance, ledger: Ledger): Promise<void> {
+/** Edits items until the server is gone or `isDone`. An edit that received no response may have been made. */
+async function edit(
+  { server, authorization }: Instance,
+  ledger: Ledger,
+  isDone = () => false,
+): Promise<void> {
   const headers = { authorization, 'content-type': 'application/merge-patch+json' }
-  for (let number = 0; ; number += 1) {
+  for (let number = 0; !isDone(); number += 1) {
     const { stored } = ledger.changes()
     const id = stored[ledger.random(stored.length)]
     const body = JSON.stringify({ caption: `edit ${number}` })
@@ -58,6 +83,7 @@ async function editUntilGone({ server, authorization }: Instance, ledger: Ledger
       .catch(() => null)
     if (response === null) return
     await response.arrayBuffer()
+    if (response.status >= 500) await setTimeout(pause)
   }
 }
 
@@ -125,7 +151,7 @@ export const feedDuringKills: Fault = {
       const working = Promise.all([
         clients.workUntilGone(current, atOnce),
         follower.untilGone(current),
-        ...Array.from({ length: editors }, () => editUntilGone(current, ledger)),
+        ...Array.from({ length: editors }, () => edit(current, ledger)),
       ])
       await setTimeout(ledger.random(longest))
       await current.server.kill()
@@ -138,6 +164,47 @@ export const feedDuringKills: Fault = {
     await follower.toEnd(instance)
     await ledger.check(instance)
     await compare(follower.seen, instance, ledger)
+    return verdictOf(ledger)
+  },
+}
+
+export const feedDuringDatabaseKills: Fault = {
+  title: 'a reader of the feed, across kills of PostgreSQL',
+  async run(rounds, onRound) {
+    await using directory = await temporaryDirectory()
+    const database = await startPostgres(directory.path)
+    await using stack = new AsyncDisposableStack()
+    stack.defer(() => database.control('-m', 'immediate', 'stop'))
+    const instances = stack.use(await openInstances())
+    const ledger = createLedger()
+    const clients = createClients(ledger, 20_000)
+    const follower = createFollower()
+    const instance = await instances.start({ MEDIABUCKET_DATABASE_URL: database.url('postgres') })
+    const isReady = async () => (await fetch(`${instance.server.url}/readyz`)).status === 200
+    await clients.raw(instance)
+    const following = follower.follow(instance)
+    for (let round = 0; round < rounds; round += 1) {
+      let isDone = false
+      const working = Promise.all([
+        clients.workUntil(() => isDone, instance, atOnce),
+        ...Array.from({ length: editors }, () => edit(instance, ledger, () => isDone)),
+      ])
+      await setTimeout(ledger.random(longest))
+      await database.kill()
+      await database.control('start')
+      await until('readiness', isReady)
+      await setTimeout(ledger.random(longest))
+      isDone = true
+      await working
+      await ledger.check(instance, 'new')
+      ledger.tally.rounds += 1
+      onRound()
+    }
+    await clients.resumeAll(instance)
+    await following.end()
+    await ledger.check(instance)
+    await compare(follower.seen, instance, ledger)
+    await instance.server.stop()
     return verdictOf(ledger)
   },
 }

@@ -98,13 +98,16 @@ export async function startPostgres(
 }
 
 async function killPostgres(data: string): Promise<void> {
-  const pid = Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0])
+  const [id, , , port, sockets = ''] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
+  const pid = Number(id)
   // It starts no further process after its children are known.
   signal(pid, 'SIGSTOP')
   const all = [pid, ...childrenOf(pid)]
   for (const each of all) signal(each, 'SIGKILL')
   await until('the end of PostgreSQL', () => !all.some(isRunning))
+  // The locks of a process that nobody has waited for would be in force.
   await rm(join(data, 'postmaster.pid'))
+  await rm(join(sockets, `.s.PGSQL.${port}.lock`), { force: true })
 }
 
 const urlOf = (port: number) => (database: string) =>
