@@ -8,7 +8,7 @@ const bin =
   process.env['MEDIABUCKET_BUNDLE'] ?? resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
 /** Rate limits that count every request and refuse none, and no limits of connections. */
-const unmetLimits = {
+export const unmetLimits = {
   MEDIABUCKET_MAX_CONNECTIONS: '0',
   MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '0',
   MEDIABUCKET_TOKEN_RATE: '999999999/1m',

@@ -1,5 +1,6 @@
 import { benchDownloads } from './downloads.ts'
 import { reportDownloads } from './downloads-report.ts'
+import { benchFeed, reportFeed } from './feed.ts'
 import { benchGallery } from './gallery.ts'
 import { reportGallery } from './gallery-report.ts'
 import { benchItems } from './items.ts'
@@ -110,6 +111,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, changes: 300, uploads: 3 }
       : { rounds: 5, changes: 10_000, uploads: 200 }
     return reportWebhooks(await benchWebhooks(extent, log))
+  },
+
+  async feed(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 0.2, uploads: 3, idleStreams: 20, changes: 300 }
+      : { rounds: 3, seconds: 3, uploads: 200, idleStreams: 1_000, changes: 10_000 }
+    return reportFeed(await benchFeed(extent, log))
   },
 
   async memory(short) {

@@ -20,6 +20,7 @@ const suites = [
   { suite: 'gallery', bars: 2 },
   { suite: 'workers', bars: 1 },
   { suite: 'webhooks', bars: 1 },
+  { suite: 'feed', bars: 7 },
   { suite: 'start', bars: 4 },
   { suite: 'memory', bars: 3 },
   { suite: 'postgres', bars: 4 },
