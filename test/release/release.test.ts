@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, globSync } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeDebianPackage } from '../../release/debian.ts'
@@ -9,7 +9,7 @@ import { runIn } from '../../release/pack.ts'
 import { root } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { commandInRoot, createBareRoot } from './bare-root.ts'
-import { isServed, startCommand, useService } from './service.ts'
+import { isServed, startCommand, uploadPicture, useService } from './service.ts'
 
 // npm run test:release: builds everything that is published, and installs, uses, upgrades and removes each as a user would. Takes minutes,
 // and needs root on Debian with x64.
@@ -24,6 +24,23 @@ let version = ''
 const file = (name: string) => join(release, name)
 const build = () => run(process.execPath, ['release/release.ts'], { cwd: root, maxBuffer: 10_000_000 })
 const hours = 3_600_000
+
+/** What only an older release has, below lib/node_modules. */
+const removed = ['mediabucket/dist/removed.js', 'removed/package.json']
+
+/** Writes a Debian package of version 0.0.9 to `deb`, of the tree of a release with other contents of some files, and more files. */
+async function writeOlderPackage(tree: string, version: string, deb: string): Promise<void> {
+  const modules = join(tree, 'lib/node_modules')
+  for (const path of globSync('mediabucket/{package.json,dist/**/*.js}', { cwd: modules })) {
+    const text = await readFile(join(modules, path), 'utf8')
+    await writeFile(join(modules, path), text.replaceAll(version, '0.0.9'))
+  }
+  for (const path of removed) {
+    await mkdir(dirname(join(modules, path)), { recursive: true })
+    await writeFile(join(modules, path), '{}')
+  }
+  await writeDebianPackage(tree, 'x64', deb, { time: '1', version: '0.0.9' })
+}
 
 describe.skipIf(chosen === undefined)('what is published', () => {
   beforeAll(async () => {
@@ -106,7 +123,7 @@ describe.skipIf(chosen === undefined)('what is published', () => {
   )
 
   test(
-    'the Debian package is installed, upgraded and purged; files of users stay',
+    'the Debian package upgrades an older one and is purged; files of users stay',
     async () => {
       const machine = join(scratch.path, 'debian')
       const packages = 'adduser,libatomic1,libstdc++6'
@@ -122,7 +139,12 @@ describe.skipIf(chosen === undefined)('what is published', () => {
         await run('cp', [deb, join(machine, 'tmp/mediabucket.deb')])
         await inside('dpkg', '--install', '/tmp/mediabucket.deb')
       }
-      await install(file(`mediabucket_${version}_amd64.deb`))
+      const deb = file(`mediabucket_${version}_amd64.deb`)
+      const [released, older] = [await directory('released'), await directory('older')]
+      for (const path of [released, older]) await run('dpkg-deb', ['--extract', deb, path])
+      const olderDeb = join(scratch.path, 'older.deb')
+      await writeOlderPackage(join(older, 'usr/lib/mediabucket'), version, olderDeb)
+      await install(olderDeb)
       expect((await inside('stat', '-c', '%U %a', '/var/lib/mediabucket')).stdout).toBe('mediabucket 700\n')
       expect((await inside('stat', '-c', '%G %a', '/etc/mediabucket/env')).stdout).toBe('mediabucket 640\n')
       // As systemd starts it.
@@ -137,22 +159,31 @@ describe.skipIf(chosen === undefined)('what is published', () => {
           CACHE_DIRECTORY: '/var/cache/mediabucket',
         })
       }
-      let id = ''
+      const programs = join(machine, 'usr/lib/mediabucket')
+      const printedVersion = async () => {
+        const [unshare = '', ...args] = commandInRoot(machine, ['/usr/bin/mediabucket', '--version'])
+        return (await run(unshare, args)).stdout.trim()
+      }
+      let [id, token] = ['', '']
       {
         await using service = await start()
+        token = service.token
         id = await useService(service)
       }
+      expect(await printedVersion()).toBe('0.0.9')
+      for (const path of removed)
+        expect(existsSync(join(programs, 'lib/node_modules', path)), path).toBe(true)
 
-      // The next version, of the same files.
-      const tree = join(machine, 'usr/lib/mediabucket')
-      const next = join(scratch.path, 'next.deb')
-      await writeDebianPackage(tree, 'x64', next, { time: '1', version: `${version}+next` })
       await run('sh', ['-c', `echo MEDIABUCKET_LOG_LEVEL=warn >> ${join(machine, 'etc/mediabucket/env')}`])
-      await install(next)
+      await install(deb)
+      expect(await printedVersion()).toBe(version)
+      // All files are those of the release, and the older one left none.
+      await run('diff', ['--recursive', join(released, 'usr/lib/mediabucket'), programs])
       expect(await readFile(join(machine, 'etc/mediabucket/env'), 'utf8')).toContain('LOG_LEVEL=warn')
       {
         await using service = await start()
-        expect(await isServed(service, id)).toBe(true)
+        expect([service.token, await isServed(service, id)]).toEqual(['', true])
+        await uploadPicture({ url: service.url, token }, 2)
       }
       await inside('dpkg', '--purge', 'mediabucket')
       for (const path of [
@@ -163,7 +194,7 @@ describe.skipIf(chosen === undefined)('what is published', () => {
       ])
         expect(existsSync(join(machine, path)), path).toBe(false)
       expect(existsSync(join(machine, 'var/lib/mediabucket/catalog.db'))).toBe(true)
-      await install(next)
+      await install(deb)
       await inside('env', 'MEDIABUCKET_PURGE_DATA=yes', 'dpkg', '--purge', 'mediabucket')
       expect(existsSync(join(machine, 'var/lib/mediabucket'))).toBe(false)
     },

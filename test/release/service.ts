@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { quarters } from '../harness/pictures.ts'
-import { readItem } from '../harness/wire.ts'
+import { readItem, readPage } from '../harness/wire.ts'
 
 /** A service that was started as a user starts it. */
 export interface StartedService extends AsyncDisposable {
@@ -44,18 +44,29 @@ export async function startCommand(
   }
 }
 
-/** Uploads a picture, opens its thumbnail, and opens the gallery in a browser. Returns the id of the picture. */
-export async function useService({ url, token }: StartedService): Promise<string> {
+/** A service, and a token for it. */
+type Access = Pick<StartedService, 'url' | 'token'>
+
+/** Uploads a picture, expects it to be the item of this number in the list, and opens its thumbnail. Returns its id. */
+export async function uploadPicture({ url, token }: Access, number: number): Promise<string> {
+  const headers = { authorization: `Bearer ${token}` }
   const sent = await fetch(`${url}/api/media`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'image/png' },
+    headers: { ...headers, 'content-type': 'image/png' },
     body: new Uint8Array(await quarters(60, 40).png().toBuffer()),
   })
   expect(sent.status).toBe(201)
-  const { id } = await readItem(sent)
-  const thumbnail = await fetch(`${url}/media/${id}?variant=thumb`)
+  const item = await readItem(sent)
+  const { data, total } = await readPage(await fetch(`${url}/api/media`, { headers }))
+  expect([total, data.at(-1)]).toEqual([number, item.url])
+  const thumbnail = await fetch(`${url}/media/${item.id}?variant=thumb`)
   expect([thumbnail.status, thumbnail.headers.get('content-type')]).toEqual([200, 'image/webp'])
+  return item.id
+}
 
+/** Uploads the first picture, and opens the gallery in a browser. Returns the id of the picture. */
+export async function useService({ url, token }: Access): Promise<string> {
+  const id = await uploadPicture({ url, token }, 1)
   const context = await (await sharedBrowser()).newContext()
   try {
     const page = await context.newPage()
