@@ -28,14 +28,22 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeExpiry(engine, fresh)
   describeItemLists(engine, fresh)
   describeFileSearches(engine, fresh)
-  describeNameSearch(engine, fresh)
   describeLabels(engine, fresh)
-  describeManyChanges(engine, fresh)
-  describeQuotas(engine, fresh)
   describeBuckets(engine, fresh)
   describeKeys(engine, fresh)
-  describeUploads(engine, fresh)
   describeWebhooks(engine, fresh)
+  describeThreads(engine, fresh)
+}
+
+/**
+ * The part that threads could change: transactions that share a commit, what other processes see, and searches. The tests of the service
+ * run everything else on threads too.
+ */
+export function describeThreads(engine: string, fresh: Fresh): void {
+  describeNameSearch(engine, fresh)
+  describeManyChanges(engine, fresh)
+  describeQuotas(engine, fresh)
+  describeUploads(engine, fresh)
   describeIdempotency(engine, fresh)
   describeFeed(engine, fresh)
 

@@ -8,16 +8,16 @@ import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.t
 import { one, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
 import { integer } from '../../../src/storage/catalog/statements.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
-import { describeCatalog } from './catalog-contract.ts'
+import { describeCatalog, describeThreads } from './catalog-contract.ts'
 import { allPages, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
-for (const writer of ['thread', 'direct'] as const) {
-  describeCatalog(`SQLite, ${writer} writer`, async () => {
-    const directory = join(tempDirectory(), 'data')
-    return { open: () => openSqliteCatalog({ directory, writer }) }
-  })
+const freshWith = (writer: 'thread' | 'direct') => async () => {
+  const directory = join(tempDirectory(), 'data')
+  return { open: () => openSqliteCatalog({ directory, writer }) }
 }
+describeCatalog('SQLite, direct writer', freshWith('direct'))
+describeThreads('SQLite, thread writer', freshWith('thread'))
 
 describeAuditLog('SQLite', async () => {
   const directory = join(tempDirectory(), 'data')
