@@ -1,15 +1,5 @@
 import { describeOnPostgresAndS3 } from './suites.ts'
 
-describeOnPostgresAndS3(
-  'listing',
-  'listing-under-change',
-  'items',
-  'trash',
-  'bytes',
-  'variants',
-  'issuer',
-  'issuer-users',
-  'private-buckets',
-  'signed-urls',
-  'changes',
-)
+// Not the suites of issuers, private buckets, signed URLs and the limits of tokens: the catalog's contract has their rows on both engines,
+// and the rest of them reads headers and tokens.
+describeOnPostgresAndS3('listing', 'listing-under-change', 'items', 'trash', 'bytes', 'variants', 'changes')
