@@ -12,9 +12,9 @@ import { faultOnStage, must, type Stage } from './stage.ts'
 const codes = [10, 11, 7, 13]
 
 /** Calls that are armed in a round, chosen at random; a long run reaches all. */
-const callsPerRound = 20
+const callsPerRound = 10
 /** More are armed until this many have failed: those of timers and of the indexing of names may not occur again. */
-const minFailed = 5
+const minFailed = 3
 
 /** Requests that together use every thread of the service. */
 async function useAll({ clients }: Stage, instance: Instance, picture: string): Promise<void> {

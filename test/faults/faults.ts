@@ -47,20 +47,20 @@ const row = (
 
 /** Processes killed at random moments. */
 export const randomKills: readonly FaultRow[] = [
-  row('U2, R6, M2', killDuringUploads, 5, 100),
+  row('U2, R6, M2', killDuringUploads, 3, 100),
   row('FE1, FE2, FE5', feedDuringKills, 3, 50),
   row('FE1, FE2, FE5', feedDuringDatabaseKills, 1, 50),
 ]
 
 /** Processes killed at chosen steps. */
 export const kills: readonly FaultRow[] = [
-  row('U2, R6, M2', killAtSteps, 5, 60),
-  row('M2, R6', killAtStart, 2, 5),
-  row('S8', killInARow, 3, 100),
-  row('M2', killDuringDeletes, 2, 25),
-  row('F7, F8', killUpkeep, 4, 100),
+  row('U2, R6, M2', killAtSteps, 2, 60),
+  row('M2, R6', killAtStart, 1, 5),
+  row('S8', killInARow, 2, 100),
+  row('M2', killDuringDeletes, 1, 25),
+  row('F7, F8', killUpkeep, 2, 100),
   row('O11', killWorkers, 1, 25),
-  row('WH5, WH7', killDuringDeliveries, 3, 25),
+  row('WH5, WH7', killDuringDeliveries, 1, 25),
   row('WH5, WH7', killDuringDeliveriesOnPostgres, 1, 25),
 ]
 
@@ -76,8 +76,8 @@ export const otherFaults: readonly FaultRow[] = [
   row('O6', secondServer, 1, 3),
   row('F3', flippedByte, 1, 5),
   row('F1, F2', plantedBlobs, 1, 5),
-  row('I2', sameKey, 2, 25),
-  row('I2', clientGone, 2, 25),
+  row('I2', sameKey, 1, 25),
+  row('I2', clientGone, 1, 25),
 ]
 
 /** Faults of several servers that share PostgreSQL and an S3 store. */
