@@ -64,7 +64,7 @@ describe('scrolling', () => {
     const seen: string[] = []
     const gone = new Set<string>()
     await page.mouse.move(600, 500)
-    for (let step = 0; seen.length < 400; step += 1) {
+    for (let step = 0; seen.length < 280; step += 1) {
       await settled(guest)
       const now = await shown(page)
       for (const id of now) if (!seen.includes(id)) seen.push(id)
@@ -206,7 +206,7 @@ describe('the first view', () => {
   test('G19 the first picture takes at most 6 requests and 300 kB', async () => {
     const own = await sharedServer()
     // More than the screen shows.
-    for (let number = 1; number <= 24; number += 1)
+    for (let number = 1; number <= 16; number += 1)
       await upload(own, new Uint8Array(await picture(number, 800, 600).jpeg().toBuffer()), {
         name: `${number}.jpg`,
       })

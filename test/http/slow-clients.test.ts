@@ -16,7 +16,7 @@ test('N6 many clients that read nothing use a limited amount of memory, and othe
   const path = new URL(url).pathname
   await forgetPeak(server)
   const before = (await memory(server)).now
-  const readers = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
+  const readers = await Promise.all(Array.from({ length: 200 }, () => openConnection(server.url)))
   for (const reader of readers) {
     reader.pause()
     reader.send(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
