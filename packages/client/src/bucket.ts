@@ -26,6 +26,8 @@ export interface Bucket {
   readonly signed_pages?: boolean | undefined
   /** Whether metadata is removed from pictures and videos when they are stored. */
   readonly remove_metadata?: boolean | undefined
+  /** Whether media objects have the time at which a picture or a video was taken. */
+  readonly keep_taken_at?: boolean | undefined
   /** The days after which new items expire; null if they do not. Earlier versions of the service do not send it. */
   readonly item_days?: number | null | undefined
 }
@@ -44,6 +46,7 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   private: optional(flag),
   signed_pages: optional(flag),
   remove_metadata: optional(flag),
+  keep_taken_at: optional(flag),
   item_days: optional(countOrNull),
 })
 

@@ -63,6 +63,11 @@ export interface Media {
   readonly caption?: string | null | undefined
   /** Data of the app: up to 16 keys with their values. Earlier versions of the service do not send it. */
   readonly labels?: Readonly<Record<string, string>> | undefined
+  /**
+   * When the picture or the video was taken, by the clock of the camera: `2018-07-19T18:02:11.000+02:00`, without an offset if the file does not
+   * state it; null if unknown. Earlier versions of the service do not send it.
+   */
+  readonly taken_at?: string | null | undefined
   /** The path of the file within the folder that was uploaded; null for other files. Earlier versions of the service do not send it. */
   readonly path?: string | null | undefined
   /** A placeholder of the picture (ThumbHash) in Base64; null if there is none yet. Earlier versions of the service do not send it. */
@@ -92,6 +97,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   caption: optional(textOrNull),
   labels: optional(recordOf(text)),
   path: optional(textOrNull),
+  taken_at: optional(textOrNull),
   thumbhash: optional(textOrNull),
   duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),

@@ -56,6 +56,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly caption?: string | null | undefined
     readonly labels?: Readonly<Record<string, string>> | undefined
     readonly path?: string | null | undefined
+    readonly taken_at?: string | null | undefined
     readonly thumbhash?: string | null | undefined
     readonly duration?: number | null | undefined
     readonly variants?: Variants | null | undefined

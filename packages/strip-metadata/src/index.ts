@@ -10,6 +10,7 @@ export {
 export {
   type ByteSource,
   createByteSource,
+  createMemorySource,
   lengthOf,
   type Piece,
   requireBounded,
@@ -23,5 +24,6 @@ export {
   type RemovableFormat,
   type RemovalPlan,
 } from './plan-removal.ts'
+export { mayHaveTakenTime, readTakenTime, type TakenTime } from './taken-time.ts'
 export { isRawExtension } from './tiff.ts'
 export { readDirectory, readFormat, readNumbers, sizesOf, type TiffDirectory } from './tiff-directory.ts'

@@ -80,7 +80,7 @@ function exifSegment(orientation: number): Buffer {
 
 const startOfImage = 0xd8
 const endOfImage = 0xd9
-const startOfScan = 0xda
+export const startOfScan = 0xda
 
 /** The length of a scan of one component, without its marker. Bytes. */
 const minScan = 8
@@ -96,7 +96,7 @@ interface JpegPart extends Range {
 }
 
 /** The parts of a JPEG file in their order, up to its end. The file may end within a scan. Throws UnreadableFile. */
-async function* jpegPartsOf(source: ByteSource): AsyncGenerator<JpegPart> {
+export async function* jpegPartsOf(source: ByteSource): AsyncGenerator<JpegPart> {
   if ((await source.read(0, 2)).readUInt16BE() !== 0xff00 + startOfImage) throw damaged('no start')
   let [hasFrame, hasScan] = [false, false]
   let position = 2

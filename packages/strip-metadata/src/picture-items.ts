@@ -91,6 +91,18 @@ export async function planPictureItems(source: ByteSource, loaded: LoadedBoxes, 
   return { edits: [...edits.edits, ...cleared], needed }
 }
 
+/** The items that are no pictures, and where they are. */
+export function findMetadataItems(loaded: LoadedBoxes, list: Box, fileSize: number): OtherItem[] {
+  const boxes = new Map(childrenOf(loaded, list, 4).map((box) => [box.type, box]))
+  const [information, locations, data = null] = ['iinf', 'iloc', 'idat'].map((type) => boxes.get(type))
+  if (!information || !locations) return []
+  const items = readItems(loaded, new BoxEdits(loaded), information)
+  return [...readItemPlaces(dataOf(loaded, locations), data, fileSize)].flatMap(([id, [range, ...more]]) => {
+    const item = items.get(id)
+    return item && range && more.length === 0 && !pictureKinds.has(item.kind) ? [{ ...range, ...item }] : []
+  })
+}
+
 interface Item {
   readonly kind: string
   readonly isXmp: boolean
@@ -118,7 +130,7 @@ function readItems(loaded: LoadedBoxes, edits: BoxEdits, information: Box): Map<
 }
 
 /** A part of an item that is no picture. */
-interface OtherItem extends Range, Item {}
+export interface OtherItem extends Range, Item {}
 
 /** Content of the same length that says nothing: readers of pictures refuse Exif items without a header. */
 function emptied({ start, end, kind, isXmp }: OtherItem): Edit[] {

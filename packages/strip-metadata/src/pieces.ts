@@ -189,6 +189,22 @@ export function createByteSource(
   }
 }
 
+/** A file in memory. What is read shares its memory. */
+export function createMemorySource(bytes: Buffer): ByteSource {
+  const size = bytes.byteLength
+  return {
+    size,
+    async read(position, length) {
+      if (position < 0 || position + length > size) throw new UnreadableFile('the file ends too early')
+      return bytes.subarray(position, position + length)
+    },
+    async readSome(position) {
+      if (position < 0 || position >= size) throw new UnreadableFile('the file ends too early')
+      return bytes.subarray(position)
+    },
+  }
+}
+
 /** Opens a file, which is closed after the work. */
 export async function withFile<T>(path: string, work: (source: ByteSource) => Promise<T>): Promise<T> {
   const file = await open(path)

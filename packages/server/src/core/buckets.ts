@@ -9,11 +9,16 @@ export interface BucketSettings extends Quota {
   readonly isPrivate: boolean
   /** Whether lists of a private bucket have signed URLs. */
   readonly signedPages: boolean
-  /** Whether the metadata of pictures and videos is removed when they are stored. */
-  readonly removesMetadata: boolean
+  readonly removesMetadata: MetadataRemoval
   /** The lifetime of new items in days; null if they do not expire. */
   readonly itemDays: number | null
 }
+
+/**
+ * Whether the metadata of pictures and videos is removed when they are stored. With `except-taken`, the media object has the time at which they
+ * were taken (docs/interface.md M9); the files have none.
+ */
+export type MetadataRemoval = boolean | 'except-taken'
 
 /** The text of one setting, as people write it. */
 interface BucketOption {
@@ -60,6 +65,9 @@ const parseLimit =
 const parseSwitch = (text: string): boolean | undefined =>
   text === 'on' ? true : text === 'off' ? false : undefined
 
+const parseRemoval = (text: string): MetadataRemoval | undefined =>
+  text === 'except-taken' ? text : parseSwitch(text)
+
 /** The settings of a bucket by their names: options of commands, and parts of MEDIABUCKET_JWT_BUCKET_OPTIONS. */
 export const bucketOptions = {
   'max-items': option('a whole number or none', parseLimit(parseCount), (maxItems) => ({ maxItems })),
@@ -78,7 +86,9 @@ export const bucketOptions = {
   ),
   private: option('on or off', parseSwitch, (isPrivate) => ({ isPrivate })),
   'signed-pages': option('on or off', parseSwitch, (signedPages) => ({ signedPages })),
-  'remove-metadata': option('on or off', parseSwitch, (removesMetadata) => ({ removesMetadata })),
+  'remove-metadata': option('on, off or except-taken', parseRemoval, (removesMetadata) => ({
+    removesMetadata,
+  })),
 } as const satisfies Readonly<Record<string, BucketOption>>
 
 export type BucketOptionName = keyof typeof bucketOptions

@@ -371,6 +371,7 @@ const describeBucketDescription: OperationDescription = {
               private: false,
               signed_pages: false,
               remove_metadata: false,
+              keep_taken_at: true,
               item_days: null,
             },
           },

@@ -124,6 +124,15 @@ export function createTimestampFormat(): (time: number) => string {
   }
 }
 
+/** The time of the clock of a camera by ISO 8601, with its offset from UTC in minutes if that is known (docs/interface.md M9). */
+export function formatTaken(time: number, offset: number | null): string {
+  const clock = new Date(time).toISOString().slice(0, -1)
+  if (offset === null || offset === 0) return offset === null ? clock : `${clock}Z`
+  const minutes = Math.abs(offset)
+  const digits = [Math.floor(minutes / 60), minutes % 60].map((part) => `${part}`.padStart(2, '0'))
+  return `${clock}${offset < 0 ? '-' : '+'}${digits.join(':')}`
+}
+
 /** A new item has no texts except its name. With `signer`, the URLs are signed. */
 export function mediaObjectOf(
   urls: UrlSettings,
@@ -142,6 +151,7 @@ export function mediaObjectOf(
     size: item.size,
     sha256: Buffer.from(item.sha256).toString('hex'),
     created_at: formatTime(item.createdAt),
+    taken_at: item.takenAt == null ? null : formatTaken(item.takenAt, item.takenOffset ?? null),
     expires_at: item.expiresAt == null ? null : toIso(item.expiresAt),
     width,
     height,
@@ -187,7 +197,8 @@ export async function describeBucket(
     trash_bytes: trash.bytes,
     private: bucket.isPrivate,
     signed_pages: bucket.signedPages,
-    remove_metadata: bucket.removesMetadata,
+    remove_metadata: bucket.removesMetadata !== false,
+    keep_taken_at: bucket.removesMetadata !== true,
     item_days: bucket.itemDays,
   }
 }

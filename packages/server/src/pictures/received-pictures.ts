@@ -1,10 +1,16 @@
 import {
+  createByteSource,
+  createMemorySource,
   lengthOf,
   mayHaveRemovableMetadata,
+  mayHaveTakenTime,
   type Piece,
   type RemovableFormat,
   type RemovalPlan,
+  readTakenTime,
   requireBounded,
+  type TakenTime,
+  UnreadableFile,
 } from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
 import { createItemIds } from '../core/ids.ts'
@@ -52,6 +58,56 @@ export function measurePictureOperation(parts: {
       return null
     }
   }
+}
+
+/** When a received picture or video was taken; null if unknown (docs/interface.md M9). Null at once for other files. Never rejects. */
+export type ReadTaken = (file: ReceivedFile, contentType: string) => Promise<TakenTime | null> | null
+
+/** Bytes of a file that are read to find the time. It is in the first ones of nearly all files, or in a box or chunk at their end. */
+const maxTakenRead = 4 * 1024 * 1024
+
+/** Bytes that are read at a time. */
+const takenRead = 65_536
+
+/**
+ * Reads the parts of the file that state the time in this process: a few positions of the file, in less time than a message to a worker
+ * takes. The parser follows no more than some thousand parts.
+ */
+export function readTakenOperation(parts: {
+  readonly blobs: Pick<BlobStore, 'openReceived'>
+  readonly now: () => number
+}): ReadTaken {
+  async function read(file: ReceivedFile): Promise<TakenTime | null> {
+    try {
+      if ('bytes' in file)
+        return await readTakenTime(
+          createMemorySource(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.size)),
+          parts.now(),
+        )
+      const opened = await parts.blobs.openReceived(file)
+      try {
+        return await readTakenOf(opened, parts.now())
+      } finally {
+        await opened.close()
+      }
+    } catch {
+      // An upload succeeds without this time.
+      return null
+    }
+  }
+  return (file, contentType) =>
+    /^(?:image|video)\//.test(contentType) && mayHaveTakenTime(file.head) ? read(file) : null
+}
+
+/** When the picture or the video of an open file was taken; null if unknown. Throws what the store throws. */
+async function readTakenOf(opened: OpenBlob, now: number): Promise<TakenTime | null> {
+  let left = maxTakenRead
+  const fetch = (position: number, length: number) => {
+    left -= length
+    if (left < 0) throw new UnreadableFile('the time must be read from too many parts')
+    return readPart(opened, position, length)
+  }
+  return readTakenTime(createByteSource(opened.size, fetch, takenRead), now)
 }
 
 /**

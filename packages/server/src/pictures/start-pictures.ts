@@ -11,7 +11,9 @@ import { createPictureWorkers } from './picture-workers.ts'
 import {
   type MeasurePicture,
   measurePictureOperation,
+  type ReadTaken,
   type RemoveMetadata,
+  readTakenOperation,
   removeMetadataOperation,
 } from './received-pictures.ts'
 import { createRenderAhead, type RenderAhead } from './render-ahead.ts'
@@ -71,6 +73,7 @@ export interface Pictures {
   readonly tools: InstalledTools
   readonly measure: MeasurePicture
   readonly removeMetadata: RemoveMetadata
+  readonly readTaken: ReadTaken
   readonly openVariant: Variants['open']
   readonly renderAhead: RenderAhead['add']
   /** Ends the processes, and waits until what they have rendered is stored. */
@@ -159,6 +162,7 @@ export function startPictures(
       tools,
       now: Date.now,
     }),
+    readTaken: readTakenOperation({ blobs, now: Date.now }),
     openVariant: variants.open,
     renderAhead: ahead.add,
     async close() {

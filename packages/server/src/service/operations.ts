@@ -69,6 +69,7 @@ export function createOperations(
     newReceiver: createFileReceivers({ blobs, inlineSize: config.inlineSize }),
     measurePicture: pictures.measure,
     removeMetadata: pictures.removeMetadata,
+    readTaken: pictures.readTaken,
     removeItem: remover.remove,
     locks,
     space,

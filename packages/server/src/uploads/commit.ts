@@ -16,7 +16,7 @@ import {
 } from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import { isDecoded } from '../core/variants.ts'
-import type { MeasurePicture, RemoveMetadata } from '../pictures/received-pictures.ts'
+import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/received-pictures.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { ReceivedBlob, ReceivedFile } from '../storage/blobs/received-file.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -376,6 +376,7 @@ export interface ItemParts {
   readonly blobs: Pick<BlobStore, 'peek'>
   readonly measurePicture: MeasurePicture
   readonly removeMetadata: RemoveMetadata
+  readonly readTaken: ReadTaken
 }
 
 /**
@@ -394,7 +395,7 @@ export async function newItem(
   const path = cleanPath(sent.filename)
   const labels = withFixedLabels(limits, sent.labels)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
-  const isRequired = removesMetadata || (limits !== null && limits.types !== null)
+  const isRequired = removesMetadata !== false || (limits !== null && limits.types !== null)
   const sniffing = sniffType(parts.blobs, file, { isRequired })
   // Most small files have their types and dimensions at once. To await them would take 3 % of the time of such a file in a form.
   const sniffed = sniffing && (await sniffing)
@@ -405,6 +406,9 @@ export async function newItem(
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const stored =
     removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
+  // Of the file as it was sent. Most files are no pictures, and nothing is awaited for them.
+  const reading = removesMetadata === true ? null : parts.readTaken(file, type.contentType)
+  const taken = reading && (await reading)
   const dimensions = isDecoded(type.contentType) ? await parts.measurePicture(stored, bucketId) : null
   const item = {
     id: 'id' in stored && stored !== file ? stored.id : given.id,
@@ -419,6 +423,7 @@ export async function newItem(
     ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
     ...(path === null ? {} : { path }),
     ...(labels === null ? {} : { labels }),
+    ...(taken === null ? {} : { takenAt: taken.time, takenOffset: taken.offset }),
   }
   return { item, stored }
 }

@@ -145,6 +145,7 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
       ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
       ...{ measurePicture: async () => null, locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
       ...{ onStored: null, space: unlimited },
+      readTaken: () => null,
       removeMetadata: removeMetadataOperation({
         ...{ blobs, workers, comparisonWorkers, tools: new Map(), now: Date.now },
       }),

@@ -15,6 +15,7 @@ test('X3 a file with the structure of TIFF is stored as it is sent if its name i
     const parts = {
       blobs: { peek: () => Promise.reject(new Error('the bytes are in memory')) },
       measurePicture: async () => null,
+      readTaken: () => null,
       removeMetadata: async () => {
         isRemoved = true
         return file

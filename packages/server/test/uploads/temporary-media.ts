@@ -1,6 +1,6 @@
 import { hashToken, newToken, service } from '../../src/core/tokens.ts'
 import { intentLog } from '../../src/items/blob-deletion.ts'
-import type { MeasurePicture, RemoveMetadata } from '../../src/pictures/received-pictures.ts'
+import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../../src/pictures/received-pictures.ts'
 import type { BlobStore, IntentLog } from '../../src/storage/blobs/blobs.ts'
 import type { Files } from '../../src/storage/blobs/disk/files.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
@@ -20,6 +20,7 @@ export interface TemporaryData extends AsyncDisposable {
   /** Measures no picture. */
   readonly measurePicture: MeasurePicture
   readonly removeMetadata: RemoveMetadata
+  readonly readTaken: ReadTaken
   readonly onStored: OnStored
   /** Refuses nothing. */
   readonly space: FreeSpace
@@ -44,6 +45,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
   const catalog: Catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
   const measurePicture = async () => null
+  const readTaken = () => null
   const removeMetadata: RemoveMetadata = async (file) => file
   const onStored = () => undefined
   const newReceiver = createFileReceivers({ blobs, inlineSize })
@@ -53,6 +55,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
     newReceiver,
     measurePicture,
     removeMetadata,
+    readTaken,
     onStored,
     space: unlimited,
     maxFileSize: 1e9,
@@ -85,6 +88,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
     newReceiver,
     measurePicture,
     removeMetadata,
+    readTaken,
     onStored,
     space: unlimited,
     isBackupRunning: () => false,

@@ -27,6 +27,7 @@ export function uploadsOf(
     blobs: { ...data.blobs, ...change.blobs },
     newReceiver: data.newReceiver,
     measurePicture: data.measurePicture,
+    readTaken: data.readTaken,
     removeMetadata: data.removeMetadata,
     onStored: data.onStored,
     space: data.space,

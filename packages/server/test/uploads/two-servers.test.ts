@@ -37,6 +37,7 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
     ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
     ...{
       measurePicture: async () => null,
+      readTaken: () => null,
       removeMetadata: async (file) => file,
       onStored: null,
       space: unlimited,

@@ -81,10 +81,11 @@ const options: readonly BucketOption[] = [
   }),
   option({
     name: 'remove-metadata',
-    value: 'on|off',
+    value: 'on|off|except-taken',
     help: 'Whether location, camera and other metadata is removed from pictures and videos. Applies to later uploads.',
     ofSettings: ({ removesMetadata }) => removesMetadata,
-    describe: (removesMetadata) => `metadata is ${removesMetadata ? 'removed' : 'kept'}`,
+    describe: (removesMetadata) =>
+      `metadata is ${removesMetadata ? 'removed' : 'kept'}${removesMetadata === 'except-taken' ? ' except the time of pictures and videos' : ''}`,
   }),
 ]
 
@@ -239,7 +240,8 @@ const toJson = ({
   trash_bytes: trash.bytes,
   private: isPrivate,
   signed_pages: signedPages,
-  remove_metadata: removesMetadata,
+  remove_metadata: removesMetadata !== false,
+  keep_taken_at: removesMetadata !== true,
   item_days: itemDays,
 })
 

@@ -12,6 +12,7 @@ export const sampleItem: ValueOf<typeof MediaObject> = {
   size: 48213,
   sha256: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069',
   created_at: '2026-11-01T09:30:00.000Z',
+  taken_at: '2026-07-19T18:02:11.000+02:00',
   expires_at: null,
   width: null,
   height: null,
@@ -30,6 +31,7 @@ export const sampleItem: ValueOf<typeof MediaObject> = {
 
 export const otherItem: ValueOf<typeof MediaObject> = {
   ...sampleItem,
+  taken_at: null,
   variants: null,
   id: '4h9b1e7g0mzq4rx2k8c5n6vwyh3d',
   url: `${exampleBase}/media/4h9b1e7g0mzq4rx2k8c5n6vwyh3d.pdf`,

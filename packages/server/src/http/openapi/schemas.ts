@@ -85,6 +85,13 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   size: count('The size in bytes.'),
   sha256: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The SHA-256 of the bytes in hex.' }),
   created_at: time('The time of storage, in UTC.'),
+  taken_at: nullable(
+    Type.String({
+      pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)?$`,
+      description:
+        'When the picture or the video was taken: what the clock of the camera showed, with its offset from UTC if the file states it; null where unknown (M9).',
+    }),
+  ),
   expires_at: nullable(time('When the item expires, in UTC; null if it does not (E1).')),
   width: pixels('The displayed width of a picture in pixels; null where unknown.'),
   height: pixels('The displayed height of a picture in pixels; null where unknown.'),
@@ -287,6 +294,9 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   signed_pages: Type.Boolean({ description: 'Whether lists of a private bucket have signed URLs.' }),
   remove_metadata: Type.Boolean({
     description: 'Whether metadata is removed from pictures and videos when they are stored.',
+  }),
+  keep_taken_at: Type.Boolean({
+    description: 'Whether media objects have the time at which a picture or a video was taken.',
   }),
   item_days: nullable(count('The days after which new items expire; null if they do not.')),
 })

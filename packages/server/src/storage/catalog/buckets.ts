@@ -1,3 +1,4 @@
+import type { MetadataRemoval } from '../../core/buckets.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
@@ -56,6 +57,10 @@ const columnOf: { readonly [Name in keyof BucketSettings]: string } = {
 
 export const settingColumns: readonly string[] = Object.values(columnOf)
 
+/** Reads the column `remove_metadata`: 0 for off, 1 for on, 2 for on except the time at which a picture was taken. */
+export const readRemoval = (row: Row, index: number): MetadataRemoval =>
+  integer(row, index) === 2 ? 'except-taken' : integer(row, index) === 1
+
 /** Reads the columns `settingColumns`; the first of them has the index `from`. */
 export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   maxItems: integerOrNull(row, from),
@@ -63,7 +68,7 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   trashDays: integer(row, from + 2),
   isPrivate: integer(row, from + 3) === 1,
   signedPages: integer(row, from + 4) === 1,
-  removesMetadata: integer(row, from + 5) === 1,
+  removesMetadata: readRemoval(row, from + 5),
   itemDays: integerOrNull(row, from + 6),
 })
 
@@ -86,6 +91,7 @@ export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] 
   return Object.entries(columnOf).flatMap(([name, column]) => {
     const value = settings[name as keyof BucketSettings]
     if (value === undefined) return []
+    if (value === 'except-taken') return [{ column, value: 2 }]
     return [{ column, value: typeof value === 'boolean' ? Number(value) : value }]
   })
 }

@@ -294,8 +294,8 @@ export function* setPreview({
 
 /** The columns of an item as it is added, and their number. */
 export const newItemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at, labels, path'
-export const newItemColumnCount = 12
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at, labels, path, taken_at, taken_offset'
+export const newItemColumnCount = 14
 
 /** The values of `newItemColumns`. */
 export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sha256) =>
@@ -312,6 +312,8 @@ export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sh
     item.expiresAt ?? null,
     formatLabels(item.labels),
     item.path ?? null,
+    item.takenAt ?? null,
+    item.takenOffset ?? null,
   ] as const
 
 /** The columns of `items` that `readItemDetails` reads, and their number. */
@@ -332,15 +334,16 @@ export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewIt
   ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
   ...(row[10] === null ? {} : { labels: readLabels(text(row, 10)) }),
   ...(row[11] === null ? {} : { path: text(row, 11) }),
+  ...(row[12] === null ? {} : { takenAt: integer(row, 12), takenOffset: integerOrNull(row, 13) }),
 })
 
 /** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
 export const readItemDetails = (row: Row): ItemDetails => ({
   ...readNewItem(row),
-  thumbhash: bytesOrNull(row, 12),
-  duration: integerOrNull(row, 13),
-  altText: textOrNull(row, 14),
-  caption: textOrNull(row, 15),
+  thumbhash: bytesOrNull(row, 14),
+  duration: integerOrNull(row, 15),
+  altText: textOrNull(row, 16),
+  caption: textOrNull(row, 17),
 })
 
 /** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
@@ -393,9 +396,9 @@ export const keyedItemColumns = (engine: EngineName): string => {
   return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
     (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
     (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8,
-    value ->> 'labels', value ->> 'path'`
+    value ->> 'labels', value ->> 'path', (value ->> 'takenAt')::int8, (value ->> 'takenOffset')::int4`
 }
-export const keyedItemColumnCount = 12
+export const keyedItemColumnCount = 14
 
 /** The items of a row of `keyed_requests`, and their order. */
 export const keyedItems = {

@@ -1,4 +1,4 @@
-import type { BucketSettings } from '../../core/buckets.ts'
+import type { BucketSettings, MetadataRemoval } from '../../core/buckets.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { LabelChanges, Labels } from '../../core/labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
@@ -43,8 +43,7 @@ export interface Grant {
   readonly limits: GrantedLimits | null
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
-  /** Whether the bucket removes the metadata of pictures and videos when they are stored. */
-  readonly removesMetadata: boolean
+  readonly removesMetadata: MetadataRemoval
 }
 
 /** The rows of one page with the bucket's revision and counts (as in Grant), from one snapshot. */
@@ -107,6 +106,12 @@ export interface NewItem {
   readonly labels?: Labels | null
   /** Within the folder that was uploaded. Left out or null for none. */
   readonly path?: string | null
+  /**
+   * When the picture or the video was taken: what the clock of the camera showed, in milliseconds since 1970 as if that clock were UTC, and the
+   * minutes by which it was ahead of UTC. Left out or null if unknown.
+   */
+  readonly takenAt?: number | null
+  readonly takenOffset?: number | null
 }
 
 /** A value of the labels of a bucket with one key. */

@@ -2,7 +2,7 @@ import { tokenRevoked } from '../../core/faults.ts'
 import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/token-limits.ts'
 import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
-import { createBucket, findBucket } from './buckets.ts'
+import { createBucket, findBucket, readRemoval } from './buckets.ts'
 import { expiredColumn } from './items.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from './records.ts'
 import {
@@ -137,7 +137,7 @@ export const grantedColumns = (now: string, limits = limitColumns): string =>
   `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(now)}, ${limits}`
 
 /**
- * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, 1 if the bucket removes metadata, the next
+ * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, `remove_metadata`, the next
  * expiry, the lifetime of items, `expiredColumn`, and `limitColumns`.
  */
 export function readGrant(row: Row): Grant {
@@ -155,7 +155,7 @@ export function readGrant(row: Row): Grant {
     total: integer(row, 7) - integer(row, 12),
     isPrivate: integer(row, 8) > 0,
     signsPages: integer(row, 8) === 2,
-    removesMetadata: integer(row, 9) === 1,
+    removesMetadata: readRemoval(row, 9),
     nextExpiry: integerOrNull(row, 10),
     itemDays: limits?.itemDays ?? integerOrNull(row, 11),
     limits,

@@ -28,6 +28,8 @@ const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
   expiresAt: 1_800_000_000_000,
   labels: { album: '42' },
   path: 'summer/harbour.jpg',
+  takenAt: 1_532_023_331_000,
+  takenOffset: 120,
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */

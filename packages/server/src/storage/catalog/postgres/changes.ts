@@ -156,7 +156,7 @@ async function appendItems(
   const column = <T>(value: (item: NewItem) => T): T[] => added.map(value)
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)',
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -173,6 +173,8 @@ async function appendItems(
     Date.now(),
     column(({ labels }) => formatLabels(labels)),
     column(({ path }) => path ?? null),
+    column(({ takenAt }) => takenAt ?? null),
+    column(({ takenOffset }) => takenOffset ?? null),
   )
   // Both are sent without waiting for the result of the first.
   const [[row = []]] = await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])

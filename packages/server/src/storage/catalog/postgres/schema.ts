@@ -134,7 +134,8 @@ CREATE TABLE webhook_deliveries (
 -- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
 -- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object, null for none. path is
--- where the file was within an uploaded folder, null for most items.
+-- where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if that
+-- clock were UTC, and taken_offset the minutes by which it was ahead of UTC.
 CREATE TABLE items (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
@@ -159,6 +160,8 @@ CREATE TABLE items (
   item_expires_at int8,
   labels text,
   path text COLLATE "C",
+  taken_at int8,
+  taken_offset int4,
   PRIMARY KEY (bucket_id, seq)
 );
 

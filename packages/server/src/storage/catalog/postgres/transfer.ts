@@ -76,17 +76,18 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     `WITH item AS MATERIALIZED (
       SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
       FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
-        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[], $16::text[], $17::text[])
+        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[], $16::text[], $17::text[],
+        $18::int8[], $19::int4[])
         AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content, thumbhash,
-          duration, expiry, labels, path)
+          duration, expiry, labels, path, taken, taken_offset)
     ), stored AS (
       INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
     )
     INSERT INTO items
       (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
-        duration, item_expires_at, labels, path)
+        duration, item_expires_at, labels, path, taken_at, taken_offset)
     SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash,
-      duration, expiry, labels, path
+      duration, expiry, labels, path, taken, taken_offset
     FROM item`,
     items.map(({ bucketId }) => bucketId),
     items.map(({ seq }) => seq),
@@ -105,6 +106,8 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     column(({ expiresAt }) => expiresAt),
     column(({ labels }) => formatLabels(labels)),
     column(({ path }) => path ?? null),
+    column(({ takenAt }) => takenAt ?? null),
+    column(({ takenOffset }) => takenOffset ?? null),
   )
   const trashed = items.flatMap(({ item, trashed }) =>
     trashed === null ? [] : [{ id: item.id, ...trashed }],

@@ -137,7 +137,8 @@ CREATE TABLE webhook_deliveries (
 -- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
 -- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
 -- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object,
--- null for none. path is where the file was within an uploaded folder, null for most items.
+-- null for none. path is where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if
+-- that clock were UTC, and taken_offset the minutes by which it was ahead of UTC.
 CREATE TABLE items (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
@@ -163,6 +164,8 @@ CREATE TABLE items (
   item_expires_at INTEGER,
   labels TEXT,
   path TEXT,
+  taken_at INTEGER,
+  taken_offset INTEGER,
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
 

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import sharp from 'sharp'
+import { beforeAll, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
+import { film, heicOf } from '../harness/films.ts'
+import { noise } from '../harness/pictures.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { needTools } from '../harness/tools.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { readItem } from '../harness/wire.ts'
+
+const run = promisify(execFile)
+
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+})
+
+async function newBucket(...options: readonly string[]) {
+  const name = uniqueName('taken')
+  const { authorization } = await makeToken(server, '--bucket', name)
+  if (options.length > 0) await runHere(server.data, 'bucket set', name, ...options)
+  const request = (path: string, init: RequestInit = {}) =>
+    server.request(path, { ...init, headers: { authorization, ...init.headers } })
+  return {
+    request,
+    upload: async (bytes: Uint8Array<ArrayBuffer>, filename: string) =>
+      readItem(
+        await request('/api/media', {
+          method: 'POST',
+          body: bytes,
+          headers: { 'content-disposition': `attachment; filename="${filename}"` },
+        }),
+      ),
+  }
+}
+
+/** The file with tags that exiftool writes. */
+async function tagged(name: string, bytes: Buffer, ...tags: readonly string[]) {
+  needTools('exiftool')
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-taken-'))
+  const path = join(directory.path, name)
+  await writeFile(path, bytes)
+  await run('exiftool', ['-q', '-overwrite_original', ...tags, path])
+  return new Uint8Array(await readFile(path))
+}
+
+const exif = { IFD2: { DateTimeOriginal: '2018:07:19 18:02:11', OffsetTimeOriginal: '+02:00' } }
+const local = '2018-07-19T18:02:11.000'
+const red = sharp({ create: { width: 64, height: 48, channels: 3, background: 'red' } })
+const largeNoise = () => noise(900).withExif(exif)
+const quickTime = '-Keys:CreationDate=2018:07:19 18:02:11+02:00'
+
+/** More bytes than are stored in the catalog, before the header of the movie. */
+const largeFilm = (extension: string) =>
+  film(extension, '640x360', ['-metadata', 'creation_time=2018-07-19T16:02:11Z'], 'noise=alls=60:allf=t')
+
+test.each([
+  ['photo.jpg', () => red.clone().withExif(exif).jpeg().toBuffer(), `${local}+02:00`],
+  ['photo.png', () => red.clone().withExif(exif).png().toBuffer(), `${local}+02:00`],
+  ['photo.webp', () => red.clone().withExif(exif).webp().toBuffer(), `${local}+02:00`],
+  ['photo.avif', () => red.clone().withExif(exif).avif({ effort: 0 }).toBuffer(), `${local}+02:00`],
+  [
+    'photo.tiff',
+    async () =>
+      tagged('a.tiff', await red.clone().tiff().toBuffer(), '-DateTimeOriginal=2018:07:19 18:02:11'),
+    local,
+  ],
+  ['large.jpg', () => largeNoise().jpeg({ quality: 95 }).toBuffer(), `${local}+02:00`],
+  ['large.webp', () => largeNoise().webp({ quality: 95 }).toBuffer(), `${local}+02:00`],
+  [
+    'phone.heic',
+    async () =>
+      tagged(
+        'a.heic',
+        await heicOf(await red.clone().png().toBuffer()),
+        '-DateTimeOriginal=2018:07:19 18:02:11',
+        '-SubSecTimeOriginal=5',
+      ),
+    '2018-07-19T18:02:11.500',
+  ],
+  [
+    'edited.jpg',
+    async () =>
+      tagged(
+        'a.jpg',
+        await red.clone().jpeg().toBuffer(),
+        '-XMP-exif:DateTimeOriginal=2018:07:19 18:02:11+02:00',
+      ),
+    `${local}+02:00`,
+  ],
+  [
+    'edited.png',
+    async () =>
+      tagged('a.png', await red.clone().png().toBuffer(), '-XMP-photoshop:DateCreated=2018:07:19 18:02:11'),
+    local,
+  ],
+  ['film.mp4', () => largeFilm('mp4'), '2018-07-19T16:02:11.000Z'],
+  ['phone.mov', async () => tagged('a.mov', await largeFilm('mov'), quickTime), `${local}+02:00`],
+  ['none.jpg', () => red.clone().jpeg().toBuffer(), null],
+  ['none.mp4', () => film('mp4'), null],
+] as const)('M9 the time at which %s was taken is in the media object', async (name, make, expected) => {
+  const { upload, request } = await newBucket()
+  const item = await upload(new Uint8Array(await make()), name)
+  expect(item.taken_at).toBe(expected)
+  const listed = await request(`/api/media/${item.id}`)
+  expect((await readItem(listed)).taken_at).toBe(expected)
+})
+
+test('X7 a bucket that removes metadata has no time, unless it keeps that', async () => {
+  const photo = new Uint8Array(await red.clone().withExif(exif).jpeg().toBuffer())
+  for (const [setting, expected] of [
+    ['on', null],
+    ['except-taken', `${local}+02:00`],
+  ] as const) {
+    const { upload, request } = await newBucket('--remove-metadata', setting)
+    const item = await upload(photo, 'a.jpg')
+    expect(item.taken_at).toBe(expected)
+    const bytes = Buffer.from(await (await fetch(item.url)).arrayBuffer())
+    expect(bytes.includes('2018:07:19')).toBe(false)
+    const bucket = await (await request('/api/bucket')).json()
+    expect(bucket).toMatchObject({ remove_metadata: true, keep_taken_at: expected !== null })
+  }
+})
