@@ -8,6 +8,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
 import { film, heicOf } from '../harness/films.ts'
 import { noise } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -127,4 +128,45 @@ test('X7 a bucket that removes metadata has no time, unless it keeps that', asyn
     const bucket = await (await request('/api/bucket')).json()
     expect(bucket).toMatchObject({ remove_metadata: true, keep_taken_at: expected !== null })
   }
+})
+
+test('K19 lists are in the order of the times of cameras, with other items at their upload, and continue after a cursor', async () => {
+  const { upload, request } = await newBucket()
+  const at = async (time: string, offset?: string) =>
+    new Uint8Array(
+      await red
+        .clone()
+        .withExif({ IFD2: { DateTimeOriginal: time, ...(offset && { OffsetTimeOriginal: offset }) } })
+        .jpeg()
+        .toBuffer(),
+    )
+  // In UTC, the first one is after the second one.
+  await upload(await at('2024:05:01 10:00:00', '-08:00'), 'second.jpg')
+  await upload(await at('2024:05:01 11:00:00', '+02:00'), 'third.jpg')
+  await upload(new Uint8Array(Buffer.from('text')), 'last.txt')
+  await upload(await at('2018:05:01 10:00:00'), 'first.jpg')
+  const names = async (query: string): Promise<(string | null)[]> => {
+    const response = await request(`/api/items?${query}`)
+    expect(response.status).toBe(200)
+    const { data, next_cursor } = (await response.json()) as {
+      data: { filename: string }[]
+      next_cursor: string
+    }
+    const rest =
+      next_cursor === null ? [] : await names(`${query.replace(/&after=.*/, '')}&after=${next_cursor}`)
+    return [...data.map(({ filename }) => filename), ...rest]
+  }
+  const expected = ['first.jpg', 'second.jpg', 'third.jpg', 'last.txt']
+  for (const limit of [1, 3, 100]) {
+    expect(await names(`order=taken&limit=${limit}`)).toEqual(expected)
+    expect(await names(`order=taken-desc&limit=${limit}`)).toEqual(expected.toReversed())
+  }
+  expect(await names('order=taken&kind=image&limit=2')).toEqual(expected.slice(0, 3))
+  expect(await names('order=taken-desc&name=jpg&limit=2')).toEqual(expected.slice(0, 3).toReversed())
+  expect(await names('order=taken&from=2024-01-01T00:00:00Z&to=2024-05-01T10:00:01Z')).toEqual(['second.jpg'])
+  const other = await (await request('/api/items?order=taken&limit=1')).json()
+  const refused = await request(
+    `/api/items?order=oldest&limit=1&after=${(other as { next_cursor: string }).next_cursor}`,
+  )
+  await expectProblem(refused, 400, 'cursor-malformed')
 })

@@ -7,8 +7,11 @@ import type { Endpoints } from './urls.ts'
 
 /** The options of an iteration over media objects. */
 export interface ItemOptions extends CallOptions {
-  /** `oldest`, the default, is the order of upload, `newest` its reverse. */
-  readonly order?: 'oldest' | 'newest' | undefined
+  /**
+   * `oldest`, the default, is the order of upload, `newest` its reverse. `taken` is the order in which pictures and videos were taken, with the
+   * time of the upload where that is unknown, and `taken-desc` its reverse; then `from` and `to` select by this time.
+   */
+  readonly order?: 'oldest' | 'newest' | 'taken' | 'taken-desc' | undefined
   /** Only items of this kind. */
   readonly kind?: 'image' | 'video' | 'audio' | 'document' | 'other' | undefined
   /** Only items that were stored at this time or later. */

@@ -55,12 +55,26 @@ export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as con
 /** The kind of an item, which its stored type determines. */
 export type ItemKind = (typeof itemKinds)[number]
 
+/** The orders of lists by their names in requests, and their direction (docs/interface.md K2, K19). */
+export const listOrders = {
+  oldest: { order: 'oldest' },
+  newest: { order: 'newest' },
+  taken: { order: 'oldest', by: 'taken' },
+  'taken-desc': { order: 'newest', by: 'taken' },
+} as const satisfies Readonly<Record<string, Pick<ItemFilter, 'order' | 'by'>>>
+
+export type ListOrder = keyof typeof listOrders
+
+const isListOrder = (text: string): text is ListOrder => Object.hasOwn(listOrders, text)
+
 /** Selects items, and their order. */
 export interface ItemFilter {
   readonly order: ItemOrder
+  /** `taken` for the time at which pictures and videos were taken, that of the upload where it is unknown; null or left out for the upload. */
+  readonly by?: 'taken' | null
   /** Null for all. */
   readonly kind: ItemKind | null
-  /** Items that were stored at this time or later; milliseconds since 1970. */
+  /** Items that were stored, or by `taken` were taken, at this time or later; milliseconds since 1970. */
   readonly from: number | null
   /** Items that were stored before this time. */
   readonly to: number | null
@@ -102,12 +116,11 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
   const { read } = reader
   const query: ItemsQuery = {
     limit: readLimit(reader),
-    order: read<ItemOrder>(
-      'order',
-      'oldest',
-      `one of: ${itemOrders.join(', ')}`,
-      (text) => itemOrders.find((order) => order === text) ?? null,
-    ),
+    ...listOrders[
+      read<ListOrder>('order', 'oldest', `one of: ${Object.keys(listOrders).join(', ')}`, (text) =>
+        isListOrder(text) ? text : null,
+      )
+    ],
     kind: read<ItemKind | null>(
       'kind',
       null,

@@ -7,6 +7,7 @@ import { createCursors } from './item-lists.ts'
 const selections = fc.record({
   bucketId: fc.integer({ min: 1 }).map((id) => id as BucketId),
   order: fc.constantFrom(...itemOrders),
+  by: fc.constantFrom(null, 'taken' as const),
   kind: fc.constantFrom(null, ...itemKinds),
   from: fc.option(fc.integer()),
   to: fc.option(fc.integer()),

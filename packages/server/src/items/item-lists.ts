@@ -5,6 +5,7 @@ import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import { placeOf } from '../storage/catalog/item-lists.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection } from '../storage/catalog/records.ts'
 
 /** Items of a bucket, and the state that they were read from (listState). */
@@ -30,7 +31,7 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
     const { rows, examined, ...current } = await catalog.items(selection, place, limit + 1)
     const shown = rows.slice(0, limit)
     const last = rows.length > limit ? shown.at(-1) : undefined
-    const end = last === undefined ? examined : placeOf(last)
+    const end = last === undefined ? examined : placeOf(selection, last)
     return {
       state: listState(current),
       items: shown.map(({ item }) => item),
@@ -109,12 +110,6 @@ export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalo
   }
 }
 
-const placeOf = ({ seq, item }: { readonly seq: number; readonly item: ItemDetails }) => ({
-  seq,
-  createdAt: item.createdAt,
-  path: item.path ?? null,
-})
-
 /** Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. */
 export interface Cursors {
   format(selection: ItemSelection, place: ItemPlace): string
@@ -132,9 +127,10 @@ const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)(?:\.(.*))?$/s
 export function createCursors(epoch: string): Cursors {
   /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
   function format(selection: ItemSelection, { seq, createdAt, path: end = null }: ItemPlace): string {
-    const { bucketId, order, kind, from, to, name, labels = null, sha256 = null, path = null } = selection
+    const { bucketId, order, by = null, kind, from, to, name } = selection
+    const { labels = null, sha256 = null, path = null } = selection
     // Only lists in the order of paths continue after a path.
-    const isByPath = path !== null && sha256 === null
+    const isByPath = path !== null && sha256 === null && by === null
     const place = `${seq}.${createdAt}${isByPath ? `.${end}` : ''}`
     const digest = createHash('sha256')
       .update(
@@ -150,6 +146,7 @@ export function createCursors(epoch: string): Cursors {
           ...(labels === null ? [] : [labels]),
           ...(sha256 === null ? [] : ['sha256', sha256]),
           ...(path === null ? [] : ['path', path]),
+          ...(by === null ? [] : ['by', by]),
           place,
         ]),
       )

@@ -5,7 +5,7 @@ import { clientCommand, faultIn, readLabels } from './client-command.ts'
 
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
-       mediabucket ls [--newest] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [-l] [--all] [--json]
+       mediabucket ls [--newest | --order ORDER] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [-l] [--all] [--json]
 
 Prints the URLs of the items, one per line, oldest first.
 
@@ -15,11 +15,14 @@ Options:
   --page N    The page to list, of ten items each. Default: 1.
   --all       List all items. Default: ten.
   --newest    List the newest items first.
+  --order ORDER
+              oldest, newest, taken (the time at which pictures and videos were taken, else that of the upload) or
+              taken-desc.
   --kind KIND List the items of a kind: image, video, audio, document or other.
   --name TEXT List the items whose name contains every word of the text, in upper or lower case.
   --label KEY=VALUE
               List the items that have the label, with exactly this value. With several, those that have them all.
-  --json      Print the JSON object of each page, one per line; with -l, --newest, --kind, --name or --label that of each item.`,
+  --json      Print the JSON object of each page, one per line; with -l, --newest, --order, --kind, --name or --label that of each item.`,
 
   read(args) {
     const { values } = parse('ls', {
@@ -29,25 +32,41 @@ Options:
         page: { type: 'string' },
         all: { type: 'boolean' },
         newest: { type: 'boolean' },
+        order: { type: 'string' },
         kind: { type: 'string' },
         name: { type: 'string' },
         label: { type: 'string', multiple: true },
         json: { type: 'boolean' },
       },
     })
-    const { long = false, page, all = false, json = false, newest = false, kind, name, label = [] } = values
+    const {
+      long = false,
+      page,
+      all = false,
+      json = false,
+      newest = false,
+      order,
+      kind,
+      name,
+      label = [],
+    } = values
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
       throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
-    const isList = newest || kind !== undefined || name !== undefined || label.length > 0
+    if (newest && order !== undefined) throw new UsageError('ls takes --newest or --order, not both')
+    const isList =
+      newest || order !== undefined || kind !== undefined || name !== undefined || label.length > 0
     if (isList && page !== undefined)
-      throw new UsageError('ls takes --page, or --newest, --kind, --name and --label, not both')
+      throw new UsageError('ls takes --page, or --newest, --order, --kind, --name and --label, not both')
     const found = kinds.find((name) => name === kind)
     if (kind !== undefined && found === undefined)
       throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
+    const listed = orders.find((name) => name === (newest ? 'newest' : (order ?? 'oldest')))
+    if (listed === undefined)
+      throw new UsageError(`--order takes one of ${orders.join(', ')}, not "${order}"`)
     const list: ItemOptions | null = isList
       ? {
-          order: newest ? 'newest' : 'oldest',
+          order: listed,
           kind: found,
           name,
           labels: Object.fromEntries(readLabels(label)),
@@ -105,6 +124,7 @@ const describePage = ({ current_page: number, last_page: last, total }: Page): s
   return `There is no page ${number}. ${pages}; ${count}`
 }
 
+const orders = ['oldest', 'newest', 'taken', 'taken-desc'] as const
 const kinds = ['image', 'video', 'audio', 'document', 'other'] as const
 
 /** Items without --all, as many as on a page. */

@@ -7,11 +7,11 @@ import {
   defaultListLimit,
   defaultPageSize,
   type ItemKind,
-  type ItemOrder,
   itemKinds,
-  itemOrders,
   type ListedUrls,
+  type ListOrder,
   listedUrls,
+  listOrders,
   maxListLimit,
   maxPageSize,
   maxWait,
@@ -157,12 +157,13 @@ export const ItemListQuery = Type.Object({
   urls,
   limit: limit('items'),
   order: Type.Optional(
-    Type.Unsafe<ItemOrder>({
+    Type.Unsafe<ListOrder>({
       type: 'string',
-      enum: [...itemOrders],
+      enum: Object.keys(listOrders),
       default: 'oldest',
       examples: ['newest'],
-      description: '`oldest` is the order of upload, `newest` its reverse.',
+      description:
+        '`oldest` is the order of upload, `newest` its reverse; `taken` is the order in which pictures and videos were taken, `taken-desc` its reverse (K19).',
     }),
   ),
   kind: Type.Optional(

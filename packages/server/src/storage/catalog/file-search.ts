@@ -114,7 +114,8 @@ const byPath = (order: ItemOrder): Sql => {
   )
 }
 
-function createFilter({
+/** Returns a function that compares all filters of a selection with an item, except the time at which it was taken. */
+export function createFilter({
   kind,
   from,
   to,
@@ -125,7 +126,7 @@ function createFilter({
 }: ItemSelection): (item: ItemDetails) => boolean {
   const wanted = Object.entries(labels ?? {})
   const number = kind === null ? null : kindNumber(kind)
-  const prefix = sha256 == null ? '' : (path ?? '')
+  const hash = sha256 == null ? null : Buffer.from(sha256, 'hex')
   return (item) => {
     const folded = name === null ? '' : nameLine(item.filename)
     return (
@@ -134,7 +135,8 @@ function createFilter({
       (to === null || item.createdAt < to) &&
       (name === null || name.every((term) => folded.includes(term))) &&
       wanted.every(([key, value]) => item.labels?.[key] === value) &&
-      (path == null || (item.path?.startsWith(prefix) ?? false))
+      (hash === null || hash.equals(item.sha256)) &&
+      (path == null || (item.path?.startsWith(path) ?? false))
     )
   }
 }

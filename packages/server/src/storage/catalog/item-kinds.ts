@@ -41,6 +41,12 @@ export const kindExpression = `(CASE substr(content_type, 1, 5) ${branches(byFam
   WHEN 'appli' THEN CASE substr(content_type, 13, 12) ${branches(byApplication)} ELSE ${kindNumber('other')} END
   ELSE ${kindNumber('other')} END)`
 
+/** Twice the number of the kind, and 1 more for an item with `taken_at`, as an expression of both engines; part of an index, as kindExpression. */
+export const listExpression = `(${kindExpression} * 2 + CASE WHEN taken_at IS NULL THEN 0 ELSE 1 END)`
+
+export const listNumber = (kind: ItemKind, isTaken: boolean): number =>
+  kindNumber(kind) * 2 + (isTaken ? 1 : 0)
+
 /** The value of `kindExpression` for a stored type. */
 export const kindNumberOf = (contentType: string): number =>
   kindNumber(

@@ -1,14 +1,20 @@
+import { bucketDeleted } from '../../core/faults.ts'
 import { type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
-import { kindExpression, kindNumber } from './item-kinds.ts'
-import { isLive, itemColumns } from './items.ts'
-import type { ItemPlace, ItemSelection } from './records.ts'
+import { createFilter } from './file-search.ts'
+import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
+import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import { all, eachEngine, first, integer, type Query } from './statements.ts'
 
 /** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
-interface ItemStatement {
+interface ItemStatement extends ListText {
+  readonly values: readonly number[]
+}
+
+interface ListText {
   readonly sql: string
   /** The terms of the order. */
   readonly order: string
-  readonly values: readonly number[]
 }
 
 /** Before all times, and after all of them. Milliseconds. */
@@ -21,48 +27,119 @@ const orders = {
 
 /**
  * Returns the statements of an engine, whose parameters are `?1` or `$1`. Without a filter the items are in the order of their
- * numbers. With a filter they are in the order of their times, because one index on kind and time then serves all filters: the
- * items of all kinds are merged in this order.
+ * numbers. With a filter they are in the order of their times. The index on kind and time has the items with and without `taken_at` apart, so
+ * that it also has a part of the list by that time; the other part is in an index of its own. The ranges of all kinds are merged.
  */
 export function createItemStatements(
   mark: '?' | '$',
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number, now: number) => ItemStatement {
-  const rows = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = ${mark}1 AND ${isLive(`${mark}2`)}`
+  const columns = `${itemColumns}, seq`
+  const rowsOf = (selected: string) =>
+    `SELECT ${selected} FROM items WHERE bucket_id = ${mark}1 AND ${isLive(`${mark}2`)}`
 
-  function textsOf(order: ItemOrder) {
-    const { after, until, direction } = orders[order]
+  function inNumbers(order: ItemOrder): ListText {
+    const { after, direction } = orders[order]
     const byNumber = `seq ${direction}`
-    const byTime = `created_at ${direction}, seq ${direction}`
-    const ofKind = (kind: string) =>
-      `${rows} AND ${kindExpression} = ${kind}
-        AND (created_at, seq) ${after} (${mark}3, ${mark}4) AND created_at ${until} ${mark}5`
-    const inTime = (selected: string) => `${selected} ORDER BY ${byTime} LIMIT ${mark}6`
-    // SQLite merges ordered ranges as they are read. PostgreSQL sorts them, so it gets only the first rows of each.
-    const rangeOf = (kind: ItemKind) => {
-      const range = ofKind(`${kindNumber(kind)}`)
-      return mark === '?' ? range : `(${inTime(range)})`
-    }
     return {
-      unfiltered: {
-        sql: `${rows} AND seq ${after} ${mark}3 ORDER BY ${byNumber} LIMIT ${mark}4`,
-        order: byNumber,
-      },
-      anyKind: { sql: inTime(itemKinds.map(rangeOf).join(' UNION ALL ')), order: byTime },
-      oneKind: { sql: inTime(ofKind(`${mark}7`)), order: byTime },
+      sql: `${rowsOf(columns)} AND seq ${after} ${mark}3 ORDER BY ${byNumber} LIMIT ${mark}4`,
+      order: byNumber,
     }
   }
-  const texts = { oldest: textsOf('oldest'), newest: textsOf('newest') }
 
-  return ({ bucketId, order, kind, from, to }, after, limit, now) => {
-    const { unfiltered, anyKind, oneKind } = texts[order]
+  function inTime(order: ItemOrder, by: 'taken' | null, kinds: readonly ItemKind[]): ListText {
+    const { after, until, direction } = orders[order]
+    const byTime = `${by === null ? 'created_at' : 'place'} ${direction}, seq ${direction}`
+    const range = (time: string, condition: string) =>
+      `${rowsOf(by === null ? columns : `${columns}, ${time} AS place`)} AND ${condition}
+        AND (${time}, seq) ${after} (${mark}3, ${mark}4) AND ${time} ${until} ${mark}5`
+    const first = (rows: string) => `${rows} ORDER BY ${byTime} LIMIT ${mark}6`
+    const ranges = kinds.flatMap((kind) => [
+      range('created_at', `${listExpression} = ${listNumber(kind, false)}`),
+      by === null
+        ? range('created_at', `${listExpression} = ${listNumber(kind, true)}`)
+        : range('taken_at', `${kindExpression} = ${kindNumber(kind)} AND taken_at IS NOT NULL`),
+    ])
+    // SQLite merges ordered ranges as they are read. PostgreSQL sorts them, so it gets only the first rows of each.
+    const parts = mark === '?' ? ranges : ranges.map((rows) => `(${first(rows)})`)
+    return { sql: first(parts.join(' UNION ALL ')), order: byTime }
+  }
+
+  const texts = new Map<string, ListText>()
+  function textOf({ order, kind, by = null }: ItemSelection, isFiltered: boolean): ListText {
+    const key = `${order} ${isFiltered ? (kind ?? 'any') : ''} ${by}`
+    const found =
+      texts.get(key) ??
+      (isFiltered ? inTime(order, by, kind === null ? itemKinds : [kind]) : inNumbers(order))
+    texts.set(key, found)
+    return found
+  }
+
+  return (selection, after, limit, now) => {
+    const { bucketId, order, kind, from, to, by = null } = selection
     const isOldest = order === 'oldest'
-    if (kind === null && from === null && to === null)
-      return { ...unfiltered, values: [bucketId, now, after?.seq ?? (isOldest ? -1 : endOfTime), limit] }
+    const isFiltered = kind !== null || from !== null || to !== null || by !== null
+    const text = textOf(selection, isFiltered)
+    if (!isFiltered)
+      return { ...text, values: [bucketId, now, after?.seq ?? (isOldest ? -1 : endOfTime), limit] }
     const [start, end] = isOldest
       ? [from ?? firstTime, to ?? endOfTime]
       : [to ?? endOfTime, from ?? firstTime]
     const { createdAt, seq } = after ?? { createdAt: start, seq: -1 }
-    const values = [bucketId, now, createdAt, seq, end, limit]
-    return kind === null ? { ...anyKind, values } : { ...oneKind, values: [...values, kindNumber(kind)] }
+    return { ...text, values: [bucketId, now, createdAt, seq, end, limit] }
   }
 }
+
+/** Rows that one search reads at most, and rows that are read together. At the bound it ends early, and its rows say where. */
+const [defaultBound, largestBatch] = [2 ** 16, 1_024]
+
+const statements = { sqlite: createItemStatements('?'), postgres: createItemStatements('$') }
+
+/**
+ * Finds up to `limit` items by the time at which they were taken, as Catalog.items; to be run in one snapshot. The rows are read in this
+ * order. Names, labels, bytes and paths are compared afterwards.
+ */
+export function* searchInTime(
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+  bound = defaultBound,
+): Query<ItemRows> {
+  const now = Date.now()
+  const bucket = yield* first(
+    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
+    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
+    ...[selection.bucketId, now],
+  )
+  if (bucket === null) throw bucketDeleted()
+  const isWanted = createFilter({ ...selection, kind: null, from: null, to: null })
+  const rows: ItemRows['rows'][number][] = []
+  let place = after
+  let left = bound
+  let batch = limit
+  while (rows.length < limit) {
+    const { values } = statements.sqlite(selection, place, batch, now)
+    const read = yield* all(
+      (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
+      eachEngine((engine) => statements[engine](selection, place, batch, now).sql),
+      ...values,
+    )
+    rows.push(...read.filter(({ item }) => isWanted(item)).slice(0, limit - rows.length))
+    const last = read.at(-1)
+    if (last === undefined || read.length < batch) break
+    place = placeOf(selection, last)
+    left -= read.length
+    if (left <= 0 && rows.length < limit) return { ...bucket, rows, examined: place }
+    batch = Math.min(batch * 4, Math.max(limit, largestBatch))
+  }
+  return { ...bucket, rows, examined: null }
+}
+
+/** The place of an item in a list. */
+export const placeOf = (
+  { by = null }: Pick<ItemSelection, 'by'>,
+  { seq, item }: ItemRows['rows'][number],
+): ItemPlace => ({
+  seq,
+  createdAt: by === 'taken' ? (item.takenAt ?? item.createdAt) : item.createdAt,
+  path: item.path ?? null,
+})

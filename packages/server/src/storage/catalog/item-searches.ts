@@ -1,4 +1,5 @@
 import { searchFiles, selectsFiles } from './file-search.ts'
+import { searchInTime } from './item-lists.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
@@ -10,7 +11,8 @@ export const isSearch = (selection: ItemSelection): boolean =>
 
 /** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
 export function isLongSearch(selection: ItemSelection): boolean {
-  const { sha256, path, kind, from, to, name, labels } = selection
+  const { sha256, path, kind, from, to, name, labels, by } = selection
+  if (by != null) return isSearch(selection)
   if (!selectsFiles(selection)) return name !== null || Object.keys(labels ?? {}).length > 1
   return [kind, from, to, name, labels, sha256 == null ? null : path].some((filter) => filter != null)
 }
@@ -22,6 +24,7 @@ export function searchItems(
   limit: number,
   bounds?: SearchBounds,
 ): Query<ItemRows> {
+  if (selection.by != null) return searchInTime(selection, after, limit)
   if (selectsFiles(selection)) return searchFiles(selection, after, limit)
   return selection.labels
     ? searchLabels(selection, after, limit)

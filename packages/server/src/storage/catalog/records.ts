@@ -62,7 +62,7 @@ export interface ItemSelection extends ItemFilter {
 /** The place of an item in the lists of its bucket, also after its deletion. */
 export interface ItemPlace {
   readonly seq: number
-  /** Milliseconds since 1970. */
+  /** The time by which the list is ordered: when it was stored or, in lists by that time, taken. Milliseconds since 1970. */
   readonly createdAt: number
   /** Of an item with a path. */
   readonly path?: string | null

@@ -43,7 +43,11 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
     test('I2 the items are returned completely, also after they are deleted', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
+      const taken = { takenAt: 1_532_023_331_500, takenOffset: -210 }
+      const items = [
+        newItem({ filename: 'Übersicht 🗺.jpg', ...taken }),
+        newItem({ extension: null, width: null }),
+      ]
       expect(await catalog.findRepeated(request())).toBeNull()
       expect(await catalog.addItemsOnce(bucketId, inBlobStore(items), request())).toEqual(items)
       for (const { id } of items) await catalog.removeItems(bucketId, [id])

@@ -48,9 +48,13 @@ async function allItems(catalog: Catalog, selection: ItemSelection, limit: numbe
     found.push(...rows.map(({ item }) => item))
     const last = rows.at(-1)
     if (last === undefined) return found
-    after = { seq: last.seq, createdAt: last.item.createdAt }
+    after = { seq: last.seq, createdAt: timeOf(selection, last.item) }
   }
 }
+
+/** The time by which a list has an item (K9, K19). */
+const timeOf = ({ by }: Pick<ItemSelection, 'by'>, item: Pick<NewItem, 'takenAt' | 'createdAt'>) =>
+  by === 'taken' ? (item.takenAt ?? item.createdAt) : item.createdAt
 
 /** Adds and deletes items until the returned function is called. Deletes only `doomed` and what it added. */
 function changeItems(catalog: Catalog, bucketId: BucketId, doomed: readonly NewItem[]) {
@@ -184,25 +188,85 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
             }
     })
 
+    test('K19 a list by the time at which items were taken has those of unknown time at their upload, with any filter', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const random = seededRandom()
+      const types = Object.keys(kindOfType)
+      const items = Array.from({ length: 80 }, (_, index) =>
+        newItem({
+          contentType: types[index % types.length] ?? '',
+          createdAt: random(9),
+          ...(random(3) === 0 ? {} : { takenAt: random(9) - 1, takenOffset: random(2) === 0 ? 120 : null }),
+          ...(random(2) === 0 ? {} : { labels: { album: `${random(2)}` } }),
+          ...(random(2) === 0 ? {} : { path: `${random(2)}/a.jpg` }),
+          filename: random(2) === 0 ? 'harbour.jpg' : 'beach.jpg',
+          sha256: hashOf(`${random(2)}`),
+        }),
+      )
+      for (const item of items)
+        await catalog.addItems(random(5) === 0 ? other : bucketId, inBlobStore([item]))
+      const all = await allItems(catalog, unfiltered(bucketId, 'oldest'), 100)
+      expect(all.map(({ takenAt }) => takenAt ?? null).filter((time) => time !== null)).not.toEqual([])
+      const by = 'taken' as const
+      const listed = all.toSorted((one, next) => timeOf({ by }, one) - timeOf({ by }, next))
+      const filters: readonly (readonly [Partial<ItemSelection>, (item: NewItem) => boolean])[] = [
+        [{}, () => true],
+        [{ name: ['beach'] }, ({ filename }) => filename === 'beach.jpg'],
+        [{ labels: { album: '1' } }, ({ labels }) => labels?.['album'] === '1'],
+        [{ path: '1/' }, ({ path }) => path?.startsWith('1/') === true],
+        [
+          { sha256: Buffer.from(hashOf('1')).toString('hex') },
+          ({ sha256 }) => Buffer.from(hashOf('1')).equals(sha256),
+        ],
+      ]
+      for (const order of itemOrders)
+        for (const kind of [null, 'image', 'other'] as const)
+          for (const [from, to] of [
+            [null, null],
+            [4, null],
+            [null, 4],
+            [0, 7],
+          ] as const)
+            for (const [filter, matches] of filters) {
+              const matching = listed.filter(
+                (item) =>
+                  matches(item) &&
+                  (kind === null || kindOfType[item.contentType] === kind) &&
+                  (from === null || timeOf({ by }, item) >= from) &&
+                  (to === null || timeOf({ by }, item) < to),
+              )
+              const selection = { bucketId, order, by, kind, from, to, name: null, ...filter }
+              const found = ids(await allItems(catalog, selection, 7))
+              const expected = ids(order === 'oldest' ? matching : matching.toReversed())
+              expect({ selection, found }).toEqual({ selection, found: expected })
+            }
+    })
+
     test.each([
-      ['oldest', null],
-      ['newest', null],
-      ['oldest', 'image'],
-      ['newest', 'image'],
+      ['oldest', null, null],
+      ['newest', null, null],
+      ['oldest', 'image', null],
+      ['newest', 'image', null],
+      ['oldest', null, 'taken'],
+      ['newest', 'image', 'taken'],
     ] as const)(
-      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s',
-      async (order, kind) => {
+      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s, by %s',
+      async (order, kind, by) => {
         const { catalog, other } = await openTwo(fresh)
         const bucketId = await newBucket(catalog, 'a')
         const kept: NewItem[] = []
         const doomed: NewItem[] = []
         for (let round = 0; round < 20; round += 1) {
-          const [mine, ...theirs] = newItems(4)
+          const [mine, ...theirs] = newItems(4).map((item, index) =>
+            index % 2 === 0 ? item : { ...item, takenAt: item.createdAt - round + 9 },
+          )
           kept.push(...theirs)
           if (mine) doomed.push(mine)
           await catalog.addItems(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
         }
-        const selection = { ...unfiltered(bucketId, order), kind }
+        const selection = { ...unfiltered(bucketId, order), kind, by }
+        kept.sort((one, next) => timeOf(selection, one) - timeOf(selection, next))
         const stop = changeItems(other, bucketId, doomed)
         try {
           for (let round = 0; round < 4; round += 1) {

@@ -11,29 +11,35 @@ import { sqliteText, text } from '../../../src/storage/catalog/statements.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
-test('K9 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
+const listings = [null, 'taken' as const].flatMap((by) => itemOrders.map((order) => ({ order, by })))
+
+test('K9, K19 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
   using db = openDataDirectory(tempDirectory())
   const statementOf = createItemStatements('?')
-  for (const order of itemOrders)
+  for (const { order, by } of listings)
     for (const kind of [null, ...itemKinds])
       for (const from of [null, 5])
         for (const to of [null, 7])
           for (const after of [null, { seq: 3, createdAt: 6 }]) {
-            const selection = { bucketId: 1 as BucketId, order, kind, from, to, name: null }
+            const selection = { bucketId: 1 as BucketId, order, by, kind, from, to, name: null }
             const { sql, values } = statementOf(selection, after, 10, 8)
             const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sql}`), ...values).map((row) => text(row, 3))
-            const isFiltered = kind !== null || from !== null || to !== null
+            const isFiltered = by !== null || kind !== null || from !== null || to !== null
             const searches = plan.filter((step) => /^(SEARCH|SCAN)/.test(step))
             for (const step of searches)
               expect({ selection, step }).toEqual({
                 selection,
                 step: expect.stringMatching(
                   isFiltered
-                    ? /USING INDEX items_by_kind \(bucket_id=\? AND <expr>=\? AND .*created_at[<>]\?/
+                    ? /USING INDEX items_by_(?:kind|taken) \(bucket_id=\? AND <expr>=\? AND .*(?:created|taken)_at[<>]\?/
                     : /USING PRIMARY KEY \(bucket_id=\? AND seq[<>]\?\)/,
                 ),
               })
-            expect(searches).toHaveLength(isFiltered && kind === null ? itemKinds.length : 1)
+            const kinds = kind === null ? itemKinds.length : 1
+            expect(searches).toHaveLength(isFiltered ? 2 * kinds : 1)
+            expect(searches.filter((step) => step.includes('items_by_taken'))).toHaveLength(
+              by === null ? 0 : kinds,
+            )
             expect(plan.join()).not.toContain('TEMP B-TREE')
           }
 })

@@ -89,6 +89,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expiresAt: expiry,
       labels,
       path: 'a/b.jpg',
+      takenAt: 1_532_023_331_500,
+      takenOffset: -210,
     }))
     const request = {
       tokenId: 'small' as TokenId,

@@ -377,7 +377,7 @@ async function readItems(
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
     `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('$2')} AS expired FROM buckets WHERE id = $1)
-    SELECT item.*, bucket.revision, bucket.expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
+    SELECT ${itemColumns}, seq, revision, expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
     ...values,
   )
   const [first] = rows

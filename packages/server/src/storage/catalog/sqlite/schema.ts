@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CatalogVersionError, developmentText } from '../catalog.ts'
-import { kindExpression } from '../item-kinds.ts'
+import { kindExpression, listExpression } from '../item-kinds.ts'
 import { integer } from '../statements.ts'
 import { one, prepareSnapshots, runTransaction } from './database.ts'
 
@@ -170,7 +170,8 @@ CREATE TABLE items (
 ) STRICT, WITHOUT ROWID;
 
 -- For lists of items with filters (storage/catalog/item-lists.ts).
-CREATE INDEX items_by_kind ON items (bucket_id, ${kindExpression}, created_at, seq);
+CREATE INDEX items_by_kind ON items (bucket_id, ${listExpression}, created_at, seq);
+CREATE INDEX items_by_taken ON items (bucket_id, ${kindExpression}, taken_at, seq) WHERE taken_at IS NOT NULL;
 -- For searches by bytes and by path (storage/catalog/file-search.ts). A hash is random, so that its first bytes nearly identify it.
 CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
