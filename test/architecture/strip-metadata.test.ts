@@ -18,7 +18,7 @@ const layers: readonly (readonly string[])[] = [
     'tiff.ts',
     'webp.ts',
   ],
-  ['plan-removal.ts'],
+  ['plan-removal.ts', 'taken-time.ts'],
   ['index.ts'],
 ]
 const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(path.slice(src.length)))

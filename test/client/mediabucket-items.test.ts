@@ -242,6 +242,7 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     private: false,
     signed_pages: false,
     remove_metadata: false,
+    keep_taken_at: true,
     item_days: null,
   })
 })

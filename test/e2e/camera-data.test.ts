@@ -72,9 +72,13 @@ const open = async ({ page, files }: Visit, name: string) => {
 
 const clipboard = async ({ page }: Visit) => `${await page.evaluate('navigator.clipboard.readText()')}`
 
-test('G27, G28 the details show what the camera has written, and warn of a location; they and the question are accessible', async () => {
+test('G18, G27, G28 files are grouped by the day of the camera, the details show what the camera has written, and warn of a location; they and the question are accessible', async () => {
   const { guest } = await visitBucket()
   await using _ = guest
+  await guest.page.getByLabel(strings.timeline.orderBy).selectOption('taken')
+  const day = guest.page.getByRole('heading', { name: /May 1, 2026|1 May 2026/ })
+  await day.waitFor()
+  expect(new URL(guest.page.url()).hash).toBe('#order=taken')
   const dialog = await open(guest, 'pier.jpg')
   await dialog.getByRole('img', { name: 'pier.jpg', exact: true }).first().waitFor()
   await dialog.getByRole('button', { name: strings.viewer.details }).click()

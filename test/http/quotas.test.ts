@@ -27,6 +27,7 @@ const Bucket = Type.Object(
     private: Type.Boolean(),
     signed_pages: Type.Boolean(),
     remove_metadata: Type.Boolean(),
+    keep_taken_at: Type.Boolean(),
     item_days: CountOrNull,
   },
   { additionalProperties: false },
@@ -162,7 +163,13 @@ describe('Q3 the bucket', () => {
     const bucket = await bucketWith()
     const trash = {
       ...{ trash_days: 0, trash_items: 0, trash_bytes: 0 },
-      ...{ private: false, signed_pages: false, remove_metadata: false, item_days: null },
+      ...{
+        private: false,
+        signed_pages: false,
+        remove_metadata: false,
+        keep_taken_at: true,
+        item_days: null,
+      },
     }
     const limits = { max_items: null, max_bytes: null, ...trash }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }

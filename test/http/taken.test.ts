@@ -58,9 +58,17 @@ const red = sharp({ create: { width: 64, height: 48, channels: 3, background: 'r
 const largeNoise = () => noise(900).withExif(exif)
 const quickTime = '-Keys:CreationDate=2018:07:19 18:02:11+02:00'
 
-/** More bytes than are stored in the catalog, before the header of the movie. */
-const largeFilm = (extension: string) =>
-  film(extension, '640x360', ['-metadata', 'creation_time=2018-07-19T16:02:11Z'], 'noise=alls=60:allf=t')
+const datedFilm = (extension: string) =>
+  film(extension, '64x48', ['-metadata', 'creation_time=2018-07-19T16:02:11Z'])
+
+/** The film in a file that is not stored in the catalog, with its header at the end. Its frames cannot be found any more. */
+function enlarged(bytes: Uint8Array): Buffer {
+  const start = Buffer.from(bytes)
+  const [first, space] = [start.readUInt32BE(0), Buffer.alloc(500_000)]
+  space.writeUInt32BE(space.length)
+  space.write('free', 4)
+  return Buffer.concat([start.subarray(0, first), space, start.subarray(first)])
+}
 
 test.each([
   ['photo.jpg', () => red.clone().withExif(exif).jpeg().toBuffer(), `${local}+02:00`],
@@ -102,9 +110,14 @@ test.each([
       tagged('a.png', await red.clone().png().toBuffer(), '-XMP-photoshop:DateCreated=2018:07:19 18:02:11'),
     local,
   ],
-  ['film.mp4', () => largeFilm('mp4'), '2018-07-19T16:02:11.000Z'],
-  ['phone.mov', async () => tagged('a.mov', await largeFilm('mov'), quickTime), `${local}+02:00`],
+  ['film.mp4', async () => enlarged(await datedFilm('mp4')), '2018-07-19T16:02:11.000Z'],
+  ['phone.mov', async () => tagged('a.mov', await datedFilm('mov'), quickTime), `${local}+02:00`],
   ['none.jpg', () => red.clone().jpeg().toBuffer(), null],
+  [
+    'large.mov',
+    async () => enlarged(await tagged('a.mov', await datedFilm('mov'), quickTime)),
+    `${local}+02:00`,
+  ],
   ['none.mp4', () => film('mp4'), null],
 ] as const)('M9 the time at which %s was taken is in the media object', async (name, make, expected) => {
   const { upload, request } = await newBucket()

@@ -28,6 +28,12 @@ export function formatTime(time: string): string {
     : date.toLocaleString(locale.current, { dateStyle: 'medium', timeStyle: 'short' })
 }
 
+/** What the clock of a camera showed (`taken_at`), in words; with “UTC” if the file states only that. */
+export function formatClock(taken: string): string {
+  const text = formatTime(taken.slice(0, 23))
+  return taken.endsWith('Z') ? `${text} UTC` : text
+}
+
 export type Kind = 'picture' | 'video' | 'audio' | 'pdf' | 'text' | 'archive' | 'file'
 
 const archives = /(?:^|[/+.-])(?:zip|gzip|x-tar|x-bzip2?|x-xz|zstd|x-7z-compressed|vnd\.rar|x-rar)/

@@ -32,7 +32,7 @@ export interface ListChoice {
   readonly view: (typeof views)[number]
 }
 
-const orders = ['newest', 'oldest'] as const
+export const orders = ['newest', 'oldest', 'taken-desc', 'taken'] as const
 const views = ['grid', 'list'] as const
 
 /** What an address without fields shows. */

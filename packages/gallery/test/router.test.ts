@@ -32,6 +32,7 @@ test('G18 a page is shown as the list in the order of uploads, and its number do
 
 test.each([
   ['#kind=video&time=week&name=lake+view', { ...noChoice, kind: 'video', time: 'week', name: 'lake view' }],
+  ['#order=taken-desc', { ...noChoice, order: 'taken-desc' }],
   ['#order=oldest&view=list', { ...noChoice, order: 'oldest', view: 'list' }],
   ['#kind=toString&time=&order=up&view=pages', noChoice],
   ['#label=album%3D4+2%3D', { ...noChoice, label: 'album=4 2=' }],

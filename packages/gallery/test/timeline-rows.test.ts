@@ -53,6 +53,19 @@ test('rows have every item once, in order, and only items of one day', () => {
   )
 })
 
+test('G18 by the time of cameras, rows have the days of their clocks, and of other files the day in UTC', () => {
+  const taken = ['2018-07-19T23:30:00.000+02:00', '2018-07-20T00:10:00.000', '2024-01-01T00:00:00.000Z', null]
+  const items = itemsOf(taken.map(() => [4, 3])).map((item, index) => ({
+    ...item,
+    taken_at: taken[index] ?? null,
+    created_at: '2026-05-01T23:59:00.000Z',
+  }))
+  const daysOf = (byMonth: boolean) =>
+    arrange(items, [], { ...shape, byMonth, order: 'taken' }).map(({ day }) => day)
+  expect(daysOf(false)).toEqual(['2018-07-19', '2018-07-20', '2024-01-01', '2026-05-01'])
+  expect(daysOf(true)).toEqual(['2018-07', '2024-01', '2026-05'])
+})
+
 test('full rows stay as they are when items are added before and after them, or removed elsewhere', () => {
   fc.assert(
     fc.property(sizes(20), (list) => {

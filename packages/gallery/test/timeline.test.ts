@@ -69,3 +69,37 @@ test('G33 an exact number of matches stays exact when the order changes', async 
   expect(timeline.matches.value?.isExact).toBe(false)
   timeline.close()
 })
+
+test('G18 a list by the time of cameras continues after the last loaded item, by its time', async () => {
+  // Uploaded in the reverse order.
+  const all = Array.from({ length: 300 }, (_, index) => ({
+    ...itemOf(300 - index),
+    taken_at: `${new Date(Date.UTC(1969, 11, 31, 23, 59) + index * 1000).toISOString().slice(0, -1)}+02:00`,
+  }))
+  const requests: ItemOptions[] = []
+  const client = {
+    async *items(options: ItemOptions) {
+      requests.push(options)
+      const { from, order } = options
+      const at = ({ taken_at }: { readonly taken_at: string }) => Date.parse(`${taken_at.slice(0, 23)}Z`)
+      const items = all.filter((item) => at(item) >= (from?.valueOf() ?? 0))
+      yield* order === 'taken' ? items : items.toReversed()
+    },
+  } as Partial<Client> as Client
+  const connection = {
+    watch: (request) => request(),
+    onRestored: () => undefined,
+  } as Partial<Connection> as Connection
+  const timeline = createTimeline({
+    ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(300) },
+    ...{ active: signal(true), order: signal<Order>('taken'), place: signal(null) },
+    filter: signal<ItemFilter>({ kind: null, name: '', label: '', from: null }),
+  })
+  await timeline.goToStart()
+  expect(timeline.total.value).toBeNull()
+  timeline.trim(0, 10)
+  await timeline.extend(true)
+  expect(timeline.ids.value).toEqual(all.slice(0, 190).map(({ id }) => id))
+  expect(requests.every(({ order }) => order === 'taken')).toBe(true)
+  timeline.close()
+})

@@ -127,6 +127,32 @@ test.each([
   expect(await readTakenTime(createMemorySource(file), now)).toBeNull()
 })
 
+/** A file of pictures with this many items of metadata, which are all the same bytes: a directory of 100 entries. */
+function picturesOf(items: number): Buffer {
+  const block = Buffer.concat([u32(0), Buffer.from('MM\0*\0\0\0\x08\0\x64', 'latin1'), Buffer.alloc(1_300)])
+  const ids = Array.from({ length: items }, (_, index) => index + 1)
+  const metaAt = (offset: number) =>
+    box(
+      'meta',
+      u32(0),
+      box('hdlr', u32(0), u32(0), Buffer.from('pict'), Buffer.alloc(13)),
+      box(
+        'iinf',
+        u32(0),
+        u16(items),
+        ...ids.map((id) => box('infe', u32(0x02000000), u16(id), u16(0), Buffer.from('Exif\0'))),
+      ),
+      box(
+        'iloc',
+        u32(0),
+        Buffer.of(0x44, 0),
+        u16(items),
+        ...ids.flatMap((id) => [u16(id), u16(0), u16(1), u32(offset), u32(block.length)]),
+      ),
+    )
+  return Buffer.concat([box('ftyp'), metaAt(8 + metaAt(0).length + 8), box('mdat', block)])
+}
+
 /** Files of half a megabyte of the smallest parts. */
 test.each([
   [
@@ -140,6 +166,7 @@ test.each([
   ['chunks of WebP', Buffer.concat([Buffer.from('RIFF\0\0\0\0WEBP'), Buffer.alloc(520_000)])],
   ['boxes', Buffer.concat([box('ftyp'), ...Array.from({ length: 65_000 }, () => box('free'))])],
   ['boxes in a movie', Buffer.concat([box('moov', ...Array.from({ length: 65_000 }, () => box('free')))])],
+  ['items of metadata that are the same bytes', picturesOf(5_000)],
 ])('M9 of very many %s only some are visited', async (_, file) => {
   let reads = 0
   const source = createMemorySource(file)

@@ -20,6 +20,8 @@ const maxParts = 2_000
 const maxEntries = 4_096
 /** Bytes of XMP, or of a box, that are read. */
 const maxLoaded = 256 * 1024
+/** Items of metadata in a file of pictures, which can be the same bytes. */
+const maxItems = 8
 /** Bytes of a text with a time. */
 const maxText = 64
 
@@ -218,7 +220,11 @@ async function readXmp(source: ByteSource, { start, end }: Range, found: Found):
 // Files of boxes (ISO 14496-12).
 
 async function findInBoxes(source: ByteSource, found: Found): Promise<void> {
+  const visited = new Set<string>()
   for await (const box of boxesOf(source, { start: 0, end: source.size })) {
+    // Decoders read the first one of each type.
+    if (visited.has(box.type)) continue
+    visited.add(box.type)
     if (box.type === 'moov') await findInMovie(source, box, found)
     if (box.type === 'meta') await findInPictures(source, await loadBox(source, box, maxLoaded), box, found)
   }
@@ -243,7 +249,7 @@ async function findInPictures(
   found: Found,
 ): Promise<void> {
   if (!isPictureList(loaded, list)) return
-  for (const { start, end, kind, isXmp } of findMetadataItems(loaded, list, source.size)) {
+  for (const { start, end, kind, isXmp } of findMetadataItems(loaded, list, source.size).slice(0, maxItems)) {
     if (isXmp) await readXmp(source, { start, end }, found)
     if (kind !== 'Exif' || end - start < 4) continue
     const skipped = (await source.read(start, 4)).readUInt32BE()
@@ -256,6 +262,7 @@ const movieEpoch = Date.UTC(1904, 0, 1)
 
 /** The header has the time in UTC. QuickTime files of phones also have it as a text, with its offset. */
 async function findInMovie(source: ByteSource, movie: Box, found: Found): Promise<void> {
+  let hasKeys = false
   for await (const box of boxesOf(source, { start: movie.data, end: movie.end })) {
     if (box.type === 'mvhd') {
       const data = await source.read(box.data, 12)
@@ -264,7 +271,9 @@ async function findInMovie(source: ByteSource, movie: Box, found: Found): Promis
       // There were no such files before. Some programs write a few seconds after 1904 or 1970.
       if (time > day) found['movie-header'] ??= { time, offset: 0 }
     }
-    if (box.type === 'meta') findInKeys(await loadBox(source, box, maxLoaded), box, found)
+    if (box.type !== 'meta' || hasKeys) continue
+    hasKeys = true
+    findInKeys(await loadBox(source, box, maxLoaded), box, found)
   }
 }
 

@@ -399,6 +399,11 @@ export const de: Texts = {
     newestFirst: 'Neueste zuerst',
     oldestFirst: 'Älteste zuerst',
     switchOrder: 'Reihenfolge umkehren',
+    orderBy: 'Reihenfolge',
+    orderTimes: {
+      added: 'Nach dem Hinzufügen',
+      taken: 'Nach Aufnahmezeit',
+    },
   },
 
   selection: {

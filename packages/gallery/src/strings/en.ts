@@ -381,6 +381,11 @@ export const en = {
     newestFirst: 'Newest first',
     oldestFirst: 'Oldest first',
     switchOrder: 'Reverse the order',
+    orderBy: 'Order',
+    orderTimes: {
+      added: 'By time added',
+      taken: 'By time taken',
+    },
   },
 
   selection: {

@@ -391,6 +391,11 @@ export const es: Texts = {
     newestFirst: 'Más recientes primero',
     oldestFirst: 'Más antiguos primero',
     switchOrder: 'Invertir el orden',
+    orderBy: 'Orden',
+    orderTimes: {
+      added: 'Por fecha de subida',
+      taken: 'Por fecha de la toma',
+    },
   },
 
   selection: {

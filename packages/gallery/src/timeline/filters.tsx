@@ -5,7 +5,7 @@ import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { noChoice, wordsOf } from '../router.ts'
 import { strings } from '../strings.ts'
-import { isFiltered } from './shown-list.ts'
+import { byOtherTime, isByTaken, isFiltered } from './shown-list.ts'
 
 /** A search begins when nothing was typed for this time. Milliseconds. */
 const searchDelay = 200
@@ -76,6 +76,7 @@ export function Filters() {
         value={time}
         onChoose={(chosen) => shownList.choose({ time: chosen })}
       />
+      <TimeChoice />
       <LabelFilter />
       {isFiltered(shownList.filter.value) && (
         <button
@@ -94,6 +95,24 @@ export function Filters() {
         </button>
       )}
     </search>
+  )
+}
+
+/** Chooses the time by which the list is ordered and grouped. */
+function TimeChoice() {
+  const { shownList } = useGallery()
+  const order = shownList.order.value
+  const chosen = isByTaken(order) ? 'taken' : 'added'
+  return (
+    <Choice
+      quiet
+      label={strings.timeline.orderBy}
+      options={strings.timeline.orderTimes}
+      value={chosen}
+      onChoose={(next) => {
+        if (next !== chosen) shownList.choose({ order: byOtherTime(order) })
+      }}
+    />
   )
 }
 

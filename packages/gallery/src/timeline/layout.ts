@@ -1,4 +1,5 @@
 import type { Media } from '@mediabucket/client'
+import { isByTaken, type Order, timeOf } from './shown-list.ts'
 
 /** Items beside one another, all of one day or month. */
 export interface Row {
@@ -14,6 +15,8 @@ export interface Shape {
   readonly gap: number
   /** Whether items are grouped by month instead of by day. */
   readonly byMonth?: boolean
+  /** The order of the list, which has the time by which they are grouped. */
+  readonly order?: Order
 }
 
 /** Wider and narrower pictures fill a box with these ratios of width and height, and are cut off evenly. */
@@ -34,8 +37,13 @@ export const fillingHeight = (items: readonly Media[], { width, gap }: Shape): n
 const isFull = (items: readonly Media[], shape: Shape) =>
   shape.rowHeight === 0 || fillingHeight(items, shape) <= shape.rowHeight
 
-/** The day, or the month, of a time of RFC 3339 in the browser's time zone: `2026-05-01` or `2026-05`; empty if it cannot be parsed. */
-function dayOf(time: string, { byMonth = false }: Shape): string {
+/**
+ * The day, or the month, of an item: `2026-05-01` or `2026-05`; empty if its time cannot be parsed. Of an upload in the browser's time zone. By the
+ * time of cameras as their clocks showed it, and of other items in UTC, as the list is ordered.
+ */
+function dayOf(media: Media, { byMonth = false, order = 'newest' }: Shape): string {
+  const time = timeOf(order, media)
+  if (isByTaken(order)) return time.slice(0, byMonth ? 7 : 10)
   const date = new Date(time)
   if (Number.isNaN(date.getTime())) return ''
   const two = (number: number) => `${number}`.padStart(2, '0')
@@ -48,7 +56,7 @@ function fill(items: readonly Media[], shape: Shape): Row[] {
   const rows: { items: Media[]; day: string }[] = []
   for (const item of items) {
     const row = rows.at(-1)
-    const day = dayOf(item.created_at, shape)
+    const day = dayOf(item, shape)
     if (row && row.day === day && !isFull(row.items, shape)) row.items.push(item)
     else rows.push({ items: [item], day })
   }
@@ -71,7 +79,7 @@ export function arrange(items: readonly Media[], former: readonly Row[], shape: 
   for (const item of items) {
     const row = rowOf.get(item.id)
     const last = kept.at(-1)
-    const day = dayOf(item.created_at, shape)
+    const day = dayOf(item, shape)
     // New items form one run of several days.
     if (last && last.row === row && (row === undefined || last.day === day)) last.items.push(item)
     else kept.push({ row, items: [item], day })
@@ -81,7 +89,8 @@ export function arrange(items: readonly Media[], former: readonly Row[], shape: 
     const next = kept[index + 1]
     if (row !== undefined) rows.push({ items, day })
     else if (index === 0 && next) {
-      const open = !isFull(next.items, shape) && next.day === dayOf(items.at(-1)?.created_at ?? '', shape)
+      const [edge] = items.slice(-1)
+      const open = !isFull(next.items, shape) && edge !== undefined && next.day === dayOf(edge, shape)
       if (open) kept[index + 1] = { ...next, items: [] }
       rows.push(...fillBackward(open ? [...items, ...next.items] : items, shape))
     } else {
@@ -148,12 +157,13 @@ export function placeRows(rows: readonly Row[], measures: Measures): PlacedRow[]
 }
 
 /** The sizes of the grid, or of the list, at a width. Pixels. */
-export function measuresFor(width: number, list: boolean, byMonth: boolean): Measures {
-  if (list) return { width, byMonth, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
+export function measuresFor(width: number, list: boolean, byMonth: boolean, order: Order): Measures {
+  if (list) return { width, byMonth, order, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
   const small = width < 560
   return {
     width,
     byMonth,
+    order,
     rowHeight: small ? 120 : width < 1000 ? 170 : width < 1800 ? 210 : 240,
     gap: small ? 4 : 12,
     headingHeight: small ? 44 : 52,

@@ -72,7 +72,8 @@ const sameShape = (one: Measures, other: Measures) =>
   one.width === other.width &&
   one.rowHeight === other.rowHeight &&
   one.captionHeight === other.captionHeight &&
-  one.byMonth === other.byMonth
+  one.byMonth === other.byMonth &&
+  one.order === other.order
 
 /** The first item on the screen that is in both layouts: its top in the former, and that from the top of the part in the new one. */
 function findAnchor(former: ScrollLayout, placed: readonly PlacedRow[], view: View) {

@@ -2,7 +2,15 @@ import type { ItemOptions, Media } from '@mediabucket/client'
 import { computed, type ReadonlySignal } from '@preact/signals'
 import type { Preferences } from '../preferences.tsx'
 import type { Router } from '../router.ts'
-import { formatChoice, kindChoices, type ListChoice, noChoice, parseChoice, timeChoices } from '../router.ts'
+import {
+  formatChoice,
+  kindChoices,
+  type ListChoice,
+  noChoice,
+  type orders,
+  parseChoice,
+  timeChoices,
+} from '../router.ts'
 
 /** What the timeline shows, as the address names it. */
 export interface ShownList {
@@ -41,7 +49,28 @@ export function createShownList(router: Router, preferences: Preferences): Shown
   }
 }
 
-export type Order = 'newest' | 'oldest'
+/** By the time of the upload, or by that at which pictures and videos were taken (docs/interface.md, K19). */
+export type Order = (typeof orders)[number]
+
+export const isByTaken = (order: Order): boolean => order === 'taken' || order === 'taken-desc'
+export const isNewestFirst = (order: Order): boolean => order === 'newest' || order === 'taken-desc'
+
+/** The order by the other time, in the same direction. */
+export const byOtherTime = (order: Order): Order =>
+  isByTaken(order)
+    ? isNewestFirst(order)
+      ? 'newest'
+      : 'oldest'
+    : isNewestFirst(order)
+      ? 'taken-desc'
+      : 'taken'
+
+/**
+ * The time by which an order has an item, as a text of RFC 3339 in UTC; its first characters are the day. That of a camera is what its clock
+ * showed, as if it were UTC.
+ */
+export const timeOf = (order: Order, { taken_at, created_at }: Media): string =>
+  isByTaken(order) && taken_at ? `${taken_at.slice(0, 23)}Z` : created_at
 
 /** Selects the items that are shown. */
 export interface ItemFilter {
@@ -58,7 +87,8 @@ export interface ItemFilter {
 export const isFiltered = ({ kind, name, label, from }: ItemFilter): boolean =>
   kind !== null || name !== '' || label !== '' || from !== null
 
-const before = new Date(0)
+/** Pictures may be older than 1970. */
+const before = new Date('0001-01-01T00:00:00Z')
 
 /**
  * The query for the items from `start` on, in an order; from the start if `start` is null. Includes `start` and other items of
@@ -71,8 +101,8 @@ export function queryFrom(order: Order, filter: ItemFilter, start: Media | null)
   const from = filter.from ?? before
   const labels = filter.label === '' ? undefined : Object.fromEntries([splitLabel(filter.label)])
   if (start === null) return { order, kind, name, labels, from }
-  const at = Date.parse(start.created_at)
-  return order === 'newest'
+  const at = Date.parse(timeOf(order, start))
+  return isNewestFirst(order)
     ? { order, kind, name, labels, from, to: new Date(at + 1) }
     : { order, kind, name, labels, from: new Date(at) }
 }
@@ -85,8 +115,15 @@ export function splitLabel(label: string): readonly [key: string, value: string]
 
 /** Whether an item is after another in an order, by their times. */
 export function isAfter(order: Order, item: Media, other: Media): boolean {
-  const difference = Date.parse(item.created_at) - Date.parse(other.created_at)
-  return order === 'newest' ? difference < 0 : difference > 0
+  const difference = Date.parse(timeOf(order, item)) - Date.parse(timeOf(order, other))
+  return isNewestFirst(order) ? difference < 0 : difference > 0
 }
 
-export const reverse = (order: Order): Order => (order === 'newest' ? 'oldest' : 'newest')
+const reversed = {
+  newest: 'oldest',
+  oldest: 'newest',
+  taken: 'taken-desc',
+  'taken-desc': 'taken',
+} as const satisfies Record<Order, Order>
+
+export const reverse = (order: Order): Order => reversed[order]

@@ -4,7 +4,7 @@ import { Icon, type IconName } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import { Filters } from './filters.tsx'
-import { isFiltered, reverse } from './shown-list.ts'
+import { isFiltered, isNewestFirst, reverse } from './shown-list.ts'
 import { TimelineGrid } from './timeline-grid.tsx'
 
 /** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */
@@ -56,7 +56,7 @@ function NoMatch() {
 function OrderButton() {
   const { shownList } = useGallery()
   const order = shownList.order.value
-  const label = order === 'newest' ? strings.timeline.newestFirst : strings.timeline.oldestFirst
+  const label = isNewestFirst(order) ? strings.timeline.newestFirst : strings.timeline.oldestFirst
   return (
     <button
       type="button"
@@ -64,7 +64,7 @@ function OrderButton() {
       title={strings.timeline.switchOrder}
       onClick={() => shownList.choose({ order: reverse(order) })}
     >
-      <Icon name={order} />
+      <Icon name={isNewestFirst(order) ? 'newest' : 'oldest'} />
       <span class="off-screen-narrow">{label}</span>
     </button>
   )

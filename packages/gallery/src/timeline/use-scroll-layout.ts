@@ -39,11 +39,12 @@ export function useScrollLayout(
   const { timeline, shownList } = useGallery()
   // The few items of a search would be scattered over many days.
   const byMonth = isFiltered(shownList.filter.value)
+  const order = shownList.order.value
   const part = timeline.loaded.value
   const [width, setWidth] = useState(0)
   const [, redraw] = useState(0)
   const current = useRef<ScrollLayout | null>(null)
-  const measures = useMemo(() => measuresFor(width, list, byMonth), [width, list, byMonth])
+  const measures = useMemo(() => measuresFor(width, list, byMonth, order), [width, list, byMonth, order])
 
   useLayoutEffect(() => {
     const element = container.current

@@ -1,7 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { formatSize, formatTime } from '../format.ts'
+import { formatClock, formatSize, formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { mayHaveCameraData, readCameraData } from '../service/camera-data.ts'
 import type { CameraData } from '../service/parse-camera-data.ts'
@@ -55,6 +55,11 @@ export function Details({ media }: { media: Media }) {
         </Entry>
         {width !== null && height !== null && (
           <Entry term={strings.details.dimensions}>{strings.details.pixels(width, height)}</Entry>
+        )}
+        {media.taken_at && (
+          <Entry term={strings.camera.taken}>
+            <time dateTime={media.taken_at}>{formatClock(media.taken_at)}</time>
+          </Entry>
         )}
         <Entry term={strings.details.added}>
           <time dateTime={media.created_at}>{formatTime(media.created_at)}</time>
@@ -117,7 +122,7 @@ function CameraEntries({ media }: { media: Media }) {
   const { camera, lens, exposure, focalLength, takenAt, location } = data
   return (
     <>
-      {takenAt !== null && (
+      {takenAt !== null && !media.taken_at && (
         <Entry term={strings.camera.taken}>
           <time dateTime={takenAt}>{formatTime(takenAt)}</time>
         </Entry>

@@ -125,7 +125,7 @@ export function createTimestampFormat(): (time: number) => string {
 }
 
 /** The time of the clock of a camera by ISO 8601, with its offset from UTC in minutes if that is known (docs/interface.md M9). */
-export function formatTaken(time: number, offset: number | null): string {
+function formatTaken(time: number, offset: number | null): string {
   const clock = new Date(time).toISOString().slice(0, -1)
   if (offset === null || offset === 0) return offset === null ? clock : `${clock}Z`
   const minutes = Math.abs(offset)
