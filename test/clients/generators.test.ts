@@ -57,7 +57,7 @@ const compilerOptions = {
 }
 
 test.each(generators.filter(({ name }) => isComplete || !late.includes(name)))(
-  'D1 the client that $name generates compiles, uploads, lists, deletes and reads a problem',
+  'D1 the client that $name generates compiles, uploads, lists, reads a numbered page, deletes and reads a problem',
   async ({ settings, command, code }) => {
     await using server = await startServer()
     await using directory = await temporaryDirectory()
@@ -84,6 +84,7 @@ test.each(generators.filter(({ name }) => isComplete || !late.includes(name)))(
     expect(await used.run(server.url, server.token)).toEqual({
       total: 2,
       names: ['two.txt', 'one.txt'],
+      pages: 2,
       problem: 'media-unknown',
     })
   },

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { Type } from 'typebox'
 import type { SignLinks } from '../access/signed-links.ts'
 import { Fault } from '../core/faults.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
@@ -17,12 +18,12 @@ import {
 } from '../core/queries.ts'
 import type { Turns } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
-import { serializersOf } from '../http/dispatcher.ts'
+import { createSerializer } from '../http/dispatcher.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemListQuery, LabelsQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
-import { ItemList, LabelList } from '../http/openapi/schemas.ts'
+import { ItemList, LabelList, NumberedItems } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
@@ -57,7 +58,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   const { authorize, turns, urls, catalog } = http
   const { listItems, listLabels, listNumbered, signLinks } = operations
   const openStream = createItemStreams({ listItems, turns })
-  const serialize = serializersOf(description).get(200) ?? JSON.stringify
+  const serialize = createSerializer({ schema: ItemList })
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urls
   const settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
@@ -236,8 +237,8 @@ exists during the whole iteration is returned exactly once, whatever is uploaded
 
 \`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
 
-With \`page\` or \`per_page\` the response is a numbered page instead, in the form of Laravel’s resources: \`data\`, \`links\` (\`first\`, \`last\`,
-\`prev\`, \`next\`) and \`meta\` (\`current_page\`, \`from\`, \`last_page\`, \`path\`, \`per_page\`, \`to\`, \`total\`). With filters, \`total\` and \`last_page\` can be null.
+With \`page\` or \`per_page\` the response is a numbered page (NumberedItems) instead, in the form of Laravel’s resources. With filters, \`total\` and
+\`last_page\` can be null.
 
 With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out, so
 that generated clients have one type for a list.`,
@@ -251,13 +252,26 @@ that generated clients have one type for a list.`,
       headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding', 'Link'],
       content: {
         'application/json': {
-          schema: ItemList,
+          schema: Type.Union([ItemList, NumberedItems]),
           examples: {
             'first of several': {
               data: [sampleItem, otherItem],
               next_cursor: 'kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw',
             },
             'empty bucket': { data: [], next_cursor: null },
+            'numbered page': {
+              data: [sampleItem],
+              links: {
+                first: `${exampleBase}/api/items?per_page=1&page=1`,
+                last: `${exampleBase}/api/items?per_page=1&page=2`,
+                prev: null,
+                next: `${exampleBase}/api/items?per_page=1&page=2`,
+              },
+              meta: {
+                ...{ current_page: 1, from: 1, last_page: 2, path: `${exampleBase}/api/items` },
+                ...{ per_page: 1, to: 1, total: 2 },
+              },
+            },
           },
         },
       },

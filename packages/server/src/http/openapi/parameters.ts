@@ -116,22 +116,6 @@ export const ItemQuery = Type.Object({ urls })
 export const ChangesQuery = Type.Object({
   urls,
   limit: limit('changes'),
-  page: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      examples: [3],
-      description: 'The number of a page, instead of a cursor. The response has another form.',
-    }),
-  ),
-  per_page: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: maxPageSize,
-      examples: [25],
-      description: `The items of a numbered page, ${defaultPageSize} by default.`,
-    }),
-  ),
   after: Type.Optional(
     Type.String({
       examples: ['kXk2mP0vQ3xLMTIwMw'],
@@ -215,6 +199,22 @@ export const ItemListQuery = Type.Object({
     Type.String({
       examples: ['summer/'],
       description: `Only items whose path begins with this text, in the order of their paths; all items with a path if it is empty. Up to ${longestPath} bytes.`,
+    }),
+  ),
+  page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      examples: [3],
+      description: 'The number of a page, instead of a cursor. The response has another form.',
+    }),
+  ),
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxPageSize,
+      examples: [25],
+      description: `The items of a numbered page, ${defaultPageSize} by default.`,
     }),
   ),
   after: Type.Optional(

@@ -179,6 +179,41 @@ export const ItemList = closedObject('ItemList', 'Items of the bucket, and where
   ),
 })
 
+const closed = { additionalProperties: false }
+const linkOrNull = (description: string) => nullable(url(description))
+const position = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
+
+export const NumberedItems = closedObject(
+  'NumberedItems',
+  'A numbered page of items of the bucket, in the form of Laravel’s resources.',
+  {
+    data: Type.Array(MediaObject, { description: 'The items in the requested order.' }),
+    links: Type.Object(
+      {
+        first: url('The first page.'),
+        last: linkOrNull('Null if the number of the last page is not known.'),
+        prev: linkOrNull('Null on the first page.'),
+        next: linkOrNull('Null on the last page and after it.'),
+      },
+      closed,
+    ),
+    meta: Type.Object(
+      {
+        current_page: Type.Integer({ minimum: 1 }),
+        from: position('The position of the first item, from 1; null on a page without items.'),
+        last_page: position('Null with a filter, except on the last page.'),
+        path: url('The address of the list, without parameters.'),
+        per_page: Type.Integer({ minimum: 1 }),
+        to: position('The position of the last item; null on a page without items.'),
+        total: nullable(
+          Type.Integer({ minimum: 0, description: 'Null with a filter, except on the last page.' }),
+        ),
+      },
+      closed,
+    ),
+  },
+)
+
 const id = Type.String({ description: 'The id of an item.' })
 
 const Change = closedObject('Change', 'What happened to an item.', {
