@@ -66,6 +66,11 @@ const files = {
   'day 1/deep/empty': '',
   'same 1': 'equal',
   'same 2': 'equal',
+  // The bucket lists these before and after those in the directory, and by their bytes.
+  'day 1.txt': 'before',
+  'day 10': 'after',
+  '\uffee': 'small',
+  '😀': 'large',
 }
 
 test('up and down make both sides equal; a second run transfers nothing', async () => {
@@ -84,23 +89,22 @@ test('up and down make both sides equal; a second run transfers nothing', async 
   const first = await at.sync(at.at('files'))
   expect(first).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('Uploaded 6 files, 21 B, of 6 files'),
+    stderr: expect.stringContaining('Uploaded 10 files, 42 B, of 10 files'),
   })
   expect(await at.paths()).toEqual(files)
   const before = await at.client.listPage(1)
-  for (const args of [[], ['--delete']])
-    expect(await at.sync(at.at('files'), ...args)).toMatchObject({
-      ...{ code: 0, stdout: '' },
-      stderr: expect.stringContaining('Uploaded 0 files, 0 B, of 6 files'),
-    })
+  expect(await at.sync(at.at('files'), '--delete')).toMatchObject({
+    ...{ code: 0, stdout: '' },
+    stderr: expect.stringContaining('Uploaded 0 files, 0 B, of 10 files'),
+  })
   expect(await at.client.listPage(1)).toEqual(before)
 
   const down = await at.sync('--down', at.at('copy'))
-  expect([down.code, lines(down.stdout).length]).toEqual([0, 6])
+  expect([down.code, lines(down.stdout).length]).toEqual([0, 10])
   expect(await contentsOf(at.at('copy'))).toEqual(await contentsOf(at.at('files')))
   expect(await at.sync('--down', at.at('copy'), '--delete')).toMatchObject({
     ...{ code: 0, stdout: '' },
-    stderr: expect.stringContaining('Downloaded 0 files, 0 B, of 6 files'),
+    stderr: expect.stringContaining('Downloaded 0 files, 0 B, of 10 files'),
   })
   expect((await at.client.describe(kept.id)).path).toBeNull()
 })
@@ -195,75 +199,33 @@ test.each([
   expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(message)])
 })
 
-/** Runs a command until `progress` has grown `kills` times, kills it each time, and then runs it to its end. */
-async function runWithKills(
-  service: Parameters<typeof runClient>[0],
-  args: readonly string[],
-  kills: number,
-  progress: () => Promise<number>,
-): Promise<void> {
-  for (let killed = 0; killed < kills; killed += 1) {
-    const before = await progress()
-    const { command, env } = commandLine(service, ...args)
-    const [file = '', ...rest] = command
-    const child = spawn(file, rest, { env, stdio: 'ignore' })
-    const exited = once(child, 'close')
-    await until('progress', async () => child.exitCode !== null || (await progress()) > before)
-    child.kill('SIGKILL')
-    await exited
-    // The service may still store what the command had sent.
-    let [last, equal] = [-1, 0]
-    await until('the service stores nothing more', async () => {
-      const now = await progress()
-      equal = now === last ? equal + 1 : 0
-      last = now
-      return equal >= 10
-    })
-  }
-  // A run that a busy service refuses in part ends with 23, and the next one completes it.
-  await until('the command completes', async () => (await runClient(service, ...args)).code === 0)
-}
-
-test('up and down between two buckets with five kills: the directories are equal, and every file is stored', async () => {
-  await using from = await scene()
-  await using to = await scene()
-  const many = Object.fromEntries(
-    Array.from({ length: 400 }, (_, index) => [`${index % 7}/${index}.txt`, `content ${index}`.repeat(9)]),
-  )
-  await from.write(many)
-  const countOf = (client: typeof from.client) => async () => (await client.bucket()).items
-  const filesOf = (directory: string) => async () =>
-    (await readdir(directory, { recursive: true }).catch(() => [])).filter((name) => name.endsWith('.txt'))
-      .length
-  await runWithKills(from.service, ['sync', from.at('files')], 2, countOf(from.client))
-  await runWithKills(from.service, ['sync', '--down', to.at('copy')], 2, filesOf(to.at('copy')))
-  await runWithKills(to.service, ['sync', to.at('copy')], 1, countOf(to.client))
-  await runWithKills(to.service, ['sync', '--down', to.at('again'), '--delete'], 0, async () => 0)
-  expect(await contentsOf(to.at('again'))).toEqual(await contentsOf(from.at('files')))
-  for (const count of [await countOf(from.client)(), await countOf(to.client)()])
-    expect(count).toBeGreaterThanOrEqual(400)
-})
-
-test('--watch uploads what changes, until it is interrupted', async () => {
+test('--watch uploads what changes, also many files in new directories at once, and ends when the directory is removed', async () => {
   await using at = await scene()
   await at.write({ 'a.txt': 'one' })
   const { command, env } = commandLine(at.service, 'sync', '--watch', '--delete', at.at('files'))
   const [file = '', ...args] = command
   const child = spawn(file, args, { env, stdio: 'ignore' })
   const exited = once(child, 'close')
+  const paths = async () => {
+    const found: string[] = []
+    for await (const { path } of at.client.items({ path: '', batchSize: 500 })) found.push(path ?? '')
+    return found
+  }
   const becomes = (...expected: string[]) =>
-    until('the bucket is equal', async () => {
-      const paths: string[] = []
-      for await (const { path } of at.client.items({ path: '' })) paths.push(path ?? '')
-      return paths.join() === expected.join()
-    })
+    until('the bucket is equal', async () => (await paths()).join() === expected.join())
   await becomes('a.txt')
-  await at.write({ 'b/c.txt': 'new' })
-  await becomes('a.txt', 'b/c.txt')
-  await rm(at.at('files/a.txt'))
-  await becomes('b/c.txt')
-  child.kill('SIGINT')
-  expect(await exited).toEqual([130, null])
+  const many = Array.from({ length: 300 }, (_, index) => `b/${index % 11}/${index % 3}/${index}`)
+  // In the order in which a program creates them: a directory, its files, the next directory.
+  await at.write(Object.fromEntries(many.map((path) => [path, path])))
+  await becomes('a.txt', ...many.toSorted())
+  await rm(at.at('files/b'), { recursive: true })
+  await becomes('a.txt')
+  await at.write({ 'b/1/1/1': 'again' })
+  await becomes('a.txt', 'b/1/1/1')
+  await rm(at.at('files'), { recursive: true })
+  expect(await exited).toEqual([1, null])
+  // Nothing, or the files that were removed before the directory itself.
+  expect(['', 'a.txt', 'b/1/1/1', 'a.txt,b/1/1/1']).toContain((await paths()).join())
 })
 
 test('--down --watch downloads what changes, until it is interrupted', async () => {

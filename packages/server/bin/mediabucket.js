@@ -24,13 +24,14 @@ if (cache) process.env.NODE_COMPILE_CACHE = cache
 // for it once thousands of uploads are open. The same process restarts with them; other commands start sooner without.
 // src/storage/memory.ts has the same number.
 const hasLittleMemory = Math.min(totalmem(), process.constrainedMemory()) < 512 * 2 ** 20
-const flags = ['--disable-sigusr1', `--max-semi-space-size=${hasLittleMemory ? 2 : 16}`]
 const words = process.argv.slice(
   process.argv[2] === '--env-file' ? 4 : process.argv[2]?.startsWith('--env-file=') ? 3 : 2,
 )
 const isService = words[0] === 'serve'
-// With little memory, a backup beside the service must not take much of it either.
-if (isService || hasLittleMemory) {
+// With little memory, a backup beside the service must not take much of it either. A sync has the same memory for any number of files.
+const isSmall = hasLittleMemory || words[0] === 'sync'
+const flags = ['--disable-sigusr1', `--max-semi-space-size=${isSmall ? 2 : 16}`]
+if (isService || isSmall) {
   const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>
     text.replaceAll('_', '-').replace(/=.*/, ''),
   )
@@ -39,7 +40,7 @@ if (isService || hasLittleMemory) {
   const canRestart = process.execve && process.platform !== 'win32' && !process.connected
   if (missing.length > 0 && canRestart) {
     // glibc reads it when a process starts.
-    if (hasLittleMemory) process.env.MALLOC_ARENA_MAX ??= '2'
+    if (isSmall) process.env.MALLOC_ARENA_MAX ??= '2'
     const [node = process.execPath, ...rest] = process.argv
     process.execve(process.execPath, [node, ...missing, ...process.execArgv, ...rest], process.env)
   }

@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, matchesGlob, relative, resolve, sep } from 'node:path'
 import { CommandError } from '../command.ts'
@@ -47,6 +48,33 @@ const systemFile =
 const systemDirectory =
   /^(\.Spotlight-V100|\.Trashes|\.fseventsd|\.TemporaryItems|\.DocumentRevisions-V100|__MACOSX|\$RECYCLE\.BIN|System Volume Information|@eaDir)$/i
 
+/** Whether an entry of a directory is one that macOS, Windows or a NAS has created. */
+export const isOfSystem = (entry: Dirent): boolean =>
+  (entry.isDirectory() ? systemDirectory : systemFile).test(entry.name)
+
+type Inspected =
+  | { readonly kind: 'file'; readonly file: Omit<LocalFile, 'name'> }
+  | { readonly kind: 'directory' }
+  | { readonly kind: 'fault'; readonly reason: string }
+
+/** What is at a path, and whether it can be uploaded. `isLink`: of the path itself. */
+export async function inspect(path: string, isLink: boolean): Promise<Inspected> {
+  const fault = (reason: string) => ({ kind: 'fault', reason }) as const
+  try {
+    const found = await stat(path, { bigint: true })
+    if (found.isFile()) {
+      if (found.size === 0n && (await hasBytes(path))) return fault(sizeUnknown)
+      const version = `${found.size} ${found.mtimeNs}`
+      return { kind: 'file', file: { path, size: Number(found.size), version } }
+    }
+    if (!found.isDirectory()) return fault('is neither a file nor a directory')
+    // A link to a parent directory would never end.
+    return isLink ? fault('is a link to a directory; pass the directory itself') : { kind: 'directory' }
+  } catch (error) {
+    return fault(await reasonOf(path, error))
+  }
+}
+
 /**
  * Finds the files at the paths and below directories: in the order of the paths, names within a directory in natural order.
  * Every path that is not uploaded has a fault, except excluded ones, and files of the operating system,
@@ -59,22 +87,13 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
   let excluded = 0
 
   async function visit(path: string, isLink: boolean, root: string): Promise<void> {
-    try {
-      const found = await stat(path, { bigint: true })
-      if (found.isFile()) {
-        if (found.size === 0n && (await hasBytes(path))) faults.push({ path, reason: sizeUnknown })
-        else
-          files.push({
-            ...{ path, name: sentName(path, root) },
-            ...{ size: Number(found.size), version: `${found.size} ${found.mtimeNs}` },
-          })
-      } else if (!found.isDirectory()) faults.push({ path, reason: 'is neither a file nor a directory' })
-      // A link to a parent directory would never end.
-      else if (isLink) faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
-      else await visitDirectory(path, root)
-    } catch (error) {
-      faults.push({ path, reason: await reasonOf(path, error) })
-    }
+    const found = await inspect(path, isLink)
+    if (found.kind === 'file') files.push({ ...found.file, name: sentName(path, root) })
+    else if (found.kind === 'fault') faults.push({ path, reason: found.reason })
+    else
+      await visitDirectory(path, root).catch(async (error: unknown) => {
+        faults.push({ path, reason: await reasonOf(path, error) })
+      })
   }
 
   async function visitDirectory(path: string, root: string): Promise<void> {
@@ -82,9 +101,8 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
     entries.sort((one, other) => compare(one.name, other.name) || (one.name < other.name ? -1 : 1))
     for (const entry of entries) {
       const inside = join(path, entry.name)
-      const isSystem = (entry.isDirectory() ? systemDirectory : systemFile).test(entry.name)
       if (isExcluded(relative(root, inside))) excluded += 1
-      else if (isSystem) systemFiles.push(inside)
+      else if (isOfSystem(entry)) systemFiles.push(inside)
       else await visit(inside, entry.isSymbolicLink(), root)
     }
   }
@@ -120,7 +138,8 @@ async function hasBytes(path: string): Promise<boolean> {
   }
 }
 
-async function reasonOf(path: string, error: unknown): Promise<string> {
+/** Why a path cannot be read. */
+export async function reasonOf(path: string, error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : null
   if (code === 'ENOENT' || code === 'ENOTDIR') {

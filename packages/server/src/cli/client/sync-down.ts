@@ -4,9 +4,10 @@ import type { Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import type { ClientContext } from './client-command.ts'
 import { downloadItems, hashOfFile, isPart, type LocalItem, removeParts } from './downloads.ts'
-import { findFiles, type LocalFault } from './local-files.ts'
+import type { LocalFault } from './local-files.ts'
 import { localPath } from './local-names.ts'
-import { newestOfPaths, type SyncArguments, type SyncOutcome } from './sync-pass.ts'
+import { walkTree } from './local-tree.ts'
+import { newestOfPaths, pairByPath, type SyncArguments, type SyncOutcome } from './sync-pass.ts'
 import type { SyncRecords } from './sync-records.ts'
 
 /**
@@ -20,15 +21,21 @@ export async function syncDown(
 ): Promise<SyncOutcome> {
   const { directory, folder, isDryRun, deletes, isExcluded } = args
   const { output } = context
-  const wanted = new Set<string>()
+  /** Paths of files below the directory. */
+  const others: string[] = []
   const replaced = new Set<string>()
   const seen = new Map<string, string>()
 
   async function* items(): AsyncGenerator<Media> {
-    for await (const { item, path } of newestOfPaths(args, context)) {
-      if (isExcluded(path)) continue
-      wanted.add(path)
-      yield item
+    if (deletes) return yield* paired()
+    for await (const { item, path } of newestOfPaths(args, context)) if (!isExcluded(path)) yield item
+  }
+
+  /** As items, and notes the files that have none. */
+  async function* paired(): AsyncGenerator<Media> {
+    for await (const { path, file, there } of pairByPath(findLocal(args), newestOfPaths(args, context))) {
+      if (there !== null && !isExcluded(path)) yield there.item
+      if (there === null && file !== null) others.push(relative(directory, file.path))
     }
   }
 
@@ -69,12 +76,12 @@ export async function syncDown(
   const options = { directory, total, isDryRun, naming: choose, print }
   const { downloaded, present, failed, end } = await downloadItems(items(), options, context)
   const isComplete = end === null
-  const removed = deletes && isComplete ? await removeOthers(args, wanted, records, context) : null
+  const removed = deletes && isComplete ? await removeOthers(args, others, records, context) : null
   if (isComplete && failed.length === 0 && !isDryRun) await removeParts(directory)
   return {
     examined: downloaded.length + present + failed.length,
     unchanged: present,
-    sent: downloaded,
+    sent: { files: downloaded.length, bytes: downloaded.reduce((sum, size) => sum + size, 0) },
     replaced: replaced.size,
     deleted: removed?.deleted ?? 0,
     failed: [...failed, ...(removed?.faults ?? [])],
@@ -98,21 +105,27 @@ function requireLocal(name: string, item: Media, seen: Map<string, string>): voi
   seen.set(key, name)
 }
 
-/** Removes the files whose paths the bucket does not have, and directories that become empty. */
+/** The files of the directory in the order of their paths. Some systems store names in another form of Unicode than the bucket. */
+const findLocal = ({ directory, folder, isExcluded }: SyncArguments) =>
+  walkTree({
+    ...{ directory, folder },
+    nameOf: (name) => name.normalize('NFC'),
+    isExcluded: (path) => isPart(path) || isExcluded(folder + path),
+    onFault: () => {},
+  })
+
+/** Removes files, and directories that become empty. */
 async function removeOthers(
-  { directory, folder, isDryRun, isExcluded }: SyncArguments,
-  wanted: ReadonlySet<string>,
+  { directory, folder, isDryRun }: SyncArguments,
+  others: readonly string[],
   records: SyncRecords,
   { output }: ClientContext,
 ): Promise<{ readonly deleted: number; readonly faults: readonly LocalFault[] }> {
-  const pathOf = (path: string) => folder + path.split(sep).join('/')
-  const { files } = await findFiles([directory], (path) => isPart(path) || isExcluded(pathOf(path)))
   const faults: LocalFault[] = []
   let deleted = 0
-  for (const { path: file } of files) {
-    const path = pathOf(relative(directory, file))
-    // Some systems store names in another form of Unicode than the bucket.
-    if (wanted.has(path) || wanted.has(path.normalize('NFC'))) continue
+  for (const name of others) {
+    const file = join(directory, name)
+    const path = folder + name.split(sep).join('/')
     try {
       if (!isDryRun) await rm(file)
       if (!isDryRun) await removeEmpty(dirname(file), directory)

@@ -1,7 +1,8 @@
 import type { Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import type { ClientContext } from './client-command.ts'
-import type { LocalFault } from './local-files.ts'
+import type { LocalFault, LocalFile } from './local-files.ts'
+import { comparePaths, type TreeFile } from './local-tree.ts'
 
 /** What is synchronized, and how. */
 export interface SyncArguments {
@@ -20,8 +21,7 @@ export interface SyncOutcome {
   /** Files of the side that is copied. */
   readonly examined: number
   readonly unchanged: number
-  /** Bytes of each file that was transferred. */
-  readonly sent: readonly number[]
+  readonly sent: { readonly files: number; readonly bytes: number }
   /** How many of them replaced another one. */
   readonly replaced: number
   readonly deleted: number
@@ -33,8 +33,9 @@ export interface SyncOutcome {
   readonly end: unknown
 }
 
-interface NewestItem {
-  readonly item: Media
+/** The newest item of a path. */
+export interface NewestItem<Item = Media> {
+  readonly item: Item
   readonly path: string
   /** The ids of earlier items with this path. */
   readonly older: readonly string[]
@@ -64,4 +65,35 @@ function newestOf(items: readonly Media[]): readonly NewestItem[] {
   const item = items.at(-1)
   if (item?.path == null) return []
   return [{ item, path: item.path, older: items.slice(0, -1).map(({ id }) => id) }]
+}
+
+/** A path with the file and the item that it has; one of them may be null. */
+export interface Pair<There> {
+  readonly path: string
+  readonly file: LocalFile | null
+  readonly there: There | null
+}
+
+/** Pairs files and items that are both in the order of their paths. */
+export async function* pairByPath<There extends { readonly path: string }>(
+  files: AsyncGenerator<TreeFile, void, void>,
+  items: AsyncGenerator<There, void, void>,
+): AsyncGenerator<Pair<There>, void, void> {
+  try {
+    let [file, item] = await Promise.all([files.next(), items.next()])
+    while (!file.done || !item.done) {
+      const here = file.done ? null : file.value
+      const there = item.done ? null : item.value
+      const order = here && there ? comparePaths(here.path, there.path) : here ? -1 : 1
+      const [usesFile, usesItem] = [order <= 0, order >= 0]
+      yield {
+        path: (usesFile ? here?.path : there?.path) ?? '',
+        file: usesFile ? (here?.file ?? null) : null,
+        there: usesItem ? there : null,
+      }
+      ;[file, item] = await Promise.all([usesFile ? files.next() : file, usesItem ? items.next() : item])
+    }
+  } finally {
+    await Promise.allSettled([files.return(), items.return()])
+  }
 }

@@ -1,20 +1,12 @@
-import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
+import { appendFile, open, rename, writeFile } from 'node:fs/promises'
 import type { StateFiles } from './upload-state.ts'
-
-/** What a sync knows of a file: this version of it is this item. */
-interface SyncRecord {
-  /** Of the file, as in LocalFile; empty for a file whose item is being replaced. */
-  readonly version: string
-  /** The id of the item. */
-  readonly id: string
-}
 
 /**
  * Which versions of the files of a directory are which items, so that the files of the next run need not be read. They are a cache: without
  * them, or after a kill, files are compared by their bytes.
  */
 export interface SyncRecords {
-  /** Whether the file with this path and version is the item. */
+  /** Whether the file with this path and version is the item. The version is that of a LocalFile, or empty while the item is being replaced. */
   readonly has: (path: string, version: string, id: string) => boolean
   readonly itemOf: (path: string) => string | null
   readonly set: (path: string, version: string, id: string) => Promise<void>
@@ -33,15 +25,17 @@ const settledAge = 2_000
 
 /** One line of JSON for each record, appended; the last line of a path counts. */
 export async function openSyncRecords(files: StateFiles, sync: string): Promise<SyncRecords> {
-  const records = new Map<string, SyncRecord>()
-  const read = (await files.use(sync, (path) => readFile(path, 'utf8').catch(() => ''))) ?? ''
-  for (let start = 0; start < read.length; ) {
-    const end = read.indexOf('\n', start)
-    const line = read.slice(start, end < 0 ? read.length : end)
-    start += line.length + 1
-    const [path, version, id] = readLine(line) ?? []
-    if (path !== undefined && version !== undefined && id !== undefined) records.set(path, { version, id })
-  }
+  /** By path: the id, a space and the version, in one text to use little memory. */
+  const records = new Map<string, string>()
+  const recordOf = (version: string, id: string) => `${id} ${version}`
+  await files.use(sync, async (path) => {
+    const file = await open(path).catch(() => null)
+    for await (const line of file?.readLines() ?? []) {
+      const [path, version, id] = readLine(line) ?? []
+      if (path !== undefined && version !== undefined && id !== undefined)
+        records.set(path, recordOf(version, id))
+    }
+  })
   let waiting: string[] = []
 
   async function flush(): Promise<void> {
@@ -52,14 +46,11 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
   }
 
   return {
-    has(path, version, id) {
-      const record = records.get(path)
-      return record?.version === version && record.id === id
-    },
-    itemOf: (path) => records.get(path)?.id ?? null,
+    has: (path, version, id) => records.get(path) === recordOf(version, id),
+    itemOf: (path) => records.get(path)?.split(' ', 1)[0] ?? null,
     async set(path, version, id) {
       if (version !== '' && Date.now() - modifiedAt(version) < settledAge) return
-      records.set(path, { version, id })
+      records.set(path, recordOf(version, id))
       // The file may end with an incomplete line of a killed process.
       waiting.push(`\n${JSON.stringify([path, version, id])}`)
       if (waiting.length >= batchSize) await flush()
@@ -70,7 +61,10 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
       waiting = []
       await files.use(sync, async (path) => {
         const lines = function* () {
-          for (const [name, { version, id }] of records) yield `${JSON.stringify([name, version, id])}\n`
+          for (const [name, value] of records) {
+            const end = value.indexOf(' ')
+            yield `${JSON.stringify([name, value.slice(end + 1), value.slice(0, end)])}\n`
+          }
         }
         await writeFile(`${path}.new`, lines(), { mode: 0o600 })
         await rename(`${path}.new`, path)

@@ -1,202 +1,267 @@
 import { lstat } from 'node:fs/promises'
-import { relative, sep } from 'node:path'
-import { cleanPath, longestPath } from '../../core/names.ts'
-import { formatCount, formatSize } from '../terminal.ts'
+import { join, relative } from 'node:path'
+import type { Media } from '@mediabucket/client'
+import { cleanPath } from '../../core/names.ts'
 import type { ClientContext } from './client-command.ts'
 import { hashOfFile, isPart } from './downloads.ts'
-import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
+import type { LocalFault, LocalFile } from './local-files.ts'
+import { walkTree } from './local-tree.ts'
 import { forEach, type PlannedFile } from './small-uploads.ts'
-import { newestOfPaths, type SyncArguments, type SyncOutcome } from './sync-pass.ts'
+import {
+  type NewestItem,
+  newestOfPaths,
+  type Pair,
+  pairByPath,
+  type SyncArguments,
+  type SyncOutcome,
+} from './sync-pass.ts'
 import type { SyncRecords } from './sync-records.ts'
-import { type Outcome, planFiles, sendFiles } from './upload.ts'
+import { sendFiles } from './upload.ts'
 import type { StoredItem, UploadJournal, UploadStates } from './upload-state.ts'
 
 /** Files that are read at a time, to compare their bytes. */
 const readConcurrency = 4
 
-/** The newest item of a path, and earlier ones. */
-interface RemoteFile {
-  readonly id: string
-  readonly size: number
-  readonly sha256: string
-  readonly older: readonly string[]
+/** Paths that are compared, and whose files are then uploaded, together. */
+const partSize = 2_000
+
+/** How long a request can be repeated with its key: an hour less than services store keys (docs/interface.md I5). Milliseconds. */
+const keyAge = 23 * 3_600_000
+
+type Remote = NewestItem<Pick<Media, 'id' | 'size' | 'sha256'>>
+
+/** A file without an item that has its bytes. */
+interface Change {
+  readonly path: string
+  readonly file: LocalFile
+  readonly there: Remote | null
 }
 
 interface UploadState {
   readonly records: SyncRecords
-  readonly journal: UploadJournal
+  /** Opens the journal of the uploads in progress: that of an earlier run, if it was killed. */
+  readonly openJournal: () => Promise<UploadJournal>
   readonly states: UploadStates
+  /** As in TreeOptions. */
+  readonly onDirectory?: ((path: string) => Promise<void>) | undefined
 }
 
 /**
- * Uploads the files of a directory whose bytes the bucket does not have at their paths, then deletes the items that they replace and, with
- * `deletes`, the items without a file. Each step can be repeated after a kill: a new item is stored before the earlier one is deleted, and
- * of two items with a path the newer one counts.
+ * Uploads the files of a directory whose bytes the bucket does not have at their paths, deletes the items that they replace and then, with
+ * `deletes`, the items without a file. Both sides are read in the order of the paths, a part at a time. Each step can be repeated after a
+ * kill: a new item is stored before the earlier one is deleted, and of two items with a path the newer one counts.
  */
 export async function syncUp(
   args: SyncArguments,
   state: UploadState,
   context: ClientContext,
 ): Promise<SyncOutcome> {
-  const { deletes, isDryRun, isExcluded } = args
-  const { client, interrupted: signal, output, report } = context
-  const { records, journal, states } = state
-  const { files, faults } = await findLocal(args)
-  const remote = await readRemote(args, context)
-
-  const changed = new Set<string>()
-  const toCompare: [path: string, file: LocalFile, there: RemoteFile][] = []
-  for (const [path, file] of files) {
-    const there = remote.get(path)
-    if (there === undefined) changed.add(path)
-    else if (!records.has(path, file.version, there.id)) toCompare.push([path, file, there])
+  const { directory, deletes, isDryRun, isExcluded } = args
+  const { client, interrupted: signal, output, report, explain } = context
+  const { records, openJournal, states } = state
+  const counts = { examined: 0, replaced: 0, deleted: 0, vanished: 0, untried: 0 }
+  let changed = 0
+  const sent = { files: 0, bytes: 0 }
+  const failed: LocalFault[] = []
+  /** Paths that were not found or read. */
+  const faults: LocalFault[] = []
+  /** Earlier items of paths that have a file. */
+  const outdated: string[] = []
+  /** Items of paths without a file. */
+  const leftovers: [id: string, path: string][] = []
+  const outcome = (end: unknown): SyncOutcome => ({
+    ...{ ...counts, unchanged: counts.examined - changed, sent },
+    ...{ failed: [...failed, ...faults], end },
+  })
+  const print = async (action: string, path: string) => {
+    if (!output.closed.aborted) await output.lines([[action, path]]).catch(() => {})
   }
-  await forEach(toCompare, readConcurrency, async ([path, file, there]) => {
+
+  /** An item of this directory that was replaced, but not deleted, is found by its record. */
+  function noteOutdated({ path, there }: Pair<Remote>): void {
+    const known = there && there.older.length > 0 ? records.itemOf(path) : null
+    outdated.push(...(there?.older.filter((id) => deletes || id === known) ?? []))
+  }
+
+  /** Returns the files to be uploaded. */
+  async function compare(part: readonly Pair<Remote>[]): Promise<readonly Change[]> {
+    for (const { path, file, there } of part)
+      if (file === null && there !== null && deletes && !isExcluded(path))
+        for (const id of [there.item.id, ...there.older]) leftovers.push([id, path])
+    const changes: (Change | null)[] = []
+    await forEach(part.entries(), readConcurrency, async ([index, pair]) => {
+      const { path, file, there } = pair
+      changes[index] = null
+      if (file === null) return
+      const isSame = there !== null && (await isStored(path, file, there))
+      if (isSame) noteOutdated(pair)
+      else changes[index] = { path, file, there }
+    })
+    counts.examined += part.filter(({ file }) => file !== null).length
+    return changes.filter((change) => change !== null)
+  }
+
+  async function isStored(path: string, { path: local, size, version }: LocalFile, { item, older }: Remote) {
+    if (records.has(path, version, item.id)) return true
     signal.throwIfAborted()
     // A file that cannot be read is reported by its upload.
-    const isSame =
-      file.size === there.size && (await hashOfFile(file.path).catch(() => null)) === there.sha256
-    if (!isSame) return changed.add(path)
-    // An item of this directory that was replaced, but not deleted, is found by its record.
-    return there.older.length > 0 ? undefined : await records.set(path, file.version, there.id)
-  })
-  const paths = [...files.keys()].filter((path) => changed.has(path))
-  const planned = paths.flatMap((path) => files.get(path) ?? [])
-  const outdated = (path: string, { id, older }: RemoteFile) => {
-    if (!files.has(path)) return deletes && faults.length === 0 && !isExcluded(path) ? [id, ...older] : []
-    const known = records.itemOf(path)
-    return older.filter((item) => deletes || item === known)
-  }
-  const leftovers = [...remote].flatMap(([path, there]) =>
-    outdated(path, there).map((id): readonly [string, string] => [id, path]),
-  )
-  if (deletes && faults.length > 0)
-    report('Nothing is deleted from the bucket, because not all files were found.')
-
-  if (isDryRun) {
-    await output.lines([
-      ...paths.map((path) => [remote.has(path) ? 'replace' : 'upload', path]),
-      ...leftovers.map(([, path]) => ['delete', path]),
-    ])
-    const sent = planned.map(({ size }) => size)
-    const counts = { sent, replaced: 0, deleted: leftovers.length, failed: faults, vanished: 0, untried: 0 }
-    return { ...counts, examined: files.size, unchanged: files.size - sent.length, end: null }
+    const isSame = size === item.size && (await hashOfFile(local).catch(() => null)) === item.sha256
+    if (isSame && older.length === 0) await records.set(path, version, item.id)
+    return isSame
   }
 
-  for (const path of paths) {
-    const there = remote.get(path)
-    if (there) await records.set(path, '', there.id)
+  /** Returns the error that ends the run, or null. */
+  async function send(changes: readonly Change[]): Promise<unknown> {
+    for (const { path, there } of changes) if (there) await records.set(path, '', there.item.id)
+    await records.flush()
+    const journal = await openJournal()
+    const planned = changes.map(({ file }, index) => plan(file, directory, index))
+    const replacing: [change: Change, item: StoredItem][] = []
+    const printStored = async (item: StoredItem, { index }: PlannedFile) => {
+      const change = changes[index]
+      if (!change) return
+      const { path, file, there } = change
+      if (there) replacing.push([change, item])
+      else await records.set(path, file.version, item.id)
+      await print(there ? 'replace' : 'upload', path)
+    }
+    const result = await sendFiles(planned, { states, journal, expiresAt: null, print: printStored }, context)
+    sent.files += result.stored.length
+    sent.bytes += sum(result.stored)
+    counts.replaced += replacing.length
+    counts.untried += result.untried
+    failed.push(...result.failed)
+    counts.vanished += await countVanished(result.failed)
+    if (result.end !== null) return result.end
+    const replaced = replacing.flatMap(([{ there }, { id }]) =>
+      there ? [there.item.id, ...there.older].filter((old) => old !== id) : [],
+    )
+    if (replaced.length > 0) await deleteItems(replaced)
+    for (const [{ path, file }, { id }] of replacing) await records.set(path, file.version, id)
+    await journal.remove()
+    return null
   }
-  await records.flush()
-  const replacing: [file: PlannedFile, item: StoredItem, earlier: RemoteFile][] = []
-  const print = async (item: StoredItem, file: PlannedFile) => {
-    const path = pathOf(file)
-    const there = remote.get(path)
-    if (there) replacing.push([file, item, there])
-    else await records.set(path, file.version, item.id)
-    if (!output.closed.aborted) await output.lines([[there ? 'replace' : 'upload', path]]).catch(() => {})
-  }
-  const sending = { states, journal, expiresAt: null, print }
-  const { stored, failed, untried, end } = await sendInParts(planned, sending, context)
-  const replaced = replacing.map(([, { id }, earlier]) =>
-    [earlier.id, ...earlier.older].filter((old) => old !== id),
-  )
-  let deleted = 0
-  if (end === null) {
-    const ids = [...replaced.flat(), ...leftovers.map(([id]) => id)]
-    if (ids.length > 0) deleted = (await client.deleteMany(ids, { signal })).deleted.length
-    for (const [file, { id }] of replacing) await records.set(pathOf(file), file.version, id)
-    for (const [, path] of leftovers) {
-      if (!files.has(path)) records.forget(path)
-      if (!files.has(path) && !output.closed.aborted) await output.lines([['delete', path]]).catch(() => {})
+
+  /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
+  async function deleteOthers(hasFaults: boolean): Promise<void> {
+    const others = hasFaults ? [] : leftovers
+    const ids = [...outdated, ...others.map(([id]) => id)]
+    counts.deleted = isDryRun || ids.length === 0 ? ids.length : await deleteItems(ids)
+    let printed: string | null = null
+    for (const [, path] of others) {
+      if (!isDryRun) records.forget(path)
+      if (path !== printed) await print('delete', path)
+      printed = path
     }
   }
-  const vanished = await countVanished(failed, planned)
-  return {
-    examined: files.size,
-    unchanged: files.size - planned.length,
-    sent: stored,
-    replaced: replacing.length,
-    deleted: deleted - (end === null ? replaced.flat().length : 0),
-    failed: [...faults, ...failed],
-    vanished,
-    untried,
-    end,
+
+  const deleteItems = async (ids: readonly string[]) =>
+    (await client.deleteMany(ids, { signal })).deleted.length
+
+  try {
+    if (!isDryRun) {
+      const { stored, end } = await settleUnanswered(args, state, context)
+      sent.files += stored.length
+      sent.bytes += sum(stored)
+      if (end !== null) return outcome(end)
+    }
+    const pairs = pairByPath(findLocal(args, state, faults), findRemote(args, context))
+    for await (const part of inParts(pairs, partSize)) {
+      const changes = await compare(part)
+      changed += changes.length
+      if (isDryRun) {
+        for (const { path, there } of changes) await print(there ? 'replace' : 'upload', path)
+        sent.files += changes.length
+        sent.bytes += sum(changes.map(({ file }) => file.size))
+      } else if (changes.length > 0) {
+        const end = await send(changes)
+        if (end !== null) return outcome(end)
+      }
+    }
+    if (deletes && faults.length > 0)
+      report('Nothing is deleted from the bucket, because not all files were found.')
+    await deleteOthers(faults.length > 0)
+    return outcome(null)
+  } catch (error) {
+    return outcome(signal.aborted ? signal.reason : (explain(error) ?? error))
   }
 }
 
-/** Files that are planned and sent together. A plan takes some hundred bytes for each file. */
-const partSize = 5_000
-
-/** As sendFiles, for any number of files. */
-async function sendInParts(
-  files: readonly LocalFile[],
-  sending: Parameters<typeof sendFiles>[1],
+/** Sends the requests of a killed run again that have received no response, so that the list has all that they store. */
+async function settleUnanswered(
+  { directory }: SyncArguments,
+  { openJournal, records, states }: UploadState,
   context: ClientContext,
-): Promise<Pick<Outcome, 'stored' | 'failed' | 'untried' | 'end'>> {
-  const stored: number[] = []
-  const failed: LocalFault[] = []
-  for (let start = 0; start < files.length; start += partSize) {
-    const part = files.slice(start, start + partSize)
-    const sent = await sendFiles(planFiles(part), sending, context)
-    stored.push(...sent.stored)
-    failed.push(...sent.failed)
-    const untried = sent.untried + Math.max(0, files.length - start - partSize)
-    if (sent.end !== null) return { stored, failed, untried, end: sent.end }
+): Promise<{ readonly stored: readonly number[]; readonly end: unknown }> {
+  const journal = await openJournal()
+  if (!journal.begun()) return { stored: [], end: null }
+  const { output } = context
+  const isRepeatable = Date.now() - journal.startedAt < keyAge
+  const files = (isRepeatable ? journal.unanswered : [])
+    .flatMap((batch) => batch.files.flatMap((fingerprint) => readPlan(fingerprint, directory)))
+    .map((file, index) => ({ ...file, index }))
+  const print = async (_item: StoredItem, { name }: PlannedFile) => {
+    const path = name.slice(2)
+    const action = records.itemOf(path) === null ? 'upload' : 'replace'
+    if (!output.closed.aborted) await output.lines([[action, path]]).catch(() => {})
   }
-  return { stored, failed, untried: 0, end: null }
+  // Files that fail have changed since. They are compared with the list, as all others.
+  const { stored, end } = await sendFiles(files, { states, journal, expiresAt: null, print }, context)
+  if (end === null) await journal.remove()
+  return { stored, end }
 }
 
-/** The name of a planned file is `./` and its path in the bucket. */
-const pathOf = ({ name }: LocalFile): string => name.slice(2)
+/** With a fingerprint from which readPlan finds the file again. */
+const plan = (file: LocalFile, directory: string, index: number): PlannedFile => ({
+  ...{ ...file, index },
+  fingerprint: JSON.stringify([relative(directory, file.path), file.version, file.name]),
+})
 
-/** The files of the directory by their paths in the bucket. */
-async function findLocal({ directory, folder, isExcluded }: SyncArguments): Promise<{
-  readonly files: ReadonlyMap<string, LocalFile>
-  readonly faults: readonly LocalFault[]
-}> {
-  const found = await findFiles(
-    [directory],
-    (path) => isPart(path) || isExcluded(folder + path.split(sep).join('/')),
-  )
-  const files = new Map<string, LocalFile>()
-  const faults = [...found.faults]
-  for (const file of found.files) {
-    const path = cleanPath(`./${folder}${relative(directory, file.path).split(sep).join('/')}`)
-    const other = path === null ? undefined : files.get(path)
-    if (path === null)
-      faults.push({
-        path: file.path,
-        reason: `its path in the bucket would have more than ${longestPath} bytes`,
-      })
-    else if (other)
-      faults.push({ path: file.path, reason: `has the same path in the bucket as ${other.path}` })
-    else files.set(path, { ...file, name: `./${path}` })
-  }
-  return { files, faults }
+function readPlan(fingerprint: string, directory: string): Omit<PlannedFile, 'index'>[] {
+  if (!fingerprint.startsWith('[')) return []
+  const values: unknown = JSON.parse(fingerprint)
+  const [path, version, name]: unknown[] = Array.isArray(values) ? values : []
+  if (typeof path !== 'string' || typeof version !== 'string' || typeof name !== 'string') return []
+  return [{ path: join(directory, path), name, size: Number(version.split(' ')[0]), version, fingerprint }]
 }
 
-async function readRemote(
-  args: SyncArguments,
-  context: ClientContext,
-): Promise<ReadonlyMap<string, RemoteFile>> {
-  const remote = new Map<string, RemoteFile>()
-  for await (const { item, path, older } of newestOfPaths(args, context)) {
+/** The files of the directory in the order of their paths in the bucket. */
+const findLocal = (
+  { directory, folder, isExcluded }: SyncArguments,
+  { onDirectory }: UploadState,
+  faults: LocalFault[],
+) =>
+  walkTree({
+    ...{ directory, folder, onDirectory },
+    nameOf: (name) => cleanPath(`./${name}`),
+    isExcluded: (path) => isPart(path) || isExcluded(folder + path),
+    onFault: (fault) => faults.push(fault),
+  })
+
+/** With the members that are compared, so that a part takes little memory. */
+async function* findRemote(args: SyncArguments, context: ClientContext): AsyncGenerator<Remote, void, void> {
+  for await (const { path, item, older } of newestOfPaths(args, context)) {
     const { id, size, sha256 } = item
-    remote.set(path, { id, size, sha256, older })
+    yield { path, item: { id, size, sha256 }, older }
   }
-  return remote
+}
+
+async function* inParts<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<readonly T[], void, void> {
+  let part: T[] = []
+  for await (const item of items) {
+    part.push(item)
+    if (part.length < size) continue
+    yield part
+    part = []
+  }
+  if (part.length > 0) yield part
 }
 
 /** How many files that failed do not exist any more. */
-async function countVanished(failed: readonly LocalFault[], planned: readonly LocalFile[]): Promise<number> {
-  const paths = new Set(planned.map(({ path }) => path))
+async function countVanished(failed: readonly LocalFault[]): Promise<number> {
   let vanished = 0
-  for (const { path } of failed)
-    if (paths.has(path) && (await lstat(path).catch(() => null)) === null) vanished += 1
+  for (const { path } of failed) if ((await lstat(path).catch(() => null)) === null) vanished += 1
   return vanished
 }
 
-/** `12 files, 3.4 MB` */
-export const formatAmount = (sizes: readonly number[]): string =>
-  `${formatCount(sizes.length, 'file')}, ${formatSize(sizes.reduce((sum, size) => sum + size, 0))}`
+const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0)

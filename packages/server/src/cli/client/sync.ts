@@ -1,17 +1,17 @@
 import { watch } from 'node:fs'
 import { mkdir, realpath, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { cleanPath } from '../../core/names.ts'
 import { CommandError, exitCodes, parse, UsageError } from '../command.ts'
-import { formatCount } from '../terminal.ts'
+import { formatCount, formatSize } from '../terminal.ts'
 import { type ClientContext, clientCommand, isRefusal } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { readExclusions } from './local-files.ts'
 import { syncDown } from './sync-down.ts'
 import type { SyncArguments, SyncOutcome } from './sync-pass.ts'
 import { openSyncRecords, type SyncRecords } from './sync-records.ts'
-import { formatAmount, syncUp } from './sync-up.ts'
+import { syncUp } from './sync-up.ts'
 import { failureLines } from './upload.ts'
 import { lockPaths, openJournal, stateFiles, uploadStates } from './upload-state.ts'
 
@@ -101,16 +101,23 @@ Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitC
   },
 })
 
-async function runPass(args: Arguments, records: SyncRecords, context: ClientContext): Promise<SyncOutcome> {
+async function runPass(
+  args: Arguments,
+  records: SyncRecords,
+  context: ClientContext,
+  onDirectory?: Watching['onDirectory'],
+): Promise<SyncOutcome> {
   const { report } = context
   const start = performance.now()
-  const outcome = args.isDown ? await syncDown(args, records, context) : await passUp(args, records, context)
+  const outcome = args.isDown
+    ? await syncDown(args, records, context)
+    : await passUp(args, records, context, onDirectory)
   if (!args.isDryRun) await (outcome.end === null ? records.settle() : records.flush())
   const { examined, unchanged, sent, replaced, deleted, failed, untried } = outcome
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   const verb = args.isDown ? 'download' : 'upload'
-  const amount = formatAmount(sent)
-  if (args.watches && sent.length + deleted + failed.length === 0) return outcome
+  const amount = `${formatCount(sent.files, 'file')}, ${formatSize(sent.bytes)}`
+  if (args.watches && sent.files + deleted + failed.length === 0) return outcome
   report(
     args.isDryRun
       ? `Would ${verb} ${amount}, of ${formatCount(examined, 'file')}.`
@@ -123,19 +130,22 @@ async function runPass(args: Arguments, records: SyncRecords, context: ClientCon
 }
 
 /** Uploads with a journal, so that a run after a kill stores no file twice. */
-async function passUp(args: Arguments, records: SyncRecords, context: ClientContext): Promise<SyncOutcome> {
+async function passUp(
+  args: Arguments,
+  records: SyncRecords,
+  context: ClientContext,
+  onDirectory: Watching['onDirectory'],
+): Promise<SyncOutcome> {
   const { directory, folder } = args
   const files = stateFiles(join(stateDirectory(), 'sync'), context.report)
-  const journal = await openJournal(
-    files,
-    JSON.stringify(['sync-uploads', context.tokenHash, resolve(directory), folder]),
-  )
+  const key = JSON.stringify(['sync-uploads', context.tokenHash, resolve(directory), folder])
   const states = uploadStates(files)
-  const outcome = await syncUp(args, { records, journal, states }, context)
-  if (outcome.end === null && !args.isDryRun) {
-    await journal.remove()
-    await states.settle()
-  }
+  const outcome = await syncUp(
+    args,
+    { records, openJournal: () => openJournal(files, key), states, onDirectory },
+    context,
+  )
+  if (outcome.end === null && !args.isDryRun) await states.settle()
   return outcome
 }
 
@@ -172,13 +182,15 @@ async function watchChanges(args: Arguments, records: SyncRecords, context: Clie
   // Before the first comparison, so that no change is missed.
   const watching = args.isDown
     ? await followFeed(bell.ring, context)
-    : watchFiles(args.directory, bell.ring, report)
+    : await watchFiles(args.directory, bell.ring, report)
   try {
     for (;;) {
       bell.reset()
+      await watching.begin?.()
       try {
-        const { end } = await runPass(args, records, context)
+        const { end } = await runPass(args, records, context, watching.onDirectory)
         if (end !== null) throw end
+        watching.end?.()
         await bell.rung(watching.longestWait(), interrupted)
         await setTimeout(quietTime, undefined, { signal: interrupted })
       } catch (error) {
@@ -197,6 +209,11 @@ const isFinal = (explained: Error | null): boolean => explained === null || isRe
 
 interface Watching {
   readonly stop: () => void
+  /** To be called before and after a comparison. */
+  readonly begin?: () => Promise<void>
+  readonly end?: () => void
+  /** As in TreeOptions. */
+  readonly onDirectory?: ((path: string) => Promise<void>) | undefined
   /** Milliseconds after which both sides are compared without a notification. */
   readonly longestWait: () => number
 }
@@ -220,21 +237,77 @@ function createBell() {
   }
 }
 
-/** Rings when a file changes. Where the system cannot watch so many directories, the files are compared every minute. */
-function watchFiles(directory: string, ring: () => void, report: ClientContext['report']): Watching {
+/** Changes when another directory takes the path. */
+async function identityOf(path: string): Promise<string> {
+  const { dev, ino, birthtimeNs } = await stat(path, { bigint: true })
+  return `${dev} ${ino} ${birthtimeNs}`
+}
+
+/**
+ * Rings when a file changes. Where the system cannot watch so many directories, the files are compared every minute. `begin` throws
+ * CommandError if the directory is not the one that was there first: an empty mount point must not delete the items.
+ */
+async function watchFiles(
+  directory: string,
+  ring: () => void,
+  report: ClientContext['report'],
+): Promise<Watching> {
+  const root = await identityOf(directory)
   let isWatching = true
-  const fail = (error: unknown) => {
+  let pass = 0
+  const watchers = new Map<string, { readonly identity: string; readonly close: () => void; pass: number }>()
+
+  function fail(error: unknown): void {
     if (isWatching) report(`mediabucket: changes are found once a minute only: ${error}`)
     isWatching = false
     ring()
   }
-  const longest = () => (isWatching ? longestWait : pollTime)
-  try {
-    const watcher = watch(directory, { recursive: true }, ring).on('error', fail)
-    return { stop: () => watcher.close(), longestWait: longest }
-  } catch (error) {
-    fail(error)
-    return { stop: () => {}, longestWait: longest }
+
+  function drop(path: string): void {
+    watchers.get(path)?.close()
+    watchers.delete(path)
+  }
+
+  /** Node.js would watch each file below a directory of Linux, and could miss changes in a new directory. */
+  const isRecursive = process.platform !== 'linux'
+
+  async function watchDirectory(path: string): Promise<void> {
+    if (!isWatching || (isRecursive && watchers.size > 0)) return
+    const identity = await identityOf(path)
+    const known = watchers.get(path)
+    if (known?.identity === identity) {
+      known.pass = pass
+      return
+    }
+    drop(path)
+    try {
+      const watcher = watch(path, { recursive: isRecursive }, (event, name) => {
+        // So ends the watch of a directory that was removed.
+        if (!isRecursive && event === 'rename' && name === basename(path)) drop(path)
+        ring()
+      }).on('error', fail)
+      watchers.set(path, { identity, close: () => watcher.close(), pass })
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  return {
+    stop: () => {
+      for (const path of [...watchers.keys()]) drop(path)
+    },
+    longestWait: () => (isWatching ? longestWait : pollTime),
+    async begin() {
+      const found = await identityOf(directory).catch(() => null)
+      if (found !== root) throw new CommandError(`${directory} was removed or replaced by another directory`)
+      pass += 1
+    },
+    end() {
+      if (isRecursive) return
+      for (const [path, watcher] of [...watchers]) if (watcher.pass < pass) drop(path)
+    },
+    // Before the directory is read, so that no change is missed.
+    onDirectory: watchDirectory,
   }
 }
 

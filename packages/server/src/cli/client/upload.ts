@@ -277,7 +277,7 @@ function namesOf(paths: readonly string[]): string {
   return names.length > 3 ? `${names.slice(0, 3).join(', ')} and others` : names.join(', ')
 }
 
-export function planFiles(files: readonly LocalFile[]): PlannedFile[] {
+function planFiles(files: readonly LocalFile[]): PlannedFile[] {
   const times = new Map<string, number>()
   return files.map((file, index) => {
     const absolute = resolve(file.path)

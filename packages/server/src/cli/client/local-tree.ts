@@ -1,0 +1,131 @@
+import type { Dirent } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { longestPath } from '../../core/names.ts'
+import { inspect, isOfSystem, type LocalFault, type LocalFile, reasonOf } from './local-files.ts'
+
+/** A file below a directory. */
+export interface TreeFile {
+  /** In the bucket. */
+  readonly path: string
+  /** Its name is `./` and its path in the bucket. */
+  readonly file: LocalFile
+}
+
+export interface TreeOptions {
+  readonly directory: string
+  /** Before the paths in the bucket: empty, or with a slash at its end. */
+  readonly folder: string
+  /** The name of a file or directory in the bucket; null if nothing of it remains. */
+  readonly nameOf: (name: string) => string | null
+  /** Of a path below the directory, with slashes. */
+  readonly isExcluded: (path: string) => boolean
+  readonly onFault: (fault: LocalFault) => void
+  /** Called before a directory is read. */
+  readonly onDirectory?: ((path: string) => Promise<void>) | undefined
+}
+
+/** Files that are inspected at a time. */
+const concurrency = 32
+
+/** What a directory contains. */
+interface Entry {
+  readonly path: string
+  readonly isDirectory: boolean
+  readonly isLink: boolean
+  /** The path in the bucket, with a slash at its end for a directory: the bytes of these keys are in the order of the whole paths. */
+  readonly key: string
+}
+
+/**
+ * Finds the files below a directory in the order of the bytes of their paths in the bucket, as the service lists its items, and keeps only the
+ * directories on the way to the current file in memory. Directories that have the same name in the bucket are read as one.
+ */
+export async function* walkTree(options: TreeOptions): AsyncGenerator<TreeFile, void, void> {
+  yield* walk([options.directory], options.folder, options)
+}
+
+async function* walk(
+  directories: readonly string[],
+  prefix: string,
+  options: TreeOptions,
+): AsyncGenerator<TreeFile, void, void> {
+  const entries: Entry[] = []
+  for (const directory of directories) await readEntries(directory, prefix, entries, options)
+  entries.sort((one, other) => comparePaths(one.key, other.key) || comparePaths(one.path, other.path))
+  for (let at = 0; at < entries.length; ) {
+    const start = at
+    const { key, isDirectory } = entries[start] ?? { key: '', isDirectory: false }
+    const isSame = (entry: Entry | undefined) =>
+      entry !== undefined && entry.isDirectory === isDirectory && (!isDirectory || entry.key === key)
+    while (isSame(entries[at]) && (isDirectory || at < start + concurrency)) at += 1
+    const group = entries.slice(start, at)
+    if (!isDirectory) yield* files(group, entries[start - 1]?.key, options)
+    else
+      yield* walk(
+        group.map(({ path }) => path),
+        key,
+        options,
+      )
+  }
+}
+
+async function readEntries(
+  directory: string,
+  prefix: string,
+  entries: Entry[],
+  options: TreeOptions,
+): Promise<void> {
+  const { nameOf, isExcluded, onFault, onDirectory } = options
+  let found: Dirent[]
+  try {
+    await onDirectory?.(directory)
+    found = await readdir(directory, { withFileTypes: true })
+  } catch (error) {
+    return onFault({ path: directory, reason: await reasonOf(directory, error) })
+  }
+  for (const entry of found) {
+    const path = join(directory, entry.name)
+    if (isExcluded(relative(options.directory, path).split(sep).join('/')) || isOfSystem(entry)) continue
+    const name = nameOf(entry.name)
+    const isDirectory = entry.isDirectory()
+    const key = `${prefix}${name}${isDirectory ? '/' : ''}`
+    if (name === null && isDirectory) await readEntries(path, prefix, entries, options)
+    else if (name === null) onFault({ path, reason: 'nothing of its name would remain in the bucket' })
+    else if (!isDirectory && Buffer.byteLength(key) > longestPath)
+      onFault({ path, reason: `its path in the bucket would have more than ${longestPath} bytes` })
+    else entries.push({ path, isDirectory, isLink: entry.isSymbolicLink(), key })
+  }
+}
+
+/** `before` is the key of the entry before them. */
+async function* files(
+  entries: readonly Entry[],
+  before: string | undefined,
+  { onFault }: TreeOptions,
+): AsyncGenerator<TreeFile, void, void> {
+  const inspected = await Promise.all(
+    entries.map(async (entry) => ({ ...entry, found: await inspect(entry.path, entry.isLink) })),
+  )
+  let last = before
+  for (const { path, key, found } of inspected) {
+    if (found.kind === 'fault') onFault({ path, reason: found.reason })
+    else if (found.kind === 'directory') onFault({ path, reason: 'changed while it was read' })
+    else if (key === last) onFault({ path, reason: 'has the same path in the bucket as another file' })
+    else yield { path: key, file: { ...found.file, name: `./${key}` } }
+    last = key
+  }
+}
+
+/** The order of the bytes of UTF-8, in which the service lists paths: that of the code points, not of the code units of UTF-16. */
+export function comparePaths(one: string, other: string): number {
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at += 1) {
+    const [first, second] = [one.charCodeAt(at), other.charCodeAt(at)]
+    if (first !== second) return rank(first) - rank(second)
+  }
+  return one.length - other.length
+}
+
+/** Surrogates, which are the halves of code points above U+FFFF, after all others. */
+const rank = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit)
