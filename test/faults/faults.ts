@@ -17,6 +17,7 @@ import { fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
 import { killDuringDeletes, killDuringUploads, killInARow } from './kill-at-random.ts'
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
+import { killSyncs, killSyncsOnPostgresAndS3 } from './kill-syncs.ts'
 import { killUpkeep } from './kill-upkeep.ts'
 import { killDuringDeliveries, killDuringDeliveriesOnPostgres } from './kill-webhooks.ts'
 import { killWorkers } from './kill-workers.ts'
@@ -62,6 +63,7 @@ export const kills: readonly FaultRow[] = [
   row('O11', killWorkers, 1, 25),
   row('WH5, WH7', killDuringDeliveries, 1, 25),
   row('WH5, WH7', killDuringDeliveriesOnPostgres, 1, 25),
+  row('I2, K17', killSyncs, 5, 50),
 ]
 
 /** Faults of disks, clocks, signals and clients. */
@@ -89,4 +91,5 @@ export const clusterFaults: readonly FaultRow[] = [
   row('U2, R6', slowGateway, 1, 25),
   row('U2, R6, M2', killedServers, 1, 25),
   row('O11', killedWorker, 1, 25),
+  row('I2, K17', killSyncsOnPostgresAndS3, 5, 25),
 ]
