@@ -16,6 +16,7 @@ import { reportS3 } from './s3-report.ts'
 import { benchStart, reportStart } from './start.ts'
 import { benchStreams } from './streams.ts'
 import { reportStreams } from './streams-report.ts'
+import { benchSync, reportSync } from './sync.ts'
 import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
@@ -125,6 +126,10 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { seconds: 5, width: 800, files: 2_000 }
       : { seconds: 600, width: 4000, files: 20_000 }
     return reportMemory(await benchMemory(extent, log))
+  },
+
+  async sync(short) {
+    return reportSync(await benchSync({ files: short ? 500 : 100_000 }, log))
   },
 
   async workers(short) {

@@ -23,6 +23,7 @@ const suites = [
   { suite: 'feed', bars: 7 },
   { suite: 'start', bars: 4 },
   { suite: 'memory', bars: 3 },
+  { suite: 'sync', bars: 7 },
   { suite: 'postgres', bars: 4 },
   { suite: 's3', bars: 3 },
 ].filter(({ suite }) => isChosen(suite))
