@@ -1,4 +1,5 @@
 import { issueToken } from '../packages/server/src/access/tokens.ts'
+import type { Labels } from '../packages/server/src/core/labels.ts'
 import { defaultScopes } from '../packages/server/src/core/tokens.ts'
 import { createCursors } from '../packages/server/src/items/item-lists.ts'
 import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
@@ -14,6 +15,14 @@ export interface ItemBucket {
   /** The cursor after each sample, in the order of the list without filters. */
   readonly cursors: Readonly<Record<'oldest' | 'newest', readonly string[]>>
 }
+
+/** The labels of seeded items: `one` of one item, `some` of one in a thousand, `most` of nine in ten, and `half` of every second. */
+export const labelsOf = (number: number): Labels => ({
+  ...(number === 1 ? { one: '' } : {}),
+  ...(number % 1_000 === 1 ? { some: '' } : {}),
+  ...(number % 10 === 0 ? {} : { most: '' }),
+  ...(number % 2 === 1 ? { half: '' } : {}),
+})
 
 /** More than the requests of a case that change items. */
 const sampleCount = 500

@@ -11,8 +11,8 @@ export interface ItemRequest {
 interface ItemCase {
   readonly id: string
   /**
-   * Of a search by name: the required 95th percentile among a million items, in milliseconds. Its time may grow with the number of items
-   * (docs/architecture/listing.md, Search by name).
+   * Of a search by name or labels: the required 95th percentile among a million items, in milliseconds. That of a search by name may grow with
+   * the number of items (docs/architecture/listing.md, Search by name).
    */
   readonly searchTime?: number
   /** Whether the lists have no items; otherwise each has some. */
@@ -66,6 +66,18 @@ export const reads: readonly ItemCase[] = [
     }),
   },
   { id: 'last page', next: ({ pages }) => ({ method: 'GET', path: `/api/media?page=${pages}` }) },
+  ...(
+    [
+      ['one item', { 'label.one': '' }],
+      ['one item in a thousand', { 'label.some': '' }],
+      ['nine items in ten', { 'label.most': '' }],
+      ['two labels', { 'label.most': '', 'label.half': '' }],
+    ] as const
+  ).map(([id, query]) => ({
+    id: `label: ${id}`,
+    searchTime: 5,
+    next: () => items({ order: 'newest', ...query }),
+  })),
   { id: 'name: a common word', searchTime: 10, next: () => items({ order: 'newest', name: 'photo' }) },
   {
     id: 'name: one name in a thousand',

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresCatalog } from '../packages/server/src/storage/catalog/postgres/catalog.ts'
 import { openSqliteCatalog } from '../packages/server/src/storage/catalog/sqlite/catalog.ts'
 import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
-import { describeBucket, type ItemBucket } from './item-buckets.ts'
+import { describeBucket, type ItemBucket, labelsOf } from './item-buckets.ts'
 import { type ItemRequest, reads, writes } from './item-requests.ts'
 import { startMediabucket } from './mediabucket.ts'
 import type { Row } from './rounds.ts'
@@ -134,7 +134,7 @@ async function fillSqlite(
   try {
     for (const items of [small, large]) {
       report(`filling a bucket with ${items} items`)
-      await seedBucket(catalog, `of-${items}`, { items })
+      await seedBucket(catalog, `of-${items}`, { items, labelsOf })
     }
     return [await describeBucket(catalog, `of-${small}`), await describeBucket(catalog, `of-${large}`)]
   } finally {
@@ -146,7 +146,7 @@ async function fillPostgres(url: string, items: number, report: (text: string) =
   report(`filling a bucket with ${items} items`)
   const catalog = await openPostgresCatalog({ url, role: 'command' })
   try {
-    await seedBucket(catalog, 'seeded', { items })
+    await seedBucket(catalog, 'seeded', { items, labelsOf })
     return await describeBucket(catalog, 'seeded')
   } finally {
     await catalog.close()

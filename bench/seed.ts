@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { issueToken } from '../packages/server/src/access/tokens.ts'
 import { createItemProgress } from '../packages/server/src/cli/terminal.ts'
 import { newItemId } from '../packages/server/src/core/ids.ts'
+import type { Labels } from '../packages/server/src/core/labels.ts'
 import { bucketNameRule, isBucketName } from '../packages/server/src/core/names.ts'
 import { defaultScopes } from '../packages/server/src/core/tokens.ts'
 import { type Config, readConfig } from '../packages/server/src/service/config.ts'
@@ -26,6 +27,8 @@ interface Seeding {
   readonly deleteEvery?: number
   /** Whether all items are pictures, with their ThumbHashes. */
   readonly pictures?: boolean
+  /** The labels of each of the new items by its number, from 0. */
+  readonly labelsOf?: (number: number) => Labels
   readonly onProgress?: (done: number, of: number) => void
 }
 
@@ -33,7 +36,13 @@ interface Seeding {
 export async function seedBucket(
   catalog: Catalog,
   bucket: string,
-  { items, deleteEvery = Number.POSITIVE_INFINITY, pictures = false, onProgress = () => {} }: Seeding,
+  {
+    items,
+    deleteEvery = Number.POSITIVE_INFINITY,
+    pictures = false,
+    labelsOf,
+    onProgress = () => {},
+  }: Seeding,
 ): Promise<{ readonly token: string; readonly total: number }> {
   const request = { bucket, name: 'seed', scopes: defaultScopes, expiresAt: null, now: Date.now() }
   const { token } = await issueToken(catalog, request)
@@ -43,7 +52,10 @@ export async function seedBucket(
   for (let done = 0; done < items; ) {
     const files = Array.from({ length: Math.min(chunk, items - done) }, (_, index) => create(done + index))
     const allocate = createSharedMemory()
-    const added = files.map((file) => itemOf(file, allocate))
+    const added = files.map((file, index) => {
+      const item = itemOf(file, allocate)
+      return labelsOf ? { ...item, labels: labelsOf(done + index) } : item
+    })
     await catalog.addItems(found.id, added)
     if (pictures)
       await Promise.all(
