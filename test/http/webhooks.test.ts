@@ -227,7 +227,8 @@ test('WH6 a failed delivery is repeated with the same id and the same changes, i
   })
   const wait = Date.parse(failing.next_attempt_at ?? '') - Date.parse(failing.failing_since ?? '')
   expect(wait).toBeGreaterThanOrEqual(3_750)
-  expect(wait).toBeLessThanOrEqual(6_250)
+  // On a busy machine it may have failed again.
+  if (failing.failures === 1) expect(wait).toBeLessThanOrEqual(6_250)
   const others = [await upload(), await upload()]
   receiver.respond = respondWith(204)
   // A test that succeeds ends the wait.
@@ -237,26 +238,24 @@ test('WH6 a failed delivery is repeated with the same id and the same changes, i
     status: 204,
     requested: true,
   })
-  await arrived(receiver, 4)
-  const changes = receiver.received.filter(({ type }) => type === 'items.changed')
-  expect(changes.map((one) => changesOf([one]).map(([, item]) => item))).toEqual([
-    [first.id],
-    [first.id],
-    others.map((item) => item.id),
-  ])
-  expect(changes[1]?.id).toBe(changes[0]?.id)
-  expect(changes[2]?.id).not.toBe(changes[0]?.id)
+  const lists = () => receiver.received.filter(({ type }) => type === 'items.changed')
+  const idsOf = (list: Received | undefined) => list && changesOf([list]).map(([, item]) => item)
+  await until('the others arrive', () => idsOf(lists().at(-1))?.includes(others[0]?.id))
+  const failed = lists()
+  expect(idsOf(failed.pop())).toEqual(others.map((item) => item.id))
+  expect(failed.length).toBeGreaterThanOrEqual(2)
+  expect(failed.map(idsOf)).toEqual(failed.map(() => [first.id]))
+  expect(new Set(failed.map((list) => list.id)).size).toBe(1)
+  expect(lists().at(-1)?.id).not.toBe(failed[0]?.id)
   expect(await describe(id)).toMatchObject({ failures: 0, failing_since: null, next_attempt_at: null })
+  // Of the repetition, the others and the test.
   const stored = await until('all are stored', async () => {
     const all = await deliveries(id)
-    return all.length === 4 && all
+    return all.filter(({ delivered }) => delivered).length === 3 && all
   })
-  expect(stored.map(({ status, response, delivered }) => [status, response, delivered])).toEqual([
-    [204, '', true],
-    [204, '', true],
-    [204, '', true],
-    [500, 'broken', false],
-  ])
+  expect(stored.map(({ status, response, delivered }) => [status, response, delivered])).toEqual(
+    stored.map((_, index) => (index < 3 ? [204, '', true] : [500, 'broken', false])),
+  )
 })
 
 test('WH6 Retry-After delays the next attempt, and 410 switches the webhook off until somebody switches it on', async () => {
