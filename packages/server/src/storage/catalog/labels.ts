@@ -1,6 +1,6 @@
 import { type Labels, readLabels } from '../../core/labels.ts'
 import { kindExpression, kindNumberOf } from './item-kinds.ts'
-import type { BucketId, BucketLabel, LabelKey } from './records.ts'
+import type { BucketId, LabelKey } from './records.ts'
 import {
   all,
   change,
@@ -186,15 +186,23 @@ export function* rebuildLabels(bucketId: BucketId): Work<void> {
   yield* change(newRows, bucketId)
 }
 
-/** The keys of a bucket in their order, without reading all of their values. */
-const keys = `WITH RECURSIVE found (key) AS (
-    SELECT min(key) FROM labels WHERE bucket_id = $1
-    UNION ALL
-    SELECT (SELECT min(key) FROM labels WHERE bucket_id = $1 AND labels.key > found.key) FROM found WHERE found.key IS NOT NULL)
-  SELECT key FROM found WHERE key IS NOT NULL LIMIT $2`
-
-const values =
-  'SELECT value, items FROM labels WHERE bucket_id = $1 AND key = $2 ORDER BY items DESC, value LIMIT $3'
+/**
+ * The keys of a bucket in their order from one of them, without reading all of their values, and the most frequent values of each. One statement,
+ * because each one is a round trip on PostgreSQL.
+ */
+const keysAndValues = eachEngine((engine) => {
+  const values = `FROM labels AS label WHERE label.bucket_id = $1 AND label.key = name.key ORDER BY label.items DESC, label.value LIMIT $3`
+  return `WITH RECURSIVE found (key) AS (
+      SELECT min(key) FROM labels WHERE bucket_id = $1 AND key >= $4
+      UNION ALL
+      SELECT (SELECT min(key) FROM labels WHERE bucket_id = $1 AND labels.key > found.key) FROM found WHERE found.key IS NOT NULL
+    ), name AS MATERIALIZED (SELECT key FROM found WHERE key IS NOT NULL LIMIT $2)
+    SELECT name.key, labels.value, labels.items FROM name ${
+      engine === 'sqlite'
+        ? `CROSS JOIN labels ON labels.id IN (SELECT id ${values})`
+        : `CROSS JOIN LATERAL (SELECT value, items ${values}) AS labels`
+    } ORDER BY name.key, labels.items DESC, labels.value`
+})
 
 /** As LabelCatalog.labelKeys. */
 export function* listLabels(
@@ -202,15 +210,13 @@ export function* listLabels(
   key: string | null,
   { maxKeys, maxValues }: LabelLimits,
 ): Query<LabelKey[]> {
-  const names = key === null ? yield* all((row) => text(row, 0), keys, bucketId, maxKeys) : [key]
-  const found: LabelKey[] = []
-  for (const name of names) {
-    const labels: BucketLabel[] = yield* all(
-      (row) => ({ value: text(row, 0), items: integer(row, 1) }),
-      values,
-      ...[bucketId, name, maxValues],
-    )
-    if (labels.length > 0) found.push({ key: name, values: labels })
-  }
-  return found
+  const found = yield* all(
+    (row) => ({ key: text(row, 0), value: text(row, 1), items: integer(row, 2) }),
+    keysAndValues,
+    ...[bucketId, key === null ? maxKeys : 1, maxValues, key ?? ''],
+  )
+  const byKey = Map.groupBy(found, (label) => label.key)
+  return [...byKey]
+    .filter(([name]) => key === null || name === key)
+    .map(([name, labels]) => ({ key: name, values: labels.map(({ value, items }) => ({ value, items })) }))
 }

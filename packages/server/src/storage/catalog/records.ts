@@ -115,7 +115,7 @@ export interface NewItem {
 }
 
 /** A value of the labels of a bucket with one key. */
-export interface BucketLabel {
+interface BucketLabel {
   readonly value: string
   /** Items of the bucket that have it. */
   readonly items: number
