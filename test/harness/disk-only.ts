@@ -51,7 +51,7 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
     {
       file: 'test/http/slow-clients.test.ts',
       test: 'N6 many clients that read nothing use a limited amount of memory',
-      reason: 'its 400 downloads are requests that a gateway of one core holds open',
+      reason: 'its 200 downloads are requests that a gateway of one core holds open',
     },
     {
       file: 'test/http/slow-readers.test.ts',

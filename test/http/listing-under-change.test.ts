@@ -8,11 +8,15 @@ import { readStoredItems } from '../harness/wire.ts'
 /** Enough items for the cached chunks of page links. */
 const items = 5_600
 
+/** Each form of the page object, with and without the cache. */
 const settings: readonly Record<string, string>[] = [
   {},
-  { MEDIABUCKET_ENVELOPE: 'wrapped', MEDIABUCKET_CACHE: '0' },
   { MEDIABUCKET_LINKS: 'window', MEDIABUCKET_EXTENSIONS: 'off' },
-  { MEDIABUCKET_CACHE: '0', MEDIABUCKET_BASE_URL: 'https://media.example.org/box' },
+  {
+    MEDIABUCKET_CACHE: '0',
+    MEDIABUCKET_ENVELOPE: 'wrapped',
+    MEDIABUCKET_BASE_URL: 'https://media.example.org/box',
+  },
 ]
 
 const random = seededRandom()
