@@ -280,8 +280,8 @@ test('WH6 Retry-After delays the next attempt, and 410 switches the webhook off 
   await send('PATCH', `/api/webhooks/${id}`, { state: 'on' })
   await arrived(receiver, before + 2)
   expect(changesOf(receiver.received.slice(before)).map(([, one]) => one)).toEqual([item.id, later.id])
-  const line = server.log().find(({ webhook }) => webhook === id)
-  expect(line?.msg).toMatch(/was switched off, because its receiver responded with 410/)
+  const line = await until('the log has a line', () => server.log().find(({ webhook }) => webhook === id))
+  expect(line.msg).toMatch(/was switched off, because its receiver responded with 410/)
 })
 
 test('WH10 a delivery is repeated with its id when somebody asks for it, with the items as they are now', async () => {
