@@ -63,11 +63,11 @@ export function needTools(...names: readonly string[]): void {
 
 const startPolicy = '/usr/sbin/policy-rc.d'
 
-/** As root on Debian, installs the missing programs. A run of all tests does so, as Vitest's global set-up. */
-export default function installTools(): void {
-  const missing = Object.keys(packages).filter((name) => !hasTool(name))
+/** As root on Debian, installs the missing programs of a table as `packages`. */
+export function installMissing(table: Readonly<Record<string, string>>): void {
+  const missing = Object.keys(table).filter((name) => !hasTool(name))
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
-  const wanted = missing.flatMap((name) => packages[name]?.split(' ') ?? [])
+  const wanted = missing.flatMap((name) => table[name]?.split(' ') ?? [])
   console.error(`Installing programs that some tests need: ${wanted.join(' ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   // Without this file the packages of servers start them.
@@ -84,6 +84,11 @@ export default function installTools(): void {
   } finally {
     if (!hasPolicy) rmSync(startPolicy, { force: true })
   }
+}
+
+/** Installs the programs of most tests. A run of all tests does so, as Vitest's global set-up. */
+export default function installTools(): void {
+  installMissing(packages)
 }
 
 if (import.meta.main) installTools()

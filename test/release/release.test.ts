@@ -8,7 +8,9 @@ import { writeDebianPackage } from '../../release/debian.ts'
 import { runIn } from '../../release/pack.ts'
 import { root } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { installMissing } from '../harness/tools.ts'
 import { commandInRoot, createBareRoot } from './bare-root.ts'
+import { buildDockerfile, useImage } from './container.ts'
 import { isServed, startCommand, uploadPicture, useService } from './service.ts'
 
 // npm run test:release: builds everything that is published, and installs, uses, upgrades and removes each as a user would. Takes minutes,
@@ -24,6 +26,9 @@ let version = ''
 const file = (name: string) => join(release, name)
 const build = () => run(process.execPath, ['release/release.ts'], { cwd: root, maxBuffer: 10_000_000 })
 const hours = 3_600_000
+
+/** Programs that only these tests need, and their Debian packages. */
+const tools = { buildah: 'buildah', lintian: 'lintian', mmdebstrap: 'mmdebstrap' }
 
 /** What only an older release has, below lib/node_modules. */
 const removed = ['mediabucket/dist/removed.js', 'removed/package.json']
@@ -44,6 +49,7 @@ async function writeOlderPackage(tree: string, version: string, deb: string): Pr
 
 describe.skipIf(chosen === undefined)('what is published', () => {
   beforeAll(async () => {
+    installMissing(tools)
     scratch = await temporaryDirectory()
     version = JSON.parse(await readFile(join(root, 'packages/server/package.json'), 'utf8')).version
     if (chosen === 'all') await build()
@@ -249,6 +255,16 @@ describe.skipIf(chosen === undefined)('what is published', () => {
         run('chroot', [machine, ...health], { env: { ...env, MEDIABUCKET_PORT: '1' } }),
       ).rejects.toThrow()
       expect(existsSync(join(machine, 'usr/bin/ffmpeg'))).toBe(suffix !== '')
+    },
+    hours,
+  )
+
+  test(
+    'the Dockerfile builds an image that serves from its root file system, as its user',
+    async () => {
+      const image = await buildDockerfile(await directory('dockerfile'), 'PICTURE_PACKAGES=poppler-utils')
+      await useImage(image)
+      expect(existsSync(join(image.root, 'usr/bin/pdftoppm'))).toBe(true)
     },
     hours,
   )
