@@ -1,7 +1,7 @@
 import { issueToken } from '../packages/server/src/access/tokens.ts'
 import type { Labels } from '../packages/server/src/core/labels.ts'
 import { defaultScopes } from '../packages/server/src/core/tokens.ts'
-import { createCursors } from '../packages/server/src/items/item-lists.ts'
+import { createItemCursors } from '../packages/server/src/items/item-lists.ts'
 import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
 import type { ItemDetails, ItemSelection } from '../packages/server/src/storage/catalog/records.ts'
 
@@ -35,7 +35,7 @@ export async function describeBucket(catalog: Catalog, bucket: string): Promise<
   const named = await catalog.bucketNamed(bucket)
   if (named === null) throw new Error(`there is no bucket ${bucket}`)
   const { id: bucketId, items } = named
-  const cursors = createCursors(catalog.epoch)
+  const cursors = createItemCursors(catalog.epoch)
   const count = Math.min(sampleCount, items)
   const samples: ItemDetails[] = []
   const after: Record<'oldest' | 'newest', string[]> = { oldest: [], newest: [] }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { ChangeRows } from '../storage/catalog/feed.ts'
@@ -143,37 +143,22 @@ const cursorExpired = (): Fault =>
     'The feed does not reach back to this cursor. List the items again, and continue with a cursor of since=now that was requested before.',
   )
 
-/** Part of every digest. Increment it when the meaning of a number changes. */
-const formatVersion = 1
-const digestLength = 9
-
 const numberShape = /^(0|[1-9]\d{0,15})$/
 
 /** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored. */
 function createChangeCursors(epoch: string) {
-  /** The digest is no secret. It recognizes changed cursors, and those of other buckets and of other data. */
-  function format(bucketId: BucketId, number: number): string {
-    const text = `${number}`
-    const digest = createHash('sha256')
-      .update(JSON.stringify([formatVersion, epoch, bucketId, text]))
-      .digest()
-      .subarray(0, digestLength)
-    return Buffer.concat([digest, Buffer.from(text)]).toString('base64url')
-  }
-
+  const cursors = createCursors(epoch)
   return {
-    format,
+    format: (bucketId: BucketId, number: number) => cursors.format([bucketId], `${number}`),
     /**
      * `source` is the parameter or header that has the cursor. Throws Fault `cursor-malformed`, which names it, and `cursor-expired` for what may be
      * a cursor of the data before a restore.
      */
     parse(bucketId: BucketId, cursor: string, source = 'after'): number {
-      const bytes = Buffer.from(cursor, 'base64url')
-      const found = numberShape.exec(bytes.toString('latin1', digestLength))
-      if (found === null || bytes.toString('base64url') !== cursor) throw cursorMalformed(source)
-      const number = Number(found[1])
-      if (format(bucketId, number) !== cursor) throw cursorExpired()
-      return number
+      const found = cursors.parse([bucketId], cursor)
+      if (found === null || !numberShape.test(found.place)) throw cursorMalformed(source)
+      if (!found.isOwn) throw cursorExpired()
+      return Number(found.place)
     },
   }
 }

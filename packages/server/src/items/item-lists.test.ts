@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { itemKinds, itemOrders } from '../core/queries.ts'
 import type { BucketId, ItemSelection } from '../storage/catalog/records.ts'
-import { createCursors } from './item-lists.ts'
+import { createItemCursors } from './item-lists.ts'
 
 const selections = fc.record({
   bucketId: fc.integer({ min: 1 }).map((id) => id as BucketId),
@@ -21,20 +21,20 @@ const isSame = (one: ItemSelection, other: ItemSelection) => JSON.stringify(one)
 const malformed = expect.objectContaining({ code: 'cursor-malformed' })
 
 test('K6 a cursor is URL-safe and leads to its place, in its own list only', () => {
-  const cursors = createCursors('epoch')
+  const cursors = createItemCursors('epoch')
   fc.assert(
     fc.property(selections, selections, places, (selection, other, place) => {
       const cursor = cursors.format(selection, place)
       expect(cursor).toMatch(/^[\w-]{1,100}$/)
       expect(cursors.parse(selection, cursor)).toEqual(place)
-      expect(() => createCursors('restored').parse(selection, cursor)).toThrow(malformed)
+      expect(() => createItemCursors('restored').parse(selection, cursor)).toThrow(malformed)
       if (!isSame(selection, other)) expect(() => cursors.parse(other, cursor)).toThrow(malformed)
     }),
   )
 })
 
 test('K6 a changed cursor, and any other text, is refused', () => {
-  const cursors = createCursors('epoch')
+  const cursors = createItemCursors('epoch')
   const selection = {
     bucketId: 1 as BucketId,
     order: 'oldest',

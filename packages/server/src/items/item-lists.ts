@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { ItemsQuery, PageNumber } from '../core/queries.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
@@ -20,7 +20,7 @@ export type ListItems = ReturnType<typeof listItemsOperation>
 
 /** Lists the items of a bucket by cursor (docs/interface.md, Lists of items). Throws Fault `cursor-malformed`. */
 export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'epoch' | 'items'> }) {
-  const cursors = createCursors(catalog.epoch)
+  const cursors = createItemCursors(catalog.epoch)
   return async function listItems(
     bucketId: BucketId,
     { limit, after, ...filter }: ItemsQuery,
@@ -110,63 +110,46 @@ export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalo
   }
 }
 
-/** Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. */
-export interface Cursors {
-  format(selection: ItemSelection, place: ItemPlace): string
-  /** Throws Fault `cursor-malformed` (docs/interface.md K6). */
-  parse(selection: ItemSelection, cursor: string): ItemPlace
-}
-
-/** Part of every digest. Increment it when the meaning of a place changes. */
-const formatVersion = 1
-const digestLength = 9
-
 const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)(?:\.(.*))?$/s
 
-/** `epoch` identifies the data: after a restore, an earlier place could be that of another item. */
-export function createCursors(epoch: string): Cursors {
-  /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
-  function format(selection: ItemSelection, { seq, createdAt, path: end = null }: ItemPlace): string {
-    const { bucketId, order, by = null, kind, from, to, name } = selection
-    const { labels = null, sha256 = null, path = null } = selection
-    // Only lists in the order of paths continue after a path.
-    const isByPath = path !== null && sha256 === null && by === null
-    const place = `${seq}.${createdAt}${isByPath ? `.${end}` : ''}`
-    const digest = createHash('sha256')
-      .update(
-        JSON.stringify([
-          formatVersion,
-          epoch,
-          bucketId,
-          order,
-          kind,
-          from,
-          to,
-          ...(name === null ? [] : [name]),
-          ...(labels === null ? [] : [labels]),
-          ...(sha256 === null ? [] : ['sha256', sha256]),
-          ...(path === null ? [] : ['path', path]),
-          ...(by === null ? [] : ['by', by]),
-          place,
-        ]),
-      )
-      .digest()
-      .subarray(0, digestLength)
-    return Buffer.concat([digest, Buffer.from(place)]).toString('base64url')
-  }
-
+/** Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. */
+export function createItemCursors(epoch: string) {
+  const cursors = createCursors(epoch)
   return {
-    format,
-    parse(selection, cursor) {
-      const found = placeShape.exec(Buffer.from(cursor, 'base64url').toString('utf8', digestLength))
-      const place = found && {
-        ...{ seq: Number(found[1]), createdAt: Number(found[2]) },
-        ...(found[3] === undefined ? {} : { path: found[3] }),
-      }
-      if (place && format(selection, place) === cursor) return place
+    format: (selection: ItemSelection, place: ItemPlace) =>
+      cursors.format(keyOf(selection), textOf(selection, place)),
+    /** Throws Fault `cursor-malformed` (docs/interface.md K6). */
+    parse(selection: ItemSelection, cursor: string): ItemPlace {
+      const found = cursors.parse(keyOf(selection), cursor)
+      const [, seq, createdAt, path] = (found?.isOwn && placeShape.exec(found.place)) || []
+      if (seq !== undefined)
+        return {
+          ...{ seq: Number(seq), createdAt: Number(createdAt) },
+          ...(path === undefined ? {} : { path }),
+        }
       const detail =
         'after accepts the next_cursor of a response with the same token, order and filters, unchanged.'
       throw new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
     },
   }
 }
+
+/** What distinguishes the cursors of a selection. */
+function keyOf(selection: ItemSelection): readonly unknown[] {
+  const { bucketId, order, by = null, kind, from, to, name } = selection
+  const { labels = null, sha256 = null, path = null } = selection
+  return [
+    ...[bucketId, order, kind, from, to],
+    ...(name === null ? [] : [name]),
+    ...(labels === null ? [] : [labels]),
+    ...(sha256 === null ? [] : ['sha256', sha256]),
+    ...(path === null ? [] : ['path', path]),
+    ...(by === null ? [] : ['by', by]),
+  ]
+}
+
+/** Only lists in the order of paths continue after a path. */
+const textOf = (
+  { by = null, sha256 = null, path = null }: ItemSelection,
+  { seq, createdAt, path: end = null }: ItemPlace,
+): string => `${seq}.${createdAt}${path !== null && sha256 === null && by === null ? `.${end}` : ''}`
