@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { runClient } from './client-run.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -101,6 +103,29 @@ test('G36 ask prints an upload link, and uploads with it work', async () => {
     scopes: ['media:write'],
     limits: { max_items: 1 },
   })
+})
+
+test('G37 ask creates a link over HTTP with a token that manages tokens', async () => {
+  const serviceOf = async (scope: string) => {
+    const { authorization } = await makeToken(server, '--bucket', 'away', '--scope', scope)
+    return { url: `${server.url}/`, token: authorization.replace('Bearer ', '') }
+  }
+  const given = ['ask', 'Photos', '--note', 'Hello', '--max-bytes', '1MB', '--label', 'album=42']
+  const manager = await serviceOf('tokens:manage,media:write')
+  const { stdout, stderr } = await runClient(manager, ...given)
+  expect(stderr).toContain('for the bucket "away" with the limits max_bytes: 1000000; labels: album=42')
+  expect(stdout.split('#')[0]).toBe(`${server.url}/upload`)
+  const headers = { authorization: `Bearer ${stdout.trim().split('#')[1]}` }
+  expect(await (await server.request('/api/token', { headers })).json()).toMatchObject({
+    ...{ name: 'Photos', bucket: 'away', scopes: ['media:write'], note: 'Hello' },
+    limits: { max_items: null, max_bytes: 1_000_000, labels: { album: '42' } },
+  })
+  expect(await runClient(await serviceOf('media:write'), 'ask', 'Photos')).toMatchObject({
+    code: 3,
+    stdout: '',
+  })
+  const both = await runClient(manager, ...given, '--bucket', 'away', '--url', server.url)
+  expect(both).toMatchObject({ code: 2, stdout: '' })
 })
 
 test.each([

@@ -1,8 +1,11 @@
 import { renderUnicodeCompact } from 'uqr'
 import { issueToken } from '../../access/tokens.ts'
+import type { TokenLimits } from '../../core/token-limits.ts'
 import { isTokenName, tokenNameRule } from '../../core/tokens.ts'
-import { defaultBaseUrl } from '../../service/config.ts'
-import { type Command, CommandError, parse, UsageError } from '../command.ts'
+import { type Config, defaultBaseUrl } from '../../service/config.ts'
+import { connect, withService } from '../client/client-command.ts'
+import { connectionHelp, readClientSettings, takeConnectionOptions } from '../client/client-settings.ts'
+import { type Command, CommandError, type CommandOutput, parse, UsageError } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './token-limits.ts'
 import { readExpiry } from './tokens.ts'
@@ -11,21 +14,28 @@ import { readExpiry } from './tokens.ts'
 const defaultLimits = { maxItems: 100, maxBytes: null, maxFileSize: null, types: null, itemDays: null }
 
 export const ask: Command = {
-  help: `Usage: mediabucket ask TITLE --bucket NAME [--expires DURATION] [LIMITS]
+  help: `Usage: mediabucket ask TITLE [--bucket NAME] [--expires DURATION] [LIMITS]
 
-Prints an upload link: people who open it send files to the bucket, without an account, and see nothing of the bucket. It begins
-with MEDIABUCKET_BASE_URL. On a terminal, its QR code is shown too. It is not shown again. \`mediabucket token list\` shows what arrived, \`mediabucket token revoke\` ends it.
+Prints an upload link: people who open it send files to the bucket, without an account, and see nothing of the bucket. On a
+terminal, its QR code is shown too. It is not shown again. \`mediabucket token list\` shows what arrived, \`mediabucket token revoke\`
+ends it.
+
+With --bucket it works where the service runs, and the link begins with MEDIABUCKET_BASE_URL. Otherwise it creates the link over
+HTTP, for the bucket of a token with the scopes tokens:manage and media:write.
 
 Options:
   --bucket NAME       The bucket; it must exist.
   --expires DURATION  How long the link works: 12h, 30d, 52w. Default: 30d.
 
 Limits of what can be uploaded; without any, ${defaultLimits.maxItems} files:
-${limitOptionsHelp}`,
+${limitOptionsHelp}
 
-  async run(args, { config, print, report }) {
+${connectionHelp}`,
+
+  async run(args, context) {
+    const { connection, rest } = takeConnectionOptions(args)
     const { values, positionals } = parse('ask', {
-      args: [...args],
+      args: [...rest],
       allowPositionals: true,
       options: { bucket: { type: 'string' }, expires: { type: 'string', default: '30d' }, ...limitOptions },
     })
@@ -36,25 +46,77 @@ ${limitOptionsHelp}`,
       )
     if (!isTokenName(title)) throw new UsageError(`TITLE is not valid. ${tokenNameRule}`)
     const { bucket } = values
-    if (bucket === undefined) throw new UsageError('ask needs --bucket NAME. See: mediabucket ask --help')
-    const now = Date.now()
     const request = {
-      ...{ bucket, name: title.trim(), scopes: ['media:write'] as const, note: noteOf(values) },
-      ...{ limits: limitsOf(values) ?? defaultLimits, expiresAt: now + readExpiry(values.expires), now },
+      ...{ name: title.trim(), note: noteOf(values), limits: limitsOf(values) ?? defaultLimits },
+      expiresAt: Date.now() + readExpiry(values.expires),
     }
-    if (!config.gallery)
-      throw new CommandError(
-        'the page of upload links is part of the gallery, which MEDIABUCKET_GALLERY=off turns off',
+    if (bucket === undefined) {
+      const settings = readClientSettings(connection)
+      return await withService(settings, null, async ({ interrupted: signal }) => {
+        const { client } = await connect(settings, context.report)
+        const created = await client.tokens.create(
+          {
+            ...{ name: request.name, scopes: ['media:write'], note: request.note ?? undefined },
+            ...{ limits: sentLimits(request.limits), expiresAt: new Date(request.expiresAt) },
+          },
+          { signal },
+        )
+        show({ ...created, limits: request.limits, service: settings.url }, context)
+      })
+    }
+    if (Object.keys(connection).length > 0)
+      throw new UsageError(
+        'ask takes --bucket, or the options of a service over HTTP, whose token has a bucket',
       )
-    const { token, id } = await withCatalog(config, async (catalog) => {
-      if ((await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
-      return issueToken(catalog, request)
-    })
-    report(
-      `Created the upload link ${id} for the bucket "${bucket}" with the limits ${limitTexts(request.limits).join('; ')}. It is shown only now:`,
-    )
-    const link = `${config.baseUrl ?? defaultBaseUrl(config.host, config.port)}/upload#${token}`
-    if (process.stderr.isTTY) report(...renderUnicodeCompact(link, { border: 2 }).split('\n'))
-    print(link)
+    const issued = await createHere(context.config, bucket, request)
+    show({ ...issued, bucket, limits: request.limits }, context)
   },
+}
+
+interface LinkRequest {
+  readonly name: string
+  readonly note: string | null
+  readonly limits: TokenLimits
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+/** Creates a link where the service runs. */
+async function createHere(config: Config, bucket: string, request: LinkRequest) {
+  if (!config.gallery)
+    throw new CommandError(
+      'the page of upload links is part of the gallery, which MEDIABUCKET_GALLERY=off turns off',
+    )
+  const { token, id } = await withCatalog(config, async (catalog) => {
+    if ((await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
+    return issueToken(catalog, { ...request, bucket, scopes: ['media:write'], now: Date.now() })
+  })
+  return { token, id, service: config.baseUrl ?? defaultBaseUrl(config.host, config.port) }
+}
+
+const sentLimits = (limits: TokenLimits) => ({
+  maxItems: limits.maxItems ?? undefined,
+  maxBytes: limits.maxBytes ?? undefined,
+  maxFileSize: limits.maxFileSize ?? undefined,
+  types: limits.types ?? undefined,
+  itemDays: limits.itemDays ?? undefined,
+  labels: limits.labels ?? undefined,
+})
+
+interface NewLink {
+  readonly id: string
+  readonly token: string
+  readonly bucket: string
+  readonly limits: TokenLimits
+  /** The base URL. */
+  readonly service: string
+}
+
+function show({ id, token, bucket, limits, service }: NewLink, { print, report }: CommandOutput): void {
+  report(
+    `Created the upload link ${id} for the bucket "${bucket}" with the limits ${limitTexts(limits).join('; ')}. It is shown only now:`,
+  )
+  const link = `${service.replace(/\/+$/, '')}/upload#${token}`
+  if (process.stderr.isTTY) report(...renderUnicodeCompact(link, { border: 2 }).split('\n'))
+  print(link)
 }
