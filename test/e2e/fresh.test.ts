@@ -171,7 +171,7 @@ test('a file that is uploaded twice is listed twice', async () => {
   expect(((await page.json()) as { total: number }).total).toBe(3)
 })
 
-test('opening the gallery takes 4 API requests, and a refresh that finds no change takes one', async () => {
+test('opening the gallery takes 3 API requests, and a refresh that finds no change takes one', async () => {
   const { guest } = await scene('few', 12)
   await using _ = guest
   const { page } = guest
@@ -190,7 +190,7 @@ test('opening the gallery takes 4 API requests, and a refresh that finds no chan
   })
   const api = opened().filter((url) => url.includes('/api/'))
   expect(api.map((url) => new URL(url).pathname).sort()).toEqual([
-    ...['/api/bucket', '/api/items', '/api/labels', '/api/token'],
+    ...['/api/bucket', '/api/items', '/api/token'],
   ])
   expect(opened().length - api.length).toBeLessThan(8)
   // The first refresh learns the entity tag of the listing.

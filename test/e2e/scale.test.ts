@@ -94,7 +94,7 @@ test('G18, G21 in a bucket of 100,000: search, scroll to the end, select 500, de
   })
 
   await guest.button(strings.deletion.undo).click()
-  await page.getByText(strings.trash.restored(500)).first().waitFor()
+  await page.getByText(strings.deletion.restored(500)).first().waitFor()
   await page.getByText(strings.files(items)).waitFor()
   await page.evaluate('document.activeElement.blur()')
   const oldest = data.map(({ id }) => id)

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -21,6 +21,7 @@ beforeAll(async () => {
   browser = await sharedBrowser()
 })
 
+await loadTexts('tokens')
 const { tokens } = strings
 
 /** The page of tokens of a new bucket, opened from the settings by a token with these scopes besides tokens:manage. */
@@ -32,8 +33,8 @@ async function opened(...scopes: string[]) {
   await guest.signIn(own.token)
   const { page } = guest
   await guest.button(strings.settings.label).click()
-  await page.getByRole('link', { name: tokens.title }).click()
-  const rows = page.getByRole('list', { name: tokens.title }).getByRole('listitem')
+  await page.getByRole('link', { name: strings.sections.tokens }).click()
+  const rows = page.getByRole('list', { name: strings.sections.tokens }).getByRole('listitem')
   await rows.first().waitFor()
   const statusWith = async (token: string) =>
     (await server.request('/api/media', { headers: { authorization: `Bearer ${token}` } })).status
@@ -64,7 +65,7 @@ test('G26, T6 a token is created by keyboard, shown once, and copied', async () 
   await field.waitFor()
   const secret = await field.inputValue()
   await dialog.getByRole('button', { name: tokens.copy }).click()
-  await dialog.getByText(tokens.copied).waitFor()
+  await dialog.getByText(strings.copied).waitFor()
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret)
   expect(await statusWith(secret)).toBe(200)
   await page.keyboard.press('Escape')
@@ -90,7 +91,7 @@ test('G26, T7, T8 tokens are replaced with an overlap, and revoked after a quest
   const field = dialog.getByLabel(tokens.newToken)
   await field.waitFor()
   const next = await field.inputValue()
-  await dialog.getByRole('button', { name: tokens.done }).click()
+  await dialog.getByRole('button', { name: strings.done }).click()
   expect([await statusWith(old.token), await statusWith(next)]).toEqual([200, 200])
 
   const first = page.locator(`li[data-id=${old.id}]`)
@@ -109,7 +110,7 @@ test('G26, A3 without tokens:manage there is no page of tokens', async () => {
   await using guest = await visit(browser, server, { hash: '#tokens' })
   await guest.signIn(token)
   await guest.button(strings.settings.label).click()
-  expect(await guest.page.getByRole('link', { name: tokens.title }).count()).toBe(0)
+  expect(await guest.page.getByRole('link', { name: strings.sections.tokens }).count()).toBe(0)
   expect(await guest.button(tokens.create).count()).toBe(0)
   expect(guest.requests.filter((url) => url.includes('/api/tokens'))).toEqual([])
 })

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { seed } from '../harness/seed.ts'
@@ -11,6 +11,8 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { visit } from './visit.ts'
+
+await loadTexts('trash')
 
 let browser: Browser
 let server: SharedServer
@@ -65,7 +67,7 @@ test('G21 a deletion asks nothing and moves nothing, and undo shows the files ag
   expect(await shown()).toEqual(before.filter((_, index) => ![0, 5, 11].includes(index)))
   await page.getByText(strings.files(9)).waitFor()
   await guest.button(strings.deletion.undo).click()
-  await page.getByText(strings.trash.restored(3)).first().waitFor()
+  await page.getByText(strings.deletion.restored(3)).first().waitFor()
   await until('all files', async () => JSON.stringify(await shown()) === JSON.stringify(before))
   await page.getByText(strings.files(12)).waitFor()
 
@@ -110,7 +112,7 @@ test('G22 the trash restores selected files, deletes some permanently, and is em
 
   // By keyboard alone.
   await guest.button(strings.settings.label).press('Enter')
-  await page.getByRole('link', { name: strings.trash.title }).press('Enter')
+  await page.getByRole('link', { name: strings.sections.trash }).press('Enter')
   const list = page.getByRole('list', { name: strings.trash.list })
   const rows = list.getByRole('listitem')
   await rows.nth(3).waitFor()
@@ -124,7 +126,7 @@ test('G22 the trash restores selected files, deletes some permanently, and is em
   )
   expect(restore?.y).toBe(remove?.y)
   await guest.button(strings.trash.restore).press('Enter')
-  await page.getByText(strings.trash.restored(1)).first().waitFor()
+  await page.getByText(strings.deletion.restored(1)).first().waitFor()
   await until('three rows', async () => (await rows.count()) === 3)
 
   await row(before[2]).press('Space')
@@ -143,7 +145,7 @@ test('G22 the trash restores selected files, deletes some permanently, and is em
   await all.getByRole('button', { name: strings.trash.empty }).press('Enter')
   await page.getByRole('heading', { name: strings.trash.none }).waitFor()
   await all.waitFor({ state: 'detached' })
-  await guest.button(strings.trash.back).press('Enter')
+  await guest.button(strings.back).press('Enter')
   await until(
     'two files',
     async () => JSON.stringify(await shown()) === JSON.stringify([before[1], before[4]]),

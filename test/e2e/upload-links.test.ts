@@ -2,7 +2,7 @@ import jsqr from 'jsqr'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { hollowPng } from '../harness/pictures.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -21,6 +21,7 @@ beforeAll(async () => {
   browser = await sharedBrowser()
 })
 
+await loadTexts('links', 'tokens')
 const { links, uploads } = strings
 
 /** A link of a new bucket with these limits, opened. */
@@ -180,6 +181,12 @@ test('G37 the page of tokens creates an upload link with a QR code, shows what a
   await dialog.getByLabel(links.title).fill('Party')
   await dialog.getByLabel(links.note, { exact: true }).fill('Your best one')
   await dialog.getByLabel(links.howMany).fill('2')
+  await dialog.getByLabel(links.maxTotal).selectOption('1 GB')
+  await dialog.getByLabel(links.deleteAfter).fill('9')
+  await dialog.getByLabel(links.labels).fill('Album=1')
+  await dialog.getByRole('button', { name: links.create }).click()
+  await dialog.getByRole('alert').getByText(strings.details.labelsHint).waitFor()
+  await dialog.getByLabel(links.labels).fill('album=42\nfrom = guests')
   await expectAccessible(guest, 'the dialog that asks for files')
   await dialog.getByRole('button', { name: links.create }).click()
   const field = dialog.getByLabel(links.created, { exact: true })
@@ -188,12 +195,15 @@ test('G37 the page of tokens creates an upload link with a QR code, shows what a
   expect(url).toMatch(/\/upload#mbkt_/)
   expect(await decodedCode(page)).toBe(url)
   await expectAccessible(guest, 'the dialog with the link')
-  await dialog.getByRole('button', { name: strings.tokens.done }).click()
+  await dialog.getByRole('button', { name: strings.done }).click()
 
   const row = page.getByRole('listitem').filter({ hasText: 'Party' })
   await row.getByText(links.received(0, '')).waitFor()
   await row.getByText(links.badge).waitFor()
   const headers = { authorization: `Bearer ${url.split('#')[1]}` }
+  expect(await (await server.request('/api/token', { headers })).json()).toMatchObject({
+    limits: { max_items: 2, max_bytes: 1_000_000_000, item_days: 9, labels: { album: '42', from: 'guests' } },
+  })
   await server.request('/api/media', { method: 'POST', body: hollowPng(3, 3), headers })
   await page.reload()
   await row.getByText(/1 file arrived/).waitFor()

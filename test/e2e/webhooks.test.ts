@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -22,6 +22,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
+await loadTexts('webhooks')
 const { webhooks } = strings
 
 test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and its deliveries are listed', async () => {
@@ -37,7 +38,7 @@ test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and
   const { page } = guest
   const dialog = page.getByRole('dialog')
   await guest.button(strings.settings.label).click()
-  await page.getByRole('link', { name: webhooks.title }).click()
+  await page.getByRole('link', { name: strings.sections.webhooks }).click()
   await page.getByText(webhooks.none).waitFor()
   await guest.button(webhooks.create).click()
   await dialog.getByLabel(webhooks.url).fill('http://10.0.0.1/')
@@ -52,7 +53,7 @@ test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and
   const secret = await field.inputValue()
   receiver.secrets.add(secret)
   await page.keyboard.press('Escape')
-  const row = page.getByRole('list', { name: webhooks.title }).getByRole('listitem')
+  const row = page.getByRole('list', { name: strings.sections.webhooks }).getByRole('listitem')
   await row.waitFor()
   expect(await page.content()).not.toContain(secret)
   const action = (name: string) => row.getByRole('button', { name: new RegExp(`^${name}`) })
@@ -92,6 +93,6 @@ test('G38, A3 without webhooks:manage there is no page of webhooks', async () =>
   await using guest = await visit(browser, server, { hash: '#webhooks' })
   await guest.signIn(token)
   await guest.button(strings.settings.label).click()
-  expect(await guest.page.getByRole('link', { name: webhooks.title }).count()).toBe(0)
+  expect(await guest.page.getByRole('link', { name: strings.sections.webhooks }).count()).toBe(0)
   expect(guest.requests.filter((url) => url.includes('/api/webhooks'))).toEqual([])
 })

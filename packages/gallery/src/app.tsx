@@ -1,7 +1,9 @@
+import type { ComponentType } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { GalleryContext } from './gallery-context.ts'
 import { openGallery } from './open-gallery.ts'
 import type { Preferences } from './preferences.tsx'
+import type { Section } from './router.ts'
 import { DeletionDialog, LocationDialog } from './selection/dialogs.tsx'
 import { SelectionBar } from './selection/selection-bar.tsx'
 import type { Session, SignedIn } from './session/session.ts'
@@ -12,7 +14,6 @@ import { strings } from './strings.ts'
 import { KeyboardShortcuts } from './timeline/keys.tsx'
 import { TimelineView } from './timeline/timeline-view.tsx'
 import { DropZone } from './uploads/drop-zone.tsx'
-import { UploadTray } from './uploads/tray.tsx'
 import { useCode } from './use-code.ts'
 import { Viewer } from './viewer/viewer.tsx'
 
@@ -42,21 +43,15 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
   const gallery = useMemo(() => openGallery(signedIn, session, preferences), [signedIn, session, preferences])
   useEffect(() => () => gallery.close(), [gallery])
   const { router, isShown } = gallery
-  const trash = router.trash.value
-  const tokens = router.tokens.value && gallery.canManageTokens
-  const webhooks = router.webhooks.value && gallery.canManageWebhooks
-  const listed = !trash && !tokens && !webhooks
+  const section = router.section.value
+  const shown = section !== null && gallery.canOpen(section) ? section : null
   useEffect(() => {
     const { bucket } = signedIn.tokenInfo
-    const title = trash
-      ? strings.trash.titleOf(bucket)
-      : tokens
-        ? strings.tokens.titleOf(bucket)
-        : webhooks
-          ? strings.webhooks.titleOf(bucket)
-          : bucket
+    const title = shown === null ? bucket : `${bucket}, ${strings.sections[shown]}`
     document.title = `${title} – ${strings.product}`
-  }, [trash, tokens, webhooks, signedIn])
+  }, [shown, signedIn])
+  const { view, notes, filesFound } = gallery.uploads
+  const hasUploads = view.value.totals.all > 0 || notes.value.length > 0 || filesFound.value !== null
   const open = router.item.value !== null && isShown.value
   return (
     <GalleryContext.Provider value={gallery}>
@@ -69,7 +64,7 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
       </button>
       <Header />
       <main id="media" tabIndex={-1}>
-        {trash ? <TrashPage /> : tokens ? <TokensPage /> : webhooks ? <WebhooksPage /> : <TimelineView />}
+        {shown === null ? <TimelineView /> : <SectionPage key={shown} section={shown} />}
       </main>
       <footer class="foot">
         <div class="dock">
@@ -77,37 +72,37 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
             <ConnectionBanner />
             {!open && <NoticeList />}
           </div>
-          <UploadTray />
+          {hasUploads && <Tray />}
         </div>
-        {listed && <SelectionBar />}
+        {shown === null && <SelectionBar />}
       </footer>
       <NoticeAnnouncer />
       <Viewer />
       <DeletionDialog />
       <LocationDialog />
       <DropZone />
-      {listed && <KeyboardShortcuts />}
+      {shown === null && <KeyboardShortcuts />}
     </GalleryContext.Provider>
   )
 }
 
-/** The trash, when its code is loaded. */
-function TrashPage() {
-  const view = useCode(() => import('./trash/trash-view.tsx'))
-  if (view === 'loading') return <p role="status">{strings.trash.loading}</p>
-  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TrashView />
+const views = {
+  trash: async () => (await import('./trash/trash-view.tsx')).TrashView,
+  tokens: async () => (await import('./tokens/tokens-view.tsx')).TokensView,
+  webhooks: async () => (await import('./webhooks/webhooks-view.tsx')).WebhooksView,
+}
+const texts = { trash: ['trash'], tokens: ['tokens', 'links'], webhooks: ['webhooks'] } as const
+
+/** The list of uploads, when its code is loaded. */
+function Tray() {
+  const tray = useCode(() => import('./uploads/tray.tsx'))
+  if (tray === 'loading') return null
+  return tray === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <tray.UploadTray />
 }
 
-/** The list of tokens, when its code is loaded. */
-function TokensPage() {
-  const view = useCode(() => import('./tokens/tokens-view.tsx'))
-  if (view === 'loading') return <p role="status">{strings.tokens.loading}</p>
-  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.TokensView />
-}
-
-/** The webhooks, when their code is loaded. */
-function WebhooksPage() {
-  const view = useCode(() => import('./webhooks/webhooks-view.tsx'))
-  if (view === 'loading') return <p role="status">{strings.webhooks.loading}</p>
-  return view === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <view.WebhooksView />
+/** What is shown instead of files, when its code is loaded. */
+function SectionPage({ section }: { section: Section }) {
+  const View = useCode<ComponentType>(views[section], ...texts[section])
+  if (View === 'loading') return <p role="status">{strings.viewer.loading}</p>
+  return View === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <View />
 }

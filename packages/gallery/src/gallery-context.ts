@@ -3,7 +3,7 @@ import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Preferences } from './preferences.tsx'
-import type { Router } from './router.ts'
+import type { Router, Section } from './router.ts'
 import type { Deletion } from './selection/deletion.ts'
 import type { LocationWarning } from './selection/location-warning.ts'
 import type { Selection, SelectMany } from './selection/selection.ts'
@@ -26,8 +26,7 @@ export interface Gallery {
   readonly tokenInfo: Token
   readonly canDelete: boolean
   readonly canEdit: boolean
-  readonly canManageTokens: boolean
-  readonly canManageWebhooks: boolean
+  canOpen(section: Section): boolean
   readonly edits: Edits
   readonly router: Router
   readonly connection: Connection

@@ -45,7 +45,7 @@ export function openGallery(
     connection,
     mediaCache,
     total: computed(() => usage.bucket.value?.items ?? null),
-    active: computed(() => !router.trash.value && !router.tokens.value && !router.webhooks.value),
+    active: computed(() => router.section.value === null),
     place: router.place,
     order: shownList.order,
     filter: shownList.filter,
@@ -90,8 +90,7 @@ export function openGallery(
   })
   // The first pictures are requested before the size of the bucket.
   const stopWaiting = effect(() => {
-    const isOther = router.trash.value || router.tokens.value || router.webhooks.value
-    if ((!isShown.value && !isOther) || usage.bucket.peek() !== null) return
+    if ((!isShown.value && router.section.value === null) || usage.bucket.peek() !== null) return
     requestAnimationFrame(() => setTimeout(() => void usage.refresh()))
   })
   void uploads.resumeUnfinished()
@@ -125,8 +124,7 @@ export function openGallery(
     tokenInfo,
     canDelete: tokenInfo.scopes.includes('media:delete'),
     canEdit: tokenInfo.scopes.includes('media:write'),
-    canManageTokens: tokenInfo.scopes.includes('tokens:manage'),
-    canManageWebhooks: tokenInfo.scopes.includes('webhooks:manage'),
+    canOpen: (section) => section === 'trash' || tokenInfo.scopes.includes(`${section}:manage`),
     edits: createEdits(client, connection),
     router,
     connection,

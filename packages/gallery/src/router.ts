@@ -26,8 +26,8 @@ export interface ListChoice {
   readonly time: keyof typeof timeChoices
   /** Words of the name; empty for all names. */
   readonly name: string
-  /** A label, `key=value`; empty for all items. */
-  readonly label: string
+  /** Labels, `key=value`, that the items have all. Each has another key. */
+  readonly labels: readonly string[]
   readonly order: (typeof orders)[number]
   readonly view: (typeof views)[number]
 }
@@ -37,7 +37,7 @@ const views = ['grid', 'list'] as const
 
 /** What an address without fields shows. */
 export const noChoice: ListChoice = {
-  ...{ kind: 'all', time: 'all', name: '', label: '' },
+  ...{ kind: 'all', time: 'all', name: '', labels: [] },
   ...{ order: 'newest', view: 'grid' },
 }
 
@@ -49,7 +49,7 @@ export function parseChoice(fields: URLSearchParams): ListChoice {
     kind: isKey(kindChoices, kind) ? kind : noChoice.kind,
     time: isKey(timeChoices, time) ? time : noChoice.time,
     name: wordsOf(fields.get('name') ?? ''),
-    label: /^[a-z0-9_.-]{1,40}=.{0,200}$/su.exec(fields.get('label') ?? '')?.[0] ?? noChoice.label,
+    labels: labelsOf(fields.getAll('label')),
     order: orders.find((order) => order === fields.get('order')) ?? noChoice.order,
     view: views.find((view) => view === fields.get('view')) ?? noChoice.view,
   }
@@ -57,12 +57,12 @@ export function parseChoice(fields: URLSearchParams): ListChoice {
 
 /** The fields of a choice that differ from `noChoice`, in a fixed order. */
 export function formatChoice(choice: ListChoice = noChoice): string {
-  const { kind, time, name, label, order, view } = choice
+  const { kind, time, name, labels, order, view } = choice
   const fields = new URLSearchParams()
   if (kind !== noChoice.kind) fields.set('kind', kind)
   if (time !== noChoice.time) fields.set('time', time)
   if (name !== '') fields.set('name', name)
-  if (label !== '') fields.set('label', label)
+  for (const label of labels) fields.append('label', label)
   if (order !== noChoice.order) fields.set('order', order)
   if (view !== noChoice.view) fields.set('view', view)
   return `${fields}`
@@ -70,6 +70,17 @@ export function formatChoice(choice: ListChoice = noChoice): string {
 
 const isKey = <T extends object>(choices: T, text: string): text is Extract<keyof T, string> =>
   Object.hasOwn(choices, text)
+
+/** Labels that select items together (docs/interface.md, K14). */
+export const maxLabels = 8
+
+export const labelKeyOf = (label: string): string => label.slice(0, label.indexOf('='))
+
+/** The valid ones, of each key the last. */
+function labelsOf(named: readonly string[]): string[] {
+  const valid = named.filter((label) => /^[a-z0-9_.-]{1,40}=.{0,200}$/su.test(label))
+  return [...new Map(valid.map((label) => [labelKeyOf(label), label])).values()].slice(0, maxLabels)
+}
 
 /** The words of a typed text, as many as the service accepts. */
 export const wordsOf = (typed: string): string =>
@@ -83,29 +94,18 @@ export interface Route {
   readonly list?: ListChoice
   /** The numbered page (docs/interface.md, L3) at whose first item the timeline opens. The address names it until it is read. */
   readonly page?: number
-  /** Whether it is the trash. Then there is no item. */
-  readonly trash?: true
-  /** Whether the list of tokens is shown instead of files. */
-  readonly tokens?: true
-  /** Whether the webhooks are shown instead of files. */
-  readonly webhooks?: true
+  /** What is shown instead of files. Then there is no item. */
+  readonly section?: Section
 }
 
-/** The hash of the trash. */
-export const trashHash = '#trash'
-
-/** The hash of the list of tokens. */
-export const tokensHash = '#tokens'
-
-/** The hash of the webhooks. */
-export const webhooksHash = '#webhooks'
+const sections = ['trash', 'tokens', 'webhooks'] as const
+export type Section = (typeof sections)[number]
 
 /** An invalid page number is replaced by 1, an invalid item by null. Pages are in the order of uploads. */
 export function parseHash(hash: string): Route {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
-  if (hash === trashHash) return { item: null, trash: true }
-  if (hash === tokensHash) return { item: null, tokens: true }
-  if (hash === webhooksHash) return { item: null, webhooks: true }
+  const section = sections.find((name) => hash === `#${name}`)
+  if (section) return { item: null, section }
   const page = fields.get('page')
   const id = fields.get('item') ?? ''
   const item = /^[\w~-]+$/.test(id) ? id : null
@@ -114,10 +114,8 @@ export function parseHash(hash: string): Route {
 }
 
 /** The hash of a route, without the page. */
-export function formatHash({ item, list, trash, tokens, webhooks }: Route): string {
-  if (trash) return trashHash
-  if (tokens) return tokensHash
-  if (webhooks) return webhooksHash
+export function formatHash({ item, list, section }: Route): string {
+  if (section) return `#${section}`
   return `#${[formatChoice(list), item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
 }
 
@@ -129,16 +127,12 @@ function pageNumberOf(typed: string): number {
 /** The route in the page's URL, as signals that follow the browser's history. */
 export interface Router {
   readonly item: ReadonlySignal<string | null>
-  /** What the timeline shows, or showed before the trash, the tokens or the webhooks were opened. Changes only if its content changes. */
+  /** What the timeline shows, or showed before a section was opened. Changes only if its content changes. */
   readonly list: ReadonlySignal<ListChoice>
   /** The page at which the timeline was to be opened last; another object each time. Null if no address has named one. */
   readonly place: ReadonlySignal<{ readonly page: number } | null>
-  /** Whether the trash is shown. */
-  readonly trash: ReadonlySignal<boolean>
-  /** Whether the list of tokens is shown. */
-  readonly tokens: ReadonlySignal<boolean>
-  /** Whether the webhooks are shown. */
-  readonly webhooks: ReadonlySignal<boolean>
+  /** What is shown instead of files; null for files. */
+  readonly section: ReadonlySignal<Section | null>
   /** The hash of a route. */
   hashOf(route: Route): string
   /** Adds an entry to the browser's history. A route to the timeline without `list` shows what it showed before. */
@@ -170,8 +164,7 @@ export function createRouter(preferred: ListChoice): Router {
       place.value = placeOf(next) ?? place.peek()
       route.value = next
     })
-  const complete = (next: Route): Route =>
-    next.trash || next.tokens || next.webhooks ? next : { list: list.peek(), ...next }
+  const complete = (next: Route): Route => (next.section ? next : { list: list.peek(), ...next })
   const hashOf = (next: Route) => formatHash(complete(next))
 
   const replace = (next: Route) => {
@@ -190,9 +183,7 @@ export function createRouter(preferred: ListChoice): Router {
     item: computed(() => route.value.item),
     list,
     place,
-    trash: computed(() => route.value.trash === true),
-    tokens: computed(() => route.value.tokens === true),
-    webhooks: computed(() => route.value.webhooks === true),
+    section: computed(() => route.value.section ?? null),
     hashOf,
     go(next) {
       if (hashOf(next) !== formatHash(route.value)) history.pushState(null, '', hashOf(next))

@@ -1,19 +1,23 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from './gallery-context.ts'
+import { loadTexts, type PartName } from './strings.ts'
 
 /**
- * Code that few people need, loaded with the component that uses it. `load` calls `import()`. It fails in a page that was opened before an
+ * Code that few people need, loaded with the component that uses it, and its texts. `load` calls `import()`. It fails in a page that was opened before an
  * upgrade, because the names of the files have changed; only a reload helps.
  */
-export function useCode<Code extends object>(load: () => Promise<Code>): Code | 'loading' | 'failed' {
+export function useCode<Code extends object>(
+  load: () => Promise<Code>,
+  ...texts: readonly PartName[]
+): Code | 'loading' | 'failed' {
   const { connection } = useGallery()
   const [code, setCode] = useState<Code | 'loading' | 'failed'>('loading')
   useEffect(() => {
     void connection
       .untilReached()
-      .then(load)
+      .then(() => Promise.all([load(), loadTexts(...texts)]))
       .then(
-        (loaded) => setCode(() => loaded),
+        ([loaded]) => setCode(() => loaded),
         () => setCode('failed'),
       )
   }, [connection])

@@ -2,8 +2,20 @@ import { expect, test } from 'vitest'
 import { de } from '../src/strings/de.ts'
 import { en } from '../src/strings/en.ts'
 import { es } from '../src/strings/es.ts'
+import { links as linksDe } from '../src/strings/links/de.ts'
+import { links as linksEn } from '../src/strings/links/en.ts'
+import { links as linksEs } from '../src/strings/links/es.ts'
 import { formatCount } from '../src/strings/locale.ts'
-import { browserLanguage, languages, showLanguage, strings } from '../src/strings.ts'
+import { tokens as tokensDe } from '../src/strings/tokens/de.ts'
+import { tokens as tokensEn } from '../src/strings/tokens/en.ts'
+import { tokens as tokensEs } from '../src/strings/tokens/es.ts'
+import { trash as trashDe } from '../src/strings/trash/de.ts'
+import { trash as trashEn } from '../src/strings/trash/en.ts'
+import { trash as trashEs } from '../src/strings/trash/es.ts'
+import { webhooks as webhooksDe } from '../src/strings/webhooks/de.ts'
+import { webhooks as webhooksEn } from '../src/strings/webhooks/en.ts'
+import { webhooks as webhooksEs } from '../src/strings/webhooks/es.ts'
+import { browserLanguage, languages, loadTexts, showLanguage, strings } from '../src/strings.ts'
 
 /** The paths of all texts, with the number of their parameters. */
 function keysOf(texts: object, path = ''): string[] {
@@ -14,8 +26,17 @@ function keysOf(texts: object, path = ''): string[] {
   )
 }
 
-test('every language has all texts, with the same parameters', () => {
-  for (const texts of [de, es]) expect(keysOf(texts)).toEqual(keysOf(en))
+test.each([
+  ['all pages', en, de, es],
+  ['upload links', linksEn, linksDe, linksEs],
+  ['tokens', tokensEn, tokensDe, tokensEs],
+  ['the trash', trashEn, trashDe, trashEs],
+  ['webhooks', webhooksEn, webhooksDe, webhooksEs],
+])('every language has all texts of %s, with the same parameters', (_, english, german, spanish) => {
+  for (const texts of [german, spanish]) expect(keysOf(texts)).toEqual(keysOf(english))
+})
+
+test('the languages by their own names', () => {
   expect(Object.keys(languages)).toEqual(['en', 'de', 'es'])
 })
 
@@ -26,6 +47,17 @@ test('a language changes texts and numbers', async () => {
   expect(strings.files(1)).toBe('1 archivo')
   await showLanguage('en')
   expect(strings.files(1234)).toBe('1,234 files')
+})
+
+test('texts of a page are loaded in the language that is shown, and follow it', async () => {
+  const shown = showLanguage('de')
+  await loadTexts('webhooks')
+  expect(strings.webhooks.test).toBe(webhooksDe.test)
+  await shown
+  await showLanguage('es')
+  expect(strings.webhooks.test).toBe(webhooksEs.test)
+  await showLanguage('en')
+  expect([strings.webhooks.test, strings.done]).toEqual([webhooksEn.test, en.done])
 })
 
 test('the language is the first of the browser that the page has, or English', () => {

@@ -35,7 +35,12 @@ test.each([
   ['#order=taken-desc', { ...noChoice, order: 'taken-desc' }],
   ['#order=oldest&view=list', { ...noChoice, order: 'oldest', view: 'list' }],
   ['#kind=toString&time=&order=up&view=pages', noChoice],
-  ['#label=album%3D4+2%3D', { ...noChoice, label: 'album=4 2=' }],
+  ['#label=album%3D4+2%3D', { ...noChoice, labels: ['album=4 2='] }],
+  ['#label=a%3D1&label=b%3D2&label=a%3D3', { ...noChoice, labels: ['a=3', 'b=2'] }],
+  [
+    `#${[...'abcdefghi'].map((key) => `label=${key}%3D`).join('&')}`,
+    { ...noChoice, labels: [...'abcdefgh'].map((key) => `${key}=`) },
+  ],
   ['#label=Album%3D42', noChoice],
   [`#name=${'a+'.repeat(12)}`, { ...noChoice, name: 'a a a a a a a a' }],
 ])('G30 the hash %j shows the list %j', (hash, list) => {
@@ -43,12 +48,12 @@ test.each([
 })
 
 test('#trash is the trash, without an item', () => {
-  expect(parseHash('#trash')).toEqual({ item: null, trash: true })
+  expect(parseHash('#trash')).toEqual({ item: null, section: 'trash' })
   expect(formatHash(parseHash('#trash'))).toBe('#trash')
 })
 
 test('#tokens is the list of tokens', () => {
-  expect(parseHash('#tokens')).toEqual({ item: null, tokens: true })
+  expect(parseHash('#tokens')).toEqual({ item: null, section: 'tokens' })
   expect(formatHash(parseHash('#tokens'))).toBe('#tokens')
 })
 
@@ -57,6 +62,7 @@ test('a formatted route is parsed to the same route', () => {
     { item: null, list: noChoice },
     { item: '2v8d', list: noChoice },
     { item: '2v8d', list: { ...noChoice, kind: 'video', name: 'a & b=ü#', order: 'oldest' } },
+    { item: null, list: { ...noChoice, labels: ['a=1&2', 'b='] } },
     { item: null, list: { ...noChoice, time: 'week', view: 'list' } },
   ]
   for (const route of routes) expect(parseHash(formatHash(route))).toEqual(route)

@@ -28,7 +28,7 @@ function searched() {
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
     ...{ active: signal(true), order, place: signal(null) },
-    filter: signal<ItemFilter>({ kind: null, name: 'lake', label: '', from: null }),
+    filter: signal<ItemFilter>({ kind: null, name: 'lake', labels: [], from: null }),
   })
   return { bucket, timeline, order }
 }

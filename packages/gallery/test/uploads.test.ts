@@ -1,7 +1,7 @@
 import { AnswerError, ProblemError } from '@mediabucket/client'
 import { expect, test } from 'vitest'
 import { kindsText, limitTexts } from '../src/limit-texts.ts'
-import { strings } from '../src/strings.ts'
+import { loadTexts, strings } from '../src/strings.ts'
 import { byPath, isSystemFile } from '../src/uploads/chosen-files.ts'
 import { formatDuration } from '../src/uploads/tray-texts.ts'
 import { refusalMessage } from '../src/uploads/uploader/outcomes.ts'
@@ -14,6 +14,8 @@ import {
   type UploadList,
 } from '../src/uploads/uploader/upload-list.ts'
 import { canFit } from '../src/uploads/uploads-view.ts'
+
+await loadTexts('links')
 
 /** The error of a refusal, with a problem if there is one. */
 function refusal(

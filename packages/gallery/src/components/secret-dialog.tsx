@@ -10,23 +10,25 @@ interface SecretDialogProps {
   readonly secret: string
   readonly texts: {
     readonly title: string
-    readonly shownOnce: string
+    readonly about: string
     readonly label: string
     readonly copy: string
-    readonly copied: string
   }
+  /** Shown above the secret. */
+  readonly picture?: ComponentChildren
   /** Further actions. */
   readonly children?: ComponentChildren
   readonly onClose: () => void
 }
 
 /** Shows a new secret, once. */
-export function SecretDialog({ id, secret, texts, children, onClose }: SecretDialogProps) {
+export function SecretDialog({ id, secret, texts, picture, children, onClose }: SecretDialogProps) {
   const [copied, setCopied] = useState<boolean | null>(null)
   return (
     <Modal class="dialog" labelledBy={id} onCancel={onClose}>
       <h2 id={id}>{texts.title}</h2>
-      <p>{texts.shownOnce}</p>
+      <p>{texts.about}</p>
+      {picture}
       <input
         type="text"
         class="token-secret"
@@ -37,7 +39,7 @@ export function SecretDialog({ id, secret, texts, children, onClose }: SecretDia
         onFocus={({ currentTarget }) => currentTarget.select()}
       />
       <p class="message" role="status">
-        {copied === null ? '' : copied ? texts.copied : strings.tokens.notCopied}
+        {copied === null ? '' : copied ? strings.copied : strings.notCopied}
       </p>
       <div class="dialog-actions">
         <button type="button" class="button primary" onClick={() => void copyText(secret).then(setCopied)}>
@@ -46,7 +48,7 @@ export function SecretDialog({ id, secret, texts, children, onClose }: SecretDia
         </button>
         {children}
         <button type="button" class="button" onClick={onClose}>
-          {strings.tokens.done}
+          {strings.done}
         </button>
       </div>
     </Modal>

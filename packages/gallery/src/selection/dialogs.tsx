@@ -1,7 +1,5 @@
-import { useState } from 'preact/hooks'
 import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery-context.ts'
-import { errorMessage } from '../service/connection.ts'
 import { strings } from '../strings.ts'
 import { batchSize } from './deletion.ts'
 
@@ -78,66 +76,6 @@ export function LocationDialog() {
           {share}
         </button>
       </div>
-    </Modal>
-  )
-}
-
-/** Sets a label of the selected items. */
-export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
-  const { edits, notices, timeline } = useGallery()
-  const [busy, setBusy] = useState(false)
-  async function save(form: HTMLFormElement): Promise<void> {
-    const textOf = (name: string) => `${new FormData(form).get(name) ?? ''}`.trim()
-    setBusy(true)
-    try {
-      await edits.label(ids, textOf('key'), textOf('value'))
-      notices.show(strings.selection.labelled(ids.length))
-      void timeline.refresh()
-      onDone()
-    } catch (error) {
-      notices.show(strings.details.notSaved(errorMessage(error)), { tone: 'bad' })
-      setBusy(false)
-    }
-  }
-  return (
-    <Modal class="dialog" labelledBy="label-title" onCancel={onDone}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (!busy) void save(event.currentTarget)
-        }}
-      >
-        <h2 id="label-title">{strings.selection.labelTitle(ids.length)}</h2>
-        <div class="text-field">
-          <label for="label-key">{strings.selection.labelKey}</label>
-          <input
-            id="label-key"
-            name="key"
-            type="text"
-            required
-            autocomplete="off"
-            autocapitalize="none"
-            pattern="[a-z0-9_.\-]{1,40}"
-            title={strings.selection.labelKeyHint}
-            aria-describedby="label-key-hint"
-          />
-          <p id="label-key-hint" class="small muted">
-            {strings.selection.labelKeyHint}
-          </p>
-        </div>
-        <div class="text-field">
-          <label for="label-value">{strings.selection.labelValue}</label>
-          <input id="label-value" name="value" type="text" autocomplete="off" maxLength={200} />
-        </div>
-        <div class="dialog-actions">
-          <button type="button" class="button" onClick={onDone}>
-            {strings.cancel}
-          </button>
-          <button type="submit" class="button primary" aria-disabled={busy}>
-            {strings.details.save}
-          </button>
-        </div>
-      </form>
     </Modal>
   )
 }

@@ -4,8 +4,8 @@ import { Icon, type IconName } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 import { CopyLinks } from './copy-links.tsx'
-import { LabelDialog } from './dialogs.tsx'
 import { linkForms } from './sharing.ts'
 
 /** The actions for the selected items. */
@@ -81,9 +81,16 @@ export function SelectionBar() {
           )}
         </div>
       )}
-      {labelling && <LabelDialog ids={ids()} onDone={() => setLabelling(false)} />}
+      {labelling && <LabelSelected ids={ids()} onDone={() => setLabelling(false)} />}
     </section>
   )
+}
+
+/** The dialog that labels items, when its code is loaded. */
+function LabelSelected(props: { readonly ids: readonly string[]; readonly onDone: () => void }) {
+  const dialog = useCode(() => import('./label-dialog.tsx'))
+  if (dialog === 'loading') return null
+  return dialog === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <dialog.LabelDialog {...props} />
 }
 
 interface ActionProps {

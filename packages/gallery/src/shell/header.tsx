@@ -1,11 +1,11 @@
 import { useRef, useState } from 'preact/hooks'
 import { FileButton } from '../components/controls.tsx'
-import { Icon, Logo } from '../components/icon.tsx'
+import { Icon, type IconName, Logo } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
 import { formatSize } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { DisplaySettings } from '../preferences.tsx'
-import { tokensHash, trashHash, webhooksHash } from '../router.ts'
+import type { Section } from '../router.ts'
 import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 
@@ -74,9 +74,16 @@ function SignOutDialog({ onStay }: { onStay: () => void }) {
 
 /** A button that opens the settings of this browser. */
 function SettingsMenu() {
-  const { preferences, usage, canDelete, canManageTokens, canManageWebhooks } = useGallery()
+  const { preferences, usage, canDelete, canOpen } = useGallery()
   const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
   const menu = useRef<HTMLDivElement>(null)
+  const link = (section: Section, icon: IconName, count?: number) => (
+    <a class="button" href={`#${section}`} onClick={() => menu.current?.hidePopover()}>
+      <Icon name={icon} />
+      {strings.sections[section]}
+      {count !== undefined && <span class="muted">{formatCount(count)}</span>}
+    </a>
+  )
   return (
     <>
       <button
@@ -90,25 +97,9 @@ function SettingsMenu() {
       </button>
       <div ref={menu} id="settings" class="menu settings" popover="auto">
         <DisplaySettings preferences={preferences} />
-        {canManageTokens && (
-          <a class="button" href={tokensHash} onClick={() => menu.current?.hidePopover()}>
-            <Icon name="key" />
-            {strings.tokens.title}
-          </a>
-        )}
-        {canManageWebhooks && (
-          <a class="button" href={webhooksHash} onClick={() => menu.current?.hidePopover()}>
-            <Icon name="send" />
-            {strings.webhooks.title}
-          </a>
-        )}
-        {canDelete && (trash_days > 0 || trash_items > 0) && (
-          <a class="button" href={trashHash} onClick={() => menu.current?.hidePopover()}>
-            <Icon name="trash" />
-            {strings.trash.title}
-            <span class="muted">{formatCount(trash_items)}</span>
-          </a>
-        )}
+        {canOpen('tokens') && link('tokens', 'key')}
+        {canOpen('webhooks') && link('webhooks', 'send')}
+        {canDelete && (trash_days > 0 || trash_items > 0) && link('trash', 'trash', trash_items)}
       </div>
     </>
   )

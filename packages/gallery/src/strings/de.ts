@@ -1,7 +1,5 @@
 import type { Texts } from './en.ts'
-import { linksDe } from './links-de.ts'
 import { formatCount } from './locale.ts'
-import { webhooks } from './webhooks/de.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
 
@@ -52,7 +50,6 @@ const viewer: Texts['viewer'] = {
     `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
   deleted: 'Diese Datei wurde gelöscht.',
   failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
-  back: 'Zurück zu den Dateien',
 }
 
 const details: Texts['details'] = {
@@ -105,89 +102,9 @@ const deletion: Texts['deletion'] = {
       ? '1 Datei wird in den Papierkorb verschoben…'
       : `${files(count)} werden in den Papierkorb verschoben…`,
   undo: 'Rückgängig',
-}
-
-const trash: Texts['trash'] = {
-  title: 'Papierkorb',
-  titleOf: (bucket: string) => `${bucket}, Papierkorb`,
-  about: (days: number) =>
-    days === 0
-      ? 'Dateien, die jetzt gelöscht werden, kommen nicht in den Papierkorb.'
-      : `Gelöschte Dateien bleiben ${days === 1 ? '1 Tag' : `${formatCount(days)} Tage`} hier.`,
-  back: 'Zurück zu den Dateien',
-  all: 'Alle angezeigten auswählen',
-  list: 'Gelöschte Dateien',
-  loading: 'Der Papierkorb wird geladen…',
-  failedToLoad: 'Der Papierkorb konnte nicht geladen werden',
-  none: 'Der Papierkorb ist leer',
-  deletedAt: (time: string) => `Gelöscht: ${time}`,
-  left: (days: number) => (days === 1 ? 'noch 1 Tag' : `noch ${formatCount(days)} Tage`),
-  more: 'Mehr anzeigen',
-  restore: 'Wiederherstellen',
-  delete: 'Endgültig löschen',
-  empty: 'Papierkorb leeren',
-  confirmDelete: (count: number) =>
-    count === 1 ? 'Diese Datei endgültig löschen?' : `${files(count)} endgültig löschen?`,
-  confirmEmpty: 'Alle Dateien im Papierkorb löschen?',
-  forGood: 'Das kann nicht rückgängig gemacht werden.',
   restored: (count: number) => `${files(count)} wiederhergestellt.`,
-  deleted: (count: number) => `${files(count)} endgültig gelöscht.`,
-  emptied: 'Der Papierkorb ist jetzt leer.',
   missing: (count: number) => `${files(count)} ${count === 1 ? 'ist' : 'sind'} nicht mehr im Papierkorb.`,
-  failed: (reason: string) => `Das ist nicht gelungen. ${reason}`,
-}
-
-const tokens: Texts['tokens'] = {
-  title: 'Tokens',
-  titleOf: (bucket: string) => `Tokens von ${bucket}`,
-  about: 'Mit ihnen greifen Programme auf diesen Bucket zu.',
-  back: 'Zurück zu den Dateien',
-  loading: 'Die Tokens werden geladen…',
-  failedToLoad: 'Die Tokens konnten nicht geladen werden.',
-  more: 'Weitere Tokens anzeigen',
-  create: 'Token erstellen',
-  name: 'Name',
-  unnamed: 'Ohne Namen',
-  scopes: 'Berechtigungen',
-  scopeNames: {
-    'media:read': 'Dateien ansehen',
-    'media:write': 'Dateien hochladen und bearbeiten',
-    'media:delete': 'Dateien löschen',
-    'tokens:manage': 'Tokens verwalten',
-    'webhooks:manage': 'Webhooks verwalten',
-  },
-  noScope: 'Wähle mindestens eine Berechtigung.',
-  expiry: 'Gültig für',
-  noExpiry: 'Ohne Ablauf',
-  never: 'Nie',
-  days: (days: number) => (days === 1 ? '1 Tag' : `${days} Tage`),
-  hour: '1 Stunde',
-  atOnce: 'Gar nicht',
-  own: 'Diese Sitzung',
-  user: 'Meldet sich mit einem Konto an',
-  expired: 'Abgelaufen',
-  revoked: 'Widerrufen',
-  createdAt: 'Erstellt',
-  lastUsed: 'Zuletzt benutzt',
-  expires: 'Läuft ab',
-  rotate: 'Ersetzen',
-  rotateTitle: (name: string) => `„${name}“ ersetzen?`,
-  rotateAbout:
-    'Ein neues Token mit demselben Namen und denselben Berechtigungen wird erstellt. Gib es den Programmen, die das alte benutzen.',
-  overlap: 'Das alte Token bleibt gültig für',
-  revoke: 'Widerrufen',
-  revokeTitle: (name: string) => `„${name}“ widerrufen?`,
-  revokeAbout:
-    'Programme, die es benutzen, verlieren sofort den Zugriff. Das kann nicht rückgängig gemacht werden.',
-  revokeOwn: 'Du bist mit diesem Token angemeldet und wirst abgemeldet.',
-  created: 'Das neue Token',
-  shownOnce: 'Kopiere es jetzt. Es wird nicht noch einmal angezeigt.',
-  newToken: 'Neues Token',
-  copy: 'Token kopieren',
-  copied: 'Kopiert.',
-  notCopied: 'Der Browser hat es nicht kopiert. Markiere das Token und kopiere es.',
-  shareX: 'Datei für ShareX',
-  done: 'Fertig',
+  refused: (reason: string) => `Das ist nicht gelungen. ${reason}`,
 }
 
 const uploads: Texts['uploads'] = {
@@ -281,6 +198,12 @@ export const de: Texts = {
   tryAgain: 'Erneut versuchen',
   notLoaded: 'Das konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
   skipToMedia: 'Zu den Dateien springen',
+  back: 'Zurück zu den Dateien',
+  done: 'Fertig',
+  copied: 'Kopiert.',
+  notCopied: 'Der Browser hat es nicht kopiert. Markiere den Text und kopiere ihn.',
+  /** What `#trash` and similar addresses show, instead of files. */
+  sections: { trash: 'Papierkorb', tokens: 'Tokens', webhooks: 'Webhooks' },
 
   signIn: {
     title: 'Bei deinem Bucket anmelden',
@@ -360,8 +283,11 @@ export const de: Texts = {
     label: 'Suchen und filtern',
     search: 'Nach Namen suchen',
     kind: 'Art',
-    byLabel: 'Label',
-    anyLabel: 'Alle Labels',
+    labels: 'Labels',
+    chosenLabels: 'Gewählte Labels',
+    removeLabel: (label: string) => `${label} entfernen`,
+    anyValue: 'Alle',
+    noLabels: 'Keine Datei hat ein Label.',
     kinds: {
       all: 'Alle Arten',
       image: 'Bilder',
@@ -432,9 +358,6 @@ export const de: Texts = {
   },
 
   deletion,
-  tokens,
-  webhooks,
-  trash,
 
   link: {
     forEveryone: 'Für alle, bis der Link abläuft:',
@@ -448,7 +371,6 @@ export const de: Texts = {
     failed: 'Der Browser hat das Kopieren verhindert. Kopiere den Link aus den Details der Datei.',
   },
 
-  links: linksDe,
   camera,
   location,
 

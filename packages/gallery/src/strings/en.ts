@@ -1,6 +1,4 @@
-import { linksEn } from './links-en.ts'
 import { formatCount } from './locale.ts'
-import { webhooks } from './webhooks/en.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
 
@@ -51,7 +49,6 @@ const viewer = {
     `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
   deleted: 'This file was deleted.',
   failed: 'This file could not be loaded. Try again later.',
-  back: 'Back to the files',
 }
 
 const details = {
@@ -97,89 +94,9 @@ const deletion = {
   trashed: (count: number) => `${files(count)} moved to the trash.`,
   moving: (count: number) => `Moving ${files(count)} to the trash…`,
   undo: 'Undo',
-}
-
-/** Texts of the trash. */
-const trash = {
-  title: 'Trash',
-  titleOf: (bucket: string) => `${bucket}, trash`,
-  about: (days: number) =>
-    days === 0
-      ? 'Files that are deleted now are not moved to the trash.'
-      : `Deleted files stay here for ${days === 1 ? '1 day' : `${formatCount(days)} days`}.`,
-  back: 'Back to the files',
-  all: 'Select all shown',
-  list: 'Deleted files',
-  loading: 'Loading the trash…',
-  failedToLoad: 'The trash could not be loaded',
-  none: 'The trash is empty',
-  deletedAt: (time: string) => `Deleted ${time}`,
-  left: (days: number) => (days === 1 ? '1 day left' : `${formatCount(days)} days left`),
-  more: 'Show more',
-  restore: 'Restore',
-  delete: 'Delete permanently',
-  empty: 'Empty the trash',
-  confirmDelete: (count: number) =>
-    count === 1 ? 'Delete this file permanently?' : `Delete ${files(count)} permanently?`,
-  confirmEmpty: 'Delete all files in the trash?',
-  forGood: 'This cannot be undone.',
   restored: (count: number) => `${files(count)} restored.`,
-  deleted: (count: number) => `${files(count)} deleted permanently.`,
-  emptied: 'The trash is empty now.',
   missing: (count: number) => `${files(count)} ${count === 1 ? 'is' : 'are'} no longer in the trash.`,
-  failed: (reason: string) => `This did not succeed. ${reason}`,
-}
-
-const tokens = {
-  title: 'Tokens',
-  titleOf: (bucket: string) => `Tokens of ${bucket}`,
-  about: 'Programs use them to access this bucket.',
-  back: 'Back to the files',
-  loading: 'Loading the tokens…',
-  failedToLoad: 'The tokens could not be loaded.',
-  more: 'Show more tokens',
-  create: 'Create a token',
-  name: 'Name',
-  unnamed: 'Without a name',
-  scopes: 'Permissions',
-  scopeNames: {
-    'media:read': 'View files',
-    'media:write': 'Upload and edit files',
-    'media:delete': 'Delete files',
-    'tokens:manage': 'Manage tokens',
-    'webhooks:manage': 'Manage webhooks',
-  } as Readonly<Record<string, string>>,
-  noScope: 'Choose at least one permission.',
-  expiry: 'Valid for',
-  noExpiry: 'No expiry',
-  never: 'Never',
-  days: (days: number) => (days === 1 ? '1 day' : `${days} days`),
-  hour: '1 hour',
-  atOnce: 'Not at all',
-  own: 'This session',
-  user: 'Signs in with an account',
-  expired: 'Expired',
-  revoked: 'Revoked',
-  createdAt: 'Created',
-  lastUsed: 'Last used',
-  expires: 'Expires',
-  rotate: 'Replace',
-  rotateTitle: (name: string) => `Replace “${name}”?`,
-  rotateAbout:
-    'A new token with the same name and permissions is created. Give it to the programs that use the old one.',
-  overlap: 'The old token remains valid for',
-  revoke: 'Revoke',
-  revokeTitle: (name: string) => `Revoke “${name}”?`,
-  revokeAbout: 'Programs that use it lose access at once. This cannot be undone.',
-  revokeOwn: 'You are signed in with this token, and will be signed out.',
-  created: 'The new token',
-  shownOnce: 'Copy it now. It is not shown again.',
-  newToken: 'New token',
-  copy: 'Copy the token',
-  copied: 'Copied.',
-  notCopied: 'The browser did not copy it. Select the token and copy it.',
-  shareX: 'File for ShareX',
-  done: 'Done',
+  refused: (reason: string) => `This did not succeed. ${reason}`,
 }
 
 const uploads = {
@@ -269,6 +186,12 @@ export const en = {
   tryAgain: 'Try again',
   notLoaded: 'This could not be loaded. Check your connection and reload the page.',
   skipToMedia: 'Skip to the files',
+  back: 'Back to the files',
+  done: 'Done',
+  copied: 'Copied.',
+  notCopied: 'The browser did not copy it. Select the text and copy it.',
+  /** What `#trash` and similar addresses show, instead of files. */
+  sections: { trash: 'Trash', tokens: 'Tokens', webhooks: 'Webhooks' },
 
   signIn: {
     title: 'Sign in to your bucket',
@@ -342,8 +265,11 @@ export const en = {
     label: 'Search and filter',
     search: 'Search by name',
     kind: 'Kind',
-    byLabel: 'Label',
-    anyLabel: 'All labels',
+    labels: 'Labels',
+    chosenLabels: 'Chosen labels',
+    removeLabel: (label: string) => `Remove ${label}`,
+    anyValue: 'Any',
+    noLabels: 'No file has a label.',
     kinds: {
       all: 'All kinds',
       image: 'Pictures',
@@ -412,9 +338,6 @@ export const en = {
   },
 
   deletion,
-  tokens,
-  webhooks,
-  trash,
 
   link: {
     forEveryone: 'For everyone, until the link expires:',
@@ -428,7 +351,6 @@ export const en = {
     failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
   },
 
-  links: linksEn,
   camera,
   location,
 

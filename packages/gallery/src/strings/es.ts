@@ -1,7 +1,5 @@
 import type { Texts } from './en.ts'
-import { linksEs } from './links-es.ts'
 import { formatCount } from './locale.ts'
-import { webhooks } from './webhooks/es.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
 
@@ -52,7 +50,6 @@ const viewer: Texts['viewer'] = {
     `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
   deleted: 'Este archivo fue eliminado.',
   failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
-  back: 'Volver a los archivos',
 }
 
 const details: Texts['details'] = {
@@ -101,90 +98,10 @@ const deletion: Texts['deletion'] = {
     count === 1 ? '1 archivo movido a la papelera.' : `${files(count)} movidos a la papelera.`,
   moving: (count: number) => `Moviendo ${files(count)} a la papelera…`,
   undo: 'Deshacer',
-}
-
-const trash: Texts['trash'] = {
-  title: 'Papelera',
-  titleOf: (bucket: string) => `${bucket}, papelera`,
-  about: (days: number) =>
-    days === 0
-      ? 'Los archivos que se eliminen ahora no van a la papelera.'
-      : `Los archivos eliminados permanecen aquí ${days === 1 ? '1 día' : `${formatCount(days)} días`}.`,
-  back: 'Volver a los archivos',
-  all: 'Seleccionar todos los mostrados',
-  list: 'Archivos eliminados',
-  loading: 'Cargando la papelera…',
-  failedToLoad: 'No se pudo cargar la papelera',
-  none: 'La papelera está vacía',
-  deletedAt: (time: string) => `Eliminado: ${time}`,
-  left: (days: number) => (days === 1 ? 'queda 1 día' : `quedan ${formatCount(days)} días`),
-  more: 'Mostrar más',
-  restore: 'Restaurar',
-  delete: 'Eliminar definitivamente',
-  empty: 'Vaciar la papelera',
-  confirmDelete: (count: number) =>
-    count === 1 ? '¿Eliminar este archivo definitivamente?' : `¿Eliminar ${files(count)} definitivamente?`,
-  confirmEmpty: '¿Eliminar todos los archivos de la papelera?',
-  forGood: 'No se puede deshacer.',
   restored: (count: number) => (count === 1 ? '1 archivo restaurado.' : `${files(count)} restaurados.`),
-  deleted: (count: number) =>
-    count === 1 ? '1 archivo eliminado definitivamente.' : `${files(count)} eliminados definitivamente.`,
-  emptied: 'La papelera está vacía ahora.',
   missing: (count: number) =>
     count === 1 ? '1 archivo ya no está en la papelera.' : `${files(count)} ya no están en la papelera.`,
-  failed: (reason: string) => `No se ha conseguido. ${reason}`,
-}
-
-const tokens: Texts['tokens'] = {
-  title: 'Tokens',
-  titleOf: (bucket: string) => `Tokens de ${bucket}`,
-  about: 'Los programas los usan para acceder a este bucket.',
-  back: 'Volver a los archivos',
-  loading: 'Cargando los tokens…',
-  failedToLoad: 'No se pudieron cargar los tokens.',
-  more: 'Mostrar más tokens',
-  create: 'Crear un token',
-  name: 'Nombre',
-  unnamed: 'Sin nombre',
-  scopes: 'Permisos',
-  scopeNames: {
-    'media:read': 'Ver archivos',
-    'media:write': 'Subir y editar archivos',
-    'media:delete': 'Eliminar archivos',
-    'tokens:manage': 'Gestionar tokens',
-    'webhooks:manage': 'Gestionar webhooks',
-  },
-  noScope: 'Elige al menos un permiso.',
-  expiry: 'Válido durante',
-  noExpiry: 'Sin caducidad',
-  never: 'Nunca',
-  days: (days: number) => (days === 1 ? '1 día' : `${days} días`),
-  hour: '1 hora',
-  atOnce: 'Nada',
-  own: 'Esta sesión',
-  user: 'Inicia sesión con una cuenta',
-  expired: 'Caducado',
-  revoked: 'Revocado',
-  createdAt: 'Creado',
-  lastUsed: 'Último uso',
-  expires: 'Caduca',
-  rotate: 'Reemplazar',
-  rotateTitle: (name: string) => `¿Reemplazar «${name}»?`,
-  rotateAbout:
-    'Se crea un token nuevo con el mismo nombre y los mismos permisos. Dáselo a los programas que usan el anterior.',
-  overlap: 'El token anterior sigue siendo válido durante',
-  revoke: 'Revocar',
-  revokeTitle: (name: string) => `¿Revocar «${name}»?`,
-  revokeAbout: 'Los programas que lo usan pierden el acceso de inmediato. No se puede deshacer.',
-  revokeOwn: 'Has iniciado sesión con este token y tu sesión se cerrará.',
-  created: 'El token nuevo',
-  shownOnce: 'Cópialo ahora. No se volverá a mostrar.',
-  newToken: 'Token nuevo',
-  copy: 'Copiar el token',
-  copied: 'Copiado.',
-  notCopied: 'El navegador no lo copió. Selecciona el token y cópialo.',
-  shareX: 'Archivo para ShareX',
-  done: 'Listo',
+  refused: (reason: string) => `No se ha conseguido. ${reason}`,
 }
 
 const uploads: Texts['uploads'] = {
@@ -277,6 +194,12 @@ export const es: Texts = {
   tryAgain: 'Reintentar',
   notLoaded: 'No se pudo cargar. Comprueba tu conexión y recarga la página.',
   skipToMedia: 'Saltar a los archivos',
+  back: 'Volver a los archivos',
+  done: 'Listo',
+  copied: 'Copiado.',
+  notCopied: 'El navegador no lo copió. Selecciona el texto y cópialo.',
+  /** What `#trash` and similar addresses show, instead of files. */
+  sections: { trash: 'Papelera', tokens: 'Tokens', webhooks: 'Webhooks' },
 
   signIn: {
     title: 'Inicia sesión en tu bucket',
@@ -352,8 +275,11 @@ export const es: Texts = {
     label: 'Buscar y filtrar',
     search: 'Buscar por nombre',
     kind: 'Tipo',
-    byLabel: 'Etiqueta',
-    anyLabel: 'Todas las etiquetas',
+    labels: 'Etiquetas',
+    chosenLabels: 'Etiquetas elegidas',
+    removeLabel: (label: string) => `Quitar ${label}`,
+    anyValue: 'Todas',
+    noLabels: 'Ningún archivo tiene etiquetas.',
     kinds: {
       all: 'Todos los tipos',
       image: 'Imágenes',
@@ -422,9 +348,6 @@ export const es: Texts = {
   },
 
   deletion,
-  tokens,
-  webhooks,
-  trash,
 
   link: {
     forEveryone: 'Para todos, hasta que el enlace caduque:',
@@ -438,7 +361,6 @@ export const es: Texts = {
     failed: 'El navegador impidió copiar. Copia el enlace desde los detalles del archivo.',
   },
 
-  links: linksEs,
   camera,
   location,
 

@@ -1,10 +1,10 @@
-import type { LabelKey } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Choice } from '../components/controls.tsx'
+import { Choice, IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { noChoice, wordsOf } from '../router.ts'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 import { byOtherTime, isByTaken, isFiltered } from './shown-list.ts'
 
 /** A search begins when nothing was typed for this time. Milliseconds. */
@@ -13,12 +13,10 @@ const searchDelay = 200
 /** Controls that select the items of the timeline. */
 export function Filters() {
   const { router, shownList } = useGallery()
-  const { kind, time, name, label } = router.list.value
+  const { kind, time, name, labels } = router.list.value
   const input = useRef<HTMLInputElement>(null)
   /** Whether small screens show the choices. */
-  const [open, setOpen] = useState(
-    kind !== noChoice.kind || time !== noChoice.time || label !== noChoice.label,
-  )
+  const [open, setOpen] = useState(kind !== noChoice.kind || time !== noChoice.time || labels.length > 0)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   /** The words that this field has searched for. Others come from the address. */
   const searched = useRef('')
@@ -86,8 +84,8 @@ export function Filters() {
             clearTimeout(timer.current)
             if (input.current) input.current.value = ''
             searched.current = ''
-            const { kind, time, name, label } = noChoice
-            shownList.choose({ kind, time, name, label })
+            const { kind, time, name, labels } = noChoice
+            shownList.choose({ kind, time, name, labels })
           }}
         >
           <Icon name="close" size={16} />
@@ -116,43 +114,54 @@ function TimeChoice() {
   )
 }
 
-/** Values of each key that can be chosen: the most frequent ones. */
-const shownValues = 50
-
-/** Selects a label. Not shown while the files have none. */
+/** Shows and removes the chosen labels, and opens the choice of others. */
 function LabelFilter() {
-  const { client, router, shownList, isShown, edits } = useGallery()
-  const { label } = router.list.value
-  const [keys, setKeys] = useState<readonly LabelKey[]>([])
-  const shown = isShown.value
-  const changes = edits.labelChanges.value
-  useEffect(() => {
-    // Pictures are requested first. An earlier version of the service has no labels.
-    if (!shown) return
-    let unmounted = false
-    client.labels({ limit: shownValues }).then(
-      (found) => {
-        if (!unmounted) setKeys(found)
-      },
-      () => undefined,
-    )
-    return () => {
-      unmounted = true
-    }
-  }, [shown, changes])
-  const labels = keys.flatMap(({ key, values }) => values.map(({ value }) => `${key}=${value}`))
-  if (labels.length === 0 && label === noChoice.label) return null
-  const options = Object.fromEntries([
-    [noChoice.label, strings.filter.anyLabel],
-    ...[...new Set([...(label === noChoice.label ? [] : [label]), ...labels])].map((text) => [text, text]),
-  ])
+  const { router, shownList } = useGallery()
+  const { labels } = router.list.value
+  const [open, setOpen] = useState(false)
+  const opener = useRef<HTMLButtonElement>(null)
   return (
-    <Choice
-      quiet
-      label={strings.filter.byLabel}
-      options={options}
-      value={label}
-      onChoose={(chosen) => shownList.choose({ label: chosen })}
-    />
+    <>
+      <button
+        ref={opener}
+        type="button"
+        class="button label-switch"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon name="tag" />
+        {strings.filter.labels}
+      </button>
+      {open && (
+        <fieldset class="label-menu" aria-label={strings.filter.labels}>
+          <LabelChoices />
+        </fieldset>
+      )}
+      {labels.length > 0 && (
+        <ul class="chips" aria-label={strings.filter.chosenLabels}>
+          {labels.map((label) => (
+            <li key={label}>
+              <span>{label}</span>
+              <IconButton
+                icon="close"
+                label={strings.filter.removeLabel(label)}
+                onClick={() => {
+                  shownList.choose({ labels: labels.filter((other) => other !== label) })
+                  // The button is removed.
+                  opener.current?.focus()
+                }}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   )
+}
+
+/** The choice of labels, when its code is loaded. */
+function LabelChoices() {
+  const menu = useCode(() => import('./label-menu.tsx'))
+  if (menu === 'loading') return <p role="status">{strings.viewer.loading}</p>
+  return menu === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <menu.LabelMenu />
 }

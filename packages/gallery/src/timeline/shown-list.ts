@@ -27,18 +27,18 @@ export function createShownList(router: Router, preferences: Preferences): Shown
   const order = computed(() => router.list.value.order)
   const view = computed(() => router.list.value.view)
   const chosenFilter = computed(() => {
-    const { kind, time, name, label } = router.list.value
-    return formatChoice({ ...noChoice, kind, time, name, label })
+    const { kind, time, name, labels } = router.list.value
+    return formatChoice({ ...noChoice, kind, time, name, labels })
   })
   const filter = computed((): ItemFilter => {
-    const { kind, time, name, label } = parseChoice(new URLSearchParams(chosenFilter.value))
-    return { kind: kindChoices[kind], name, label, from: timeChoices[time](Date.now()) }
+    const { kind, time, name, labels } = parseChoice(new URLSearchParams(chosenFilter.value))
+    return { kind: kindChoices[kind], name, labels, from: timeChoices[time](Date.now()) }
   })
   return {
     filter,
     order,
     view,
-    hashOfLabel: (label) => router.hashOf({ item: null, list: { ...noChoice, label } }),
+    hashOfLabel: (label) => router.hashOf({ item: null, list: { ...noChoice, labels: [label] } }),
     choose(changes, replace = false) {
       const next = { item: null, list: { ...router.list.peek(), ...changes } }
       if (replace) router.replace(next)
@@ -78,14 +78,14 @@ export interface ItemFilter {
   readonly kind: NonNullable<ItemOptions['kind']> | null
   /** Words of the name (docs/interface.md, K11); empty for all names. */
   readonly name: string
-  /** A label, `key=value`; empty for all items. */
-  readonly label: string
+  /** Labels, `key=value`, that the items have all; empty for all items. */
+  readonly labels: readonly string[]
   /** The start of the time that was chosen; null for all. */
   readonly from: Date | null
 }
 
-export const isFiltered = ({ kind, name, label, from }: ItemFilter): boolean =>
-  kind !== null || name !== '' || label !== '' || from !== null
+export const isFiltered = ({ kind, name, labels, from }: ItemFilter): boolean =>
+  kind !== null || name !== '' || labels.length > 0 || from !== null
 
 /** Pictures may be older than 1970. */
 const before = new Date('0001-01-01T00:00:00Z')
@@ -99,7 +99,7 @@ export function queryFrom(order: Order, filter: ItemFilter, start: Media | null)
   const kind = filter.kind ?? undefined
   const name = filter.name || undefined
   const from = filter.from ?? before
-  const labels = filter.label === '' ? undefined : Object.fromEntries([splitLabel(filter.label)])
+  const labels = filter.labels.length > 0 ? Object.fromEntries(filter.labels.map(splitLabel)) : undefined
   if (start === null) return { order, kind, name, labels, from }
   const at = Date.parse(timeOf(order, start))
   return isNewestFirst(order)

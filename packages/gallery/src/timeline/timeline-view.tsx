@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { FileButton } from '../components/controls.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
+import { LoadError } from '../components/section.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import { Filters } from './filters.tsx'
@@ -29,7 +30,7 @@ export function TimelineView() {
         {loading ? strings.listing.loading : error === null && (found || strings.timeline.loaded)}
       </p>
       {error !== null && !loading ? (
-        <FailedPage reason={error} onRetry={() => void timeline.refresh()} />
+        <LoadError title={strings.listing.failed} reason={error} onRetry={() => void timeline.refresh()} />
       ) : loaded === null ? (
         <PageSkeleton />
       ) : isEmpty ? (
@@ -142,19 +143,6 @@ function PageSkeleton() {
         </li>
       ))}
     </ul>
-  )
-}
-
-function FailedPage({ reason, onRetry }: { reason: string; onRetry: () => void }) {
-  return (
-    <div class="state" role="alert">
-      <Icon name="alert" size={40} />
-      <h2>{strings.listing.failed}</h2>
-      <p>{reason}</p>
-      <button type="button" class="button primary" onClick={onRetry}>
-        {strings.tryAgain}
-      </button>
-    </div>
   )
 }
 

@@ -1,13 +1,11 @@
 import type { NewTokenLimits } from '@mediabucket/client'
-import { useState } from 'preact/hooks'
-import { Icon } from '../components/icon.tsx'
-import { Modal } from '../components/modal.tsx'
-import { copyText } from '../copy-text.ts'
+import { ActionDialog } from '../components/action-dialog.tsx'
+import { SecretDialog } from '../components/secret-dialog.tsx'
 import { formatSize } from '../format.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { QrCode } from './qr-code.tsx'
-import { Actions, type DialogProps, ErrorText, ExpiryField, inDays, useAction } from './token-dialogs.tsx'
+import { type DialogProps, ExpiryField, inDays } from './token-dialogs.tsx'
 
 /** The types of each choice; null for any. */
 const kinds = {
@@ -22,12 +20,27 @@ const isKind = (name: string): name is keyof typeof kinds => Object.hasOwn(kinds
 /** Bytes. One is always chosen, because only a token with a limit does nothing but upload (docs/interface.md T9). */
 const sizes = [10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000]
 
+/** Bytes of all files together. */
+const totals = [1_000_000_000, 10_000_000_000, 100_000_000_000]
+
 /** A positive number of a field; undefined for none. */
 const numberOf = (field: FormDataEntryValue | null): number | undefined => Number(field) || undefined
 
+/** The labels of lines such as `album=42`; null if a line is none. */
+function labelsOf(fields: FormData): Readonly<Record<string, string>> | null {
+  const lines = `${fields.get('labels') ?? ''}`.split('\n').filter((line) => line.trim() !== '')
+  const pairs = lines.map((line) => /^\s*([a-z0-9_.-]{1,40})\s*=(.{0,200})$/.exec(line))
+  if (pairs.includes(null)) return null
+  return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', pair?.[2]?.trim() ?? '']))
+}
+
 function limitsOf(fields: FormData): NewTokenLimits {
   const kind = `${fields.get('kind')}`
+  const labels = labelsOf(fields) ?? {}
   return {
+    maxBytes: numberOf(fields.get('total')),
+    itemDays: numberOf(fields.get('item-days')),
+    ...(Object.keys(labels).length > 0 && { labels }),
     maxItems: numberOf(fields.get('items')),
     maxFileSize: numberOf(fields.get('size')),
     types: (isKind(kind) ? kinds[kind] : null) ?? undefined,
@@ -37,9 +50,7 @@ function limitsOf(fields: FormData): NewTokenLimits {
 /** Asks for the properties of an upload link. */
 export function AskDialog({ tokens, onClose, onCreated }: DialogProps) {
   const { links } = strings
-  const { busy, error, run } = useAction()
-  async function create(form: HTMLFormElement): Promise<void> {
-    const fields = new FormData(form)
+  async function create(fields: FormData): Promise<void> {
     const textOf = (name: string) => `${fields.get(name) ?? ''}`.trim()
     const note = textOf('note')
     const created = await tokens.create({
@@ -52,94 +63,92 @@ export function AskDialog({ tokens, onClose, onCreated }: DialogProps) {
     onCreated(created)
   }
   return (
-    <Modal class="dialog" labelledBy="ask" onCancel={onClose}>
-      <form
-        class="token-form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const form = event.currentTarget
-          void run(() => create(form))
-        }}
-      >
-        <h2 id="ask">{links.ask}</h2>
-        <p class="muted">{links.askAbout}</p>
+    <ActionDialog
+      title={links.ask}
+      label={links.create}
+      onClose={onClose}
+      check={(fields) => (labelsOf(fields) === null ? strings.details.labelsHint : '')}
+      act={create}
+    >
+      <p class="muted">{links.askAbout}</p>
+      <label>
+        {links.title}
+        <input type="text" name="title" maxLength={200} autocomplete="off" required />
+      </label>
+      <label>
+        {links.note}
+        <textarea name="note" rows={3} maxLength={2000} placeholder={links.noteHint} />
+      </label>
+      <label>
+        {links.which}
+        <span class="select">
+          <select name="kind">
+            {(['pictures', 'picturesAndVideos', 'documents', 'any'] as const).map((kind) => (
+              <option key={kind} value={kind}>
+                {links[kind]}
+              </option>
+            ))}
+          </select>
+        </span>
+      </label>
+      <div class="form-pair">
         <label>
-          {links.title}
-          <input type="text" name="title" maxLength={200} autocomplete="off" required />
+          {links.howMany}
+          <input type="number" name="items" min={1} max={1_000_000} placeholder={links.anyNumber} />
         </label>
         <label>
-          {links.note}
-          <textarea name="note" rows={3} maxLength={2000} placeholder={links.noteHint} />
-        </label>
-        <label>
-          {links.which}
+          {links.maxSize}
           <span class="select">
-            <select name="kind">
-              {(['pictures', 'picturesAndVideos', 'documents', 'any'] as const).map((kind) => (
-                <option key={kind} value={kind}>
-                  {links[kind]}
+            <select name="size">
+              {sizes.map((size) => (
+                <option key={size} value={size} selected={size === 100_000_000}>
+                  {formatSize(size)}
                 </option>
               ))}
             </select>
           </span>
         </label>
-        <div class="form-pair">
-          <label>
-            {links.howMany}
-            <input type="number" name="items" min={1} max={1_000_000} placeholder={links.anyNumber} />
-          </label>
-          <label>
-            {links.maxSize}
-            <span class="select">
-              <select name="size">
-                {sizes.map((size) => (
-                  <option key={size} value={size} selected={size === 100_000_000}>
-                    {formatSize(size)}
-                  </option>
-                ))}
-              </select>
-            </span>
-          </label>
-        </div>
-        <ExpiryField label={links.validFor} selected={30} />
-        <ErrorText text={error} />
-        <Actions busy={busy} label={links.create} onClose={onClose} />
-      </form>
-    </Modal>
+      </div>
+      <div class="form-pair">
+        <label>
+          {links.maxTotal}
+          <span class="select">
+            <select name="total">
+              <option value="0">{links.noLimit}</option>
+              {totals.map((size) => (
+                <option key={size} value={size}>
+                  {formatSize(size)}
+                </option>
+              ))}
+            </select>
+          </span>
+        </label>
+        <label>
+          {links.deleteAfter}
+          <input type="number" name="item-days" min={1} max={36_500} placeholder={links.never} />
+        </label>
+      </div>
+      <label>
+        {links.labels}
+        <textarea name="labels" rows={2} placeholder="album=42" title={strings.details.labelsHint} />
+      </label>
+      <ExpiryField label={links.validFor} selected={30} />
+    </ActionDialog>
   )
 }
 
 /** Shows a new upload link and its QR code, once. */
 export function LinkDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
   const url = `${new URL('upload', serviceUrl()).href}#${secret}`
-  const { links, tokens } = strings
-  const [copied, setCopied] = useState<boolean | null>(null)
+  const { created, createdAbout: about, copy, code } = strings.links
+  const texts = { title: created, about, label: created, copy }
   return (
-    <Modal class="dialog" labelledBy="new-link" onCancel={onClose}>
-      <h2 id="new-link">{links.created}</h2>
-      <p>{links.createdAbout}</p>
-      <QrCode text={url} label={links.code} />
-      <input
-        type="text"
-        class="token-secret"
-        aria-label={links.created}
-        readOnly
-        value={url}
-        spellcheck={false}
-        onFocus={({ currentTarget }) => currentTarget.select()}
-      />
-      <p class="message" role="status">
-        {copied === null ? '' : copied ? tokens.copied : tokens.notCopied}
-      </p>
-      <div class="dialog-actions">
-        <button type="button" class="button primary" onClick={() => void copyText(url).then(setCopied)}>
-          <Icon name="link" size={18} />
-          {links.copy}
-        </button>
-        <button type="button" class="button" onClick={onClose}>
-          {tokens.done}
-        </button>
-      </div>
-    </Modal>
+    <SecretDialog
+      id="new-link"
+      secret={url}
+      texts={texts}
+      picture={<QrCode text={url} label={code} />}
+      onClose={onClose}
+    />
   )
 }

@@ -1,7 +1,6 @@
 import type { CreatedToken, ManagedToken } from '@mediabucket/client'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { IconButton } from '../components/controls.tsx'
-import { Icon } from '../components/icon.tsx'
+import { LoadError, SectionHead } from '../components/section.tsx'
 import { formatSize, formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { limitTexts } from '../limit-texts.ts'
@@ -17,7 +16,7 @@ type Dialog =
 
 /** The tokens of the bucket, for tokens with `tokens:manage`. */
 export function TokensView() {
-  const { client, connection, router, tokenInfo } = useGallery()
+  const { client, connection, tokenInfo } = useGallery()
   const tokens = useMemo(() => createTokens(client, connection), [client, connection])
   const [dialog, setDialog] = useState<Dialog | null>(null)
   useEffect(() => void tokens.reload(), [tokens])
@@ -30,41 +29,24 @@ export function TokensView() {
   }
   return (
     <>
-      <div class="listing-head">
-        <IconButton
-          class="back"
-          icon="previous"
-          label={strings.tokens.back}
-          onClick={() => router.go({ item: null })}
-        />
-        <h1>{strings.tokens.title}</h1>
-        <p class="muted">{strings.tokens.about}</p>
-        <div class="listing-tools">
-          {tokenInfo.scopes.includes('media:write') && (
-            <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'ask' })}>
-              {strings.links.ask}
-            </button>
-          )}
-          <button type="button" class="button small" onClick={() => setDialog({ kind: 'create' })}>
-            {strings.tokens.create}
+      <SectionHead title={strings.sections.tokens} about={strings.tokens.about}>
+        {tokenInfo.scopes.includes('media:write') && (
+          <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'ask' })}>
+            {strings.links.ask}
           </button>
-        </div>
-      </div>
+        )}
+        <button type="button" class="button small" onClick={() => setDialog({ kind: 'create' })}>
+          {strings.tokens.create}
+        </button>
+      </SectionHead>
       <p class="off-screen" role="status">
         {items === null && error === null && strings.tokens.loading}
       </p>
       {error !== null && (
-        <div class="state" role="alert">
-          <Icon name="alert" size={40} />
-          <h2>{strings.tokens.failedToLoad}</h2>
-          <p>{error}</p>
-          <button type="button" class="button primary" onClick={() => void tokens.reload()}>
-            {strings.tryAgain}
-          </button>
-        </div>
+        <LoadError title={strings.tokens.failedToLoad} reason={error} onRetry={() => void tokens.reload()} />
       )}
       {items !== null && (
-        <ul class="token-list" aria-label={strings.tokens.title}>
+        <ul class="token-list" aria-label={strings.sections.tokens}>
           {items.map((token) => (
             <TokenRow key={token.id} token={token} onAct={(kind) => setDialog({ kind, token })} />
           ))}

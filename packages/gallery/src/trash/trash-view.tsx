@@ -1,8 +1,8 @@
 import type { TrashedMedia } from '@mediabucket/client'
 import { useEffect, useState } from 'preact/hooks'
-import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
+import { LoadError, SectionHead } from '../components/section.tsx'
 import { formatTime, kindOf } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
@@ -11,7 +11,7 @@ import { MiddleName } from '../tiles/tile.tsx'
 
 /** The deleted files that can be restored. */
 export function TrashView() {
-  const { trash, usage, router } = useGallery()
+  const { trash, usage } = useGallery()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   // The ids that the question is about: the list may change before the dialog closes.
   const [asking, setAsking] = useState<readonly string[] | 'all' | null>(null)
@@ -31,35 +31,18 @@ export function TrashView() {
 
   return (
     <>
-      <div class="listing-head">
-        <IconButton
-          class="back"
-          icon="previous"
-          label={strings.trash.back}
-          onClick={() => router.go({ item: null })}
-        />
-        <h1>{strings.trash.title}</h1>
-        <p class="muted">{days !== undefined && strings.trash.about(days)}</p>
-        <div class="listing-tools">
-          {items !== null && items.length > 0 && (
-            <button type="button" class="button small bad" disabled={busy} onClick={() => setAsking('all')}>
-              {strings.trash.empty}
-            </button>
-          )}
-        </div>
-      </div>
+      <SectionHead title={strings.sections.trash} about={days === undefined ? '' : strings.trash.about(days)}>
+        {items !== null && items.length > 0 && (
+          <button type="button" class="button small bad" disabled={busy} onClick={() => setAsking('all')}>
+            {strings.trash.empty}
+          </button>
+        )}
+      </SectionHead>
       <p class="off-screen" role="status">
         {items === null && error === null && strings.trash.loading}
       </p>
       {error !== null ? (
-        <div class="state" role="alert">
-          <Icon name="alert" size={40} />
-          <h2>{strings.trash.failedToLoad}</h2>
-          <p>{error}</p>
-          <button type="button" class="button primary" onClick={() => void trash.reload()}>
-            {strings.tryAgain}
-          </button>
-        </div>
+        <LoadError title={strings.trash.failedToLoad} reason={error} onRetry={() => void trash.reload()} />
       ) : items === null ? null : items.length === 0 && !trash.hasMore.value ? (
         <div class="state">
           <Icon name="trash" size={40} />

@@ -2,7 +2,7 @@ import '../restrict-scripts.ts'
 import { render } from 'preact'
 import { createPreferences } from '../preferences.tsx'
 import { locale } from '../strings/locale.ts'
-import { showLanguage } from '../strings.ts'
+import { loadTexts, showLanguage, strings } from '../strings.ts'
 import '../styles/base.css'
 import '../styles/controls.css'
 import '../styles/uploads.css'
@@ -19,10 +19,14 @@ if (root) {
   document.documentElement.dataset['theme'] = theme.value
   const link = createUploadLink(token)
   void link.open()
-  void showLanguage(language.value).then(() => {
-    document.documentElement.lang = locale.current
-    render(<UploadPage link={link} />, root)
-  })
+  const texts = Promise.all([showLanguage(language.value), loadTexts('links')])
+  void texts.then(
+    () => {
+      document.documentElement.lang = locale.current
+      render(<UploadPage link={link} />, root)
+    },
+    () => render(<p role="alert">{strings.notLoaded}</p>, root),
+  )
   // Another link was opened in this tab.
   addEventListener('hashchange', () => location.reload())
 }

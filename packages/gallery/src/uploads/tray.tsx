@@ -12,7 +12,7 @@ import { canFit, type UploadRow } from './uploads-view.ts'
 /** Rows shown at first, and added by each click on "Show more": a folder may contain thousands of files. */
 const rowsPerStep = 50
 
-/** The list of uploads, in a corner of the page. */
+/** The list of uploads, in a corner of the page. Shown while there is something to show. */
 export function UploadTray() {
   const { uploads, notices, usage } = useGallery()
   const [open, setOpen] = useState(true)
@@ -26,20 +26,15 @@ export function UploadTray() {
   const line = progressLineOf(uploads.view.value)
   const ended = left === 0 && filesFound === null
   const succeeded = ended && failed + unavailable === 0
-  const visible = all > 0 || notes.length > 0 || filesFound !== null
   const limit = usage.bucket.value?.max_bytes ?? null
   useEffect(() => setOpen(!succeeded || done === 0), [succeeded, done === 0])
-  useEffect(() => {
-    if (!visible) setMaxRows(rowsPerStep)
-  }, [visible])
   useEffect(() => uploader?.setMaxRows(maxRows), [uploader, maxRows])
-  const announcement = visible ? [headline, ...notes.map(({ text }) => text)].join('. ') : ''
+  const announcement = [headline, ...notes.map(({ text }) => text)].join('. ')
   useEffect(() => {
     if (announcement) notices.announce(announcement)
     // Announce the start, pauses and the end, not the progress of each file.
-  }, [visible, ended, paused === left, waitingForServer, failed, unavailable, notes.length])
-  const autoClose = useAutoClose(succeeded && visible && !notes.some(({ isBad }) => isBad), uploads.cancelAll)
-  if (!visible) return null
+  }, [ended, paused === left, waitingForServer, failed, unavailable, notes.length])
+  const autoClose = useAutoClose(succeeded && !notes.some(({ isBad }) => isBad), uploads.cancelAll)
   return (
     <section class="tray" aria-label={strings.uploads.label} data-open={open} {...autoClose}>
       <header class="tray-head">

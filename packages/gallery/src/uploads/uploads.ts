@@ -1,6 +1,6 @@
 import type { Client, Token } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
-import { strings } from '../strings.ts'
+import { loadTexts, strings } from '../strings.ts'
 import { type Chosen, chosenByInput, droppedFiles } from './chosen-files.ts'
 import { duplicatesNote, type NewNote, type Note, skippedNotes } from './tray-texts.ts'
 import { hasUnfinishedUploads } from './unfinished-store.ts'
@@ -59,7 +59,8 @@ export function createUploads(options: UploadsOptions): Uploads {
 
   async function load(): Promise<Uploader> {
     await options.untilReached(() => notify(strings.uploads.delayed))
-    const { createUploader } = await import('./uploader/uploader.ts')
+    // Refusals name the limits of the token.
+    const [{ createUploader }] = await Promise.all([import('./uploader/uploader.ts'), loadTexts('links')])
     const created = createUploader({
       bucket,
       client,

@@ -73,7 +73,7 @@ function ViewerDialog({ id }: { id: string }) {
             <Icon name={deleted ? 'trash' : 'alert'} size={48} />
             <p role="status">{deleted ? strings.viewer.deleted : strings.viewer.failed}</p>
             <button type="button" class="button primary" onClick={close}>
-              {strings.viewer.back}
+              {strings.back}
             </button>
           </div>
         ) : ids === null || media === null || (deleting && index < 0) ? (

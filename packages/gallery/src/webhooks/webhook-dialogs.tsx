@@ -1,8 +1,6 @@
 import type { Webhook } from '@mediabucket/client'
-import { useState } from 'preact/hooks'
-import { Modal } from '../components/modal.tsx'
+import { ActionDialog } from '../components/action-dialog.tsx'
 import { SecretDialog } from '../components/secret-dialog.tsx'
-import { errorMessage } from '../service/connection.ts'
 import { strings } from '../strings.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -13,60 +11,13 @@ interface DialogProps {
   readonly onSecret: (secret: string) => void
 }
 
-/** A dialog whose form does something, and shows why it failed. */
-function ActionDialog(props: {
-  readonly title: string
-  readonly label: string
-  readonly danger?: boolean
-  readonly onClose: () => void
-  readonly act: (form: HTMLFormElement) => Promise<void>
-  readonly children: preact.ComponentChildren
-}) {
-  const { title, label, danger = false, onClose, act, children } = props
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState('')
-  async function submit(form: HTMLFormElement): Promise<void> {
-    if (busy) return
-    setBusy(true)
-    setError('')
-    await act(form).catch((reason: unknown) => setError(errorMessage(reason)))
-    setBusy(false)
-  }
-  return (
-    <Modal class="dialog" labelledBy="webhook-dialog" onCancel={onClose}>
-      <form
-        class="token-form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void submit(event.currentTarget)
-        }}
-      >
-        <h2 id="webhook-dialog">{title}</h2>
-        {children}
-        <p class="message bad" role="alert">
-          {error}
-        </p>
-        <div class="dialog-actions">
-          <button type="button" class="button" onClick={onClose}>
-            {strings.cancel}
-          </button>
-          <button type="submit" class={danger ? 'button danger' : 'button primary'} aria-disabled={busy}>
-            {label}
-          </button>
-        </div>
-      </form>
-    </Modal>
-  )
-}
-
 /** Changes in one delivery, as the dialog offers them. */
 const batches = [1, 10, 100]
 
 /** Asks for the properties of a new webhook. */
 export function CreateDialog({ webhooks, onClose, onSecret }: DialogProps) {
   const { kindNames } = strings.webhooks
-  async function create(form: HTMLFormElement): Promise<void> {
-    const fields = new FormData(form)
+  async function create(fields: FormData): Promise<void> {
     const kinds = fields.getAll('kind').map(String)
     const isAll = kinds.length === Object.keys(kindNames).length
     onSecret(
@@ -148,7 +99,7 @@ export function DeleteDialog(props: Omit<DialogProps, 'onSecret'> & { readonly w
 
 /** Shows a new secret, once. */
 export function NewSecretDialog({ secret, onClose }: { secret: string; onClose: () => void }) {
-  const { secretTitle: title, shownOnce, secret: label, copy, copied } = strings.webhooks
-  const texts = { title, shownOnce, label, copy, copied }
+  const { secretTitle: title, shownOnce: about, secret: label, copy } = strings.webhooks
+  const texts = { title, about, label, copy }
   return <SecretDialog id="new-secret" secret={secret} texts={texts} onClose={onClose} />
 }

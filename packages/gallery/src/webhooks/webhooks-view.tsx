@@ -1,7 +1,6 @@
 import type { Webhook, WebhookDelivery } from '@mediabucket/client'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { IconButton } from '../components/controls.tsx'
-import { Icon } from '../components/icon.tsx'
+import { LoadError, SectionHead } from '../components/section.tsx'
 import { formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
@@ -16,7 +15,7 @@ type Dialog =
 
 /** The webhooks of the bucket, for tokens with `webhooks:manage`. */
 export function WebhooksView() {
-  const { client, connection, router } = useGallery()
+  const { client, connection } = useGallery()
   const webhooks = useMemo(() => createWebhooks(client, connection), [client, connection])
   const [dialog, setDialog] = useState<Dialog | null>(null)
   const [notice, setNotice] = useState('')
@@ -30,37 +29,24 @@ export function WebhooksView() {
   }
   return (
     <>
-      <div class="listing-head">
-        <IconButton
-          class="back"
-          icon="previous"
-          label={strings.tokens.back}
-          onClick={() => router.go({ item: null })}
-        />
-        <h1>{strings.webhooks.title}</h1>
-        <p class="muted">{strings.webhooks.about}</p>
-        <div class="listing-tools">
-          <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
-            {strings.webhooks.create}
-          </button>
-        </div>
-      </div>
+      <SectionHead title={strings.sections.webhooks} about={strings.webhooks.about}>
+        <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
+          {strings.webhooks.create}
+        </button>
+      </SectionHead>
       <p class="message" role="status">
         {items === null && error === null ? strings.webhooks.loading : notice}
       </p>
       {error !== null && (
-        <div class="state" role="alert">
-          <Icon name="alert" size={40} />
-          <h2>{strings.webhooks.failedToLoad}</h2>
-          <p>{error}</p>
-          <button type="button" class="button primary" onClick={() => void webhooks.reload()}>
-            {strings.tryAgain}
-          </button>
-        </div>
+        <LoadError
+          title={strings.webhooks.failedToLoad}
+          reason={error}
+          onRetry={() => void webhooks.reload()}
+        />
       )}
       {items?.length === 0 && <p class="muted">{strings.webhooks.none}</p>}
       {items !== null && items.length > 0 && (
-        <ul class="token-list" aria-label={strings.webhooks.title}>
+        <ul class="token-list" aria-label={strings.sections.webhooks}>
           {items.map((webhook) => (
             <WebhookRow
               key={webhook.id}

@@ -1,9 +1,7 @@
-import type { Texts } from '../en.ts'
+import type { webhooks as english } from './en.ts'
 
 /** The texts of the page of webhooks. */
-export const webhooks: Texts['webhooks'] = {
-  title: 'Webhooks',
-  titleOf: (bucket: string) => `Webhooks von ${bucket}`,
+export const webhooks: typeof english = {
   about: 'Sie melden anderen Programmen jede Änderung in diesem Bucket.',
   none: 'Es gibt noch keine Webhooks.',
   loading: 'Wird geladen …',
@@ -57,5 +55,4 @@ export const webhooks: Texts['webhooks'] = {
   shownOnce:
     'Der Empfänger prüft damit Unterschriften. Kopiere ihn jetzt. Er wird nicht noch einmal angezeigt.',
   copy: 'Schlüssel kopieren',
-  copied: 'Kopiert.',
 }

@@ -1,7 +1,5 @@
 /** The texts of the page of webhooks. */
 export const webhooks = {
-  title: 'Webhooks',
-  titleOf: (bucket: string) => `Webhooks of ${bucket}`,
   about: 'They tell other programs of every change in this bucket.',
   none: 'There are no webhooks yet.',
   loading: 'Loading…',
@@ -50,5 +48,4 @@ export const webhooks = {
   secretTitle: 'The secret of the webhook',
   shownOnce: 'The receiver checks signatures with it. Copy it now. It is not shown again.',
   copy: 'Copy the secret',
-  copied: 'Copied.',
 }

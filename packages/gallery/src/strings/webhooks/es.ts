@@ -1,9 +1,7 @@
-import type { Texts } from '../en.ts'
+import type { webhooks as english } from './en.ts'
 
 /** The texts of the page of webhooks. */
-export const webhooks: Texts['webhooks'] = {
-  title: 'Webhooks',
-  titleOf: (bucket: string) => `Webhooks de ${bucket}`,
+export const webhooks: typeof english = {
   about: 'Informan a otros programas de cada cambio en este bucket.',
   none: 'Todavía no hay webhooks.',
   loading: 'Cargando…',
@@ -54,5 +52,4 @@ export const webhooks: Texts['webhooks'] = {
   secretTitle: 'El secreto del webhook',
   shownOnce: 'El receptor comprueba con él las firmas. Cópialo ahora. No se vuelve a mostrar.',
   copy: 'Copiar el secreto',
-  copied: 'Copiado.',
 }

@@ -1,9 +1,9 @@
-import { formatCount } from './locale.ts'
+import { formatCount } from '../locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
 
 /** The texts of upload links: of their page, and of the dialogs that create them. */
-export const linksEn = {
+export const links = {
   // The page.
   defaultTitle: 'Send files',
   checking: 'Opening the link…',
@@ -64,6 +64,11 @@ export const linksEn = {
   picturesAndVideos: 'Pictures and videos',
   documents: 'PDF documents',
   maxSize: 'Largest file',
+  maxTotal: 'All files together',
+  noLimit: 'No limit',
+  deleteAfter: 'Days until the files are deleted',
+  never: 'Never',
+  labels: 'Labels of the files, one a line',
   validFor: 'The link works for',
   create: 'Create the link',
   created: 'The link',

@@ -1,9 +1,9 @@
-import type { linksEn } from './links-en.ts'
-import { formatCount } from './locale.ts'
+import { formatCount } from '../locale.ts'
+import type { links as english } from './en.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
 
-export const linksEs: typeof linksEn = {
+export const links: typeof english = {
   defaultTitle: 'Enviar archivos',
   checking: 'Abriendo el enlace…',
   choosePhotos: 'Elegir fotos',
@@ -56,6 +56,11 @@ export const linksEs: typeof linksEn = {
   picturesAndVideos: 'Imágenes y vídeos',
   documents: 'Documentos PDF',
   maxSize: 'Archivo más grande',
+  maxTotal: 'Todos los archivos juntos',
+  noLimit: 'Sin límite',
+  deleteAfter: 'Días hasta que se borran los archivos',
+  never: 'Nunca',
+  labels: 'Etiquetas de los archivos, una por línea',
   validFor: 'El enlace funciona durante',
   create: 'Crear el enlace',
   created: 'El enlace',

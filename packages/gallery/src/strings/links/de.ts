@@ -1,9 +1,9 @@
-import type { linksEn } from './links-en.ts'
-import { formatCount } from './locale.ts'
+import { formatCount } from '../locale.ts'
+import type { links as english } from './en.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
 
-export const linksDe: typeof linksEn = {
+export const links: typeof english = {
   defaultTitle: 'Dateien senden',
   checking: 'Der Link wird geöffnet…',
   choosePhotos: 'Fotos auswählen',
@@ -58,6 +58,11 @@ export const linksDe: typeof linksEn = {
   picturesAndVideos: 'Bilder und Videos',
   documents: 'PDF-Dokumente',
   maxSize: 'Größte Datei',
+  maxTotal: 'Alle Dateien zusammen',
+  noLimit: 'Keine Grenze',
+  deleteAfter: 'Tage bis zum Löschen der Dateien',
+  never: 'Nie',
+  labels: 'Labels der Dateien, eins pro Zeile',
   validFor: 'Der Link gilt',
   create: 'Link erstellen',
   created: 'Der Link',
