@@ -93,6 +93,7 @@ test('G36 what the link does not accept fails with the reason, and the rest arri
   await guest.button(links.remove('b.png')).click()
   await guest.choose(links.choosePhotos, [picture('c.png', 5), picture('d.png', 6)])
   await page.getByText(links.noneLeft).waitFor()
+  await page.getByRole('heading', { name: links.complete }).waitFor()
   expect((await items()).length).toBe(2)
 })
 

@@ -93,7 +93,7 @@ test('G18 a list by the time of cameras continues after the last loaded item, by
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(300) },
     ...{ active: signal(true), order: signal<Order>('taken'), place: signal(null) },
-    filter: signal<ItemFilter>({ kind: null, name: '', label: '', from: null }),
+    filter: signal<ItemFilter>({ kind: null, name: '', labels: [], from: null }),
   })
   await timeline.goToStart()
   expect(timeline.total.value).toBeNull()
