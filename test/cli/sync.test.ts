@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { createClient } from '../../packages/client/src/index.ts'
+import { type Client, createClient } from '../../packages/client/src/index.ts'
 import { newToken } from '../client/buckets.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { uniqueName } from '../harness/unique-name.ts'
@@ -46,6 +47,39 @@ async function scene() {
       }
     },
     [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
+  }
+}
+
+/** Starts a command that goes on until it ends or is killed. */
+function start(service: Pick<SharedServer, 'url' | 'token'>, ...args: string[]) {
+  const { command, env } = commandLine(service, ...args)
+  const [file = '', ...rest] = command
+  const child = spawn(file, rest, { env, stdio: 'ignore' })
+  return { child, exited: once(child, 'close') }
+}
+
+/** The paths of the items in the order of the bucket. */
+async function pathsOf(client: Client): Promise<string[]> {
+  const found: string[] = []
+  for await (const { path } of client.items({ path: '', batchSize: 500 })) found.push(path ?? '')
+  return found
+}
+
+/** A proxy that holds the responses of this method. */
+async function holdingProxy(held: string) {
+  const waiting: (() => void)[] = []
+  const hold = async (method: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (method === held) waiting.push(resolve)
+    else resolve()
+    await promise
+  }
+  const proxy = await startLossyProxy(server.url, () => false, hold)
+  return {
+    url: proxy.url,
+    /** Waits for a response to hold, and returns what releases it. */
+    held: () => until('a response is held', () => waiting.shift()),
+    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   }
 }
 
@@ -199,20 +233,12 @@ test.each([
   expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(message)])
 })
 
-test('--watch uploads what changes, also many files in new directories at once, and ends when the directory is removed', async () => {
+test('--watch uploads what changes, also many files in new directories at once, and ends without deleting when the directory is replaced', async () => {
   await using at = await scene()
   await at.write({ 'a.txt': 'one' })
-  const { command, env } = commandLine(at.service, 'sync', '--watch', '--delete', at.at('files'))
-  const [file = '', ...args] = command
-  const child = spawn(file, args, { env, stdio: 'ignore' })
-  const exited = once(child, 'close')
-  const paths = async () => {
-    const found: string[] = []
-    for await (const { path } of at.client.items({ path: '', batchSize: 500 })) found.push(path ?? '')
-    return found
-  }
+  const { exited } = start(at.service, 'sync', '--watch', '--delete', at.at('files'))
   const becomes = (...expected: string[]) =>
-    until('the bucket is equal', async () => (await paths()).join() === expected.join())
+    until('the bucket is equal', async () => (await pathsOf(at.client)).join() === expected.join())
   await becomes('a.txt')
   const many = Array.from({ length: 300 }, (_, index) => `b/${index % 11}/${index % 3}/${index}`)
   // In the order in which a program creates them: a directory, its files, the next directory.
@@ -222,19 +248,55 @@ test('--watch uploads what changes, also many files in new directories at once, 
   await becomes('a.txt')
   await at.write({ 'b/1/1/1': 'again' })
   await becomes('a.txt', 'b/1/1/1')
-  await rm(at.at('files'), { recursive: true })
+  await rename(at.at('files'), at.at('away'))
+  await mkdir(at.at('files'))
   expect(await exited).toEqual([1, null])
-  // Nothing, or the files that were removed before the directory itself.
-  expect(['', 'a.txt', 'b/1/1/1', 'a.txt,b/1/1/1']).toContain((await paths()).join())
+  expect(await pathsOf(at.client)).toEqual(['a.txt', 'b/1/1/1'])
 })
+
+test('--watch --delete deletes nothing if the directory is replaced while an upload of a killed run is repeated', async () => {
+  await using at = await scene()
+  await at.write({ 'a.txt': 'one', 'b/c.txt': 'two' })
+  await using proxy = await holdingProxy('POST')
+  const service = { ...at.service, url: proxy.url }
+  const killed = start(service, 'sync', at.at('files'))
+  await proxy.held()
+  killed.child.kill('SIGKILL')
+  await killed.exited
+
+  const { exited } = start(service, 'sync', '--watch', '--delete', at.at('files'))
+  const release = await proxy.held()
+  await rename(at.at('files'), at.at('away'))
+  await mkdir(at.at('files'))
+  release()
+  expect(await exited).toEqual([1, null])
+  expect(await pathsOf(at.client)).toEqual(['a.txt', 'b/c.txt'])
+})
+
+test.each(['--watch', '--exclude=*.tmp'])(
+  '%s --delete deletes nothing if the directory is replaced while it is compared',
+  async (option) => {
+    await using at = await scene()
+    await at.write({ 'a.txt': 'one', 'b/c.txt': 'two' })
+    await at.sync(at.at('files'))
+    await using proxy = await holdingProxy('GET')
+    const service = { ...at.service, url: proxy.url }
+    const { exited } = start(service, 'sync', option, '--delete', at.at('files'))
+    const release = await proxy.held()
+    // With the same file, whose directory may have been read, and another directory that was not read yet.
+    await rename(at.at('files'), at.at('away'))
+    await at.write({ 'a.txt': 'one' })
+    await mkdir(at.at('files/b'))
+    release()
+    expect(await exited).toEqual([1, null])
+    expect(await pathsOf(at.client)).toEqual(['a.txt', 'b/c.txt'])
+  },
+)
 
 test('--down --watch downloads what changes, until it is interrupted', async () => {
   await using at = await scene()
   await at.client.upload(Buffer.from('one'), { filename: './a.txt' })
-  const { command, env } = commandLine(at.service, 'sync', '--down', '--watch', '--delete', at.at('copy'))
-  const [file = '', ...args] = command
-  const child = spawn(file, args, { env, stdio: 'ignore' })
-  const exited = once(child, 'close')
+  const { child, exited } = start(at.service, 'sync', '--down', '--watch', '--delete', at.at('copy'))
   const becomes = (expected: Readonly<Record<string, string>>) =>
     until('the directory is equal', async () => {
       const found = await contentsOf(at.at('copy')).catch(() => ({}))

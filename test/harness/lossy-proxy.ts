@@ -10,10 +10,14 @@ export interface LossyProxy extends AsyncDisposable {
   readonly lost: () => number
 }
 
-/** Forwards everything; instead of the responses that `loses` selects, it closes the connection. */
+/**
+ * Forwards everything; instead of the responses that `loses` selects, it closes the connection. `hold` is called when the server has
+ * responded, and delays the response.
+ */
 export async function startLossyProxy(
   target: string,
   loses: (method: string, nth: number) => boolean,
+  hold: (method: string, path: string) => Promise<void> = async () => {},
 ): Promise<LossyProxy> {
   const seen: string[] = []
   const counts = new Map<string, number>()
@@ -24,12 +28,13 @@ export async function startLossyProxy(
     counts.set(method, nth)
     const lost = loses(method, nth)
     seen.push(lost ? `${method}!` : method)
-    const onward = request(new URL(url, target), { method, headers }, (got) => {
+    const onward = request(new URL(url, target), { method, headers }, async (got) => {
       if (lost) {
         // Only after the complete response: the server has executed the request.
         got.resume().on('end', () => incoming.socket.destroy())
         return
       }
+      await hold(method, url)
       // Locations name the server itself; the client must keep using the proxy.
       const location = got.headers.location?.replace(target, base())
       response.writeHead(got.statusCode ?? 502, { ...got.headers, ...(location ? { location } : {}) })

@@ -1,7 +1,8 @@
 import type { Dirent } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { longestPath } from '../../core/names.ts'
+import { CommandError } from '../command.ts'
 import { inspect, isOfSystem, type LocalFault, type LocalFile, reasonOf } from './local-files.ts'
 
 /** A file below a directory. */
@@ -114,6 +115,24 @@ async function* files(
     else if (key === last) onFault({ path, reason: 'has the same path in the bucket as another file' })
     else yield { path: key, file: { ...found.file, name: `./${key}` } }
     last = key
+  }
+}
+
+/** Changes when another directory takes the path. */
+export async function identityOf(path: string): Promise<string> {
+  const { dev, ino, birthtimeNs } = await stat(path, { bigint: true })
+  return `${dev} ${ino} ${birthtimeNs}`
+}
+
+/**
+ * Returns a function that throws CommandError unless the path still is the directory that it is now: an empty mount point must not delete
+ * the items.
+ */
+export async function stayingAt(directory: string): Promise<() => Promise<void>> {
+  const first = await identityOf(directory)
+  return async () => {
+    const found = await identityOf(directory).catch(() => null)
+    if (found !== first) throw new CommandError(`${directory} was removed or replaced by another directory`)
   }
 }
 

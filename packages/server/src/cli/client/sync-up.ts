@@ -5,7 +5,7 @@ import { cleanPath } from '../../core/names.ts'
 import type { ClientContext } from './client-command.ts'
 import { hashOfFile, isPart } from './downloads.ts'
 import type { LocalFault, LocalFile } from './local-files.ts'
-import { walkTree } from './local-tree.ts'
+import { type TreeFile, walkTree } from './local-tree.ts'
 import { forEach, type PlannedFile } from './small-uploads.ts'
 import {
   type NewestItem,
@@ -37,11 +37,13 @@ interface Change {
   readonly there: Remote | null
 }
 
-interface UploadState {
+export interface UploadState {
   readonly records: SyncRecords
   /** Opens the journal of the uploads in progress: that of an earlier run, if it was killed. */
   readonly openJournal: () => Promise<UploadJournal>
   readonly states: UploadStates
+  /** Throws CommandError if another directory has taken the path of the one that is synchronized. */
+  readonly requireSame: () => Promise<void>
   /** As in TreeOptions. */
   readonly onDirectory?: ((path: string) => Promise<void>) | undefined
 }
@@ -180,6 +182,8 @@ export async function syncUp(
     }
     if (deletes && faults.length > 0)
       report('Nothing is deleted from the bucket, because not all files were found.')
+    // Directories below it may have been read after it was replaced.
+    await state.requireSame()
     await deleteOthers(faults.length > 0)
     return outcome(null)
   } catch (error) {
@@ -226,17 +230,19 @@ function readPlan(fingerprint: string, directory: string): Omit<PlannedFile, 'in
 }
 
 /** The files of the directory in the order of their paths in the bucket. */
-const findLocal = (
+async function* findLocal(
   { directory, folder, isExcluded }: SyncArguments,
-  { onDirectory }: UploadState,
+  { requireSame, onDirectory }: UploadState,
   faults: LocalFault[],
-) =>
-  walkTree({
+): AsyncGenerator<TreeFile, void, void> {
+  await requireSame()
+  yield* walkTree({
     ...{ directory, folder, onDirectory },
     nameOf: (name) => cleanPath(`./${name}`),
     isExcluded: (path) => isPart(path) || isExcluded(folder + path),
     onFault: (fault) => faults.push(fault),
   })
+}
 
 /** With the members that are compared, so that a part takes little memory. */
 async function* findRemote(args: SyncArguments, context: ClientContext): AsyncGenerator<Remote, void, void> {

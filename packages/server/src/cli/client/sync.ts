@@ -8,12 +8,15 @@ import { formatCount, formatSize } from '../terminal.ts'
 import { type ClientContext, clientCommand, isRefusal } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { readExclusions } from './local-files.ts'
+import { identityOf, stayingAt } from './local-tree.ts'
 import { syncDown } from './sync-down.ts'
 import type { SyncArguments, SyncOutcome } from './sync-pass.ts'
 import { openSyncRecords, type SyncRecords } from './sync-records.ts'
-import { syncUp } from './sync-up.ts'
+import { syncUp, type UploadState } from './sync-up.ts'
 import { failureLines } from './upload.ts'
 import { lockPaths, openJournal, stateFiles, uploadStates } from './upload-state.ts'
+
+type LocalSide = Pick<UploadState, 'requireSame' | 'onDirectory'>
 
 interface Arguments extends SyncArguments {
   readonly isDown: boolean
@@ -93,8 +96,9 @@ Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitC
     try {
       const real = await realpath(directory).catch(() => resolve(directory))
       const records = await openSyncRecords(state, JSON.stringify(['sync', context.tokenHash, real, folder]))
-      if (args.watches) await watchChanges(args, records, context)
-      else finish(args, await runPass(args, records, context), context)
+      const requireSame = isDown ? async () => {} : await stayingAt(directory)
+      if (args.watches) await watchChanges(args, records, requireSame, context)
+      else finish(args, await runPass(args, records, { requireSame }, context), context)
     } finally {
       await release(false)
     }
@@ -104,14 +108,14 @@ Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitC
 async function runPass(
   args: Arguments,
   records: SyncRecords,
+  local: LocalSide,
   context: ClientContext,
-  onDirectory?: Watching['onDirectory'],
 ): Promise<SyncOutcome> {
   const { report } = context
   const start = performance.now()
   const outcome = args.isDown
     ? await syncDown(args, records, context)
-    : await passUp(args, records, context, onDirectory)
+    : await passUp(args, records, local, context)
   if (!args.isDryRun) await (outcome.end === null ? records.settle() : records.flush())
   const { examined, unchanged, sent, replaced, deleted, failed, untried } = outcome
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
@@ -133,8 +137,8 @@ async function runPass(
 async function passUp(
   args: Arguments,
   records: SyncRecords,
+  local: LocalSide,
   context: ClientContext,
-  onDirectory: Watching['onDirectory'],
 ): Promise<SyncOutcome> {
   const { directory, folder } = args
   const files = stateFiles(join(stateDirectory(), 'sync'), context.report)
@@ -142,7 +146,7 @@ async function passUp(
   const states = uploadStates(files)
   const outcome = await syncUp(
     args,
-    { records, openJournal: () => openJournal(files, key), states, onDirectory },
+    { ...local, records, openJournal: () => openJournal(files, key), states },
     context,
   )
   if (outcome.end === null && !args.isDryRun) await states.settle()
@@ -176,25 +180,34 @@ const pollTime = 60_000
 const retryDelay = 5_000
 
 /** Repeats until it is interrupted. */
-async function watchChanges(args: Arguments, records: SyncRecords, context: ClientContext): Promise<void> {
+async function watchChanges(
+  args: Arguments,
+  records: SyncRecords,
+  requireSame: LocalSide['requireSame'],
+  context: ClientContext,
+): Promise<void> {
   const { interrupted, report, explain } = context
   const bell = createBell()
   // Before the first comparison, so that no change is missed.
-  const watching = args.isDown
-    ? await followFeed(bell.ring, context)
-    : await watchFiles(args.directory, bell.ring, report)
+  const watching = args.isDown ? await followFeed(bell.ring, context) : watchFiles(bell.ring, report)
   try {
     for (;;) {
       bell.reset()
-      await watching.begin?.()
+      watching.begin?.()
       try {
-        const { end } = await runPass(args, records, context, watching.onDirectory)
+        const { end } = await runPass(
+          args,
+          records,
+          { requireSame, onDirectory: watching.onDirectory },
+          context,
+        )
         if (end !== null) throw end
         watching.end?.()
         await bell.rung(watching.longestWait(), interrupted)
         await setTimeout(quietTime, undefined, { signal: interrupted })
       } catch (error) {
         if (interrupted.aborted || isFinal(explain(error))) throw error
+        await requireSame()
         report(`mediabucket: ${explain(error)?.message ?? error}`, `Trying again in ${retryDelay / 1000} s.`)
         await setTimeout(retryDelay, undefined, { signal: interrupted })
       }
@@ -210,7 +223,7 @@ const isFinal = (explained: Error | null): boolean => explained === null || isRe
 interface Watching {
   readonly stop: () => void
   /** To be called before and after a comparison. */
-  readonly begin?: () => Promise<void>
+  readonly begin?: () => void
   readonly end?: () => void
   /** As in TreeOptions. */
   readonly onDirectory?: ((path: string) => Promise<void>) | undefined
@@ -237,22 +250,8 @@ function createBell() {
   }
 }
 
-/** Changes when another directory takes the path. */
-async function identityOf(path: string): Promise<string> {
-  const { dev, ino, birthtimeNs } = await stat(path, { bigint: true })
-  return `${dev} ${ino} ${birthtimeNs}`
-}
-
-/**
- * Rings when a file changes. Where the system cannot watch so many directories, the files are compared every minute. `begin` throws
- * CommandError if the directory is not the one that was there first: an empty mount point must not delete the items.
- */
-async function watchFiles(
-  directory: string,
-  ring: () => void,
-  report: ClientContext['report'],
-): Promise<Watching> {
-  const root = await identityOf(directory)
+/** Rings when a file changes. Where the system cannot watch so many directories, the files are compared every minute. */
+function watchFiles(ring: () => void, report: ClientContext['report']): Watching {
   let isWatching = true
   let pass = 0
   const watchers = new Map<string, { readonly identity: string; readonly close: () => void; pass: number }>()
@@ -297,9 +296,7 @@ async function watchFiles(
       for (const path of [...watchers.keys()]) drop(path)
     },
     longestWait: () => (isWatching ? longestWait : pollTime),
-    async begin() {
-      const found = await identityOf(directory).catch(() => null)
-      if (found !== root) throw new CommandError(`${directory} was removed or replaced by another directory`)
+    begin() {
       pass += 1
     },
     end() {
