@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useMemo } from 'preact/hooks'
-import { GalleryContext } from './gallery-context.ts'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { GalleryContext, useGallery } from './gallery-context.ts'
 import { openGallery } from './open-gallery.ts'
 import type { Preferences } from './preferences.tsx'
 import type { Section } from './router.ts'
@@ -95,9 +95,12 @@ const texts = { trash: ['trash'], tokens: ['tokens', 'links'], webhooks: ['webho
 
 /** The list of uploads, when its code is loaded. */
 function Tray() {
-  const tray = useCode(() => import('./uploads/tray.tsx'))
-  if (tray === 'loading') return null
-  return tray === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <tray.UploadTray />
+  const { uploads } = useGallery()
+  const [isFailed, setFailed] = useState(false)
+  useEffect(() => void uploads.loadTray().catch(() => setFailed(true)), [uploads])
+  const Loaded = uploads.tray.value
+  if (Loaded !== null) return <Loaded />
+  return isFailed ? <p role="alert">{strings.notLoaded}</p> : null
 }
 
 /** What is shown instead of files, when its code is loaded. */

@@ -72,6 +72,7 @@ export function openGallery(
     client,
     largeFileClient,
     allowed: tokenInfo.scopes.includes('media:write'),
+    importTray: async () => (await import('./uploads/tray.tsx')).UploadTray,
     notify: (text, tone) => notices.show(text, { tone: tone ?? 'plain' }),
     onUploaded(allDone) {
       if (!allDone && Date.now() - reloadedAt < reloadInterval) return

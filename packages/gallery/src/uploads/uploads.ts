@@ -1,5 +1,6 @@
 import type { Client, Token } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import type { ComponentType } from 'preact'
 import { loadTexts, strings } from '../strings.ts'
 import { type Chosen, chosenByInput, droppedFiles } from './chosen-files.ts'
 import { duplicatesNote, type NewNote, type Note, skippedNotes } from './tray-texts.ts'
@@ -10,6 +11,10 @@ import { emptyView, type UploadsView } from './uploads-view.ts'
 /** The uploads of the page. Loads the uploader with the first file. */
 export interface Uploads {
   readonly view: ReadonlySignal<UploadsView>
+  /** The component that lists the uploads; null until it is loaded. */
+  readonly tray: ReadonlySignal<ComponentType | null>
+  /** Rejects in a page that was opened before an upgrade. */
+  loadTray(): Promise<void>
   /** Notes about files that were skipped. */
   readonly notes: ReadonlySignal<readonly Note[]>
   /** The number of files found so far while dropped folders are read; null otherwise. */
@@ -36,6 +41,8 @@ export interface UploadsOptions {
   readonly largeFileClient: Client
   /** Whether the token may upload. */
   readonly allowed: boolean
+  /** Imports the component that lists the uploads; absent on a page that lists them itself. */
+  readonly importTray?: () => Promise<ComponentType>
   readonly notify: (text: string, tone?: 'bad') => void
   /** Called when files were uploaded; `allDone` is false while others are in progress. */
   readonly onUploaded: (allDone: boolean) => void
@@ -53,14 +60,19 @@ export function createUploads(options: UploadsOptions): Uploads {
   const notes = signal<readonly Note[]>([])
   const filesFound = signal<number | null>(null)
   const uploader = signal<Uploader | null>(null)
+  const tray = signal<ComponentType | null>(null)
   let loading: Promise<Uploader> | null = null
   let closed = false
   let lastNote = 0
 
   async function load(): Promise<Uploader> {
     await options.untilReached(() => notify(strings.uploads.delayed))
-    // Refusals name the limits of the token.
-    const [{ createUploader }] = await Promise.all([import('./uploader/uploader.ts'), loadTexts('links')])
+    // Refusals name the limits of the token. The tray is there before the first upload, during which the server may be lost.
+    const [{ createUploader }] = await Promise.all([
+      import('./uploader/uploader.ts'),
+      loadTexts('links'),
+      importTray(),
+    ])
     const created = createUploader({
       bucket,
       client,
@@ -82,6 +94,10 @@ export function createUploads(options: UploadsOptions): Uploads {
     })
     uploader.value = created
     return created
+  }
+
+  async function importTray(): Promise<void> {
+    tray.value ??= (await options.importTray?.()) ?? null
   }
 
   function loaded(): Promise<Uploader> {
@@ -124,6 +140,11 @@ export function createUploads(options: UploadsOptions): Uploads {
 
   return {
     view,
+    tray,
+    async loadTray() {
+      await options.untilReached()
+      await importTray()
+    },
     notes,
     filesFound,
     allowed,
