@@ -3,7 +3,7 @@ import { afterPaths, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindNumber, kindNumberOf } from './item-kinds.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
-import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import type { BucketId, ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
   type EngineName,
@@ -37,35 +37,62 @@ export const selectsFiles = ({ sha256, path }: Pick<ItemSelection, 'sha256' | 'p
  * Finds up to `limit` items by their bytes, in the order of their numbers, or below a path, in the order of their paths, as Catalog.items; to be
  * run in one snapshot. The rows are read from the index in this order. Other filters are applied to them afterwards.
  */
-export function* searchFiles(
+export const searchFiles = (
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
   bound = defaultBound,
+): Query<ItemRows> =>
+  searchRows(selection.bucketId, after, limit, bound, {
+    statementOf: (place, batch, now) => statementOf(selection, place, batch, now),
+    isWanted: createFilter(selection),
+    placeOf: ({ seq, item }) => ({ seq, createdAt: item.createdAt, path: item.path ?? null }),
+  })
+
+/** How a search reads rows in the order of its list. */
+interface RowReads {
+  /** The statement that reads the rows after a place: `itemColumns` and `seq`. */
+  statementOf(place: ItemPlace | null, batch: number, now: number): RowStatement
+  /** Whether the filters select an item. */
+  isWanted(item: ItemDetails): boolean
+  placeOf(row: ItemRows['rows'][number]): ItemPlace
+}
+
+interface RowStatement {
+  readonly sql: Sql
+  readonly values: readonly SqlValue[]
+}
+
+/** Reads rows in the order of a list, in batches, and keeps up to `limit` that the filters select. Reads at most about `bound` rows. */
+export function* searchRows(
+  bucketId: BucketId,
+  after: ItemPlace | null,
+  limit: number,
+  bound: number,
+  { statementOf, isWanted, placeOf }: RowReads,
 ): Query<ItemRows> {
   const now = Date.now()
   const bucket = yield* first(
     (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
     `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
-    ...[selection.bucketId, now],
+    ...[bucketId, now],
   )
   if (bucket === null) throw bucketDeleted()
-  const isWanted = createFilter(selection)
   const rows: ItemRows['rows'][number][] = []
   let place = after
   let left = bound
   let batch = limit
   while (rows.length < limit) {
-    const { sql, values } = statementOf(selection, place, now)
+    const { sql, values } = statementOf(place, batch, now)
     const read = yield* all(
       (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
       sql,
-      ...[...values, batch],
+      ...values,
     )
     rows.push(...read.filter(({ item }) => isWanted(item)).slice(0, limit - rows.length))
     const last = read.at(-1)
     if (last === undefined || read.length < batch) break
-    place = { seq: last.seq, createdAt: last.item.createdAt, path: last.item.path ?? null }
+    place = placeOf(last)
     left -= read.length
     if (left <= 0 && rows.length < limit) return { ...bucket, rows, examined: place }
     batch = Math.min(batch * 4, Math.max(limit, largestBatch))
@@ -73,21 +100,21 @@ export function* searchFiles(
   return { ...bucket, rows, examined: null }
 }
 
-/** The statement that reads the rows after a place; its last parameter is their number. */
 function statementOf(
   { bucketId, order, sha256 = null, path = null }: ItemSelection,
   place: ItemPlace | null,
+  batch: number,
   now: number,
-): { readonly sql: Sql; readonly values: readonly SqlValue[] } {
+): RowStatement {
   const isOldest = order === 'oldest'
   if (sha256 !== null) {
     const hash = Buffer.from(sha256, 'hex')
     const seq = place?.seq ?? (isOldest ? -1 : endOfNumbers)
-    return { sql: byHash(order), values: [bucketId, now, hash, hash.subarray(0, 8), seq] }
+    return { sql: byHash(order), values: [bucketId, now, hash, hash.subarray(0, 8), seq, batch] }
   }
   const [start, end] = [path ?? '', afterPaths(path ?? '')]
   const from = { path: place?.path ?? (isOldest ? start : end), seq: place?.seq ?? -1 }
-  return { sql: byPath(order), values: [bucketId, now, from.path, from.seq, isOldest ? end : start] }
+  return { sql: byPath(order), values: [bucketId, now, from.path, from.seq, isOldest ? end : start, batch] }
 }
 
 /** SQLite has no statistics, and would read the bucket in the order of its numbers. */

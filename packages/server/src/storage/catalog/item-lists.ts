@@ -1,10 +1,7 @@
-import { bucketDeleted } from '../../core/faults.ts'
 import { type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
-import { createFilter } from './file-search.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import { isLive, itemColumns } from './items.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { all, eachEngine, first, integer, type Query } from './statements.ts'
 
 /** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
 interface ItemStatement extends ListText {
@@ -30,7 +27,7 @@ const orders = {
  * numbers. With a filter they are in the order of their times. The index on kind and time has the items with and without `taken_at` apart, so
  * that it also has a part of the list by that time; the other part is in an index of its own. The ranges of all kinds are merged.
  */
-export function createItemStatements(
+function createItemStatements(
   mark: '?' | '$',
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number, now: number) => ItemStatement {
   const columns = `${itemColumns}, seq`
@@ -89,50 +86,8 @@ export function createItemStatements(
   }
 }
 
-/** Rows that one search reads at most, and rows that are read together. At the bound it ends early, and its rows say where. */
-const [defaultBound, largestBatch] = [2 ** 16, 1_024]
-
-const statements = { sqlite: createItemStatements('?'), postgres: createItemStatements('$') }
-
-/**
- * Finds up to `limit` items by the time at which they were taken, as Catalog.items; to be run in one snapshot. The rows are read in this
- * order. Names, labels, bytes and paths are compared afterwards.
- */
-export function* searchInTime(
-  selection: ItemSelection,
-  after: ItemPlace | null,
-  limit: number,
-  bound = defaultBound,
-): Query<ItemRows> {
-  const now = Date.now()
-  const bucket = yield* first(
-    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
-    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
-    ...[selection.bucketId, now],
-  )
-  if (bucket === null) throw bucketDeleted()
-  const isWanted = createFilter({ ...selection, kind: null, from: null, to: null })
-  const rows: ItemRows['rows'][number][] = []
-  let place = after
-  let left = bound
-  let batch = limit
-  while (rows.length < limit) {
-    const { values } = statements.sqlite(selection, place, batch, now)
-    const read = yield* all(
-      (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
-      eachEngine((engine) => statements[engine](selection, place, batch, now).sql),
-      ...values,
-    )
-    rows.push(...read.filter(({ item }) => isWanted(item)).slice(0, limit - rows.length))
-    const last = read.at(-1)
-    if (last === undefined || read.length < batch) break
-    place = placeOf(selection, last)
-    left -= read.length
-    if (left <= 0 && rows.length < limit) return { ...bucket, rows, examined: place }
-    batch = Math.min(batch * 4, Math.max(limit, largestBatch))
-  }
-  return { ...bucket, rows, examined: null }
-}
+/** The statements of each engine. */
+export const itemStatements = { sqlite: createItemStatements('?'), postgres: createItemStatements('$') }
 
 /** The place of an item in a list. */
 export const placeOf = (

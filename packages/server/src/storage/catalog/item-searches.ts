@@ -1,9 +1,9 @@
 import { searchFiles, selectsFiles } from './file-search.ts'
-import { searchInTime } from './item-lists.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import type { Query } from './statements.ts'
+import { searchInTime } from './time-search.ts'
 
 /** Whether items are found by their bytes, paths, labels or names. Other lists are read with one statement (item-lists.ts). */
 export const isSearch = (selection: ItemSelection): boolean =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
-import { createItemStatements } from '../../../src/storage/catalog/item-lists.ts'
+import { itemStatements } from '../../../src/storage/catalog/item-lists.ts'
 import { searchLabels } from '../../../src/storage/catalog/label-search.ts'
 import type { BucketId, ItemPlace, ItemRows } from '../../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
@@ -15,14 +15,13 @@ const listings = [null, 'taken' as const].flatMap((by) => itemOrders.map((order)
 
 test('K9, K19 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
   using db = openDataDirectory(tempDirectory())
-  const statementOf = createItemStatements('?')
   for (const { order, by } of listings)
     for (const kind of [null, ...itemKinds])
       for (const from of [null, 5])
         for (const to of [null, 7])
           for (const after of [null, { seq: 3, createdAt: 6 }]) {
             const selection = { bucketId: 1 as BucketId, order, by, kind, from, to, name: null }
-            const { sql, values } = statementOf(selection, after, 10, 8)
+            const { sql, values } = itemStatements.sqlite(selection, after, 10, 8)
             const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sql}`), ...values).map((row) => text(row, 3))
             const isFiltered = by !== null || kind !== null || from !== null || to !== null
             const searches = plan.filter((step) => /^(SEARCH|SCAN)/.test(step))

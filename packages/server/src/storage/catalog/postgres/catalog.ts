@@ -6,7 +6,7 @@ import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
-import { createItemStatements } from '../item-lists.ts'
+import { itemStatements } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
 import {
   expiredColumn,
@@ -364,8 +364,6 @@ export function createBatchedReads<Key, Value>(parts: {
   }
 }
 
-const statementOf = createItemStatements('$')
-
 /** Reads items as Catalog.items. */
 async function readItems(
   run: Run,
@@ -373,7 +371,7 @@ async function readItems(
   after: ItemPlace | null,
   limit: number,
 ): Promise<ItemRows> {
-  const { sql, order, values } = statementOf(selection, after, limit, Date.now())
+  const { sql, order, values } = itemStatements.postgres(selection, after, limit, Date.now())
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
     `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('$2')} AS expired FROM buckets WHERE id = $1)

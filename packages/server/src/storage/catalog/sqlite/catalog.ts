@@ -10,7 +10,7 @@ import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
-import { createItemStatements } from '../item-lists.ts'
+import { itemStatements } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
 import {
   expiredColumn,
@@ -325,7 +325,6 @@ function prepareReadItems(
   db: DatabaseSync,
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemRows {
   const bucket = db.prepare(`SELECT revision, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
-  const statementOf = createItemStatements('?')
   const run = createRun(db)
   const prepared = new Map<string, StatementSync>()
 
@@ -340,7 +339,7 @@ function prepareReadItems(
     const now = Date.now()
     const row = one(bucket, selection.bucketId, now)
     if (!row) throw bucketDeleted()
-    const { sql, values } = statementOf(selection, after, limit, now)
+    const { sql, values } = itemStatements.sqlite(selection, after, limit, now)
     const rows = all(prepare(sql), ...values)
     return {
       revision: integer(row, 0),
