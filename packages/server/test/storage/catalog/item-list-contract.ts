@@ -244,35 +244,45 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
     })
 
     test.each([
-      ['oldest', null, null],
-      ['newest', null, null],
-      ['oldest', 'image', null],
-      ['newest', 'image', null],
-      ['oldest', null, 'taken'],
-      ['newest', 'image', 'taken'],
+      ['oldest', null, null, {}],
+      ['newest', null, null, {}],
+      ['oldest', 'image', null, {}],
+      ['newest', 'image', null, {}],
+      ['oldest', null, 'taken', {}],
+      ['newest', 'image', 'taken', {}],
+      // All items have the name, and a third of those that stay has the label.
+      ['oldest', null, 'taken', { name: ['harbour'] }],
+      ['newest', null, 'taken', { labels: { album: '1' } }],
     ] as const)(
-      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s, by %s',
-      async (order, kind, by) => {
+      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s, by %s, with %j',
+      async (order, kind, by, filter: Partial<ItemSelection>) => {
         const { catalog, other } = await openTwo(fresh)
         const bucketId = await newBucket(catalog, 'a')
         const kept: NewItem[] = []
         const doomed: NewItem[] = []
         for (let round = 0; round < 20; round += 1) {
           const [mine, ...theirs] = newItems(4).map((item, index) =>
-            index % 2 === 0 ? item : { ...item, takenAt: item.createdAt - round + 9 },
+            index % 2 === 0
+              ? item
+              : {
+                  ...item,
+                  takenAt: item.createdAt - round + 9,
+                  ...(index === 1 && { labels: { album: '1' } }),
+                },
           )
           kept.push(...theirs)
           if (mine) doomed.push(mine)
           await catalog.addItems(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
         }
-        const selection = { ...unfiltered(bucketId, order), kind, by }
-        kept.sort((one, next) => timeOf(selection, one) - timeOf(selection, next))
+        const selection = { ...unfiltered(bucketId, order), kind, by, ...filter }
+        const selected = kept.filter(({ labels }) => !filter.labels || labels?.['album'] === '1')
+        selected.sort((one, next) => timeOf(selection, one) - timeOf(selection, next))
         const stop = changeItems(other, bucketId, doomed)
         try {
           for (let round = 0; round < 4; round += 1) {
             const found = ids(await allItems(catalog, selection, 1 + round * 2))
             expect(new Set(found).size).toBe(found.length)
-            const expected = ids(order === 'oldest' ? kept : kept.toReversed())
+            const expected = ids(order === 'oldest' ? selected : selected.toReversed())
             const wanted = new Set(expected)
             expect(found.filter((id) => wanted.has(id))).toEqual(expected)
           }

@@ -7,8 +7,10 @@ import type { BucketId, ItemPlace, ItemRows } from '../../../src/storage/catalog
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
 import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { sqliteText, text } from '../../../src/storage/catalog/statements.ts'
-import { inBlobStore, newBucket, newItem } from './samples.ts'
+import { addMatchingLines } from '../../../src/storage/catalog/sqlite/name-search.ts'
+import { type Query, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
+import { searchInTime } from '../../../src/storage/catalog/time-search.ts'
+import { hashOf, inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const listings = [null, 'taken' as const].flatMap((by) => itemOrders.map((order) => ({ order, by })))
@@ -85,9 +87,14 @@ test('K14 SQLite reads the rows of the rarest label in their order, and looks up
     }
 })
 
-test.each(itemOrders)(
-  'K14 a list that reads very many rows of a label ends early, %s first',
-  async (order) => {
+const searches = [
+  ['K14 a list with labels', null, searchLabels],
+  ['K19 a list with labels by the time of the camera', 'taken', searchInTime],
+] as const
+
+test.each(searches.flatMap((search) => itemOrders.map((order) => [...search, order] as const)))(
+  '%s that reads very many rows ends early (by %s, %s, %s first)',
+  async (_, by, search, order) => {
     const directory = tempDirectory()
     const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
     const bucketId = await newBucket(catalog, 'b')
@@ -99,19 +106,12 @@ test.each(itemOrders)(
     await catalog.close()
     using db = openConnection(directory)
     const run = createRun(db)
-    const selection = {
-      bucketId,
-      order,
-      kind: null,
-      from: null,
-      to: null,
-      name: null,
-      labels: { a: '1', c: '1' },
-    }
+    const selection = { bucketId, order, by, kind: null, from: null, to: null, name: null }
+    const labels = { a: '1', c: '1' }
     const found: string[] = []
     let early = 0
     for (let after: ItemPlace | null = null; early < 90; ) {
-      const { rows, examined }: ItemRows = run(searchLabels(selection, after, 1, 7))
+      const { rows, examined }: ItemRows = run(search({ ...selection, labels }, after, 1, 7))
       found.push(...rows.map(({ item }) => item.id))
       const last = rows.at(-1)
       if (examined !== null) early += 1
@@ -123,3 +123,46 @@ test.each(itemOrders)(
     expect(early).toBeGreaterThan(0)
   },
 )
+
+test('K19 a list by the time of the camera reads few rows if a label, a hash, a path or a name selects few items', async () => {
+  const directory = tempDirectory()
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  const bucketId = await newBucket(catalog, 'b')
+  const rare = { labels: { a: '1' }, sha256: hashOf('rare'), path: 'rare/1', filename: 'rare.jpg' }
+  const common = { labels: { b: '1' }, path: 'common/1' }
+  const items = Array.from({ length: 2_000 }, (_, index) =>
+    newItem({ createdAt: index, takenAt: 2_000 - index, ...(index % 700 === 300 ? rare : common) }),
+  )
+  await catalog.addItems(bucketId, inBlobStore(items))
+  await catalog.close()
+  using db = openConnection(directory)
+  addMatchingLines(db)
+  const run = createRun(db)
+  let rowsRead = 0
+  function* counted<T>(query: Query<T>): Query<T> {
+    let step = query.next()
+    while (step.done !== true) {
+      const result = yield step.value
+      rowsRead += result.rows.length
+      step = query.next(result)
+    }
+    return step.value
+  }
+  const wanted = [1_700, 1_000, 300].map((index) => items[index]?.id)
+  const selection = { bucketId, by: 'taken', kind: null, from: null, to: null, name: null } as const
+  const sha256 = Buffer.from(rare.sha256).toString('hex')
+  for (const filter of [
+    { labels: rare.labels },
+    { sha256 },
+    { path: 'rare/' },
+    { name: ['rare'] },
+    { labels: rare.labels, path: '' },
+  ])
+    for (const order of itemOrders) {
+      rowsRead = 0
+      const { rows } = run(counted(searchInTime({ ...selection, ...filter, order }, null, 50)))
+      const expected = order === 'oldest' ? wanted : wanted.toReversed()
+      expect([filter, rows.map(({ item }) => item.id)]).toEqual([filter, expected])
+      expect(rowsRead).toBeLessThan(1_000)
+    }
+})
