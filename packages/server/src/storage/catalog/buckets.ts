@@ -61,6 +61,10 @@ export const settingColumns: readonly string[] = Object.values(columnOf)
 export const readRemoval = (row: Row, index: number): MetadataRemoval =>
   integer(row, index) === 2 ? 'except-taken' : integer(row, index) === 1
 
+/** The value of the column `remove_metadata` that readRemoval reads. */
+const writtenRemoval = (removal: MetadataRemoval): number =>
+  removal === 'except-taken' ? 2 : Number(removal)
+
 /** Reads the columns `settingColumns`; the first of them has the index `from`. */
 export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   maxItems: integerOrNull(row, from),
@@ -88,10 +92,14 @@ interface ColumnValue {
 
 /** The columns of the given settings, with their new values. */
 export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] {
+  const { removesMetadata } = settings
+  const written = {
+    ...settings,
+    removesMetadata: removesMetadata === undefined ? undefined : writtenRemoval(removesMetadata),
+  }
   return Object.entries(columnOf).flatMap(([name, column]) => {
-    const value = settings[name as keyof BucketSettings]
+    const value = written[name as keyof BucketSettings]
     if (value === undefined) return []
-    if (value === 'except-taken') return [{ column, value: 2 }]
     return [{ column, value: typeof value === 'boolean' ? Number(value) : value }]
   })
 }
