@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMemorySource } from './pieces.ts'
+import { createByteSource, createMemorySource } from './pieces.ts'
 import { mayHaveTakenTime, readTakenTime } from './taken-time.ts'
 
 const now = Date.UTC(2026, 10, 26)
@@ -180,3 +180,52 @@ test.each([
   expect(await readTakenTime(counted, now)).toBeNull()
   expect(reads).toBeLessThan(20_000)
 })
+
+const chunk = (type: string, data: Buffer) =>
+  Buffer.concat([u32(data.length), Buffer.from(type), data, u32(0)])
+const itxt = (xmp: string) => chunk('iTXt', Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${xmp}`))
+/** A PNG file of 5 MB with these chunks before and behind its pixels, which are in chunks of 8 kB as encoders write them. */
+const pngOf = (before: readonly Buffer[], behind: readonly Buffer[]) =>
+  Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', Buffer.alloc(13)),
+    ...before,
+    ...Array.from({ length: 640 }, () => chunk('IDAT', Buffer.alloc(8_192))),
+    ...behind,
+    chunk('IEND', Buffer.alloc(0)),
+  ])
+const dated = 'exif:DateTimeOriginal="2018-07-19T18:02:11"/>'
+
+test.each([
+  ['no time', pngOf([], []), null],
+  ['Exif before the pixels', pngOf([chunk('eXIf', original(clock))], []), time],
+  ['Exif behind the pixels', pngOf([], [chunk('eXIf', original(clock))]), time],
+  ['XMP before the pixels', pngOf([itxt(dated)], []), time],
+  ['XMP behind other chunks', pngOf([], [chunk('tEXt', Buffer.alloc(9_000)), itxt(dated)]), time],
+  [
+    'pixels that look like Exif',
+    pngOf([], [chunk('IDAT', Buffer.from('\0\0\x01\0eXIfMM\0*')), chunk('eXIf', original(clock))]),
+    time,
+  ],
+  ['pixels that look like Exif, and no time', pngOf([], [chunk('IDAT', original(`${clock}eXIf`))]), null],
+])('M9 a PNG file with %s is read in few parts', (_, file, expected) => expectFewFetches(file, expected))
+
+test('M9 a JPEG file with a large segment before Exif is read in few parts', () =>
+  expectFewFetches(
+    Buffer.concat([jpegOf(Buffer.alloc(65_000), exifSegment(original(clock))), Buffer.alloc(5_000_000)]),
+    time,
+  ))
+
+async function expectFewFetches(file: Buffer, expected: number | null) {
+  let fetches = 0
+  const source = createByteSource(
+    file.length,
+    async (position, length) => {
+      fetches += 1
+      return file.subarray(position, position + length)
+    },
+    262_144,
+  )
+  expect((await readTakenTime(source, now))?.time ?? null).toBe(expected)
+  expect(fetches).toBeLessThanOrEqual(3)
+}

@@ -91,9 +91,14 @@ async function find(source: ByteSource, found: Found): Promise<void> {
 
 const xmpPrefix = 'http://ns.adobe.com/xap/1.0/\0'
 
+/** Bytes of a JPEG file that are searched for a marker at a time. Those of a fill before it are few. */
+const markerRead = 4_096
+
 async function findInJpeg(source: ByteSource, found: Found): Promise<void> {
   let parts = 0
-  for await (const { marker, data, end } of jpegPartsOf(source)) {
+  const readSome = (position: number) =>
+    source.read(position, Math.max(1, Math.min(markerRead, source.size - position)))
+  for await (const { marker, data, end } of jpegPartsOf({ ...source, readSome })) {
     parts += 1
     if (marker === startOfScan || parts > maxParts) return
     if (marker !== 0xe1) continue
@@ -105,16 +110,57 @@ async function findInJpeg(source: ByteSource, found: Found): Promise<void> {
 
 const xmpKeyword = 'XML:com.adobe.xmp\0'
 
+/** Bytes at the end of a PNG file in which chunks behind its pixels are searched. */
+const pngEnd = 65_536
+
 async function findInPng(source: ByteSource, found: Found): Promise<void> {
-  let position = 8
+  for await (const chunk of chunksOf(source, 8)) {
+    if (chunk.type === 'IDAT') {
+      await findBehindPixels(source, chunk.end, found)
+      return
+    }
+    await readPngChunk(source, chunk, found)
+  }
+}
+
+interface Chunk extends Range {
+  readonly type: string
+}
+
+/** The chunks of a PNG file from a position on, up to the last one. */
+async function* chunksOf(source: ByteSource, first: number): AsyncGenerator<Chunk> {
+  let position = first
   for (let parts = 0; parts < maxParts && position + 12 <= source.size; parts += 1) {
     const header = await source.read(position, 8)
     const [start, type] = [position + 8, header.toString('latin1', 4, 8)]
     const end = start + header.readUInt32BE(0)
-    if (type === 'eXIf') await readExif(partOf(source, { start, end }), found)
-    if (type === 'iTXt' && (await startsWith(source, start, xmpKeyword)))
-      await readXmp(source, { start: start + xmpKeyword.length, end }, found)
+    yield { type, start, end }
+    if (type === 'IEND') return
     position = end + 4
+  }
+}
+
+async function readPngChunk(source: ByteSource, { type, start, end }: Chunk, found: Found): Promise<void> {
+  if (type === 'eXIf') await readExif(partOf(source, { start, end }), found)
+  if (type === 'iTXt' && (await startsWith(source, start, xmpKeyword)))
+    await readXmp(source, { start: start + xmpKeyword.length, end }, found)
+}
+
+/**
+ * Pixels are in very many chunks, often of 8 kB, all of which would have to be read. So the chunks behind them are searched by their types, and
+ * are those from which chunks lead to the last one.
+ */
+async function findBehindPixels(source: ByteSource, pixels: number, found: Found): Promise<void> {
+  const from = Math.max(pixels, source.size - pngEnd)
+  if (from >= source.size) return
+  const text = (await source.read(from, source.size - from)).toString('latin1')
+  const places = [...text.matchAll(/eXIf|iTXtXML:com\.adobe\.xmp\0/g)].slice(0, maxItems)
+  for (const { index } of places) {
+    const chunks: Chunk[] = []
+    for await (const chunk of chunksOf(source, from + index - 4)) chunks.push(chunk)
+    if (chunks.at(-1)?.type !== 'IEND') continue
+    for (const chunk of chunks) await readPngChunk(source, chunk, found)
+    return
   }
 }
 

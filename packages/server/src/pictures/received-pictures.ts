@@ -63,11 +63,12 @@ export function measurePictureOperation(parts: {
 /** When a received picture or video was taken; null if unknown (docs/interface.md M9). Null at once for other files. Never rejects. */
 export type ReadTaken = (file: ReceivedFile, contentType: string) => Promise<TakenTime | null> | null
 
-/** Bytes of a file that are read to find the time. It is in the first ones of nearly all files, or in a box or chunk at their end. */
-const maxTakenRead = 4 * 1024 * 1024
-
-/** Bytes that are read at a time. */
-const takenRead = 65_536
+/**
+ * Reads of a file to find the time, each of which a remote store answers with a request while the upload waits, and the bytes of each. The time
+ * is in the first bytes of nearly all files, or in a box or chunk at their end.
+ */
+const maxTakenReads = 16
+const maxTakenRead = 262_144
 
 /**
  * Reads the parts of the file that state the time in this process: a few positions of the file, in less time than a message to a worker
@@ -101,13 +102,13 @@ export function readTakenOperation(parts: {
 
 /** When the picture or the video of an open file was taken; null if unknown. Throws what the store throws. */
 async function readTakenOf(opened: OpenBlob, now: number): Promise<TakenTime | null> {
-  let left = maxTakenRead
+  let left = maxTakenReads
   const fetch = (position: number, length: number) => {
-    left -= length
+    left -= 1
     if (left < 0) throw new UnreadableFile('the time must be read from too many parts')
     return readPart(opened, position, length)
   }
-  return readTakenTime(createByteSource(opened.size, fetch, takenRead), now)
+  return readTakenTime(createByteSource(opened.size, fetch, maxTakenRead), now)
 }
 
 /**
