@@ -11,7 +11,7 @@ import { faultOnStage, must, type Stage } from './stage.ts'
 /** SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOMEM and SQLITE_FULL. */
 const codes = [10, 11, 7, 13]
 
-/** Calls that are armed in a round, chosen at random; a long run reaches all. */
+/** Calls that are armed in a round, chosen at random; the long form arms a thousand in all. */
 const callsPerRound = 10
 /** More are armed until this many have failed: those of timers and of the indexing of names may not occur again. */
 const minFailed = 3

@@ -72,7 +72,7 @@ export const otherFaults: readonly FaultRow[] = [
   row('U2, R6', fullCatalogDisk, 1, 5, canMount),
   row('U2, R6', failingCalls, 1, 5),
   row('U2, R6', failingSyncs, 1, 5, canTrace),
-  row('S10', failingStatements, 1, 25),
+  row('S10', failingStatements, 1, 50),
   row('L10, A9, R8', movedClock, 2, 5, () => fakeTime() !== null),
   row('O5, R6', stopBySignal, 1, 5),
   row('O6', secondServer, 1, 3),
