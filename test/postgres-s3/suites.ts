@@ -37,8 +37,8 @@ const leftOut: readonly { readonly suite: string; readonly title: string; readon
   { suite: 'metadata', title: 'X2 files that decoders read', reason: 'bytes before they are stored' },
   { suite: 'metadata', title: 'X2 a TIFF picture', reason: 'bytes before they are stored' },
   { suite: 'metadata', title: 'X3 files of other types', reason: 'bytes before they are stored' },
-  { suite: 'variants', title: 'V1', reason: 'pixels; the source of the bytes is tested by V3 and V8' },
-  { suite: 'variants', title: 'V2', reason: 'pixels' },
+  { suite: 'variants', title: 'V1 ', reason: 'pixels; the source of the bytes is tested by V3 and V8' },
+  { suite: 'variants', title: 'V2 ', reason: 'pixels' },
 ]
 
 /**
@@ -64,7 +64,8 @@ export function describeOnPostgresAndS3(...suites: readonly string[]): void {
 function leaveOut(suite: string): void {
   const { tasks } = TestRunner.getCurrentSuite()
   for (const { title } of leftOut.filter((row) => row.suite === suite)) {
-    const kept = tasks.filter(({ name }) => !name.includes(title))
+    // The title of a group may be a rule only, which ends here with a space as in the title of a test.
+    const kept = tasks.filter(({ name }) => !`${name} `.includes(title))
     // Else a renamed test would run here again.
     if (kept.length === tasks.length) throw new Error(`${suite} has no test with this in its title: ${title}`)
     tasks.splice(0, tasks.length, ...kept)
