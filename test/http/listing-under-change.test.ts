@@ -8,9 +8,10 @@ import { readStoredItems } from '../harness/wire.ts'
 /** Enough items for the cached chunks of page links. */
 const items = 5_600
 
-/** Each form of the page object, with and without the cache. */
+/** Each form of the page object; the default one with and without the cache. */
 const settings: readonly Record<string, string>[] = [
   {},
+  { MEDIABUCKET_CACHE: '0' },
   { MEDIABUCKET_LINKS: 'window', MEDIABUCKET_EXTENSIONS: 'off' },
   {
     MEDIABUCKET_CACHE: '0',
