@@ -254,6 +254,22 @@ test('--watch uploads what changes, also many files in new directories at once, 
   expect(await pathsOf(at.client)).toEqual(['a.txt', 'b/1/1/1'])
 })
 
+test('the summary of a run after a kill counts each file once', async () => {
+  await using at = await scene()
+  await at.write({ 'a.txt': 'one' })
+  await at.sync(at.at('files'))
+  await at.write({ 'b.txt': 'three' })
+  await using proxy = await holdingProxy('POST')
+  const killed = start({ ...at.service, url: proxy.url }, 'sync', at.at('files'))
+  await proxy.held()
+  killed.child.kill('SIGKILL')
+  await killed.exited
+  const { code, stdout, stderr } = await at.sync(at.at('files'))
+  expect([code, lines(stdout)]).toEqual([0, ['upload\tb.txt']])
+  expect(stderr).toContain('Uploaded 1 file, 5 B, of 2 files')
+  expect(stderr).toContain('Unchanged: 1. Replaced: 0. Deleted: 0.')
+})
+
 test('--watch --delete deletes nothing if the directory is replaced while an upload of a killed run is repeated', async () => {
   await using at = await scene()
   await at.write({ 'a.txt': 'one', 'b/c.txt': 'two' })

@@ -62,8 +62,10 @@ export async function syncUp(
   const { client, interrupted: signal, output, report, explain } = context
   const { records, openJournal, states } = state
   const counts = { examined: 0, replaced: 0, deleted: 0, vanished: 0, untried: 0 }
-  let changed = 0
+  let unchanged = 0
   const sent = { files: 0, bytes: 0 }
+  /** Paths of files that a repeated request of a killed run has stored. */
+  const settled = new Set<string>()
   const failed: LocalFault[] = []
   /** Paths that were not found or read. */
   const faults: LocalFault[] = []
@@ -72,7 +74,7 @@ export async function syncUp(
   /** Items of paths without a file. */
   const leftovers: [id: string, path: string][] = []
   const outcome = (end: unknown): SyncOutcome => ({
-    ...{ ...counts, unchanged: counts.examined - changed, sent },
+    ...{ ...counts, unchanged, sent },
     ...{ failed: [...failed, ...faults], end },
   })
   const print = async (action: string, path: string) => {
@@ -96,8 +98,11 @@ export async function syncUp(
       changes[index] = null
       if (file === null) return
       const isSame = there !== null && (await isStored(path, file, there))
-      if (isSame) noteOutdated(pair)
-      else changes[index] = { path, file, there }
+      if (!isSame) changes[index] = { path, file, there }
+      else {
+        noteOutdated(pair)
+        if (!settled.has(path)) unchanged += 1
+      }
     })
     counts.examined += part.filter(({ file }) => file !== null).length
     return changes.filter((change) => change !== null)
@@ -162,15 +167,17 @@ export async function syncUp(
 
   try {
     if (!isDryRun) {
-      const { stored, end } = await settleUnanswered(args, state, context)
-      sent.files += stored.length
-      sent.bytes += sum(stored)
+      const onStored = (path: string, { size }: StoredItem) => {
+        settled.add(path)
+        sent.files += 1
+        sent.bytes += size
+      }
+      const end = await settleUnanswered(args, state, onStored, context)
       if (end !== null) return outcome(end)
     }
     const pairs = pairByPath(findLocal(args, state, faults), findRemote(args, context))
     for await (const part of inParts(pairs, partSize)) {
       const changes = await compare(part)
-      changed += changes.length
       if (isDryRun) {
         for (const { path, there } of changes) await print(there ? 'replace' : 'upload', path)
         sent.files += changes.length
@@ -191,28 +198,33 @@ export async function syncUp(
   }
 }
 
-/** Sends the requests of a killed run again that have received no response, so that the list has all that they store. */
+/**
+ * Sends the requests of a killed run again that have received no response, so that the list has all that they store. Returns the error that
+ * ends the run, or null.
+ */
 async function settleUnanswered(
   { directory }: SyncArguments,
   { openJournal, records, states }: UploadState,
+  onStored: (path: string, item: StoredItem) => void,
   context: ClientContext,
-): Promise<{ readonly stored: readonly number[]; readonly end: unknown }> {
+): Promise<unknown> {
   const journal = await openJournal()
-  if (!journal.begun()) return { stored: [], end: null }
+  if (!journal.begun()) return null
   const { output } = context
   const isRepeatable = Date.now() - journal.startedAt < keyAge
   const files = (isRepeatable ? journal.unanswered : [])
     .flatMap((batch) => batch.files.flatMap((fingerprint) => readPlan(fingerprint, directory)))
     .map((file, index) => ({ ...file, index }))
-  const print = async (_item: StoredItem, { name }: PlannedFile) => {
+  const print = async (item: StoredItem, { name }: PlannedFile) => {
     const path = name.slice(2)
+    onStored(path, item)
     const action = records.itemOf(path) === null ? 'upload' : 'replace'
     if (!output.closed.aborted) await output.lines([[action, path]]).catch(() => {})
   }
   // Files that fail have changed since. They are compared with the list, as all others.
-  const { stored, end } = await sendFiles(files, { states, journal, expiresAt: null, print }, context)
+  const { end } = await sendFiles(files, { states, journal, expiresAt: null, print }, context)
   if (end === null) await journal.remove()
-  return { stored, end }
+  return end
 }
 
 /** With a fingerprint from which readPlan finds the file again. */
