@@ -211,6 +211,20 @@ test('a path that leads out of the directory is refused, and the other files are
   expect(await readdir(at.at('outside'))).toEqual([])
 })
 
+test('links to directories are left out, also with the items below them', async () => {
+  await using at = await scene()
+  await at.write({ 'a.txt': 'one', 'b.txt': 'two', 'old/c.txt': 'three', 'old-1.txt': 'four' })
+  await at.sync(at.at('files'))
+  await rm(at.at('files/b.txt'))
+  await rm(at.at('files/old-1.txt'))
+  await rename(at.at('files/old'), at.at('moved'))
+  await symlink(at.at('moved'), at.at('files/old'))
+  await symlink('..', at.at('files/parent'))
+  const result = await at.sync(at.at('files'), '--delete')
+  expect([result.code, lines(result.stdout)]).toEqual([0, ['delete\tb.txt', 'delete\told-1.txt']])
+  expect(await at.paths()).toEqual({ 'a.txt': 'one', 'old/c.txt': 'three' })
+})
+
 test('files that cannot be uploaded are reported, and prevent --delete', async () => {
   await using at = await scene()
   await at.write(files)

@@ -55,6 +55,7 @@ export const isOfSystem = (entry: Dirent): boolean =>
 type Inspected =
   | { readonly kind: 'file'; readonly file: Omit<LocalFile, 'name'> }
   | { readonly kind: 'directory' }
+  | { readonly kind: 'link to a directory' }
   | { readonly kind: 'fault'; readonly reason: string }
 
 /** What is at a path, and whether it can be uploaded. `isLink`: of the path itself. */
@@ -69,7 +70,7 @@ export async function inspect(path: string, isLink: boolean): Promise<Inspected>
     }
     if (!found.isDirectory()) return fault('is neither a file nor a directory')
     // A link to a parent directory would never end.
-    return isLink ? fault('is a link to a directory; pass the directory itself') : { kind: 'directory' }
+    return { kind: isLink ? 'link to a directory' : 'directory' }
   } catch (error) {
     return fault(await reasonOf(path, error))
   }
@@ -90,6 +91,8 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
     const found = await inspect(path, isLink)
     if (found.kind === 'file') files.push({ ...found.file, name: sentName(path, root) })
     else if (found.kind === 'fault') faults.push({ path, reason: found.reason })
+    else if (found.kind === 'link to a directory')
+      faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
     else
       await visitDirectory(path, root).catch(async (error: unknown) => {
         faults.push({ path, reason: await reasonOf(path, error) })

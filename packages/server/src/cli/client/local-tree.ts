@@ -22,6 +22,8 @@ export interface TreeOptions {
   /** Of a path below the directory, with slashes. */
   readonly isExcluded: (path: string) => boolean
   readonly onFault: (fault: LocalFault) => void
+  /** Called with the path in the bucket of a link to a directory, which is left out. */
+  readonly onLink?: ((path: string) => void) | undefined
   /** Called before a directory is read. */
   readonly onDirectory?: ((path: string) => Promise<void>) | undefined
 }
@@ -103,14 +105,15 @@ async function readEntries(
 async function* files(
   entries: readonly Entry[],
   before: string | undefined,
-  { onFault }: TreeOptions,
+  { onFault, onLink }: TreeOptions,
 ): AsyncGenerator<TreeFile, void, void> {
   const inspected = await Promise.all(
     entries.map(async (entry) => ({ ...entry, found: await inspect(entry.path, entry.isLink) })),
   )
   let last = before
   for (const { path, key, found } of inspected) {
-    if (found.kind === 'fault') onFault({ path, reason: found.reason })
+    if (found.kind === 'link to a directory') onLink?.(key)
+    else if (found.kind === 'fault') onFault({ path, reason: found.reason })
     else if (found.kind === 'directory') onFault({ path, reason: 'changed while it was read' })
     else if (key === last) onFault({ path, reason: 'has the same path in the bucket as another file' })
     else yield { path: key, file: { ...found.file, name: `./${key}` } }

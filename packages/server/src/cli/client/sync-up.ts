@@ -69,6 +69,8 @@ export async function syncUp(
   const failed: LocalFault[] = []
   /** Paths that were not found or read. */
   const faults: LocalFault[] = []
+  /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
+  const links: string[] = []
   /** Earlier items of paths that have a file. */
   const outdated: string[] = []
   /** Items of paths without a file. */
@@ -151,7 +153,8 @@ export async function syncUp(
 
   /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
   async function deleteOthers(hasFaults: boolean): Promise<void> {
-    const others = hasFaults ? [] : leftovers
+    const isLeftOut = (path: string) => links.some((link) => path.startsWith(link))
+    const others = hasFaults ? [] : leftovers.filter(([, path]) => !isLeftOut(path))
     const ids = [...outdated, ...others.map(([id]) => id)]
     counts.deleted = isDryRun || ids.length === 0 ? ids.length : await deleteItems(ids)
     let printed: string | null = null
@@ -175,7 +178,7 @@ export async function syncUp(
       const end = await settleUnanswered(args, state, onStored, context)
       if (end !== null) return outcome(end)
     }
-    const pairs = pairByPath(findLocal(args, state, faults), findRemote(args, context))
+    const pairs = pairByPath(findLocal(args, state, { faults, links }), findRemote(args, context))
     for await (const part of inParts(pairs, partSize)) {
       const changes = await compare(part)
       if (isDryRun) {
@@ -245,7 +248,7 @@ function readPlan(fingerprint: string, directory: string): Omit<PlannedFile, 'in
 async function* findLocal(
   { directory, folder, isExcluded }: SyncArguments,
   { requireSame, onDirectory }: UploadState,
-  faults: LocalFault[],
+  { faults, links }: { readonly faults: LocalFault[]; readonly links: string[] },
 ): AsyncGenerator<TreeFile, void, void> {
   await requireSame()
   yield* walkTree({
@@ -253,6 +256,7 @@ async function* findLocal(
     nameOf: (name) => cleanPath(`./${name}`),
     isExcluded: (path) => isPart(path) || isExcluded(folder + path),
     onFault: (fault) => faults.push(fault),
+    onLink: (path) => links.push(`${path}/`),
   })
 }
 
