@@ -68,15 +68,20 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
       const { items, total, ...current } = await catalog.itemsAt(bucketId, order, first, size)
       return { state: listState(current), items, total, hasMore: first + items.length < total }
     }
-    if (first + size > maxFilteredPosition) {
-      const detail = `With a filter, page × per_page is at most ${maxFilteredPosition}. Follow next_cursor for more.`
-      throw new Fault('parameter-malformed', detail, { parameters: [{ parameter: 'page', detail }] })
-    }
+    if (first + size > maxFilteredPosition)
+      throw pageRefused(
+        `With a filter, page × per_page is at most ${maxFilteredPosition}. Follow next_cursor for more.`,
+      )
     const { rows, examined, ...current } = await catalog.items(
       { bucketId, ...filter },
       null,
       first + size + 1,
     )
+    // Each page is read from the start of the list. So the next one would end at the same place.
+    if (examined !== null && rows.length < first + size)
+      throw pageRefused(
+        'The filters exclude too many items to read this page. Follow next_cursor, without page and per_page.',
+      )
     const isComplete = examined === null && rows.length <= first + size
     return {
       state: listState(current),
@@ -86,6 +91,9 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
     }
   }
 }
+
+const pageRefused = (detail: string): Fault =>
+  new Fault('parameter-malformed', detail, { parameters: [{ parameter: 'page', detail }] })
 
 /** Keys in one response. */
 const maxKeys = 100

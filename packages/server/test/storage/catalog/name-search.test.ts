@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { itemOrders } from '../../../src/core/queries.ts'
+import { listNumberedOperation } from '../../../src/items/item-lists.ts'
 import {
   createSearchQueue,
   type SearchBounds,
@@ -106,6 +107,33 @@ describe.each(itemOrders)('%s first', (order) => {
       found: [],
       early: 0,
     })
+  })
+
+  test('K18 a numbered page that a search cannot complete is refused', async () => {
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const search = prepareSearchNames(db, { numbers: 60, rows: 1000 })
+    const listNumbered = listNumberedOperation({
+      catalog: {
+        items: async (selection, after, limit) => search({ selection, after, limit }),
+        itemsAt: () => Promise.reject(new Error('no list without a filter')),
+      },
+    })
+    const list = (term: string, number: number) =>
+      listNumbered(
+        bucketId,
+        { ...selectionOf({ order, name: [term] }), limit: 5, after: null },
+        { number, size: 5 },
+      )
+    expect(await list('clip', 1)).toMatchObject({ items: { length: 5 }, total: null, hasMore: true })
+    for (const [term, number] of [
+      ['clip 299', 1],
+      ['clip', 14],
+    ] as const)
+      await expect(list(term, number)).rejects.toMatchObject({
+        code: 'parameter-malformed',
+        message: expect.stringContaining('next_cursor'),
+      })
   })
 
   test('SQLite reads the rows with names in their order, and the items by their keys', () => {
