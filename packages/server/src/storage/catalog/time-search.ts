@@ -3,18 +3,21 @@ import { itemStatements, placeOf } from './item-lists.ts'
 import { searchLabels } from './label-search.ts'
 import { searchNames } from './name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { eachEngine, first, integer, type Query } from './statements.ts'
+import { eachEngine, type Query } from './statements.ts'
 
 /** Rows that one search reads at most in the order of time. At the bound it ends early, and its rows say where. */
 const defaultBound = 2 ** 16
 
-/** Rows that one search sorts at most, and sequence numbers whose names it compares at most before that. */
-const [maxSorted, maxNumbers] = [2 ** 13, 2 ** 20]
+/** Items that one search sorts at most. */
+const maxSorted = 2 ** 13
+
+/** Sequence numbers whose names are compared in the time in which a row is read. */
+const numbersPerRow = 2 ** 7
 
 /**
- * Finds up to `limit` items by the time at which they were taken, as Catalog.items; to be run in one snapshot. Names, labels, bytes and paths
- * have indexes of their own, which are in other orders. If these select few items, the items are sorted. Otherwise the rows are
- * read in the order of time, and compared afterwards.
+ * Finds up to `limit` items by the time at which they were taken, as Catalog.items; to be run in one snapshot. The rows are read in this order,
+ * and compared afterwards. Names, labels, bytes and paths have indexes of their own, in other orders: if these select few items, the items are
+ * sorted. How many they select is not known, so both ways are tried in turn, with more and more rows.
  */
 export function* searchInTime(
   selection: ItemSelection,
@@ -22,20 +25,28 @@ export function* searchInTime(
   limit: number,
   bound = defaultBound,
 ): Query<ItemRows> {
-  const { bucketId } = selection
-  const total = yield* first((row) => integer(row, 0), 'SELECT total FROM buckets WHERE id = $1', bucketId)
-  // With this many selected items in a bucket, a search in the order of time reads about as many rows for a response.
-  const few = Math.min(maxSorted, Math.ceil(Math.sqrt((total ?? 0) * limit)))
-  const selected = yield* readSelected(selection, few)
-  if (selected !== null) return { ...selected, rows: inTime(selection, after, selected.rows).slice(0, limit) }
-  return yield* searchRows(bucketId, after, limit, bound, {
-    statementOf: (place, batch, now) => ({
+  const reads = {
+    statementOf: (place: ItemPlace | null, batch: number, now: number) => ({
       sql: eachEngine((engine) => itemStatements[engine](selection, place, batch, now).sql),
       values: itemStatements.sqlite(selection, place, batch, now).values,
     }),
     isWanted: createFilter({ ...selection, kind: null, from: null, to: null }),
-    placeOf: (row) => placeOf(selection, row),
-  })
+    placeOf: (row: ItemRows['rows'][number]) => placeOf(selection, row),
+  }
+  const rows: ItemRows['rows'][number][] = []
+  let place = after
+  let left = bound
+  for (let part = limit * 4; ; part *= 4) {
+    const count = Math.min(part, left)
+    const found = yield* searchRows(selection.bucketId, place, limit - rows.length, count, reads)
+    rows.push(...found.rows)
+    left -= count
+    if (found.examined === null || left <= 0) return { ...found, rows }
+    const selected = yield* readSelected(selection, Math.min(part, maxSorted))
+    if (selected !== null)
+      return { ...selected, rows: inTime(selection, after, selected.rows).slice(0, limit) }
+    place = found.examined
+  }
 }
 
 /** Reads all items that a selection has at any time, in any order, from one of its indexes. Returns null if it would read more than `bound` rows. */
@@ -48,7 +59,7 @@ function* readSelected(selection: ItemSelection, bound: number): Query<ItemRows 
     ...(labels ? [searchLabels(all, null, bound + 1, bound)] : []),
   ]
   if (searches.length === 0 && name !== null)
-    searches.push(searchNames(all, name, null, bound + 1, { numbers: maxNumbers, rows: bound }))
+    searches.push(searchNames(all, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }))
   for (const search of searches) {
     const found = yield* search
     if (found.examined === null && found.rows.length <= bound)

@@ -88,13 +88,13 @@ test('K14 SQLite reads the rows of the rarest label in their order, and looks up
 })
 
 const searches = [
-  ['K14 a list with labels', null, searchLabels],
-  ['K19 a list with labels by the time of the camera', 'taken', searchInTime],
-] as const
+  { list: 'K14 a list with labels', by: null, search: searchLabels },
+  { list: 'K19 a list with labels by the time of the camera', by: 'taken' as const, search: searchInTime },
+]
 
-test.each(searches.flatMap((search) => itemOrders.map((order) => [...search, order] as const)))(
-  '%s that reads very many rows ends early (by %s, %s, %s first)',
-  async (_, by, search, order) => {
+test.each(searches.flatMap((search) => itemOrders.map((order) => ({ ...search, order }))))(
+  '$list that reads very many rows ends early, $order first',
+  async ({ by, search, order }) => {
     const directory = tempDirectory()
     const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
     const bucketId = await newBucket(catalog, 'b')
