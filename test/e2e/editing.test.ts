@@ -215,6 +215,12 @@ test('G39, M7, M8, K14 labels are shown, edited, set for a selection, and select
   ])
 
   await guest.button(strings.filter.clear).click()
+  // The labels that could not be read are read again after the next change.
+  await guest.button(strings.filter.labels).click()
+  await page.route('**/api/labels*', (request) => request.fulfill({ status: 400 }))
+  await guest.button(strings.filter.labels).click()
+  await page.getByRole('group', { name: strings.filter.labels }).getByRole('alert').waitFor()
+  await page.unroute('**/api/labels*')
   await files.filter({ hasText: 'three.txt' }).getByRole('checkbox').check()
   await files.filter({ hasText: 'two.txt' }).getByRole('checkbox').check()
   await guest.button(strings.selection.addLabel).click()

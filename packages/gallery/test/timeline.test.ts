@@ -1,8 +1,8 @@
 import type { Client, ItemOptions, Media } from '@mediabucket/client'
 import { signal } from '@preact/signals'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from '../src/service/connection.ts'
-import type { ItemFilter, Order } from '../src/timeline/shown-list.ts'
+import { type ItemFilter, type Order, queryFrom } from '../src/timeline/shown-list.ts'
 import { createTimeline } from '../src/timeline/timeline.ts'
 
 const itemOf = (second: number): Media => ({
@@ -102,4 +102,14 @@ test('G18 a list by the time of cameras continues after the last loaded item, by
   expect(timeline.ids.value).toEqual(all.slice(0, 190).map(({ id }) => id))
   expect(requests.every(({ order }) => order === 'taken')).toBe(true)
   timeline.close()
+})
+
+test('G18 the last day is that of the clocks of cameras in a list by their time', () => {
+  const offset = vi.spyOn(Date.prototype, 'getTimezoneOffset').mockReturnValue(-120)
+  onTestFinished(() => offset.mockRestore())
+  const filter = { kind: null, name: '', labels: [], from: new Date('2026-11-25T12:00:00Z') }
+  const from = (order: Order) => queryFrom(order, filter, null).from
+  expect([from('newest'), from('oldest')]).toEqual([filter.from, filter.from])
+  const shown = new Date('2026-11-25T14:00:00Z')
+  expect([from('taken'), from('taken-desc')]).toEqual([shown, shown])
 })

@@ -21,7 +21,11 @@ export function LabelMenu() {
   useEffect(() => {
     let unmounted = false
     client.labels({ limit: shownValues }).then(
-      (found) => !unmounted && setKeys(found),
+      (found) => {
+        if (unmounted) return
+        setKeys(found)
+        setError('')
+      },
       (reason: unknown) => !unmounted && setError(errorMessage(reason)),
     )
     return () => {

@@ -90,6 +90,9 @@ export const isFiltered = ({ kind, name, labels, from }: ItemFilter): boolean =>
 /** Pictures may be older than 1970. */
 const before = new Date('0001-01-01T00:00:00Z')
 
+/** What a clock of this place shows at a time, as if it were UTC: cameras are mostly at the place of their people. */
+const shownByClock = (time: Date): Date => new Date(time.valueOf() - time.getTimezoneOffset() * 60_000)
+
 /**
  * The query for the items from `start` on, in an order; from the start if `start` is null. Includes `start` and other items of
  * its millisecond. Every query has a time, because the items are then in the order of their times (docs/interface.md, K9):
@@ -98,7 +101,7 @@ const before = new Date('0001-01-01T00:00:00Z')
 export function queryFrom(order: Order, filter: ItemFilter, start: Media | null): ItemOptions {
   const kind = filter.kind ?? undefined
   const name = filter.name || undefined
-  const from = filter.from ?? before
+  const from = filter.from === null ? before : isByTaken(order) ? shownByClock(filter.from) : filter.from
   const labels = filter.labels.length > 0 ? Object.fromEntries(filter.labels.map(splitLabel)) : undefined
   if (start === null) return { order, kind, name, labels, from }
   const at = Date.parse(timeOf(order, start))
