@@ -128,6 +128,23 @@ test('G37 ask creates a link over HTTP with a token that manages tokens', async 
   expect(both).toMatchObject({ code: 2, stdout: '' })
 })
 
+test('G36, G37 ask over HTTP prints the base URL that the service has, and no link without the gallery', async () => {
+  const askAt = async (settings: Readonly<Record<string, string>>) => {
+    await using own = await startServer(settings)
+    const { authorization } = await makeToken(own, '--bucket', 'away', '--scope', 'tokens:manage,media:write')
+    const service = { url: `${own.url}/api/media`, token: authorization.replace('Bearer ', '') }
+    const asked = await runClient(service, 'ask', 'Photos')
+    return { asked, created: (await own.command('token', 'list')).stdout.includes('Photos') }
+  }
+  const away = await askAt({ MEDIABUCKET_BASE_URL: 'https://media.example/files' })
+  expect(away).toMatchObject({ asked: { code: 0 }, created: true })
+  expect(away.asked.stdout).toMatch(/^https:\/\/media\.example\/files\/upload#mbkt_\w+\n$/)
+  expect(await askAt({ MEDIABUCKET_GALLERY: 'off' })).toMatchObject({
+    asked: { code: 1, stdout: '', stderr: expect.stringContaining('MEDIABUCKET_GALLERY=off') },
+    created: false,
+  })
+})
+
 test.each([
   [['token', 'create', '--max-items', '0'], /--max-items takes a whole number from 1/],
   [['token', 'create', '--max-bytes', 'x'], /--max-bytes takes a size/],

@@ -97,10 +97,16 @@ export function galleryRoutes(
     return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
   }
 
-  const servePage = (file: GalleryFile) => async (exchange: Exchange) => {
-    const policy = policyFor(exchange.request.headers.host ?? '', issuerSource(signIn))
-    return serveFile(exchange, file, { ...pageHeaders, 'content-security-policy': policy })
-  }
+  const servePage =
+    (file: GalleryFile, more: Readonly<Record<string, string>> = {}) =>
+    async (exchange: Exchange) => {
+      const policy = policyFor(exchange.request.headers.host ?? '', issuerSource(signIn))
+      return serveFile(exchange, file, { ...pageHeaders, ...more, 'content-security-policy': policy })
+    }
+
+  const { baseUrl, hasOwnAddress } = http.settings
+  // Without a configured base URL, the address of the request is as good.
+  const uploadHeaders = hasOwnAddress ? { link: `<${baseUrl}/upload>; rel="canonical"` } : {}
 
   async function serveAsset(exchange: Exchange<'name'>): Promise<Reply> {
     const file = assets.get(exchange.params.name)
@@ -115,7 +121,7 @@ export function galleryRoutes(
 
   return [
     route('GET', '/', null, servePage(page)),
-    route('GET', '/upload', null, servePage(uploadPage)),
+    route('GET', '/upload', null, servePage(uploadPage, uploadHeaders)),
     route('GET', '/sign-in.json', null, describeSignIn),
     route('GET', '/assets/:name', null, serveAsset),
   ]

@@ -20,8 +20,9 @@ Prints an upload link: people who open it send files to the bucket, without an a
 terminal, its QR code is shown too. It is not shown again. \`mediabucket token list\` shows what arrived, \`mediabucket token revoke\`
 ends it.
 
-With --bucket it works where the service runs, and the link begins with MEDIABUCKET_BASE_URL. Otherwise it creates the link over
-HTTP, for the bucket of a token with the scopes tokens:manage and media:write.
+With --bucket it works where the service runs. Otherwise it creates the link over HTTP, for the bucket of a token with the scopes
+tokens:manage and media:write. The link begins with the MEDIABUCKET_BASE_URL of the service; if that is not set, over HTTP with the
+URL of the service that is used.
 
 Options:
   --bucket NAME       The bucket; it must exist.
@@ -54,6 +55,7 @@ ${connectionHelp}`,
       const settings = readClientSettings(connection)
       return await withService(settings, null, async ({ interrupted: signal }) => {
         const { client } = await connect(settings, context.report)
+        const page = await uploadPageOf(settings.url, signal)
         const created = await client.tokens.create(
           {
             ...{ name: request.name, scopes: ['media:write'], note: request.note ?? undefined },
@@ -61,7 +63,7 @@ ${connectionHelp}`,
           },
           { signal },
         )
-        show({ ...created, limits: request.limits, service: settings.url }, context)
+        show({ ...created, limits: request.limits, page }, context)
       })
     }
     if (Object.keys(connection).length > 0)
@@ -83,15 +85,39 @@ interface LinkRequest {
 
 /** Creates a link where the service runs. */
 async function createHere(config: Config, bucket: string, request: LinkRequest) {
-  if (!config.gallery)
-    throw new CommandError(
-      'the page of upload links is part of the gallery, which MEDIABUCKET_GALLERY=off turns off',
-    )
+  if (!config.gallery) throw withoutGallery()
   const { token, id } = await withCatalog(config, async (catalog) => {
     if ((await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
     return issueToken(catalog, { ...request, bucket, scopes: ['media:write'], now: Date.now() })
   })
-  return { token, id, service: config.baseUrl ?? defaultBaseUrl(config.host, config.port) }
+  return { token, id, page: `${config.baseUrl ?? defaultBaseUrl(config.host, config.port)}/upload` }
+}
+
+const withoutGallery = () =>
+  new CommandError('the page of upload links is part of the gallery, which MEDIABUCKET_GALLERY=off turns off')
+
+/** Milliseconds. */
+const pageTimeout = 30_000
+
+/**
+ * The URL of the page of upload links, as the service states it: others may not reach it at the address that is used here. Throws CommandError
+ * if the service has no such page.
+ */
+async function uploadPageOf(service: string, signal: AbortSignal): Promise<string> {
+  const url = `${service.replace(/(\/(api|v1)\/media)?\/*$/, '')}/upload`
+  try {
+    const response = await fetch(url, {
+      method: 'HEAD',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(pageTimeout)]),
+    })
+    if (response.status === 404) throw withoutGallery()
+    const [, stated] = /<([^>]+)>; rel="canonical"/.exec(response.headers.get('link') ?? '') ?? []
+    return stated ?? url
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    // The creation of the link reports why there is no connection.
+    return url
+  }
 }
 
 const sentLimits = (limits: TokenLimits) => ({
@@ -108,15 +134,15 @@ interface NewLink {
   readonly token: string
   readonly bucket: string
   readonly limits: TokenLimits
-  /** The base URL. */
-  readonly service: string
+  /** The URL of the page of upload links. */
+  readonly page: string
 }
 
-function show({ id, token, bucket, limits, service }: NewLink, { print, report }: CommandOutput): void {
+function show({ id, token, bucket, limits, page }: NewLink, { print, report }: CommandOutput): void {
   report(
     `Created the upload link ${id} for the bucket "${bucket}" with the limits ${limitTexts(limits).join('; ')}. It is shown only now:`,
   )
-  const link = `${service.replace(/\/+$/, '')}/upload#${token}`
+  const link = `${page}#${token}`
   if (process.stderr.isTTY) report(...renderUnicodeCompact(link, { border: 2 }).split('\n'))
   print(link)
 }
