@@ -13,8 +13,10 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { needTools } from '../harness/tools.ts'
+import { itemOf, tusOf } from '../harness/tus.ts'
 import { uniqueName } from '../harness/unique-name.ts'
-import { readItem } from '../harness/wire.ts'
+import { upload } from '../harness/upload.ts'
+import { readItem, readItems } from '../harness/wire.ts'
 
 const run = promisify(execFile)
 
@@ -30,6 +32,7 @@ async function newBucket(...options: readonly string[]) {
   const request = (path: string, init: RequestInit = {}) =>
     server.request(path, { ...init, headers: { authorization, ...init.headers } })
   return {
+    authorization,
     request,
     upload: async (bytes: Uint8Array<ArrayBuffer>, filename: string) =>
       readItem(
@@ -127,6 +130,28 @@ test.each([
   expect((await readItem(listed)).taken_at).toBe(expected)
 })
 
+test('M9, U1, R1 the time is read from small and large files that arrive raw, in a form and in chunks', async () => {
+  const { authorization, upload: uploadRaw, request } = await newBucket()
+  const small = new Uint8Array(await red.clone().withExif(exif).png().toBuffer())
+  // Larger than what is stored in the catalog; a large WebP picture has its time at the end.
+  const large = new Uint8Array(await largeNoise().webp({ quality: 95 }).toBuffer())
+  expect([small.length < 65_536, large.length > 262_144]).toEqual([true, true])
+  const tus = tusOf(server, authorization)
+  for (const bytes of [small, large]) {
+    const path = await tus.createWithLength(bytes.length)
+    const middle = Math.ceil(bytes.length / 2)
+    await tus.sendChunk(path, 0, bytes.subarray(0, middle))
+    const sent = await tus.sendChunk(path, middle, bytes.subarray(middle))
+    expect(await itemOf({ request }, sent)).toMatchObject({ taken_at: `${local}+02:00` })
+    for (const send of [uploadRaw, inForm])
+      expect(await send(bytes, 'a.png')).toMatchObject({ taken_at: `${local}+02:00` })
+  }
+
+  function inForm(bytes: Uint8Array<ArrayBuffer>, name: string) {
+    return upload(server, bytes, { name, type: 'image/png', authorization })
+  }
+})
+
 test('X7 a bucket that removes metadata has no time, unless it keeps that', async () => {
   const photo = new Uint8Array(await red.clone().withExif(exif).jpeg().toBuffer())
   for (const [setting, expected] of [
@@ -161,10 +186,7 @@ test('K19 lists are in the order of the times of cameras, with other items at th
   const names = async (query: string): Promise<(string | null)[]> => {
     const response = await request(`/api/items?${query}`)
     expect(response.status).toBe(200)
-    const { data, next_cursor } = (await response.json()) as {
-      data: { filename: string }[]
-      next_cursor: string
-    }
+    const { data, next_cursor } = await readItems(response)
     const rest =
       next_cursor === null ? [] : await names(`${query.replace(/&after=.*/, '')}&after=${next_cursor}`)
     return [...data.map(({ filename }) => filename), ...rest]
@@ -177,9 +199,7 @@ test('K19 lists are in the order of the times of cameras, with other items at th
   expect(await names('order=taken&kind=image&limit=2')).toEqual(expected.slice(0, 3))
   expect(await names('order=taken-desc&name=jpg&limit=2')).toEqual(expected.slice(0, 3).toReversed())
   expect(await names('order=taken&from=2024-01-01T00:00:00Z&to=2024-05-01T10:00:01Z')).toEqual(['second.jpg'])
-  const other = await (await request('/api/items?order=taken&limit=1')).json()
-  const refused = await request(
-    `/api/items?order=oldest&limit=1&after=${(other as { next_cursor: string }).next_cursor}`,
-  )
+  const other = await readItems(await request('/api/items?order=taken&limit=1'))
+  const refused = await request(`/api/items?order=oldest&limit=1&after=${other.next_cursor}`)
   await expectProblem(refused, 400, 'cursor-malformed')
 })

@@ -1,3 +1,3 @@
 import { describeOnPostgresAndS3 } from './suites.ts'
 
-describeOnPostgresAndS3('upload-form', 'idempotency', 'tus-protocol', 'metadata')
+describeOnPostgresAndS3('upload-form', 'idempotency', 'tus-protocol', 'metadata', 'taken')
