@@ -32,7 +32,7 @@ test('K8, G33 the kind and the time select files; the page says how many match',
   await tiles.filter({ hasText: 'harbour.jpg' }).waitFor({ state: 'detached' })
   expect(await tiles.count()).toBe(1)
   await page.locator('.listing-head', { hasText: matches(1) }).waitFor()
-  await page.getByLabel(strings.filter.time).selectOption('week')
+  await page.getByRole('combobox', { name: strings.filter.time, exact: true }).selectOption('week')
   await tiles.filter({ hasText: 'tone.wav' }).waitFor()
   await page.getByLabel(strings.filter.kind).selectOption('video')
   await page.getByRole('heading', { name: strings.filter.none }).waitFor()
