@@ -93,7 +93,7 @@ let shown: Language = 'en'
 
 async function show(language: Language): Promise<void> {
   const updates = await Promise.all([...wanted].map((part) => part.load(language)))
-  // Another language was chosen meanwhile.
+  // The person chose another language while these texts were loaded.
   if (language !== chosen) return await show(chosen)
   shown = language
   locale.current = language
