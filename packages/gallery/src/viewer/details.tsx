@@ -69,7 +69,8 @@ export function Details({ media }: { media: Media }) {
             <time dateTime={media.expires_at}>{formatTime(media.expires_at)}</time>
           </Entry>
         )}
-        <CameraEntries media={media} />
+        {/* Never what the camera wrote into the file that was shown before. */}
+        <CameraEntries key={media.id} media={media} />
         <Entry term={strings.details.hash}>
           <code>{sha256}</code>
         </Entry>
@@ -111,13 +112,12 @@ function CameraEntries({ media }: { media: Media }) {
   const { files } = useGallery()
   const [data, setData] = useState<CameraData | null>(null)
   useEffect(() => {
-    setData(null)
     if (!mayHaveCameraData(media.content_type)) return
     const aborter = new AbortController()
     // Without it the other properties are shown.
     readCameraData(files, media, aborter.signal).then(setData, () => undefined)
     return () => aborter.abort()
-  }, [media.id])
+  }, [])
   if (data === null) return null
   const { camera, lens, exposure, focalLength, takenAt, location } = data
   return (
