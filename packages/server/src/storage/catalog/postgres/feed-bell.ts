@@ -11,6 +11,8 @@ const idShape = /^[1-9]\d{0,14}$/
 
 /** Milliseconds: changes within this time share a notification. */
 const notificationDelay = 10
+/** Milliseconds between two notifications: under many uploads, each costs as much as some of them. */
+const notificationInterval = 50
 /** The longest payload of a notification is 8,000 bytes. Without ids, all watched buckets are compared. */
 const idsPerNotification = 400
 /** Milliseconds between two comparisons of revisions, which find the changes of lost notifications. */
@@ -35,6 +37,7 @@ export function createPostgresBell(
   const pending = new Set<BucketId>()
   let isAnyPending = false
   let timer: NodeJS.Timeout | null = null
+  let lastSent = 0
   let sending: Promise<unknown> = Promise.resolve()
   let listener: Listener | null = null
 
@@ -62,6 +65,7 @@ export function createPostgresBell(
 
   function send(): void {
     timer = null
+    lastSent = performance.now()
     const ids = isAnyPending || pending.size > idsPerNotification ? '' : [...pending].join(',')
     isAnyPending = false
     pending.clear()
@@ -70,7 +74,10 @@ export function createPostgresBell(
   }
 
   const announce = (): void => {
-    timer ??= setTimeout(send, notificationDelay)
+    timer ??= setTimeout(
+      send,
+      Math.max(notificationDelay, lastSent + notificationInterval - performance.now()),
+    )
   }
 
   return {
