@@ -1,41 +1,23 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
-import { unmetLimits } from './mediabucket.ts'
-import { runInTurn } from './rounds.ts'
+import { startDatabases, unmetLimits } from './mediabucket.ts'
 import { small, uploading } from './small-uploads.ts'
-import { measure, startSubject } from './subject.ts'
+import { type Measure, measure, median, startSubject } from './subject.ts'
 
 // node bench/compare-uploads.ts sqlite|postgres ROUNDS SECONDS NAME=PROGRAM…: the CPU of the service for an upload of 10 kB, of several
-// versions in turn. A program is bin/mediabucket.js of a clone.
+// versions in turn, each round in the reverse order of the one before. A program is bin/mediabucket.js of a clone.
 
 const [engine = '', rounds = '', seconds = '', ...programs] = process.argv.slice(2)
 await using stack = new AsyncDisposableStack()
 const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
 stack.defer(() => rmSync(scratch, { recursive: true, force: true }))
-execFileSync('chmod', ['755', scratch])
-
-/** Starts PostgreSQL on the core of the load; returns the URL of a new database. */
-async function openDatabases(): Promise<(name: string) => Promise<string>> {
-  const directory = join(scratch, 'postgres')
-  mkdirSync(directory)
-  const server = await startPostgres(directory, { fsync: 'on', shared_buffers: '256MB' })
-  stack.defer(() => stopPostgres(directory))
-  const [pid = ''] = readFileSync(join(directory, 'data/postmaster.pid'), 'utf8').split('\n')
-  execFileSync('taskset', ['-a', '-p', '-c', '1', pid])
-  return async (name) => {
-    await onServer(server.url('postgres'), `CREATE DATABASE ${name}`)
-    return server.url(name)
-  }
-}
-
-const newDatabase = engine === 'postgres' ? await openDatabases() : null
+const databases = engine === 'postgres' ? await startDatabases(scratch, 'apart') : null
+if (databases) stack.defer(databases.stop)
 const cases = []
 for (const [index, program] of programs.entries()) {
   const [name = '', bin = ''] = program.split('=')
-  const url = await newDatabase?.(`version_${index}`)
+  const url = await databases?.open(`version_${index}`)
   let token = ''
   const subject = await startSubject(
     name,
@@ -54,11 +36,26 @@ for (const [index, program] of programs.entries()) {
   )
   stack.defer(subject.stop)
   const run = () => measure(subject, '/', { ...uploading(32, small, token), seconds: Number(seconds) })
-  cases.push({ id: name, run })
+  cases.push({ name, run, taken: [] as Measure[] })
 }
-const rows = await runInTurn(cases, Number(rounds), (text) => console.error(text))
-const least = rows[0]?.measure.cpuPerRequest ?? 0
-for (const { id, measure: taken } of rows)
-  console.log(
-    `${engine}, ${id}: ${(taken.cpuPerRequest * 1e6).toFixed(1)} µs of CPU, ${(taken.cpuPerRequest / least).toFixed(3)} × the first, ${taken.perSecond.toFixed(0)} uploads/s`,
+const [first] = cases
+// The first round is a warm-up.
+for (let round = 0; round <= Number(rounds); round += 1) {
+  for (const { name, run, taken } of cases) {
+    const measured = await run()
+    if (round > 0) taken.push(measured)
+    console.error(`round ${round}: ${name}: ${(measured.cpuPerRequest * 1e6).toFixed(1)} µs of CPU`)
+  }
+  cases.reverse()
+}
+for (const { name, taken } of cases.toSorted((one) => (one === first ? -1 : 1))) {
+  const cpu = median(taken.map(({ cpuPerRequest }) => cpuPerRequest)) * 1e6
+  // Of the same round, because the machine and the caches change from round to round.
+  const ratio = median(
+    taken.map(({ cpuPerRequest }, round) => cpuPerRequest / (first?.taken[round]?.cpuPerRequest ?? 0)),
   )
+  const perSecond = median(taken.map((one) => one.perSecond))
+  console.log(
+    `${engine}, ${name}: ${cpu.toFixed(1)} µs of CPU, ${ratio.toFixed(3)} × ${first?.name} of the same round, ${perSecond.toFixed(0)} uploads/s`,
+  )
+}

@@ -1,16 +1,14 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { openPostgresCatalog } from '../packages/server/src/storage/catalog/postgres/catalog.ts'
-import { startPostgres, stopPostgres } from '../test/harness/postgres.ts'
 import { readChanges } from '../test/harness/wire.ts'
 import { atMost, type Bar, barTable } from './bars.ts'
 import { fillBuckets, fillCatalog } from './buckets.ts'
-import { startMediabucket } from './mediabucket.ts'
+import { startDatabases, startMediabucket } from './mediabucket.ts'
 import { measure, median, type Subject } from './subject.ts'
 
 /** How often, and how many: the short form proves that the bench runs, and measures nothing. */
@@ -50,11 +48,9 @@ export async function benchFeed(extent: FeedExtent, report: (text: string) => vo
   await using stack = new AsyncDisposableStack()
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   stack.defer(() => rmSync(scratch, { recursive: true, force: true }))
-  execFileSync('chmod', ['755', scratch])
-  const postgres = join(scratch, 'postgres')
-  mkdirSync(postgres)
-  const { url } = await startPostgres(postgres, { fsync: 'on' })
-  stack.defer(() => stopPostgres(postgres))
+  const databases = await startDatabases(scratch, 'together')
+  stack.defer(databases.stop)
+  const url = await databases.open('service')
   const buckets = [
     { bucket: 'uploads', items: 1 },
     { bucket: 'listed', items: 1000 },
@@ -62,7 +58,7 @@ export async function benchFeed(extent: FeedExtent, report: (text: string) => vo
   ]
   const data = join(scratch, 'data')
   const [ofSqlite, listed, changed] = await fillBuckets(data, buckets)
-  const catalog = await openPostgresCatalog({ url: url('postgres'), role: 'command' })
+  const catalog = await openPostgresCatalog({ url, role: 'command' })
   const [ofPostgres] = await fillCatalog(catalog, buckets.slice(0, 1)).finally(catalog.close)
   if (!ofSqlite || !listed || !changed || !ofPostgres) throw new Error('no buckets')
   const start = async (directory: string, settings: Readonly<Record<string, string>> = {}) => {
@@ -70,7 +66,7 @@ export async function benchFeed(extent: FeedExtent, report: (text: string) => vo
     stack.defer(started.stop)
     return started
   }
-  const inDatabase = { MEDIABUCKET_DATABASE_URL: url('postgres') }
+  const inDatabase = { MEDIABUCKET_DATABASE_URL: url }
 
   const latencies: FeedResults['latencies'][number][] = []
   const time = async (

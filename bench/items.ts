@@ -1,15 +1,14 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresCatalog } from '../packages/server/src/storage/catalog/postgres/catalog.ts'
 import { openSqliteCatalog } from '../packages/server/src/storage/catalog/sqlite/catalog.ts'
-import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
+import { onServer } from '../test/harness/postgres.ts'
 import { describeBucket, type ItemBucket, labelsOf } from './item-buckets.ts'
 import { type ItemRequest, reads, writes } from './item-requests.ts'
-import { startMediabucket } from './mediabucket.ts'
+import { startDatabases, startMediabucket } from './mediabucket.ts'
 import type { Row } from './rounds.ts'
 import { seedBucket } from './seed.ts'
 import { type Measure, median, type Subject } from './subject.ts'
@@ -71,13 +70,9 @@ export async function benchItems(extent: ItemsExtent, report: (text: string) => 
       { name: 'large', subject: sqlite, bucket: large },
     ]
     report('starting PostgreSQL')
-    execFileSync('chmod', ['755', scratch])
-    const cluster = join(scratch, 'postgres')
-    mkdirSync(cluster)
-    const server = await startPostgres(cluster, { fsync: 'on', shared_buffers: '256MB' })
-    stops.push(() => stopPostgres(cluster))
-    await onServer(server.url('postgres'), 'CREATE DATABASE service')
-    const url = server.url('service')
+    const databases = await startDatabases(scratch, 'together')
+    stops.push(databases.stop)
+    const url = await databases.open('service')
     const bucket = await fillPostgres(url, extent.small, report)
     const files = join(scratch, 'files')
     const subject = await serve(files, { MEDIABUCKET_DATABASE_URL: url }, 'PostgreSQL')

@@ -1,7 +1,9 @@
-import { cpSync, symlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { writeBundle } from '../packages/server/build.ts'
-import { type Place, startSubject } from './subject.ts'
+import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
+import { loadCore, type Place, startSubject } from './subject.ts'
 
 /** The program of the service; the tests set a bundle of it, which starts faster. */
 const bin =
@@ -30,6 +32,23 @@ export const startMediabucket = (
     (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
     place,
   )
+
+/** Starts PostgreSQL in `scratch`, on the core of the load if the subject is apart. `open` creates a database and returns its URL. */
+export async function startDatabases(scratch: string, place: Place) {
+  execFileSync('chmod', ['755', scratch])
+  const directory = join(scratch, 'postgres')
+  mkdirSync(directory)
+  const server = await startPostgres(directory, { fsync: 'on', shared_buffers: '256MB' })
+  const [pid = ''] = readFileSync(join(directory, 'data/postmaster.pid'), 'utf8').split('\n')
+  if (place === 'apart') execFileSync('taskset', ['-a', '-p', '-c', loadCore, pid])
+  return {
+    async open(name: string): Promise<string> {
+      await onServer(server.url('postgres'), `CREATE DATABASE ${name}`)
+      return server.url(name)
+    },
+    stop: () => stopPostgres(directory),
+  }
+}
 
 /** Writes the package as npm installs it into a directory, and returns its program. */
 export async function writePackage(directory: string): Promise<string> {

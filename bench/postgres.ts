@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { openPostgresCatalog } from '../packages/server/src/storage/catalog/postgres/catalog.ts'
-import { onServer, rowsOf, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
+import { onServer, rowsOf } from '../test/harness/postgres.ts'
 import { type Bucket, fillBuckets, fillCatalog } from './buckets.ts'
-import { startMediabucket } from './mediabucket.ts'
+import { startDatabases, startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
 import { small, uploading } from './small-uploads.ts'
 import { type Measure, measure, runPinned, type Subject } from './subject.ts'
@@ -28,15 +27,10 @@ export async function benchPostgres(extent: Extent, report: (text: string) => vo
   const stops: (() => Promise<void>)[] = []
   try {
     report('starting PostgreSQL')
-    execFileSync('chmod', ['755', scratch])
-    const directory = join(scratch, 'postgres')
-    mkdirSync(directory)
-    const server = await startPostgres(directory, { fsync: 'on', shared_buffers: '256MB' })
-    stops.push(() => stopPostgres(directory))
-    const [pid = ''] = readFileSync(join(directory, 'data/postmaster.pid'), 'utf8').split('\n')
-    execFileSync('taskset', ['-a', '-p', '-c', '1', pid])
-    for (const name of ['service', 'loop']) await onServer(server.url('postgres'), `CREATE DATABASE ${name}`)
-    const [url, loopUrl] = [server.url('service'), server.url('loop')]
+    const databases = await startDatabases(scratch, 'apart')
+    stops.push(databases.stop)
+    const url = await databases.open('service')
+    const loopUrl = await databases.open('loop')
     await (await openPostgresCatalog({ url: loopUrl, role: 'command' })).close()
 
     report('filling the buckets')

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 /** The core of the measured process; the load runs on the other one. */
 const subjectCore = '0'
-const loadCore = '1'
+export const loadCore = '1'
 /** Linux counts CPU time in hundredths of a second. */
 const tick = 0.01
 
