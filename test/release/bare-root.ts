@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { cp, mkdir } from 'node:fs/promises'
+import { release } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -37,3 +38,33 @@ export const commandInRoot = (
   ...['unshare', '--mount', 'sh', '-c', 'mount -t proc proc "$0/proc" && exec chroot "$@"', root],
   ...[...options, root, ...command],
 ]
+
+/** Makes `root` the root directory of Debian for arm64 with what the service and its launcher need. Needs mmdebstrap. */
+export async function createArm64Root(root: string): Promise<void> {
+  await run('mmdebstrap', [
+    '--quiet',
+    // Unpacked only: the scripts of these packages do not run here.
+    '--variant=extract',
+    '--architectures=arm64',
+    '--include=coreutils,dash,libatomic1,libstdc++6',
+    'bookworm',
+    root,
+  ])
+  for (const name of ['dev', 'proc']) await mkdir(join(root, name), { recursive: true })
+}
+
+/**
+ * The command that runs one for arm64 in such a root directory, with the processor that QEMU emulates. The kernel starts QEMU for programs
+ * below this command only. Throws before Linux 6.7, whose emulators were those of the whole machine.
+ */
+export function commandInArm64Root(root: string, command: readonly string[]): string[] {
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  if (major * 100 + minor < 607)
+    throw new Error(`The emulation of arm64 needs Linux 6.7 or newer, and this is Linux ${release()}.`)
+  const script = `
+    mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+    cat /usr/lib/binfmt.d/qemu-aarch64.conf > /proc/sys/fs/binfmt_misc/register
+    for name in dev proc; do mount --rbind "/$name" "$0/$name"; done
+    exec chroot "$0" "$@"`
+  return [...['unshare', '--user', '--map-root-user', '--mount', 'sh', '-ec', script, root], ...command]
+}

@@ -25,7 +25,7 @@ interface Image {
   readonly config: Type.Static<typeof Config>
 }
 
-const readConfig = (config: unknown): Image['config'] => Value.Parse(Config, config)
+export const readConfig = (config: unknown): Image['config'] => Value.Parse(Config, config)
 
 const settingsOf = ({ Env }: Image['config']): Record<string, string> =>
   Object.fromEntries(Env.map((line) => line.split(/=(.*)/s).slice(0, 2)))

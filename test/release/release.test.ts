@@ -9,12 +9,12 @@ import { runIn } from '../../release/pack.ts'
 import { root } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { installMissing } from '../harness/tools.ts'
-import { commandInRoot, createBareRoot } from './bare-root.ts'
-import { buildDockerfile, useImage } from './container.ts'
+import { commandInArm64Root, commandInRoot, createArm64Root, createBareRoot } from './bare-root.ts'
+import { buildDockerfile, readConfig, useImage } from './container.ts'
 import { isServed, startCommand, uploadPicture, useService } from './service.ts'
 
 // npm run test:release: builds everything that is published, and installs, uses, upgrades and removes each as a user would. Takes minutes,
-// and needs root on Debian with x64.
+// and needs root on Debian with x64, and Linux 6.7 or newer.
 
 const run = promisify(execFile)
 /** `all`, or `built` to test what `npm run release` has built. */
@@ -28,7 +28,12 @@ const build = () => run(process.execPath, ['release/release.ts'], { cwd: root, m
 const hours = 3_600_000
 
 /** Programs that only these tests need, and their Debian packages. */
-const tools = { buildah: 'buildah', lintian: 'lintian', mmdebstrap: 'mmdebstrap' }
+const tools = {
+  buildah: 'buildah',
+  lintian: 'lintian',
+  mmdebstrap: 'mmdebstrap',
+  'qemu-aarch64-static': 'qemu-user-static',
+}
 
 /** What only an older release has, below lib/node_modules. */
 const removed = ['mediabucket/dist/removed.js', 'removed/package.json']
@@ -129,6 +134,23 @@ describe.skipIf(chosen === undefined)('what is published', () => {
   )
 
   test(
+    'the archive for arm64 serves on an emulated processor',
+    async () => {
+      const machine = join(scratch.path, 'arm64')
+      await createArm64Root(machine)
+      const name = `mediabucket-${version}-linux-arm64`
+      await run('tar', ['xzf', file(`${name}.tar.gz`), '-C', machine])
+      // A picture takes seconds.
+      const settings = { HOME: '/', MEDIABUCKET_DATA: '/data', MEDIABUCKET_VARIANT_TIMEOUT: '1h' }
+      const command = commandInArm64Root(machine, [`/${name}/bin/mediabucket`, 'serve'])
+      await using service = await startCommand(command, settings)
+      const id = await uploadPicture(service, 1)
+      expect(await isServed(service, id)).toBe(true)
+    },
+    hours,
+  )
+
+  test(
     'the Debian package upgrades an older one and is purged; files of users stay',
     async () => {
       const machine = join(scratch.path, 'debian')
@@ -219,7 +241,6 @@ describe.skipIf(chosen === undefined)('what is published', () => {
     hours,
   )
 
-  // No container runs here: the root file system of the image is unpacked, and its command is run in it.
   test.each(['', '-pictures'])(
     'the image%s serves from its root file system, as its user',
     async (suffix) => {
@@ -235,25 +256,7 @@ describe.skipIf(chosen === undefined)('what is published', () => {
       await mkdir(machine)
       for (const { digest } of layers)
         await run('tar', ['xzf', join(image, 'blobs', digest.replace(':', '/')), '-C', machine])
-      const { config: settings } = await read(config.digest)
-      const env = Object.fromEntries(settings.Env.map((line: string) => line.split(/=(.*)/s).slice(0, 2)))
-      const start = () =>
-        startCommand(
-          commandInRoot(machine, [...settings.Entrypoint, ...settings.Cmd], `--userspec=${settings.User}`),
-          {
-            ...env,
-            MEDIABUCKET_HOST: '127.0.0.1',
-            MEDIABUCKET_PORT: '0',
-          },
-        )
-      await using service = await start()
-      await useService(service)
-      const [, ...health] = settings.Healthcheck.Test
-      const port = new URL(service.url).port
-      await run('chroot', [machine, ...health], { env: { ...env, MEDIABUCKET_PORT: port } })
-      await expect(
-        run('chroot', [machine, ...health], { env: { ...env, MEDIABUCKET_PORT: '1' } }),
-      ).rejects.toThrow()
+      await useImage({ root: machine, config: readConfig((await read(config.digest)).config) })
       expect(existsSync(join(machine, 'usr/bin/ffmpeg'))).toBe(suffix !== '')
     },
     hours,
