@@ -2,7 +2,7 @@ import { searchFiles, selectsFiles } from './file-search.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import type { Query } from './statements.ts'
+import type { EngineName, Query } from './statements.ts'
 import { searchInTime } from './time-search.ts'
 
 /** Whether items are found by their bytes, paths, labels or names. Other lists are read with one statement (item-lists.ts). */
@@ -19,14 +19,15 @@ export function isLongSearch(selection: ItemSelection): boolean {
 
 /** Finds items as Catalog.items; to be run in one snapshot. */
 export function searchItems(
+  engine: EngineName,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
   bounds?: SearchBounds,
 ): Query<ItemRows> {
-  if (selection.by != null) return searchInTime(selection, after, limit)
+  if (selection.by != null) return searchInTime(engine, selection, after, limit)
   if (selectsFiles(selection)) return searchFiles(selection, after, limit)
   return selection.labels
-    ? searchLabels(selection, after, limit)
+    ? searchLabels(engine, selection, after, limit)
     : searchNames(selection, selection.name ?? [], after, limit, bounds)
 }

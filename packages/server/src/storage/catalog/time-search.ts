@@ -3,7 +3,7 @@ import { itemStatements, placeOf } from './item-lists.ts'
 import { searchLabels } from './label-search.ts'
 import { searchNames } from './name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { eachEngine, type Query } from './statements.ts'
+import { type EngineName, eachEngine, type Query } from './statements.ts'
 
 /** Rows that one search reads at most in the order of time. At the bound it ends early, and its rows say where. */
 const defaultBound = 2 ** 16
@@ -20,6 +20,7 @@ const numbersPerRow = 2 ** 7
  * sorted. How many they select is not known, so both ways are tried in turn, with more and more rows.
  */
 export function* searchInTime(
+  engine: EngineName,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
@@ -42,7 +43,7 @@ export function* searchInTime(
     rows.push(...found.rows)
     left -= count
     if (found.examined === null || left <= 0) return { ...found, rows }
-    const selected = yield* readSelected(selection, Math.min(part, maxSorted))
+    const selected = yield* readSelected(engine, selection, Math.min(part, maxSorted))
     if (selected !== null)
       return { ...selected, rows: inTime(selection, after, selected.rows).slice(0, limit) }
     place = found.examined
@@ -50,13 +51,13 @@ export function* searchInTime(
 }
 
 /** Reads all items that a selection has at any time, in any order, from one of its indexes. Returns null if it would read more than `bound` rows. */
-function* readSelected(selection: ItemSelection, bound: number): Query<ItemRows | null> {
+function* readSelected(engine: EngineName, selection: ItemSelection, bound: number): Query<ItemRows | null> {
   const all: ItemSelection = { ...selection, order: 'oldest', by: null, from: null, to: null }
   const { name, labels } = all
   const isWanted = createFilter(all)
   const searches = [
     ...(selectsFiles(all) ? [searchFiles(all, null, bound + 1, bound)] : []),
-    ...(labels ? [searchLabels(all, null, bound + 1, bound)] : []),
+    ...(labels ? [searchLabels(engine, all, null, bound + 1, bound)] : []),
   ]
   if (searches.length === 0 && name !== null)
     searches.push(searchNames(all, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }))

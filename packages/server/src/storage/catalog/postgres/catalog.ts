@@ -453,7 +453,7 @@ async function searchInSnapshot(
   // The statement after it fails too, or its result is not used.
   begun.catch(() => undefined)
   try {
-    const found = await runQuery(run, searchItems(selection, after, limit))
+    const found = await runQuery(run, searchItems('postgres', selection, after, limit))
     await begun
     onFound(found)
     await execute('COMMIT')

@@ -335,7 +335,7 @@ function prepareReadItems(
   }
 
   return (selection, after, limit) => {
-    if (isSearch(selection)) return run(searchItems(selection, after, limit))
+    if (isSearch(selection)) return run(searchItems('sqlite', selection, after, limit))
     const now = Date.now()
     const row = one(bucket, selection.bucketId, now)
     if (!row) throw bucketDeleted()

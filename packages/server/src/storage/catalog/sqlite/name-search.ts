@@ -38,7 +38,7 @@ export function prepareSearchNames(
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
   return ({ selection, after, limit }) =>
-    withFaults(() => snapshots.run(() => run(searchItems(selection, after, limit, bounds))))
+    withFaults(() => snapshots.run(() => run(searchItems('sqlite', selection, after, limit, bounds))))
 }
 
 /** For commands: on this thread, with the connection of the catalog. */
