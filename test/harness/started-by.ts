@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { root } from '../architecture/sources.ts'
-import { basics } from './server.ts'
+import { read } from '../architecture/sources.ts'
+import { basics, bin } from './server.ts'
 import { until } from './until.ts'
 
 /** A service that another program runs, such as npm. */
@@ -22,17 +22,28 @@ export interface Started extends AsyncDisposable {
   readonly exited: Promise<readonly [number | null, NodeJS.Signals | null]>
 }
 
-/** Runs `command` in the repository with the project's Node.js, and resolves when its service listens. */
+/** A project with the script that starts the service here. Its `mediabucket` is the bundle, which starts in a third of the time. */
+async function createProject(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'mediabucket-project-'))
+  const { start } = JSON.parse(read('package.json')).scripts
+  await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, scripts: { start } }))
+  const programs = join(directory, 'node_modules/.bin')
+  await mkdir(programs, { recursive: true })
+  await symlink(bin, join(programs, 'mediabucket'))
+  return directory
+}
+
+/** Runs `command` in a project with this Node.js, and resolves when its service listens. */
 export async function startBy(
   command: readonly [string, ...string[]],
   settings: Readonly<Record<string, string>> = {},
   /** The log line of a listening service. */
   listening = /"msg":"listening"/,
 ): Promise<Started> {
-  const data = await mkdtemp(join(tmpdir(), 'mediabucket-'))
+  const [data, project] = [await mkdtemp(join(tmpdir(), 'mediabucket-')), await createProject()]
   const env = {
     ...basics,
-    PATH: [dirname(process.execPath), join(root, 'node_modules/.bin'), basics.PATH].join(':'),
+    PATH: [dirname(process.execPath), basics.PATH].join(':'),
     HOME: process.env['HOME'],
     npm_config_update_notifier: 'false',
     MEDIABUCKET_PORT: '0',
@@ -41,7 +52,7 @@ export async function startBy(
   }
   const [program, ...args] = command
   // Its own process group, so that all its processes can be ended.
-  const child = spawn(program, args, { cwd: root, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(program, args, { cwd: project, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<readonly [number | null, NodeJS.Signals | null]>((resolve) =>
     child.once('exit', (code, signal) => resolve([code, signal])),
   )
@@ -87,7 +98,7 @@ export async function startBy(
     async [Symbol.asyncDispose]() {
       endAll()
       await exited
-      await rm(data, { recursive: true, force: true, maxRetries: 5 })
+      for (const path of [data, project]) await rm(path, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }
