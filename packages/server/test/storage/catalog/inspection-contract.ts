@@ -251,7 +251,11 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         expect(found.map((one) => one.what)).toEqual(what)
         expect(await inspection.recount()).toEqual(found)
         expect(await inspection.bucketFaults()).toEqual([])
-        expect(await allPages(catalog, bucketId)).toEqual(left)
+        // At least one page of each leaf of the ranks, which has 64 numbers.
+        for (let number = 1; number <= Math.ceil(left.length / 10) + 1; number += 6) {
+          const { rows } = await catalog.page(bucketId, number)
+          expect(rows.map(({ id }) => id)).toEqual(left.slice((number - 1) * 10, number * 10))
+        }
         const page = await catalog.page(bucketId, 1)
         expect(page.total).toBe(left.length)
         expect(page.revision).toBeGreaterThan(revision)

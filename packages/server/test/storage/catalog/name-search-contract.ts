@@ -168,7 +168,9 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
         { from: 100, to: 1500 },
         { kind: 'document', from: 2700 },
       ] as const
-      for (const [nth, text] of texts.entries()) {
+      // One engine with all of them: each has searches by two words, by parts, and by what is special in patterns.
+      const asked = engine.includes('direct') ? texts : texts.filter((_, nth) => nth % 2 === 0)
+      for (const [nth, text] of asked.entries()) {
         const words = searchFor(bucketId, text).name ?? []
         const named = kept.filter(({ filename }) => matchesName(filename, words))
         // Each text with each order, and with half of the other fields.
@@ -278,7 +280,7 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'a')
       const random = seededRandom()
-      const all = namedItems(2000, random)
+      const all = namedItems(1500, random)
       await addNamed(catalog, bucketId, all)
       const doomed = all.filter(() => random(50) === 0)
       const kept = all.filter((item) => !doomed.includes(item))
@@ -287,9 +289,9 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       const wanted = new Set(matching)
       let isOver = false
       async function change() {
-        for (let round = 0; !isOver && (round < 30 || doomed.length > 0); round += 1) {
+        for (let round = 0; !isOver && (round < 20 || doomed.length > 0); round += 1) {
           // A list of the oldest items ends when no more are added.
-          if (round < 30) await addNamed(other, bucketId, namedItems(200, random))
+          if (round < 20) await addNamed(other, bucketId, namedItems(100, random))
           const item = doomed.pop()
           if (item) await other.removeItems(bucketId, [item.id])
           await setImmediate()

@@ -10,6 +10,13 @@ export async function freshDatabase(): Promise<string> {
   return url
 }
 
+/** The URL of a database for a catalog that the test opens; released when the test ends. */
+export async function freshCatalog(): Promise<string> {
+  const { url, release } = await createDatabase('catalog')
+  onTestFinished(release)
+  return url
+}
+
 /** Catalogs on one database, as in as many processes. */
 export async function openSeveral(url: string, count: number): Promise<Catalog[]> {
   return Promise.all(Array.from({ length: count }, () => openCatalog(url)))

@@ -6,7 +6,7 @@ import { openPostgresInspection } from '../../../src/storage/catalog/postgres/da
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog } from './catalog-contract.ts'
 import { describeAudit } from './inspection-contract.ts'
-import { freshDatabase } from './postgres-database.ts'
+import { freshCatalog } from './postgres-database.ts'
 
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
@@ -23,12 +23,12 @@ const tampering = {
 
 describe('with a PostgreSQL server', () => {
   describeCatalog('PostgreSQL', async () => {
-    const url = await freshDatabase()
+    const url = await freshCatalog()
     return { open: () => openPostgresCatalog({ url, role: 'server' }) }
   })
 
   describeAuditLog('PostgreSQL', async () => {
-    const url = await freshDatabase()
+    const url = await freshCatalog()
     return {
       open: (actor) => openPostgresCatalog({ url, role: 'server', actor }),
       openLog: () => openPostgresAuditLog(url),
@@ -36,7 +36,7 @@ describe('with a PostgreSQL server', () => {
   })
 
   describeAudit('PostgreSQL', async () => {
-    const url = await freshDatabase()
+    const url = await freshCatalog()
     return {
       catalog: await openPostgresCatalog({ url, role: 'command' }),
       inspection: await openPostgresInspection(url),
