@@ -10,8 +10,8 @@ import { freePort } from '../harness/free-port.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import type { Fault, Verdict } from './fault.ts'
 
-/** Enough for several requests at a time. */
-const fileCount = 500
+/** Enough for several requests at a time; fewer in the short form. */
+const fileCounts = { short: 200, long: 500 }
 
 /** Kills in one way of the files through both services. */
 const killsPerWay = 5
@@ -67,7 +67,7 @@ async function contentsOf(directory: string): Promise<ReadonlyMap<string, string
 }
 
 /** Writes the files of a way: some of those of the way before it are changed, moved or removed. */
-async function writeFiles(directory: string, way: number): Promise<void> {
+async function writeFiles(directory: string, way: number, fileCount: number): Promise<void> {
   for (let index = 0; index < fileCount; index += 1) {
     const isNew = way === 0 || (index + way) % 5 === 0
     const moved = (at: number) => (index % 10 === 0 ? at % 3 : 0)
@@ -94,11 +94,12 @@ async function run(rounds: number, onRound: () => void): Promise<Verdict> {
     { service: second, args: ['sync', at('b'), '--delete'], kills: 1 },
     { service: second, args: ['sync', '--down', at('c'), '--delete'], kills: 1 },
   ]
+  const fileCount = rounds > killsPerWay ? fileCounts.long : fileCounts.short
   const faults: string[] = []
   let [lost, returned, kills] = [0, 0, 0]
   for (let way = 0; kills < rounds; way += 1) {
     const isKilled = way > 0 || rounds > killsPerWay
-    await writeFiles(at('a'), way)
+    await writeFiles(at('a'), way, fileCount)
     for (const { service, args, kills: count } of legs) {
       for (let killed = 0; isKilled && killed < count; killed += 1) {
         await interrupt(service, args, (way + kills) % 2 === 0 ? 'client' : 'service')
