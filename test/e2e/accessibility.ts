@@ -28,9 +28,11 @@ export async function expectAccessible(
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       const where = `${state} at ${width} pixels, ${colorScheme}`
-      expect(await violations(page, colorScheme === 'light' ? rules : colourRules), where).toEqual([])
       const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-      expect(await page.evaluate(beyond), where).toBe(0)
+      // The page is laid out for another width in its next frame.
+      await expect.poll(() => page.evaluate(beyond), { message: where }).toBe(0)
+      const wanted = colorScheme === 'light' ? rules : colourRules
+      await expect.poll(() => violations(page, wanted), { message: where }).toEqual([])
     }
   }
 }

@@ -48,7 +48,7 @@ describe('a URL with an item', () => {
     await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[15]}` })
     await guest.signIn(server.token)
     await shows(guest, 15)
-    expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[15]}`)
+    await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[15]}`)
     for (const [page, number] of [
       [1, 4],
       [2, 3],
@@ -60,10 +60,10 @@ describe('a URL with an item', () => {
       await shows(guest, number)
       await guest.button(strings.viewer.next).waitFor()
       await shows(guest, number)
-      expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[number]}`)
+      await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[number]}`)
     }
     await guest.button(strings.close).click()
-    expect(hashOf(guest)).toBe('#order=oldest')
+    await expect.poll(() => hashOf(guest)).toBe('#order=oldest')
   })
 
   test('M3 arrow keys step to the next and the previous file; an unknown item does not change the address, and a button leads back', async () => {
@@ -72,17 +72,17 @@ describe('a URL with an item', () => {
     await shows(guest, 10)
     await guest.page.keyboard.press('ArrowRight')
     await shows(guest, 11)
-    expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[11]}`)
+    await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[11]}`)
     await guest.page.keyboard.press('ArrowLeft')
     await shows(guest, 10)
-    expect(hashOf(guest)).toBe(`#order=oldest&item=${ids[10]}`)
+    await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[10]}`)
 
     const hash = await typed(guest, '#order=oldest&item=zzzz')
     await gone(guest).getByText(strings.viewer.deleted).waitFor()
-    expect(hashOf(guest)).toBe(hash)
+    await expect.poll(() => hashOf(guest)).toBe(hash)
     await guest.button(strings.back).click()
     await guest.files.getByText('file-1.txt', { exact: true }).waitFor()
-    expect(hashOf(guest)).toBe('#order=oldest')
+    await expect.poll(() => hashOf(guest)).toBe('#order=oldest')
   })
 })
 
@@ -95,7 +95,7 @@ test('M2 a file that others deleted is reported as deleted', async () => {
   // The page still lists it.
   await guest.files.getByRole('link', { name: 'file-3.txt' }).click()
   await gone(guest).waitFor()
-  expect(hashOf(guest)).toBe(`#order=oldest&item=${known[3]}`)
+  await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${known[3]}`)
   await guest.button(strings.back).click()
   await guest.files.getByText('file-3.txt').waitFor({ state: 'detached' })
   await guest.files.getByText('file-11.txt').waitFor()

@@ -41,7 +41,7 @@ test('G18 #page=N opens the bucket at the first file of that page, and at its en
   const opensAt = async (number: number) => {
     const [first] = await idsOf(number)
     await until(`page ${number}`, async () => (await onScreen(guest))[0] === first)
-    expect(new URL(page.url()).hash).toBe('#order=oldest')
+    await expect.poll(() => new URL(page.url()).hash).toBe('#order=oldest')
   }
   await opensAt(170)
   await page.getByText(strings.files(3_457), { exact: true }).waitFor()

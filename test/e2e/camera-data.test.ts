@@ -78,7 +78,7 @@ test('G18, G27, G28 files are grouped by the day of the camera, the details show
   await guest.page.getByLabel(strings.timeline.orderBy).selectOption('taken')
   const day = guest.page.getByRole('heading', { name: /May 1, 2026|1 May 2026/ })
   await day.waitFor()
-  expect(new URL(guest.page.url()).hash).toBe('#order=taken')
+  await expect.poll(() => new URL(guest.page.url()).hash).toBe('#order=taken')
   const dialog = await open(guest, 'pier.jpg')
   await dialog.getByRole('img', { name: 'pier.jpg', exact: true }).first().waitFor()
   await dialog.getByRole('button', { name: strings.viewer.details }).click()
@@ -98,7 +98,7 @@ test('G18, G27, G28 files are grouped by the day of the camera, the details show
   await guest.page.keyboard.press('ArrowRight')
   const next = guest.page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
   await next.getByRole('complementary').getByText('Pier 35mm').waitFor()
-  expect(await next.getByText(strings.camera.locationHint).count()).toBe(0)
+  await expect.poll(() => next.getByText(strings.camera.locationHint).count()).toBe(0)
 })
 
 test('G28 the link of a picture with a location is copied after a question, others and a ZIP archive at once', async () => {
@@ -141,7 +141,7 @@ test('G28 the link of a picture with a location is copied after a question, othe
   const download = page.waitForEvent('download')
   await guest.button(strings.selection.zip).click()
   expect((await download).suggestedFilename()).toMatch(/\.zip$/)
-  expect(await page.getByRole('dialog').count()).toBe(0)
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
 })
 
 test('G28 the links of uploaded pictures that were not shown are copied after a question', async () => {

@@ -7,8 +7,6 @@ export async function drop(
   whileOver: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   const tools = await page.context().newCDPSession(page)
-  // The page listens after its first paint.
-  await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
   const data = { items: [], files: [...files], dragOperationsMask: 1 }
   const send = (type: 'dragEnter' | 'dragOver' | 'drop') =>
     tools.send('Input.dispatchDragEvent', { type, x: 200, y: 300, data })

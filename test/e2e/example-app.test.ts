@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type App, startApp } from '../../demo/app/app.ts'
+import { createClient } from '../../packages/client/src/index.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { quarters } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -33,8 +34,9 @@ afterAll(async () => {
 /** A browser of its own, in which the user is signed in at the app, on a page of another origin than the service. */
 async function signIn(user: string) {
   const context = await (await sharedBrowser()).newContext()
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
-  await page.goto(`${app.url}/?share=20`)
+  await page.goto(`${app.url}/?share=600`)
   await page.getByLabel('User').fill(user)
   await page.getByLabel('Password').fill(`${user}-password`)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -43,7 +45,12 @@ async function signIn(user: string) {
     "fetch('/media-token', { method: 'POST' }).then((response) => response.json())",
   )
   const { token } = Value.Parse(Token, response)
-  return { page, headers: { authorization: `Bearer ${token}` }, [Symbol.asyncDispose]: () => context.close() }
+  return {
+    page,
+    token,
+    headers: { authorization: `Bearer ${token}` },
+    [Symbol.asyncDispose]: () => context.close(),
+  }
 }
 
 describe('the example app', () => {
@@ -64,7 +71,7 @@ describe('the example app', () => {
       await expect
         .poll(() => page.evaluate("document.querySelector('img')?.naturalWidth ?? 0"))
         .toBeGreaterThan(0)
-      expect(await page.getByRole('img').count()).toBe(1)
+      await expect.poll(() => page.getByRole('img').count()).toBe(1)
     }
 
     // Neither user can see anything of the other.
@@ -87,13 +94,19 @@ describe('the example app', () => {
     }
     await expectProblem(await fetch(url), 404, 'media-unknown')
 
-    // A link works without a token, until it expires.
+    // A link works without a token.
     await anna.page.getByRole('button', { name: 'Share' }).click()
-    const link = await anna.page.locator('output a').getAttribute('href')
-    const shared = await fetch(link ?? '')
+    const link = new URL((await anna.page.locator('output a').getAttribute('href')) ?? '')
+    const shared = await fetch(link)
     expect([shared.status, shared.headers.get('content-type')]).toEqual([200, 'image/png'])
-    await until('the link has expired', async () => (await fetch(link ?? '')).status === 403)
-    await expectProblem(await fetch(link ?? ''), 403, 'link-expired')
+    const left = Number(link.searchParams.get('expires')) - Date.now() / 1000
+    expect(left).toBeGreaterThan(0)
+    expect(left).toBeLessThan(601)
+    // Until it expires.
+    const brief = createClient({ url: server.url, token: anna.token })
+    const { url: expiring } = await brief.createLink(id, { expiresIn: 1 })
+    await until('the link has expired', async () => (await fetch(expiring)).status === 403)
+    await expectProblem(await fetch(expiring), 403, 'link-expired')
 
     const printed = async (action: string) =>
       (await server.command('audit', '--json', '--action', action)).stdout
@@ -105,9 +118,12 @@ describe('the example app', () => {
       ['anna', app.url, 'harbour.png'],
       ['ben', app.url, 'garden.png'],
     ])
-    // Of the links, only the shared one: those of the thumbnails are no more than what a list shows.
+    // Of the links, only the shared ones: those of the thumbnails are no more than what a list shows.
     const links = await printed('link')
-    expect(links.map(({ actor, file }) => [actor.user.uid, file.uid])).toEqual([['anna', id]])
+    expect(links.map(({ actor, file }) => [actor.user.uid, file.uid])).toEqual([
+      ['anna', id],
+      ['anna', id],
+    ])
     expect(JSON.stringify(links)).not.toContain('signature')
   })
 

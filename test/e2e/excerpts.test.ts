@@ -38,11 +38,11 @@ test('G20, G7 tiles show the first lines of texts as text, and a drawing without
   await until('the first lines', async () =>
     (await notes?.locator('.tile-excerpt').textContent())?.startsWith(`first line ${markup}\nmore text`),
   )
-  expect((await notes?.locator('.tile-excerpt').textContent())?.length).toBe(1024)
+  await expect.poll(async () => (await notes?.locator('.tile-excerpt').textContent())?.length).toBe(1024)
   await until('the code', async () => (await code?.locator('.tile-excerpt').textContent())?.includes(markup))
   await until('the drawing', () => isDrawn(drawing?.locator('img') ?? page.locator('none')))
-  expect(await empty?.locator('.tile-excerpt').count()).toBe(0)
-  expect(await empty?.locator('.icon').count()).toBeGreaterThan(0)
+  await expect.poll(() => empty?.locator('.tile-excerpt').count()).toBe(0)
+  await expect.poll(() => empty?.locator('.icon').count()).toBeGreaterThan(0)
   expect(await page.title()).not.toContain('owned')
 })
 
@@ -71,19 +71,20 @@ test('G20 the circle that selects a text does not cover its first lines, on phon
       const tile = page.locator(`.tile[data-id="${ids[0]}"]`)
       await until('the first lines', () => tile.locator('.tile-excerpt').count())
       await tile.hover()
-      const covered = await tile.evaluate((element) => {
-        const circle = element.querySelector('.tick')?.getBoundingClientRect()
-        const text = element.ownerDocument.createRange()
-        text.selectNodeContents(element.querySelector('.tile-excerpt') ?? element)
-        return [...text.getClientRects()].filter(
-          (line) =>
-            circle &&
-            line.left < circle.right &&
-            circle.left < line.right &&
-            line.top < circle.bottom &&
-            circle.top < line.bottom,
-        ).length
-      })
-      expect([width, hash, covered]).toEqual([width, hash, 0])
+      const covered = () =>
+        tile.evaluate((element) => {
+          const circle = element.querySelector('.tick')?.getBoundingClientRect()
+          const text = element.ownerDocument.createRange()
+          text.selectNodeContents(element.querySelector('.tile-excerpt') ?? element)
+          return [...text.getClientRects()].filter(
+            (line) =>
+              circle &&
+              line.left < circle.right &&
+              circle.left < line.right &&
+              line.top < circle.bottom &&
+              circle.top < line.bottom,
+          ).length
+        })
+      await expect.poll(covered, { message: `${width} pixels, ${hash}` }).toBe(0)
     }
 })

@@ -68,7 +68,9 @@ test('G30 the address names what is chosen; Back and a reload restore it, and ot
   await other.page.locator('.as-list').waitFor()
   await other.page.locator('.tile a').first().click()
   await other.page.getByRole('dialog').waitFor()
-  expect(hash(other)).toMatch(/^#kind=document&name=harbour&order=oldest&view=list&item=\w+$/)
+  await expect
+    .poll(() => hash(other))
+    .toMatch(/^#kind=document&name=harbour&order=oldest&view=list&item=\w+$/)
   await other.page.keyboard.press('Escape')
   // What the address names is not remembered for this browser.
   await other.page.goto('about:blank')

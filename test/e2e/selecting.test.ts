@@ -95,6 +95,8 @@ test('a long press selects a file without opening it; then a tap selects another
   })
   await using _ = guest
   const tools = await guest.context.newCDPSession(page)
+  // What is above the files has its final height.
+  await page.getByText(strings.files(4)).waitFor()
   const box = await tiles.first().locator('a').boundingBox()
   const touchPoints = [{ x: (box?.x ?? 0) + 60, y: (box?.y ?? 0) + 60 }]
   await tools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints })
@@ -102,7 +104,7 @@ test('a long press selects a file without opening it; then a tap selects another
   await tools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
   await tiles.nth(1).locator('a').tap()
   await counted(guest, 2)
-  expect(await page.getByRole('dialog').count()).toBe(0)
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
 })
 
 test('G35 Enter opens a file while others are selected, and the focus returns to the file last seen, in a grid and a list', async () => {
@@ -139,8 +141,11 @@ test('G35 the page below an open dialog does not scroll by keys or the wheel', a
   for (const key of ['End', 'PageDown', 'ArrowDown']) await page.keyboard.press(key)
   await page.mouse.wheel(0, 500)
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
-  expect(await page.evaluate('scrollY')).toBe(0)
+  await expect.poll(() => page.evaluate('scrollY')).toBe(0)
   await page.keyboard.press('Escape')
-  await page.mouse.wheel(0, 500)
-  await until('a scroll', () => page.evaluate('scrollY > 0'))
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await until('a scroll', async () => {
+    await page.mouse.wheel(0, 500)
+    return page.evaluate('scrollY > 0')
+  })
 })

@@ -91,7 +91,7 @@ describe('pictures', () => {
       }
       await guest.page.keyboard.press('ArrowLeft')
       await until('the drawing', () => isDrawn(large(guest, 'tall.svg')))
-      expect(await ratio(large(guest, 'tall.svg'))).toBeCloseTo(1 / 3, 1)
+      await expect.poll(() => ratio(large(guest, 'tall.svg'))).toBeCloseTo(1 / 3, 1)
     }
   })
 
@@ -99,7 +99,7 @@ describe('pictures', () => {
     await using guest = await opened('harbour.jpg')
     await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
     const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
-    expect(await guest.page.evaluate(ground)).toBe('none')
+    await expect.poll(() => guest.page.evaluate(ground)).toBe('none')
     for (const name of ['tall.svg', 'clear.png', 'clear.webp', 'clear.gif']) {
       await reopen(guest, name)
       await until('the picture', () => isDrawn(large(guest, name)))
@@ -125,7 +125,7 @@ describe('G17 damaged pictures', () => {
     await until('the whole picture', () =>
       isDrawn(whole.getByRole('img', { name: 'harbour.jpg', exact: true })),
     )
-    expect(await guest.page.getByText(strings.viewer.partlyShown).count()).toBe(0)
+    await expect.poll(() => guest.page.getByText(strings.viewer.partlyShown).count()).toBe(0)
     await reopen(guest, 'no-pixels.jpg')
     await dialogOf(guest, 'no-pixels.jpg').getByText(strings.viewer.damaged).waitFor()
   })
@@ -143,8 +143,8 @@ describe('texts', () => {
       await reopen(guest, name)
       const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
       await shown.waitFor()
-      expect(await shown.textContent()).toBe(text)
-      expect(await shown.locator('pre > *').count(), name).toBe(0)
+      await expect.poll(() => shown.textContent()).toBe(text)
+      await expect.poll(() => shown.locator('pre > *').count(), { message: name }).toBe(0)
       expect(await guest.page.title()).not.toContain('owned')
       expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
     }
@@ -191,7 +191,7 @@ describe('texts', () => {
     await reopen(guest, 'page.html')
     const dialog = dialogOf(guest, 'page.html')
     await dialog.locator('.slide-card').getByRole('link', { name: strings.viewer.download }).waitFor()
-    expect(await dialog.getByRole('region', { name: 'page.html', exact: true }).count()).toBe(0)
+    await expect.poll(() => dialog.getByRole('region', { name: 'page.html', exact: true }).count()).toBe(0)
     expect(guest.statusesOf(`${server.url}/media/${ids.get('page.html')}`)).toEqual([])
   })
 })

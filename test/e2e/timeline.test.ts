@@ -159,14 +159,14 @@ describe('scrolling', () => {
     await focusOne()
     await page.keyboard.press('Home')
     await until('the first item', async () => (await shown(page))[0] === first)
-    expect(await scrolled()).toBe(0)
+    await expect.poll(() => scrolled()).toBe(0)
 
     const caret = () => page.evaluate('document.activeElement.selectionStart')
     await field.press('Home')
-    expect(await caret()).toBe(0)
+    await expect.poll(() => caret()).toBe(0)
     await field.press('End')
-    expect(await caret()).toBe('invoice'.length)
-    expect(await scrolled()).toBe(0)
+    await expect.poll(() => caret()).toBe('invoice'.length)
+    await expect.poll(() => scrolled()).toBe(0)
   })
 
   test('G8 what others add and delete appears; the items on the screen stay in place', async () => {
@@ -198,7 +198,7 @@ describe('scrolling', () => {
     await own.request(`/api/media/${before.at(-1)}`, { method: 'DELETE' })
     await context.clock.fastForward(11_000)
     await page.locator(`[data-id="${before.at(-1)}"]`).waitFor({ state: 'detached' })
-    expect(Math.abs((await top()) - place)).toBeLessThan(2)
+    await expect.poll(async () => Math.abs((await top()) - place)).toBeLessThan(2)
   })
 })
 
@@ -219,7 +219,7 @@ describe('the first view', () => {
       'all pictures on the screen',
       async () => (await page.locator('.tile .skeleton').count()) === 0,
     )
-    expect(await page.evaluate('document.documentElement.scrollHeight > innerHeight')).toBe(true)
+    await expect.poll(() => page.evaluate('document.documentElement.scrollHeight > innerHeight')).toBe(true)
     const address = page.url()
     // Ends the requests of the first visit, which a reload could leave to be sent after its own first one.
     await page.goto('about:blank')
@@ -250,7 +250,7 @@ describe('the first view', () => {
     await page.locator('.as-list').waitFor()
     await page.reload()
     await settled(guest)
-    expect(await page.locator('.as-list').count()).toBe(1)
+    await expect.poll(() => page.locator('.as-list').count()).toBe(1)
     expect((await shown(page))[0]).toBe(all.at(-1))
     // G33: as many as are loaded.
     await page.getByLabel(strings.filter.search).fill('invoice')
@@ -267,7 +267,7 @@ describe('keyboard', () => {
     const all = await newestFirst(large.token)
     const focused = () => page.evaluate('document.activeElement.dataset.item')
     await page.locator('.timeline a[tabindex="0"]').focus()
-    expect(await focused()).toBe(all[0])
+    await expect.poll(() => focused()).toBe(all[0])
     await page.keyboard.press('ArrowRight')
     await until('the second', async () => (await focused()) === all[1])
     // A key that is pressed before the browser has painted the focus moves it too.

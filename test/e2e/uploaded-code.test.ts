@@ -44,10 +44,10 @@ afterAll(async () => {
 })
 
 /** Code for the page: tries every way to run or install uploaded code; returns those that worked. */
-const attempts = `async (urls) => {
+const attempts = `async (urls, longest) => {
     const worked = []
     // Chromium does not always report that a worker could not start.
-    const timeout = () => new Promise((_, reject) => setTimeout(reject, 10_000))
+    const timeout = () => new Promise((_, reject) => setTimeout(reject, longest))
     const run = async (way, trying) => {
       await Promise.race([trying(), timeout()]).then(
         () => worked.push(way),
@@ -94,8 +94,12 @@ const attempts = `async (urls) => {
     return worked
   }`
 
-const attempt = async (page: Page, addresses: Readonly<Record<Kind, string>>): Promise<unknown> =>
-  page.evaluate(`(${attempts})(${JSON.stringify(addresses)})`)
+/** `longest` is the time after which a way counts as one that does not work. Milliseconds. */
+const attempt = async (
+  page: Page,
+  addresses: Readonly<Record<Kind, string>>,
+  longest = 10_000,
+): Promise<unknown> => page.evaluate(`(${attempts})(${JSON.stringify(addresses)}, ${longest})`)
 
 const addressesAt = (base: string): Readonly<Record<Kind, string>> => ({
   script: `${base}/media/${ids.script}.js`,
@@ -107,6 +111,7 @@ const addressesAt = (base: string): Readonly<Record<Kind, string>> => ({
 
 /** A signed-in gallery. */
 async function signedIn(context: BrowserContext, url: string): Promise<Page> {
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   await page.goto(`${url}/`)
   await page.getByLabel(strings.signIn.token, { exact: true }).fill(server.token)
@@ -142,7 +147,7 @@ test('the attempts below succeed where nothing forbids them', async () => {
   const page = await context.newPage()
   await page.goto(`${server.url}/`)
   const ways = ['script', 'module script', 'import', 'style', 'worker', 'module worker', 'shared worker']
-  expect(await attempt(page, addressesAt(server.url))).toEqual(
+  expect(await attempt(page, addressesAt(server.url), 90_000)).toEqual(
     expect.arrayContaining([...ways, 'ran', 'styled']),
   )
   await context.close()

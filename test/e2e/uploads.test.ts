@@ -95,7 +95,7 @@ describe('25 files of many kinds', () => {
         .sort(),
     ).toEqual(pictures.sort())
     expect(await page.title()).not.toContain('owned')
-    expect(await page.locator('img[src="x"], b').count()).toBe(0)
+    await expect.poll(() => page.locator('img[src="x"], b').count()).toBe(0)
     expect(shown.has(hostileName)).toBe(true)
   })
 })

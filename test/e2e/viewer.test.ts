@@ -60,12 +60,12 @@ describe('viewing', () => {
     await until('the picture', () => isDrawn(large, 401))
     await page.keyboard.press('ArrowRight')
     await dialogOf(guest, 'upright.png').waitFor()
-    expect(new URL(page.url()).hash).toBe(`#order=oldest&item=${item('upright.png').id}`)
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#order=oldest&item=${item('upright.png').id}`)
     await page.keyboard.press('ArrowLeft')
     await dialogOf(guest, 'harbour.jpg').waitFor()
     await page.keyboard.press('Escape')
     await dialogOf(guest, 'harbour.jpg').waitFor({ state: 'detached' })
-    expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
+    await expect.poll(() => page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
   })
 
   test('the details show all properties; a link is copied by the Clipboard API', async () => {
@@ -83,10 +83,10 @@ describe('viewing', () => {
       sha256 ?? '',
     ])
       await details.getByText(text).first().waitFor()
-    expect(await details.getByLabel(strings.details.link).inputValue()).toBe(url)
+    await expect.poll(() => details.getByLabel(strings.details.link).inputValue()).toBe(url)
     await guest.button(strings.viewer.copy).click()
     await guest.page.getByText(strings.link.copied(1)).first().waitFor()
-    expect(await guest.page.evaluate('navigator.clipboard.readText()')).toBe(url)
+    await expect.poll(() => guest.page.evaluate('navigator.clipboard.readText()')).toBe(url)
   })
 
   test('a swipe goes to the next picture', async () => {
@@ -131,10 +131,9 @@ describe('viewing', () => {
           player.currentTime = to
         })
       }, length - 1)
-      expect(await player.evaluate(({ currentTime, error }) => [currentTime, error])).toEqual([
-        length - 1,
-        null,
-      ])
+      await expect
+        .poll(() => player.evaluate(({ currentTime, error }) => [currentTime, error]))
+        .toEqual([length - 1, null])
       expect(guest.statusesOf(`${server.url}/media/${item(name).id}`)[0]).toBe(206)
     }
     await page.goto(`${server.url}/#order=oldest&item=${item('notes.txt').id}`)
@@ -255,6 +254,7 @@ describe('deleting', () => {
     await waitForFiles(guest, [1, ...rest])
     await box(15).click()
     await guest.button(strings.selection.all).click()
+    await page.getByText(strings.selection.count(19)).first().waitFor()
     await confirm(19)
     await page.getByText(strings.listing.empty).waitFor()
   })

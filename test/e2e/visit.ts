@@ -43,6 +43,9 @@ export interface Where {
 /** Console messages that tests expect: failed requests, and a header that needs TLS. */
 const expected = /^(Failed to load resource|The Cross-Origin-Opener-Policy header has been ignored)/
 
+/** How many times as long the scripts of the page take (CONTRIBUTING.md). */
+const slowdown = Number(process.env['MEDIABUCKET_TEST_SLOWDOWN'] ?? 1)
+
 const tellViolations = `addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
   console.error('policy violated: ' + effectiveDirective + ' by ' + blockedURI))`
 
@@ -54,9 +57,13 @@ export async function visit(
   const context = where.context ?? (await browser?.newContext({ reducedMotion: 'reduce', ...where.options }))
   if (!context) throw new Error('a visit needs a browser or a context')
   if (where.movesClock) await context.clock.install()
-  const page = await context.newPage()
   // On a busy machine, ten megabytes take seconds to reach the browser.
-  page.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(60_000)
+  const page = await context.newPage()
+  if (slowdown > 1) {
+    const tools = await context.newCDPSession(page)
+    await tools.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
+  }
   const faults: string[] = []
   const requests: string[] = []
   const responses: (readonly [url: string, status: number])[] = []

@@ -113,7 +113,6 @@ export function openGallery(
     client,
     connection,
     notices,
-    usage,
     selectMany,
     locationWarning,
     files,

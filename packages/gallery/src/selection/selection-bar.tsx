@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
+import { isPrivate } from '../service/urls.ts'
 import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
@@ -10,7 +11,11 @@ import { linkForms } from './sharing.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, selectMany, deletion, sharing, tokenInfo, usage, canDelete, canEdit } = useGallery()
+  const { selection, selectMany, deletion, sharing, tokenInfo, timeline, usage, canDelete, canEdit } =
+    useGallery()
+  // The list is loaded before the properties of the bucket.
+  const [first] = timeline.loaded.value?.items ?? []
+  const isPrivateBucket = usage.bucket.value?.private ?? (first !== undefined && isPrivate(first))
   const [labelling, setLabelling] = useState(false)
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
@@ -41,7 +46,7 @@ export function SelectionBar() {
             labelled
             label={strings.selection.copy}
             ids={ids}
-            isPrivate={usage.bucket.value?.private === true}
+            isPrivate={isPrivateBucket}
             menu="selected-links"
           />
           <button

@@ -1,10 +1,9 @@
 import type { Client, Media } from '@mediabucket/client'
 import { copyText } from '../copy-text.ts'
 import { kindOf } from '../format.ts'
-import type { BucketUsage } from '../service/bucket.ts'
 import { type Connection, errorMessage } from '../service/connection.ts'
 import type { FileAccess } from '../service/file-access.ts'
-import { plainUrl } from '../service/urls.ts'
+import { isPrivate, plainUrl } from '../service/urls.ts'
 import type { Notices } from '../shell/notices.ts'
 import { strings } from '../strings.ts'
 import type { LocationWarning } from './location-warning.ts'
@@ -25,7 +24,6 @@ interface Dependencies {
   readonly client: Pick<Client, 'createLinks'>
   readonly connection: Pick<Connection, 'watch'>
   readonly notices: Pick<Notices, 'show'>
-  readonly usage: Pick<BucketUsage, 'bucket'>
   readonly selectMany: Pick<SelectMany, 'describe'>
   readonly locationWarning: Pick<LocationWarning, 'allows'>
   readonly files: Pick<FileAccess, 'bytes' | 'renew' | 'save'>
@@ -53,7 +51,7 @@ export function createSharing(parts: Dependencies): Sharing {
       try {
         const media = await toShare(ids)
         if (media === null) return
-        const note = parts.usage.bucket.peek()?.private ? ` ${strings.link.needsToken}` : ''
+        const note = media.some(isPrivate) ? ` ${strings.link.needsToken}` : ''
         await copyLines(
           media.map((each) => linkText(form, each)),
           note,

@@ -56,7 +56,9 @@ export function refreshWhileVisible({ client, connection, refresh }: RefreshPart
   let following: AbortController | null = null
   let respondedAt = Number.NEGATIVE_INFINITY
   let lastAt = Date.now()
-  let isCurrent = false
+  let isRefreshing = false
+  /** Whether the refresh in progress may have begun before the last change. */
+  let isOutdated = false
   let stopped = false
 
   const canRefresh = () => !stopped && document.visibilityState === 'visible' && navigator.onLine
@@ -67,11 +69,21 @@ export function refreshWhileVisible({ client, connection, refresh }: RefreshPart
     if (canRefresh()) timer = setTimeout(refreshNow, delay)
   }
 
+  const untilNext = () => Math.max(0, lastAt + minInterval - Date.now())
+
   async function refreshOnce(): Promise<void> {
     clearTimeout(timer)
+    if (isRefreshing) {
+      isOutdated = true
+      return
+    }
+    isRefreshing = true
+    isOutdated = false
     lastAt = Date.now()
-    isCurrent = await refresh()
-    schedule(isCurrent && isFollowing() ? longestSilence : interval)
+    const isCurrent = await refresh().finally(() => {
+      isRefreshing = false
+    })
+    schedule(isOutdated ? untilNext() : isCurrent && isFollowing() ? longestSilence : interval)
   }
 
   async function refreshNow(): Promise<void> {
@@ -100,8 +112,10 @@ export function refreshWhileVisible({ client, connection, refresh }: RefreshPart
     }
     const changes = client.changes({ after, signal, onResponse })
     try {
-      for (let next = await changes.next(); !next.done; next = await changes.next())
-        schedule(Math.max(0, lastAt + minInterval - Date.now()))
+      for (let next = await changes.next(); !next.done; next = await changes.next()) {
+        isOutdated = true
+        if (!isRefreshing) schedule(untilNext())
+      }
     } catch (error) {
       // `watch` handles invalid tokens.
       if (!signal.aborted) await connection.watch(() => Promise.reject(error)).catch(() => undefined)

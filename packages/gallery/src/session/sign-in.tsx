@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Logo } from '../components/icon.tsx'
 import { DisplaySettings, type Preferences } from '../preferences.tsx'
@@ -44,7 +44,8 @@ export function SignIn({
   useEffect(() => {
     document.title = `${strings.signIn.submit} – ${strings.product}`
   }, [])
-  useEffect(() => {
+  // At once, so that it takes the focus from nothing that a person has chosen since.
+  useLayoutEffect(() => {
     if (!state.busy) input.current?.focus()
     if (state.failed) input.current?.select()
   }, [state])

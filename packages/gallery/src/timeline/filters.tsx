@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Choice, IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
@@ -20,7 +20,8 @@ export function Filters() {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   /** The words that this field has searched for. Others come from the address. */
   const searched = useRef('')
-  useEffect(() => {
+  // Before a person types.
+  useLayoutEffect(() => {
     if (input.current && name !== searched.current) input.current.value = name
     searched.current = name
   }, [name])

@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 
 /**
@@ -7,7 +7,7 @@ import { useGallery } from '../gallery-context.ts'
  */
 export function useEdgeKeys(): void {
   const { timeline } = useGallery()
-  useEffect(() => {
+  useLayoutEffect(() => {
     /** The jump in progress: a repeated key does not start it again. */
     let jump: { readonly key: string } | null = null
     const onKey = (event: KeyboardEvent) => {
@@ -36,7 +36,7 @@ export function useEdgeKeys(): void {
 /** Escape, Delete and Ctrl+A act on the selection, Ctrl+Z undoes a deletion. Inactive in text fields and below open dialogs. */
 export function KeyboardShortcuts() {
   const { selection, selectMany, deletion, notices, canDelete } = useGallery()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.altKey || event.shiftKey) return
       if (takesKeys(event.target) || document.querySelector('dialog[open]')) return

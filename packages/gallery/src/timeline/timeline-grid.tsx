@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatDay } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
@@ -24,7 +24,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
 
   // The focus returns to the open file when the viewer is closed, so its tile must be in the document then.
   const opened = router.item.value
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (opened !== null) setFocused(opened)
   }, [opened])
 
@@ -34,8 +34,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
   const isDrawn = rows.some(({ items }) => items.some(({ media }) => media.id === focused))
   const inTabOrder = isDrawn ? focused : firstShown(layout, near, view?.top ?? 0)
 
-  useEffect(() => {
-    // The effect of an earlier render can run after the key.
+  useLayoutEffect(() => {
     if (focused === null || moving.current !== focused) return
     const target = container.current?.querySelector<HTMLElement>(`[data-item="${CSS.escape(focused)}"]`)
     if (!target) return

@@ -1,5 +1,5 @@
 import type { CreatedToken, ManagedToken } from '@mediabucket/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { SecretDialog } from '../components/secret-dialog.tsx'
 import { useGallery } from '../gallery-context.ts'
@@ -144,7 +144,8 @@ export function NewTokenDialog({ created, onClose }: { created: CreatedToken; on
 /** Downloads a file that contains the token, so it is for programs that can upload with it. */
 function ShareXLink({ secret }: { secret: string }) {
   const [url, setUrl] = useState('')
-  useEffect(() => {
+  // Before the link can be used: without its address it would save the page.
+  useLayoutEffect(() => {
     const blob = new Blob([shareXConfiguration(serviceUrl(), secret)], { type: 'application/json' })
     const created = URL.createObjectURL(blob)
     setUrl(created)

@@ -22,9 +22,10 @@ export function TrashView() {
   const days = usage.bucket.value?.trash_days
   const chosen = items?.filter(({ id }) => selected.has(id)).map(({ id }) => id) ?? []
 
-  async function run(action: () => Promise<boolean>): Promise<void> {
+  /** `ids`: the items that the action removes from the list. Others may be selected until it ends. */
+  async function run(ids: readonly string[], action: () => Promise<boolean>): Promise<void> {
     setBusy(true)
-    if (await action()) setSelected(new Set())
+    if (await action()) setSelected((now) => new Set([...now].filter((id) => !ids.includes(id))))
     setBusy(false)
     setAsking(null)
   }
@@ -66,7 +67,7 @@ export function TrashView() {
               class="button"
               disabled={chosen.length === 0 || busy}
               title={strings.trash.restore}
-              onClick={() => void run(() => trash.restore(chosen))}
+              onClick={() => void run(chosen, () => trash.restore(chosen))}
             >
               <Icon name="retry" size={18} />
               <span>{strings.trash.restore}</span>
@@ -105,7 +106,10 @@ export function TrashView() {
               class="button danger"
               aria-disabled={busy}
               onClick={() =>
-                !busy && void run(() => (asking === 'all' ? trash.empty() : trash.deleteForGood(asking)))
+                !busy &&
+                void (asking === 'all'
+                  ? run([...selected], trash.empty)
+                  : run(asking, () => trash.deleteForGood(asking)))
               }
             >
               {asking === 'all' ? strings.trash.empty : strings.trash.delete}

@@ -1,9 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 /** Accepts files that are dropped or pasted anywhere on the page. Returns whether files are dragged over it. */
 export function useFileDrop(onFiles: (transfer: DataTransfer) => void): boolean {
   const [dragging, setDragging] = useState(false)
-  useEffect(() => {
+  // Before the page is painted: what is dropped or pasted then is not lost.
+  useLayoutEffect(() => {
     // `dragenter` and `dragleave` fire for each element below the pointer; the page is left when they are in balance.
     let depth = 0
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import type { SlideView } from './photo-swipe.tsx'
@@ -58,7 +58,8 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
     // A changed page needs new slides.
   }, [ids.join()])
 
-  useEffect(() => view.current?.moveTo(ids.indexOf(id)), [id])
+  // With the name, so that the next key acts on what it names.
+  useLayoutEffect(() => view.current?.moveTo(ids.indexOf(id)), [id])
 
   return (
     <>

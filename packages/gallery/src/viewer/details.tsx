@@ -20,7 +20,8 @@ export function Details({ media }: { media: Media }) {
     return (
       <aside class="details" aria-label={strings.details.title}>
         <h2>{strings.details.title}</h2>
-        <Editing media={media} onDone={() => setEditing(null)} />
+        {/* An earlier form may be saved after that of another item was opened. */}
+        <Editing media={media} onDone={() => setEditing((now) => (now === media.id ? null : now))} />
       </aside>
     )
   return (

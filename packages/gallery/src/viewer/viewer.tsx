@@ -1,5 +1,5 @@
 import type { Media } from '@mediabucket/client'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Modal } from '../components/modal.tsx'
@@ -17,7 +17,8 @@ export function Viewer() {
   const { router, isShown } = useGallery()
   const id = router.item.value
   const seen = useRef(id)
-  useEffect(() => {
+  // At once, so that the next key acts on this file.
+  useLayoutEffect(() => {
     if (id === null && seen.current !== null) focusTile(seen.current)
     seen.current = id
   }, [id])
