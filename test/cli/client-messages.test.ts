@@ -21,7 +21,10 @@ test.each([
   [['ls', '--page', '1', '--all'], /--page or --all, not both/],
   [['ls', '--newest', '--page', '1'], /--page, or --newest, --order, --kind, --name and --label, not both/],
   [['ls', '--newest', '--order', 'taken'], /--newest or --order, not both/],
-  [['ls', '--order', 'size'], /--order takes one of oldest, newest, taken, taken-desc, not "size"/],
+  [
+    ['ls', '--order', 'size'],
+    /--order takes one of oldest, newest, taken, taken-desc, name, name-desc, not "size"/,
+  ],
   [['ls', '--kind', 'images'], /--kind takes one of image, video, audio, document, other, not "images"/],
   [['ls', '--name'], /--name needs a value/],
   [['ls', '--name', ''], /--name takes one text of 1 to 8 words and up to 200 characters, not ""\n$/],

@@ -7,6 +7,7 @@ import { sharedBrowser } from '../harness/chromium.ts'
 import { seed } from '../harness/seed.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -40,8 +41,11 @@ const settled = ({ page }: Visit) =>
   })
 
 /** The ids of all items that a query selects, newest first. */
-async function newestFirst(token: string, query = ''): Promise<string[]> {
-  const response = await server.request(`/api/items?order=newest&${query}`, {
+const newestFirst = (token: string, query = '') => listed(token, `order=newest&${query}`)
+
+/** The ids of all items that a query selects, in its order. */
+async function listed(token: string, query: string): Promise<string[]> {
+  const response = await server.request(`/api/items?${query}`, {
     headers: { authorization: `Bearer ${token}`, accept: 'application/x-ndjson' },
   })
   const lines = (await response.text()).trim().split('\n')
@@ -258,6 +262,51 @@ describe('the first view', () => {
       .locator('.listing-head', { hasText: strings.filter.matches({ count: 100, isExact: false }) })
       .waitFor()
   })
+})
+
+test('G18 files are ordered by name, in sections by first letter, in both directions and to both ends', async () => {
+  const { token, authorization } = await makeToken(server, '--bucket', uniqueName('names'))
+  for (const name of ['b 10.txt', 'Ärger.txt', '7.txt', 'B 2.txt', 'a.txt'])
+    await upload(server, name, { name, type: '', authorization })
+  await using guest = await opened(token)
+  const { page } = guest
+  await page.getByLabel(strings.timeline.orderBy).selectOption('name')
+  /** The sections and the files of the whole list. */
+  const drawnList = async () => [
+    (await page.locator('.timeline h2').allTextContents()).join(),
+    Value.Parse(
+      Ids,
+      await page.evaluate(
+        "[...document.querySelectorAll('.timeline .tile')].map(({ dataset }) => dataset.id)",
+      ),
+    ).join(),
+  ]
+  for (const [direction, sections] of [
+    ['name', '0–9,A,B'],
+    ['name-desc', 'B,A,0–9'],
+  ] as const) {
+    const expected = await listed(token, `order=${direction}`)
+    await until(`the files in the order ${direction}`, async () => {
+      const [texts, ids] = await drawnList()
+      return texts === sections && ids === expected.join()
+    })
+    expect(new URL(page.url()).hash).toBe(`#order=${direction}`)
+    if (direction === 'name') await guest.button(strings.timeline.names.ascending).click()
+  }
+  // Another bucket, by its address.
+  await using other = await opened(large.token, { hash: '#order=name' })
+  const all = await listed(large.token, 'order=name')
+  for (const [key, end] of [
+    ['End', all.at(-1)],
+    ['Home', all[0]],
+  ] as const) {
+    await until(`what ${key} shows`, async () => {
+      // The page may not receive keys yet.
+      await other.page.keyboard.press(key)
+      const ids = await shown(other.page)
+      return (key === 'End' ? ids.at(-1) : ids[0]) === end
+    })
+  }
 })
 
 describe('keyboard', () => {

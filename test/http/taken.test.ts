@@ -168,7 +168,7 @@ test('X7 a bucket that removes metadata has no time, unless it keeps that', asyn
   }
 })
 
-test('K19 lists are in the order of the times of cameras, with other items at their upload, and continue after a cursor', async () => {
+test('K19, K20 lists are in the order of the times of cameras, with other items at their upload, or of names, and continue after a cursor', async () => {
   const { upload, request } = await newBucket()
   const at = async (time: string, offset?: string) =>
     new Uint8Array(
@@ -199,6 +199,19 @@ test('K19 lists are in the order of the times of cameras, with other items at th
   expect(await names('order=taken&kind=image&limit=2')).toEqual(expected.slice(0, 3))
   expect(await names('order=taken-desc&name=jpg&limit=2')).toEqual(expected.slice(0, 3).toReversed())
   expect(await names('order=taken&from=2024-01-01T00:00:00Z&to=2024-05-01T10:00:01Z')).toEqual(['second.jpg'])
+  expect(await names('order=name&limit=2')).toEqual(['first.jpg', 'last.txt', 'second.jpg', 'third.jpg'])
+  expect(await names('order=name-desc&kind=image&limit=1')).toEqual(['third.jpg', 'second.jpg', 'first.jpg'])
+  expect(await names('order=name&start_name=LAST.TXT&limit=1')).toEqual([
+    'last.txt',
+    'second.jpg',
+    'third.jpg',
+  ])
+  expect(await names('order=name-desc&start_name=second.jpg&limit=1')).toEqual([
+    'second.jpg',
+    'last.txt',
+    'first.jpg',
+  ])
+  await expectProblem(await request('/api/items?start_name=a'), 400, 'parameter-malformed')
   const other = await readItems(await request('/api/items?order=taken&limit=1'))
   const refused = await request(`/api/items?order=oldest&limit=1&after=${other.next_cursor}`)
   await expectProblem(refused, 400, 'cursor-malformed')

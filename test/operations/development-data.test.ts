@@ -96,6 +96,8 @@ test('O8 a backup of the last version with a table `media` is restored, with its
   for (const url of page.data) expect(await (await fetch(url)).text()).toBe('vm\n')
   const found = await server.request('/api/items?name=uni', { headers: later })
   expect((await readItems(found)).data).toMatchObject([{ filename: 'ünï.txt' }])
+  const named = await server.request('/api/items?order=name-desc&limit=1', { headers: later })
+  expect((await readItems(named)).data).toMatchObject([{ filename: 'ünï.txt' }])
   const trash = await readTrash(await server.request('/api/trash', { headers: later }))
   expect(trash.data.map(({ id, filename }) => [id, filename])).toEqual([
     ['skak5gx3e2tv4e96w55vmj40pfdb', 'two.txt'],

@@ -9,9 +9,10 @@ import type { Endpoints } from './urls.ts'
 export interface ItemOptions extends CallOptions {
   /**
    * `oldest`, the default, is the order of upload, `newest` its reverse. `taken` is the order in which pictures and videos were taken, with the
-   * time of the upload where that is unknown, and `taken-desc` its reverse; then `from` and `to` select by this time.
+   * time of the upload where that is unknown, and `taken-desc` its reverse; then `from` and `to` select by this time. `name` is the order of the filenames
+   * without case and diacritics, in which numbers have their values, and `name-desc` its reverse.
    */
-  readonly order?: 'oldest' | 'newest' | 'taken' | 'taken-desc' | undefined
+  readonly order?: 'oldest' | 'newest' | 'taken' | 'taken-desc' | 'name' | 'name-desc' | undefined
   /** Only items of this kind. */
   readonly kind?: 'image' | 'video' | 'audio' | 'document' | 'other' | undefined
   /** Only items that were stored at this time or later. */
@@ -23,6 +24,8 @@ export interface ItemOptions extends CallOptions {
    * 200 characters.
    */
   readonly name?: string | undefined
+  /** With the order `name` or `name-desc`, the filename at which the list begins. */
+  readonly startName?: string | undefined
   /** Only items that have all these labels, up to 8. */
   readonly labels?: Labels | undefined
   /** Only items with these bytes: their SHA-256 in hex. */
@@ -55,6 +58,7 @@ function parametersOf({
   from,
   to,
   name,
+  startName,
   labels,
   sha256,
   path,
@@ -67,6 +71,7 @@ function parametersOf({
     from: from && timeOf(from, 'from'),
     to: to && timeOf(to, 'to'),
     name,
+    start_name: startName,
     sha256,
     path,
     urls,

@@ -32,7 +32,7 @@ export interface ListChoice {
   readonly view: (typeof views)[number]
 }
 
-export const orders = ['newest', 'oldest', 'taken-desc', 'taken'] as const
+export const orders = ['newest', 'oldest', 'taken-desc', 'taken', 'name', 'name-desc'] as const
 const views = ['grid', 'list'] as const
 
 /** What an address without fields shows. */

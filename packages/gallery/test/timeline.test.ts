@@ -2,6 +2,7 @@ import type { Client, ItemOptions, Media } from '@mediabucket/client'
 import { signal } from '@preact/signals'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from '../src/service/connection.ts'
+import { compareNames } from '../src/timeline/name-order.ts'
 import { type ItemFilter, type Order, queryFrom } from '../src/timeline/shown-list.ts'
 import { createTimeline } from '../src/timeline/timeline.ts'
 
@@ -101,6 +102,53 @@ test('G18 a list by the time of cameras continues after the last loaded item, by
   await timeline.extend(true)
   expect(timeline.ids.value).toEqual(all.slice(0, 190).map(({ id }) => id))
   expect(requests.every(({ order }) => order === 'taken')).toBe(true)
+  timeline.close()
+})
+
+test('G18 a list by name continues before and after the loaded items, by their names, some of which are equal', async () => {
+  const all = Array.from({ length: 300 }, (_, index) => ({
+    ...itemOf(300 - index),
+    // The numbers of names have their values. The last item has no name.
+    filename: index === 0 ? null : `${index % 2 === 0 ? 'LAKE' : 'lake'} ${Math.floor(index / 7)}.jpg`,
+  }))
+  const starts: (string | undefined)[] = []
+  const client = {
+    async *items({ startName, order, from }: ItemOptions) {
+      starts.push(startName)
+      expect(from).toBeUndefined()
+      const list = order === 'name' ? all : all.toReversed()
+      const sign = order === 'name' ? 1 : -1
+      yield* list.filter(
+        ({ filename }) => startName === undefined || sign * compareNames(filename, startName) >= 0,
+      )
+    },
+  } as Partial<Client> as Client
+  const connection = {
+    watch: (request) => request(),
+    onRestored: () => undefined,
+  } as Partial<Connection> as Connection
+  const order = signal<Order>('name')
+  const timeline = createTimeline({
+    ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(300) },
+    ...{ active: signal(true), order, place: signal(null) },
+    filter: signal<ItemFilter>({ kind: null, name: '', labels: [], from: null }),
+  })
+  const expected = { name: all.map(({ id }) => id), 'name-desc': all.map(({ id }) => id).toReversed() }
+  for (const direction of ['name', 'name-desc'] as const) {
+    order.value = direction
+    await timeline.goToStart()
+    expect(timeline.total.value).toBeNull()
+    for (let more = 0; more < 2; more += 1) await timeline.extend(true)
+    expect(timeline.ids.value).toEqual(expected[direction])
+    timeline.trim(150, 10)
+    expect(await timeline.refresh()).toBe(true)
+    // Items that have the name of the last one are loaded too.
+    expect(timeline.ids.value.slice(0, 140)).toEqual(expected[direction].slice(150, 290))
+    for (let more = 0; more < 2; more += 1) await timeline.extend(false)
+    await timeline.extend(true)
+    expect(timeline.ids.value).toEqual(expected[direction])
+  }
+  expect(starts.filter((start) => start !== undefined).length).toBeGreaterThan(3)
   timeline.close()
 })
 

@@ -326,10 +326,16 @@ export const de: Texts = {
     oldestFirst: 'Älteste zuerst',
     switchOrder: 'Reihenfolge umkehren',
     orderBy: 'Reihenfolge',
-    orderTimes: {
+    orderKeys: {
       added: 'Nach dem Hinzufügen',
       taken: 'Nach Aufnahmezeit',
+      name: 'Nach Name',
     },
+    names: {
+      ascending: 'A bis Z',
+      descending: 'Z bis A',
+    },
+    noName: 'Ohne Namen',
   },
 
   selection: {

@@ -308,10 +308,16 @@ export const en = {
     oldestFirst: 'Oldest first',
     switchOrder: 'Reverse the order',
     orderBy: 'Order',
-    orderTimes: {
+    orderKeys: {
       added: 'By time added',
       taken: 'By time taken',
+      name: 'By name',
     },
+    names: {
+      ascending: 'A to Z',
+      descending: 'Z to A',
+    },
+    noName: 'No name',
   },
 
   selection: {

@@ -318,10 +318,16 @@ export const es: Texts = {
     oldestFirst: 'Más antiguos primero',
     switchOrder: 'Invertir el orden',
     orderBy: 'Orden',
-    orderTimes: {
+    orderKeys: {
       added: 'Por fecha de subida',
       taken: 'Por fecha de la toma',
+      name: 'Por nombre',
     },
+    names: {
+      ascending: 'De la A a la Z',
+      descending: 'De la Z a la A',
+    },
+    noName: 'Sin nombre',
   },
 
   selection: {

@@ -5,7 +5,7 @@ import { useGallery } from '../gallery-context.ts'
 import { noChoice, wordsOf } from '../router.ts'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
-import { byOtherTime, isByTaken, isFiltered } from './shown-list.ts'
+import { isFiltered, keyOf, orderBy } from './shown-list.ts'
 
 /** A search begins when nothing was typed for this time. Milliseconds. */
 const searchDelay = 200
@@ -75,7 +75,7 @@ export function Filters() {
         value={time}
         onChoose={(chosen) => shownList.choose({ time: chosen })}
       />
-      <TimeChoice />
+      <OrderChoice />
       <LabelFilter />
       {isFiltered(shownList.filter.value) && (
         <button
@@ -97,19 +97,19 @@ export function Filters() {
   )
 }
 
-/** Chooses the time by which the list is ordered and grouped. */
-function TimeChoice() {
+/** Chooses the time, or the name, by which the list is ordered and grouped. */
+function OrderChoice() {
   const { shownList } = useGallery()
   const order = shownList.order.value
-  const chosen = isByTaken(order) ? 'taken' : 'added'
+  const chosen = keyOf(order)
   return (
     <Choice
       quiet
       label={strings.timeline.orderBy}
-      options={strings.timeline.orderTimes}
+      options={strings.timeline.orderKeys}
       value={chosen}
       onChoose={(next) => {
-        if (next !== chosen) shownList.choose({ order: byOtherTime(order) })
+        if (next !== chosen) shownList.choose({ order: orderBy(next, order) })
       }}
     />
   )

@@ -1,7 +1,8 @@
 import type { Media } from '@mediabucket/client'
-import { isByTaken, type Order, timeOf } from './shown-list.ts'
+import { firstLetterOf } from './name-order.ts'
+import { isByName, isByTaken, type Order, timeOf } from './shown-list.ts'
 
-/** Items beside one another, all of one day or month. */
+/** Items beside one another, all of one day or month, or by name of one first letter. */
 export interface Row {
   readonly items: readonly Media[]
   readonly day: string
@@ -15,7 +16,7 @@ export interface Shape {
   readonly gap: number
   /** Whether items are grouped by month instead of by day. */
   readonly byMonth?: boolean
-  /** The order of the list, which has the time by which they are grouped. */
+  /** The order of the list, which has the time or the name by which they are grouped. */
   readonly order?: Order
 }
 
@@ -39,9 +40,10 @@ const isFull = (items: readonly Media[], shape: Shape) =>
 
 /**
  * The day, or the month, of an item: `2026-05-01` or `2026-05`; empty if its time cannot be parsed. Of an upload in the browser's time zone. By the
- * time of cameras as their clocks showed it, and of other items in UTC, as the list is ordered.
+ * time of cameras as their clocks showed it, and of other items in UTC, as the list is ordered. In a list by name, the first letter.
  */
 function dayOf(media: Media, { byMonth = false, order = 'newest' }: Shape): string {
+  if (isByName(order)) return firstLetterOf(media.filename)
   const time = timeOf(order, media)
   if (isByTaken(order)) return time.slice(0, byMonth ? 7 : 10)
   const date = new Date(time)

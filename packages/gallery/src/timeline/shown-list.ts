@@ -11,6 +11,7 @@ import {
   parseChoice,
   timeChoices,
 } from '../router.ts'
+import { compareNames } from './name-order.ts'
 
 /** What the timeline shows, as the address names it. */
 export interface ShownList {
@@ -49,21 +50,35 @@ export function createShownList(router: Router, preferences: Preferences): Shown
   }
 }
 
-/** By the time of the upload, or by that at which pictures and videos were taken (docs/interface.md, K19). */
+/** By the time of the upload, by that at which pictures and videos were taken, or by name (docs/interface.md, K19, K20). */
 export type Order = (typeof orders)[number]
 
-export const isByTaken = (order: Order): boolean => order === 'taken' || order === 'taken-desc'
-export const isNewestFirst = (order: Order): boolean => order === 'newest' || order === 'taken-desc'
+export type OrderKey = 'added' | 'taken' | 'name'
 
-/** The order by the other time, in the same direction. */
-export const byOtherTime = (order: Order): Order =>
-  isByTaken(order)
-    ? isNewestFirst(order)
-      ? 'newest'
-      : 'oldest'
-    : isNewestFirst(order)
-      ? 'taken-desc'
-      : 'taken'
+const directions = {
+  added: { first: 'newest', last: 'oldest' },
+  taken: { first: 'taken-desc', last: 'taken' },
+  name: { first: 'name', last: 'name-desc' },
+} as const satisfies Record<OrderKey, { first: Order; last: Order }>
+
+export const keyOf = (order: Order): OrderKey =>
+  order === 'name' || order === 'name-desc'
+    ? 'name'
+    : order === 'taken' || order === 'taken-desc'
+      ? 'taken'
+      : 'added'
+
+export const isByTaken = (order: Order): boolean => keyOf(order) === 'taken'
+export const isByName = (order: Order): boolean => keyOf(order) === 'name'
+/** Whether the latest times, or the last names, are first. */
+export const isDescending = (order: Order): boolean =>
+  order === 'newest' || order === 'taken-desc' || order === 'name-desc'
+
+/** The order by another key. Times keep their direction; names begin with A, and times after names with the newest. */
+export const orderBy = (key: OrderKey, order: Order): Order => {
+  const isReversed = !isByName(order) && key !== 'name' && !isDescending(order)
+  return directions[key][isReversed ? 'last' : 'first']
+}
 
 /**
  * The time by which an order has an item, as a text of RFC 3339 in UTC; its first characters are the day. That of a camera is what its clock
@@ -95,17 +110,22 @@ const shownByClock = (time: Date): Date => new Date(time.valueOf() - time.getTim
 
 /**
  * The query for the items from `start` on, in an order; from the start if `start` is null. Includes `start` and other items of
- * its millisecond. Every query has a time, because the items are then in the order of their times (docs/interface.md, K9):
- * lists in both orders, and from any item on, have one order.
+ * its millisecond, or of its name. Every query by time has a time, because the items are then in the order of their times
+ * (docs/interface.md, K9): lists in both orders, and from any item on, have one order.
  */
 export function queryFrom(order: Order, filter: ItemFilter, start: Media | null): ItemOptions {
   const kind = filter.kind ?? undefined
   const name = filter.name || undefined
-  const from = filter.from === null ? before : isByTaken(order) ? shownByClock(filter.from) : filter.from
   const labels = filter.labels.length > 0 ? Object.fromEntries(filter.labels.map(splitLabel)) : undefined
+  if (isByName(order))
+    return {
+      ...{ order, kind, name, labels, from: filter.from ?? undefined },
+      startName: start === null ? undefined : (start.filename ?? ''),
+    }
+  const from = filter.from === null ? before : isByTaken(order) ? shownByClock(filter.from) : filter.from
   if (start === null) return { order, kind, name, labels, from }
   const at = Date.parse(timeOf(order, start))
-  return isNewestFirst(order)
+  return isDescending(order)
     ? { order, kind, name, labels, from, to: new Date(at + 1) }
     : { order, kind, name, labels, from: new Date(at) }
 }
@@ -116,10 +136,12 @@ export function splitLabel(label: string): readonly [key: string, value: string]
   return [label.slice(0, end), label.slice(end + 1)]
 }
 
-/** Whether an item is after another in an order, by their times. */
+/** Whether an item is after another in an order, by their times or names. */
 export function isAfter(order: Order, item: Media, other: Media): boolean {
-  const difference = Date.parse(timeOf(order, item)) - Date.parse(timeOf(order, other))
-  return isNewestFirst(order) ? difference < 0 : difference > 0
+  const difference = isByName(order)
+    ? compareNames(item.filename, other.filename)
+    : Date.parse(timeOf(order, item)) - Date.parse(timeOf(order, other))
+  return isDescending(order) ? difference < 0 : difference > 0
 }
 
 const reversed = {
@@ -127,6 +149,8 @@ const reversed = {
   oldest: 'newest',
   taken: 'taken-desc',
   'taken-desc': 'taken',
+  name: 'name-desc',
+  'name-desc': 'name',
 } as const satisfies Record<Order, Order>
 
 export const reverse = (order: Order): Order => reversed[order]

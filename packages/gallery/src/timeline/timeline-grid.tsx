@@ -6,6 +6,7 @@ import { Tile } from '../tiles/tile.tsx'
 import { useEdgeKeys } from './keys.tsx'
 import type { PlacedItem, PlacedRow } from './layout.ts'
 import { rowsNear, type ScrollLayout } from './scroll-layout.ts'
+import { isByName } from './shown-list.ts'
 import { currentView, useScrollLayout } from './use-scroll-layout.ts'
 
 /** Rows within this many screens of the view are in the document. */
@@ -53,6 +54,8 @@ export function TimelineGrid({ list }: { list: boolean }) {
   }
 
   const isSmall = !list && layout?.measures.captionHeight === 0
+  // The order of the rows: another list may be loading.
+  const isNamed = isByName(layout?.measures.order ?? 'newest')
   const height = layout === null ? 0 : layout.above + layout.height + layout.below
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move the focus between the links in it
@@ -73,7 +76,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
         byDay(rows).map(({ day, rows }) => (
           <DayGroup
             key={day}
-            day={day}
+            title={isNamed ? day || strings.timeline.noName : formatDay(day)}
             rows={rows}
             above={layout.above}
             list={list}
@@ -85,15 +88,14 @@ export function TimelineGrid({ list }: { list: boolean }) {
 }
 
 interface DayGroupProps {
-  readonly day: string
+  readonly title: string
   readonly rows: readonly PlacedRow[]
   readonly above: number
   readonly list: boolean
   readonly inTabOrder: string | null
 }
 
-function DayGroup({ day, rows, above, list, inTabOrder }: DayGroupProps) {
-  const title = formatDay(day)
+function DayGroup({ title, rows, above, list, inTabOrder }: DayGroupProps) {
   const heading = rows[0]?.headed ? rows[0].top : null
   return (
     <section aria-label={strings.timeline.day(title)}>

@@ -5,7 +5,7 @@ import { LoadError } from '../components/section.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import { Filters } from './filters.tsx'
-import { isFiltered, isNewestFirst, reverse } from './shown-list.ts'
+import { isByName, isDescending, isFiltered, reverse } from './shown-list.ts'
 import { TimelineGrid } from './timeline-grid.tsx'
 
 /** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */
@@ -57,7 +57,10 @@ function NoMatch() {
 function OrderButton() {
   const { shownList } = useGallery()
   const order = shownList.order.value
-  const label = isNewestFirst(order) ? strings.timeline.newestFirst : strings.timeline.oldestFirst
+  const isReversed = isDescending(order)
+  const label = isByName(order)
+    ? strings.timeline.names[isReversed ? 'descending' : 'ascending']
+    : strings.timeline[isReversed ? 'newestFirst' : 'oldestFirst']
   return (
     <button
       type="button"
@@ -65,7 +68,7 @@ function OrderButton() {
       title={strings.timeline.switchOrder}
       onClick={() => shownList.choose({ order: reverse(order) })}
     >
-      <Icon name={isNewestFirst(order) ? 'newest' : 'oldest'} />
+      <Icon name={isReversed ? 'newest' : 'oldest'} />
       <span class="off-screen-narrow">{label}</span>
     </button>
   )

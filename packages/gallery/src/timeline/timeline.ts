@@ -14,7 +14,7 @@ import {
   readAgain,
   withoutEnds,
 } from './loaded-part.ts'
-import { type ItemFilter, isByTaken, isFiltered, type Order, queryFrom, reverse } from './shown-list.ts'
+import { type ItemFilter, isFiltered, keyOf, type Order, queryFrom, reverse } from './shown-list.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
 export interface Timeline extends Omit<Jumps, 'abort'> {
@@ -22,7 +22,7 @@ export interface Timeline extends Omit<Jumps, 'abort'> {
   readonly loaded: ReadonlySignal<LoadedPart | null>
   readonly ids: ReadonlySignal<readonly string[]>
   readonly order: ReadonlySignal<Order>
-  /** The number of all items of the bucket; null if it is unknown, a filter is chosen or the list has no positions: it is by the time of cameras. */
+  /** The number of all items of the bucket; null if it is unknown, a filter is chosen or the list has no positions: only that by time added has. */
   readonly total: ReadonlySignal<number | null>
   /** The number of items that match the filter, as far as they are loaded; null if none is chosen. */
   readonly matches: ReadonlySignal<ItemCount | null>
@@ -67,7 +67,7 @@ export function createTimeline({
 }: TimelineParts): Timeline {
   const loaded = signal<LoadedPart | null>(null)
   const total = computed(() =>
-    isFiltered(filter.value) || isByTaken(order.value) ? null : parts.total.value,
+    isFiltered(filter.value) || keyOf(order.value) !== 'added' ? null : parts.total.value,
   )
   /** The last exact count of the items that match a filter: a change of the order does not change it. */
   const counted = signal<{ readonly filter: ItemFilter; readonly count: number } | null>(null)

@@ -127,6 +127,31 @@ export function nameLines(
 /** The line of an item. */
 export const nameLine = (filename: string | null): string => (filename === null ? '' : foldName(filename))
 
+/** Names are ordered by their first characters of Unicode, so that the keys fit into an index. */
+const orderedCharacters = 100
+
+/** The longest key of a name. Characters of Unicode. Each of the numbers becomes longer, and all are at least one other character apart. */
+export const maxNameKey = 2 * orderedCharacters
+
+/**
+ * The key of a line in the order of names. Keys are compared by their code points. Numbers have their values in this order: before its digits,
+ * a number has how many they are. A change needs a migration that computes all keys again.
+ */
+export function nameKey(line: string): string {
+  const start =
+    line.length <= orderedCharacters
+      ? line
+      : [...line.slice(0, 2 * orderedCharacters)].slice(0, orderedCharacters).join('')
+  return start.replace(/0*(\d+)/g, (_, digits: string) => countOf(digits.length) + digits)
+}
+
+/** The key of the name at which a list begins; null if the text is longer than a filename. An empty text is before all names. */
+export const parseStartName = (text: string): string | null =>
+  Buffer.byteLength(text) > longest ? null : nameKey(foldName(text.toWellFormed()))
+
+/** A text of digits that is before those of larger counts, and that no other one begins with. */
+const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)
+
 /** The positions of the lines that contain all terms, separated by commas. */
 export function matchingLines(names: string, terms: readonly string[]): string {
   const [sought = '', ...others] = terms

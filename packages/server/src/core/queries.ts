@@ -1,6 +1,6 @@
 import { Fault, type ParameterFault } from './faults.ts'
 import { isLabelKey, isLabelValue, type Labels, maxSelectedLabels, parseLabels } from './labels.ts'
-import { longestPath, maxSearchLength, maxSearchTerms, parseNameSearch } from './names.ts'
+import { longestPath, maxSearchLength, maxSearchTerms, parseNameSearch, parseStartName } from './names.ts'
 import { parseTimestamp } from './times.ts'
 
 /** Reads the query parameters of a request, as the router decodes them. */
@@ -55,12 +55,14 @@ export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as con
 /** The kind of an item, which its stored type determines. */
 export type ItemKind = (typeof itemKinds)[number]
 
-/** The orders of lists by their names in requests, and their direction (docs/interface.md K2, K19). */
+/** The orders of lists by their names in requests, and their direction (docs/interface.md K2, K19, K20). */
 export const listOrders = {
   oldest: { order: 'oldest' },
   newest: { order: 'newest' },
   taken: { order: 'oldest', by: 'taken' },
   'taken-desc': { order: 'newest', by: 'taken' },
+  name: { order: 'oldest', by: 'name' },
+  'name-desc': { order: 'newest', by: 'name' },
 } as const satisfies Readonly<Record<string, Pick<ItemFilter, 'order' | 'by'>>>
 
 export type ListOrder = keyof typeof listOrders
@@ -70,8 +72,11 @@ const isListOrder = (text: string): text is ListOrder => Object.hasOwn(listOrder
 /** Selects items, and their order. */
 export interface ItemFilter {
   readonly order: ItemOrder
-  /** `taken` for the time at which pictures and videos were taken, that of the upload where it is unknown; null or left out for the upload. */
-  readonly by?: 'taken' | null
+  /**
+   * `taken` for the time at which pictures and videos were taken, that of the upload where it is unknown, `name` for the
+   * folded names; null or left out for the upload.
+   */
+  readonly by?: 'taken' | 'name' | null
   /** Null for all. */
   readonly kind: ItemKind | null
   /** Items that were stored, or by `taken` were taken, at this time or later; milliseconds since 1970. */
@@ -86,6 +91,8 @@ export interface ItemFilter {
   readonly sha256?: string | null
   /** The start of their paths; null or left out for all items, with a path or without. */
   readonly path?: string | null
+  /** In a list by name, the key of the name at which it begins (nameKey); null or left out for the whole list. */
+  readonly startName?: string | null
 }
 
 /** The query of `GET /api/items`. */
@@ -114,13 +121,16 @@ const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + i
 export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
   const reader = createParameterReader(values)
   const { read } = reader
-  const query: ItemsQuery = {
-    limit: readLimit(reader),
-    ...listOrders[
+  const order =
+    listOrders[
       read<ListOrder>('order', 'oldest', `one of: ${Object.keys(listOrders).join(', ')}`, (text) =>
         isListOrder(text) ? text : null,
       )
-    ],
+    ]
+  const query: ItemsQuery = {
+    limit: readLimit(reader),
+    ...order,
+    ...('start_name' in values && { startName: readStartName(reader, 'by' in order ? order.by : null) }),
     kind: read<ItemKind | null>(
       'kind',
       null,
@@ -208,6 +218,12 @@ function readSelectedLabels(
 }
 
 const hashShape = /^[0-9a-f]{64}$/i
+
+/** Reads the key of the name at which a list by name begins (docs/interface.md K20). */
+const readStartName = ({ read }: ParameterReader, by: ItemFilter['by']): string | null =>
+  read<string | null>('start_name', null, 'one filename, with order=name or order=name-desc', (text) =>
+    by === 'name' ? parseStartName(text) : null,
+  )
 
 /** Reads `sha256` and `path`. Left out of the query where they are missing, as they are in most requests. */
 function readSelectedFiles(

@@ -33,6 +33,23 @@ test('K6 a cursor is URL-safe and leads to its place, in its own list only', () 
   )
 })
 
+test('K6, K20 a cursor of a list by name leads to its key', () => {
+  const cursors = createItemCursors('epoch')
+  fc.assert(
+    fc.property(
+      selections,
+      places,
+      fc.string({ unit: 'grapheme', maxLength: 100 }),
+      (selection, place, name) => {
+        const byName = { ...selection, by: 'name' } as const
+        const cursor = cursors.format(byName, { ...place, name })
+        expect(cursors.parse(byName, cursor)).toEqual({ ...place, name })
+        expect(() => cursors.parse({ ...selection, by: null }, cursor)).toThrow(malformed)
+      },
+    ),
+  )
+})
+
 test('K6 a changed cursor, and any other text, is refused', () => {
   const cursors = createItemCursors('epoch')
   const selection = {

@@ -26,7 +26,7 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
     { limit, after, ...filter }: ItemsQuery,
   ): Promise<ItemList> {
     const selection = { bucketId, ...filter }
-    const place = after === null ? null : cursors.parse(selection, after)
+    const place = after === null ? startOf(selection) : cursors.parse(selection, after)
     // One more than requested shows whether items follow.
     const { rows, examined, ...current } = await catalog.items(selection, place, limit + 1)
     const shown = rows.slice(0, limit)
@@ -72,9 +72,10 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
       throw pageRefused(
         `With a filter, page × per_page is at most ${maxFilteredPosition}. Follow next_cursor for more.`,
       )
+    const selection = { bucketId, ...filter }
     const { rows, examined, ...current } = await catalog.items(
-      { bucketId, ...filter },
-      null,
+      selection,
+      startOf(selection),
       first + size + 1,
     )
     // Each page is read from the start of the list. So the next one would end at the same place.
@@ -91,6 +92,12 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
     }
   }
 }
+
+/** The place after which a list begins; null for the whole list. */
+const startOf = ({ order, startName = null }: ItemSelection): ItemPlace | null =>
+  startName === null
+    ? null
+    : { name: startName, seq: order === 'oldest' ? -1 : Number.MAX_SAFE_INTEGER, createdAt: 0 }
 
 const pageRefused = (detail: string): Fault =>
   new Fault('parameter-malformed', detail, { parameters: [{ parameter: 'page', detail }] })
@@ -129,11 +136,11 @@ export function createItemCursors(epoch: string) {
     /** Throws Fault `cursor-malformed` (docs/interface.md K6). */
     parse(selection: ItemSelection, cursor: string): ItemPlace {
       const found = cursors.parse(keyOf(selection), cursor)
-      const [, seq, createdAt, path] = (found?.isOwn && placeShape.exec(found.place)) || []
+      const [, seq, createdAt, key] = (found?.isOwn && placeShape.exec(found.place)) || []
       if (seq !== undefined)
         return {
           ...{ seq: Number(seq), createdAt: Number(createdAt) },
-          ...(path === undefined ? {} : { path }),
+          ...(key === undefined ? {} : { [selection.by === 'name' ? 'name' : 'path']: key }),
         }
       const detail =
         'after accepts the next_cursor of a response with the same token, order and filters, unchanged.'
@@ -145,7 +152,7 @@ export function createItemCursors(epoch: string) {
 /** What distinguishes the cursors of a selection. */
 function keyOf(selection: ItemSelection): readonly unknown[] {
   const { bucketId, order, by = null, kind, from, to, name } = selection
-  const { labels = null, sha256 = null, path = null } = selection
+  const { labels = null, sha256 = null, path = null, startName = null } = selection
   return [
     ...[bucketId, order, kind, from, to],
     ...(name === null ? [] : [name]),
@@ -153,11 +160,16 @@ function keyOf(selection: ItemSelection): readonly unknown[] {
     ...(sha256 === null ? [] : ['sha256', sha256]),
     ...(path === null ? [] : ['path', path]),
     ...(by === null ? [] : ['by', by]),
+    ...(startName === null ? [] : ['start', startName]),
   ]
 }
 
-/** Only lists in the order of paths continue after a path. */
-const textOf = (
+/** Only lists in the order of paths continue after a path, and those in the order of names after a name. */
+function textOf(
   { by = null, sha256 = null, path = null }: ItemSelection,
-  { seq, createdAt, path: end = null }: ItemPlace,
-): string => `${seq}.${createdAt}${path !== null && sha256 === null && by === null ? `.${end}` : ''}`
+  { seq, createdAt, ...end }: ItemPlace,
+): string {
+  const isByPath = path !== null && sha256 === null && by === null
+  const key = by === 'name' ? end.name : isByPath ? (end.path ?? null) : undefined
+  return `${seq}.${createdAt}${key === undefined ? '' : `.${key}`}`
+}

@@ -16,8 +16,8 @@ Options:
   --all       List all items. Default: ten.
   --newest    List the newest items first.
   --order ORDER
-              oldest, newest, taken (the time at which pictures and videos were taken, else that of the upload) or
-              taken-desc.
+              oldest, newest, taken (the time at which pictures and videos were taken, else that of the upload),
+              taken-desc, name or name-desc.
   --kind KIND List the items of a kind: image, video, audio, document or other.
   --name TEXT List the items whose name contains every word of the text, in upper or lower case.
   --label KEY=VALUE
@@ -124,7 +124,7 @@ const describePage = ({ current_page: number, last_page: last, total }: Page): s
   return `There is no page ${number}. ${pages}; ${count}`
 }
 
-const orders = ['oldest', 'newest', 'taken', 'taken-desc'] as const
+const orders = ['oldest', 'newest', 'taken', 'taken-desc', 'name', 'name-desc'] as const
 const kinds = ['image', 'video', 'audio', 'document', 'other'] as const
 
 /** Items without --all, as many as on a page. */

@@ -147,7 +147,7 @@ export const ItemListQuery = Type.Object({
       default: 'oldest',
       examples: ['newest'],
       description:
-        '`oldest` is the order of upload, `newest` its reverse; `taken` is the order in which pictures and videos were taken, `taken-desc` its reverse (K19).',
+        '`oldest` is the order of upload, `newest` its reverse; `taken` is the order in which pictures and videos were taken, `taken-desc` its reverse (K19); `name` is the order of the filenames, `name-desc` its reverse (K20).',
     }),
   ),
   kind: Type.Optional(
@@ -193,6 +193,13 @@ export const ItemListQuery = Type.Object({
       pattern: '^[0-9A-Fa-f]{64}$',
       examples: ['2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'],
       description: 'Only items with these bytes, by their SHA-256 in hex.',
+    }),
+  ),
+  start_name: Type.Optional(
+    Type.String({
+      examples: ['IMG_0042.jpg'],
+      description:
+        'With `order=name` or `name-desc`, the filename at which the list begins: items that are before it in this order are left out.',
     }),
   ),
   path: Type.Optional(

@@ -1,11 +1,12 @@
-import { type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
+import { maxNameKey, nameKey, nameLine } from '../../core/names.ts'
+import { type ItemFilter, type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
 import { isLive, itemColumns } from './items.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 
 /** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
 interface ItemStatement extends ListText {
-  readonly values: readonly number[]
+  readonly values: readonly (number | string)[]
 }
 
 interface ListText {
@@ -17,6 +18,11 @@ interface ListText {
 /** Before all times, and after all of them. Milliseconds. */
 const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 
+/** Before the keys of all names, and after all of them. */
+const [firstName, endOfNames] = ['', '\u{10FFFF}'.repeat(maxNameKey + 1)]
+
+type ListKey = NonNullable<ItemFilter['by']> | null
+
 const orders = {
   oldest: { after: '>', until: '<', direction: 'ASC' },
   newest: { after: '<', until: '>=', direction: 'DESC' },
@@ -25,7 +31,8 @@ const orders = {
 /**
  * Returns the statements of an engine, whose parameters are `?1` or `$1`. Without a filter the items are in the order of their
  * numbers. With a filter they are in the order of their times. The index on kind and time has the items with and without `taken_at` apart, so
- * that it also has a part of the list by that time; the other part is in an index of its own. The ranges of all kinds are merged.
+ * that it also has a part of the list by that time; the other part is in an index of its own, as the list by name. The ranges of all kinds are
+ * merged. In a list by name, `from` and `to` are not compared.
  */
 function createItemStatements(
   mark: '?' | '$',
@@ -43,30 +50,34 @@ function createItemStatements(
     }
   }
 
-  function inTime(order: ItemOrder, by: 'taken' | null, kinds: readonly ItemKind[]): ListText {
+  function inOrder(order: ItemOrder, by: ListKey, kinds: readonly ItemKind[]): ListText {
     const { after, until, direction } = orders[order]
-    const byTime = `${by === null ? 'created_at' : 'place'} ${direction}, seq ${direction}`
-    const range = (time: string, condition: string) =>
-      `${rowsOf(by === null ? columns : `${columns}, ${time} AS place`)} AND ${condition}
-        AND (${time}, seq) ${after} (${mark}3, ${mark}4) AND ${time} ${until} ${mark}5`
-    const first = (rows: string) => `${rows} ORDER BY ${byTime} LIMIT ${mark}6`
-    const ranges = kinds.flatMap((kind) => [
-      range('created_at', `${listExpression} = ${listNumber(kind, false)}`),
-      by === null
-        ? range('created_at', `${listExpression} = ${listNumber(kind, true)}`)
-        : range('taken_at', `${kindExpression} = ${kindNumber(kind)} AND taken_at IS NOT NULL`),
-    ])
+    const terms = `${by === null ? 'created_at' : 'place'} ${direction}, seq ${direction}`
+    const range = (key: string, condition: string) =>
+      `${rowsOf(by === null ? columns : `${columns}, ${key} AS place`)} AND ${condition}
+        AND (${key}, seq) ${after} (${mark}3, ${mark}4) AND ${key} ${until} ${mark}5`
+    const first = (rows: string) => `${rows} ORDER BY ${terms} LIMIT ${mark}6`
+    const ranges = kinds.flatMap((kind) => {
+      const isOfKind = `${kindExpression} = ${kindNumber(kind)}`
+      if (by === 'name') return [range('name_key', isOfKind)]
+      return [
+        range('created_at', `${listExpression} = ${listNumber(kind, false)}`),
+        by === null
+          ? range('created_at', `${listExpression} = ${listNumber(kind, true)}`)
+          : range('taken_at', `${isOfKind} AND taken_at IS NOT NULL`),
+      ]
+    })
     // SQLite merges ordered ranges as they are read. PostgreSQL sorts them, so it gets only the first rows of each.
-    const parts = mark === '?' ? ranges : ranges.map((rows) => `(${first(rows)})`)
-    return { sql: first(parts.join(' UNION ALL ')), order: byTime }
+    const parts = mark === '?' || ranges.length === 1 ? ranges : ranges.map((rows) => `(${first(rows)})`)
+    return { sql: first(parts.join(' UNION ALL ')), order: terms }
   }
 
   const texts = new Map<string, ListText>()
-  function textOf({ order, kind, by = null }: ItemSelection, isFiltered: boolean): ListText {
+  function textOf({ order, kind }: ItemSelection, by: ListKey, isFiltered: boolean): ListText {
     const key = `${order} ${isFiltered ? (kind ?? 'any') : ''} ${by}`
     const found =
       texts.get(key) ??
-      (isFiltered ? inTime(order, by, kind === null ? itemKinds : [kind]) : inNumbers(order))
+      (isFiltered ? inOrder(order, by, kind === null ? itemKinds : [kind]) : inNumbers(order))
     texts.set(key, found)
     return found
   }
@@ -75,14 +86,13 @@ function createItemStatements(
     const { bucketId, order, kind, from, to, by = null } = selection
     const isOldest = order === 'oldest'
     const isFiltered = kind !== null || from !== null || to !== null || by !== null
-    const text = textOf(selection, isFiltered)
+    const text = textOf(selection, by, isFiltered)
     if (!isFiltered)
       return { ...text, values: [bucketId, now, after?.seq ?? (isOldest ? -1 : endOfTime), limit] }
-    const [start, end] = isOldest
-      ? [from ?? firstTime, to ?? endOfTime]
-      : [to ?? endOfTime, from ?? firstTime]
-    const { createdAt, seq } = after ?? { createdAt: start, seq: -1 }
-    return { ...text, values: [bucketId, now, createdAt, seq, end, limit] }
+    const [first, last] = by === 'name' ? [firstName, endOfNames] : [from ?? firstTime, to ?? endOfTime]
+    const [start, end] = isOldest ? [first, last] : [last, first]
+    const place = by === 'name' ? after?.name : after?.createdAt
+    return { ...text, values: [bucketId, now, place ?? start, after?.seq ?? -1, end, limit] }
   }
 }
 
@@ -97,4 +107,5 @@ export const placeOf = (
   seq,
   createdAt: by === 'taken' ? (item.takenAt ?? item.createdAt) : item.createdAt,
   path: item.path ?? null,
+  ...(by === 'name' ? { name: nameKey(nameLine(item.filename)) } : {}),
 })

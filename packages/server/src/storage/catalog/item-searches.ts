@@ -1,13 +1,19 @@
 import { searchFiles, selectsFiles } from './file-search.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
+import { searchInOrder } from './ordered-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import type { EngineName, Query } from './statements.ts'
-import { searchInTime } from './time-search.ts'
 
-/** Whether items are found by their bytes, paths, labels or names. Other lists are read with one statement (item-lists.ts). */
-export const isSearch = (selection: ItemSelection): boolean =>
-  selection.name !== null || selection.labels != null || selectsFiles(selection)
+/**
+ * Whether items are found by their bytes, paths, labels or names, or in a list by name by their times. Other lists are read with one statement
+ * (item-lists.ts).
+ */
+export const isSearch = (selection: ItemSelection): boolean => {
+  const { name, labels, by, from, to } = selection
+  if (by === 'name' && (from !== null || to !== null)) return true
+  return name !== null || labels != null || selectsFiles(selection)
+}
 
 /** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
 export function isLongSearch(selection: ItemSelection): boolean {
@@ -25,7 +31,7 @@ export function searchItems(
   limit: number,
   bounds?: SearchBounds,
 ): Query<ItemRows> {
-  if (selection.by != null) return searchInTime(engine, selection, after, limit)
+  if (selection.by != null) return searchInOrder(engine, selection, after, limit)
   if (selectsFiles(selection)) return searchFiles(selection, after, limit)
   return selection.labels
     ? searchLabels(engine, selection, after, limit)

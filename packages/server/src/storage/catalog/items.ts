@@ -8,6 +8,7 @@ import {
   maxLabels,
   readLabels,
 } from '../../core/labels.ts'
+import { nameKey, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
@@ -149,7 +150,7 @@ const markEdited = {
 
 const textsUpdate = eachEngine(
   (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
-    labels = $7${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
+    labels = $7, name_key = $8${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
 )
 
 /** As ItemCatalog.editItem. */
@@ -184,6 +185,7 @@ export function* editItem({
     textsUpdate,
     ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
     formatLabels(labels),
+    nameKey(nameLine(filename)),
   )
   if (changed.includes('labels')) yield* indexEdits(bucketId, [{ row: { ...item, seq }, labels }])
   yield* recordChanges(bucketId, 'edited', [id])

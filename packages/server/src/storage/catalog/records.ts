@@ -66,6 +66,8 @@ export interface ItemPlace {
   readonly createdAt: number
   /** Of an item with a path. */
   readonly path?: string | null
+  /** In a list by name, the key of the name (core/names.ts). */
+  readonly name?: string
 }
 
 /** Items in the order of their selection that have not expired, with the bucket's revision and count (as in Grant), from one snapshot. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import { placeOf } from '../../../src/storage/catalog/item-lists.ts'
 import type {
   BucketId,
   ItemPlace,
@@ -48,7 +49,7 @@ async function allItems(catalog: Catalog, selection: ItemSelection, limit: numbe
     found.push(...rows.map(({ item }) => item))
     const last = rows.at(-1)
     if (last === undefined) return found
-    after = { seq: last.seq, createdAt: timeOf(selection, last.item) }
+    after = placeOf(selection, last)
   }
 }
 
@@ -243,6 +244,85 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
             }
     })
 
+    test('K20 a list by name is in the order of the folded names and the values of their numbers, then of the additions, with any filter', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      const random = seededRandom()
+      const long = 'Ä'.repeat(99)
+      // In their order. Those of one row are equal.
+      const ordered: readonly (readonly (string | null)[])[] = [
+        [null],
+        ['(1)'],
+        ['7', '007'],
+        ['10 a'],
+        ['99999999'],
+        ['100000000', '00100000000'],
+        ['1234567890123456789012'],
+        ['A', 'a'],
+        ['img_2.JPG', 'IMG_02.jpg'],
+        ['img_2a'],
+        ['img_10.jpg'],
+        ['Ö'],
+        ['ss', 'ß'],
+        ['z'],
+        ['~'],
+        ['日本'],
+        ['🗺'],
+      ].toSpliced(8, 0, [`${long}w`], [`${long}xb`, `${long}xa`])
+      const rankOf = ({ filename }: NewItem) => ordered.findIndex((names) => names.includes(filename))
+      const names = ordered.flat()
+      const nameFor = () => names[random(names.length)] ?? null
+      const items = Array.from({ length: 90 }, () =>
+        newItem({
+          filename: nameFor(),
+          contentType: random(2) === 0 ? 'image/jpeg' : 'text/plain',
+          createdAt: random(9),
+          ...(random(2) === 0 ? {} : { labels: { album: `${random(2)}` } }),
+          ...(random(2) === 0 ? {} : { path: `${random(2)}/a.jpg` }),
+          sha256: hashOf(`${random(2)}`),
+        }),
+      )
+      await catalog.addItems(bucketId, inBlobStore(items))
+      const renamed: NewItem[] = []
+      for (const [index, item] of items.entries()) {
+        const edited = index % 3 === 0 ? { ...item, filename: nameFor() } : item
+        renamed.push(edited)
+        if (index % 3 === 0) await catalog.editItem(bucketId, item.id, { filename: edited.filename }, null)
+      }
+      const listed = renamed.toSorted((one, other) => rankOf(one) - rankOf(other))
+      const filters: readonly (readonly [Partial<ItemSelection>, (item: NewItem) => boolean])[] = [
+        [{}, () => true],
+        [{ name: ['img', 'jpg'] }, ({ filename }) => /img.*jpg/i.test(filename ?? '')],
+        [{ labels: { album: '1' } }, ({ labels }) => labels?.['album'] === '1'],
+        [{ path: '1/' }, ({ path }) => path?.startsWith('1/') === true],
+        [
+          { sha256: Buffer.from(hashOf('1')).toString('hex') },
+          ({ sha256 }) => Buffer.from(hashOf('1')).equals(sha256),
+        ],
+      ]
+      for (const order of itemOrders)
+        for (const kind of [null, 'image'] as const)
+          for (const [from, to] of [
+            [null, null],
+            [4, null],
+            [2, 7],
+          ] as const)
+            for (const [filter, matches] of filters) {
+              const matching = listed.filter(
+                (item) =>
+                  matches(item) &&
+                  (kind === null || kindOfType[item.contentType] === kind) &&
+                  (from === null || item.createdAt >= from) &&
+                  (to === null || item.createdAt < to),
+              )
+              const by = 'name' as const
+              const selection = { bucketId, order, by, kind, from, to, name: null, ...filter }
+              const found = ids(await allItems(catalog, selection, 7))
+              const expected = ids(order === 'oldest' ? matching : matching.toReversed())
+              expect({ selection, found }).toEqual({ selection, found: expected })
+            }
+    })
+
     test.each([
       ['oldest', null, null, {}],
       ['newest', null, null, {}],
@@ -253,6 +333,9 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       // All items have the name, and few of those that stay have the label.
       ['oldest', null, 'taken', { name: ['harbour'] }],
       ['newest', null, 'taken', { labels: { album: '1' } }],
+      ['oldest', null, 'name', {}],
+      ['newest', 'image', 'name', {}],
+      ['newest', null, 'name', { labels: { album: '1' } }],
     ] as const)(
       'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s, by %s, with %j',
       async (order, kind, by, filter: Partial<ItemSelection>) => {
@@ -266,6 +349,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
               ? item
               : {
                   ...item,
+                  filename: `harbour ${(round * 7) % 20}.jpg`,
                   takenAt: item.createdAt - round + 9,
                   ...(index === 1 && round % 5 === 0 && { labels: { album: '1' } }),
                 },
@@ -276,7 +360,9 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
         }
         const selection = { ...unfiltered(bucketId, order), kind, by, ...filter }
         const selected = kept.filter(({ labels }) => !filter.labels || labels?.['album'] === '1')
-        selected.sort((one, next) => timeOf(selection, one) - timeOf(selection, next))
+        const keyOf = (item: NewItem) =>
+          by === 'name' ? Number(item.filename?.match(/\d+/)?.[0] ?? 99) : timeOf(selection, item)
+        selected.sort((one, next) => keyOf(one) - keyOf(next))
         const stop = changeItems(other, bucketId, doomed)
         try {
           for (let round = 0; round < 4; round += 1) {

@@ -1,27 +1,29 @@
 import { expect, test } from 'vitest'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
-import { itemStatements } from '../../../src/storage/catalog/item-lists.ts'
+import { itemStatements, placeOf } from '../../../src/storage/catalog/item-lists.ts'
 import { searchLabels } from '../../../src/storage/catalog/label-search.ts'
+import { searchInOrder } from '../../../src/storage/catalog/ordered-search.ts'
 import type { BucketId, ItemPlace, ItemRows } from '../../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
 import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
 import { addMatchingLines } from '../../../src/storage/catalog/sqlite/name-search.ts'
 import { type Query, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
-import { searchInTime } from '../../../src/storage/catalog/time-search.ts'
 import { hashOf, inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
-const listings = [null, 'taken' as const].flatMap((by) => itemOrders.map((order) => ({ order, by })))
+const listings = [null, 'taken' as const, 'name' as const].flatMap((by) =>
+  itemOrders.map((order) => ({ order, by })),
+)
 
-test('K9, K19 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
+test('K9, K19, K20 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
   using db = openDataDirectory(tempDirectory())
   for (const { order, by } of listings)
     for (const kind of [null, ...itemKinds])
       for (const from of [null, 5])
         for (const to of [null, 7])
-          for (const after of [null, { seq: 3, createdAt: 6 }]) {
+          for (const after of [null, { seq: 3, createdAt: 6, name: 'a' }]) {
             const selection = { bucketId: 1 as BucketId, order, by, kind, from, to, name: null }
             const { sql, values } = itemStatements.sqlite(selection, after, 10, 8)
             const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sql}`), ...values).map((row) => text(row, 3))
@@ -32,14 +34,17 @@ test('K9, K19 SQLite reads every list from an index in the order of the list, an
                 selection,
                 step: expect.stringMatching(
                   isFiltered
-                    ? /USING INDEX items_by_(?:kind|taken) \(bucket_id=\? AND <expr>=\? AND .*(?:created|taken)_at[<>]\?/
+                    ? /USING INDEX items_by_(?:kind|taken|name) \(bucket_id=\? AND <expr>=\? AND .*(?:(?:created|taken)_at|name_key)[<>]\?/
                     : /USING PRIMARY KEY \(bucket_id=\? AND seq[<>]\?\)/,
                 ),
               })
             const kinds = kind === null ? itemKinds.length : 1
-            expect(searches).toHaveLength(isFiltered ? 2 * kinds : 1)
+            expect(searches).toHaveLength(isFiltered ? (by === 'name' ? 1 : 2) * kinds : 1)
+            expect(searches.filter((step) => step.includes('items_by_name'))).toHaveLength(
+              by === 'name' ? kinds : 0,
+            )
             expect(searches.filter((step) => step.includes('items_by_taken'))).toHaveLength(
-              by === null ? 0 : kinds,
+              by === 'taken' ? kinds : 0,
             )
             expect(plan.join()).not.toContain('TEMP B-TREE')
           }
@@ -97,7 +102,8 @@ test('K14 SQLite reads the rows of the rarest label in their order, looks up the
 
 const searches = [
   { list: 'K14 a list with labels', by: null, search: searchLabels },
-  { list: 'K19 a list with labels by the time of the camera', by: 'taken' as const, search: searchInTime },
+  { list: 'K19 a list with labels by the time of the camera', by: 'taken' as const, search: searchInOrder },
+  { list: 'K20 a list with labels by name', by: 'name' as const, search: searchInOrder },
 ]
 
 test.each(searches.flatMap((search) => itemOrders.map((order) => ({ ...search, order }))))(
@@ -107,7 +113,11 @@ test.each(searches.flatMap((search) => itemOrders.map((order) => ({ ...search, o
     const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
     const bucketId = await newBucket(catalog, 'b')
     const items = Array.from({ length: 90 }, (_, index) =>
-      newItem({ createdAt: index, labels: { a: '1', ...(index % 30 === 5 ? { c: '1' } : { b: '1' }) } }),
+      newItem({
+        createdAt: index,
+        filename: `${index}.jpg`,
+        labels: { a: '1', ...(index % 30 === 5 ? { c: '1' } : { b: '1' }) },
+      }),
     )
     const others = items.slice(0, 60).map(() => newItem({ labels: { c: '1' } }))
     await catalog.addItems(bucketId, inBlobStore([...items, ...others]))
@@ -124,7 +134,7 @@ test.each(searches.flatMap((search) => itemOrders.map((order) => ({ ...search, o
       const last = rows.at(-1)
       if (examined !== null) early += 1
       if (examined === null && last === undefined) break
-      after = examined ?? { seq: last?.seq ?? 0, createdAt: last?.item.createdAt ?? 0 }
+      after = examined ?? (last ? placeOf(selection, last) : null)
     }
     const wanted = [5, 35, 65].map((index) => items[index]?.id)
     expect(found).toEqual(order === 'oldest' ? wanted : wanted.toReversed())
@@ -132,14 +142,18 @@ test.each(searches.flatMap((search) => itemOrders.map((order) => ({ ...search, o
   },
 )
 
-test('K19 a list by the time of the camera reads few rows if a label, a hash, a path or a name selects few items', async () => {
+test('K19, K20 a list by the time of the camera or by name reads few rows if a label, a hash, a path, a name or a time selects few items', async () => {
   const directory = tempDirectory()
   const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
   const bucketId = await newBucket(catalog, 'b')
-  const rare = { labels: { a: '1' }, sha256: hashOf('rare'), path: 'rare/1', filename: 'rare.jpg' }
+  const rare = { labels: { a: '1' }, sha256: hashOf('rare'), path: 'rare/1' }
   const common = { labels: { b: '1' }, path: 'common/1' }
   const items = Array.from({ length: 2_000 }, (_, index) =>
-    newItem({ createdAt: index, takenAt: 2_000 - index, ...(index % 700 === 300 ? rare : common) }),
+    newItem({
+      createdAt: index % 700 === 300 ? index : index + 9_000,
+      takenAt: 2_000 - index,
+      ...(index % 700 === 300 ? { ...rare, filename: `rare ${2_000 - index}` } : common),
+    }),
   )
   await catalog.addItems(bucketId, inBlobStore(items))
   await catalog.close()
@@ -157,20 +171,25 @@ test('K19 a list by the time of the camera reads few rows if a label, a hash, a 
     return step.value
   }
   const wanted = [1_700, 1_000, 300].map((index) => items[index]?.id)
-  const selection = { bucketId, by: 'taken', kind: null, from: null, to: null, name: null } as const
+  const selection = { bucketId, kind: null, from: null, to: null, name: null } as const
   const sha256 = Buffer.from(rare.sha256).toString('hex')
-  for (const filter of [
+  const filters = [
     { labels: rare.labels },
     { sha256 },
     { path: 'rare/' },
     { name: ['rare'] },
     { labels: rare.labels, path: '' },
-  ])
+  ]
+  const lists = [
+    ...filters.map((filter) => ({ ...filter, by: 'taken' as const })),
+    ...[...filters, { to: 9_000 }].map((filter) => ({ ...filter, by: 'name' as const })),
+  ]
+  for (const list of lists)
     for (const order of itemOrders) {
       rowsRead = 0
-      const { rows } = run(counted(searchInTime('sqlite', { ...selection, ...filter, order }, null, 50)))
+      const { rows } = run(counted(searchInOrder('sqlite', { ...selection, ...list, order }, null, 50)))
       const expected = order === 'oldest' ? wanted : wanted.toReversed()
-      expect([filter, rows.map(({ item }) => item.id)]).toEqual([filter, expected])
+      expect([list, rows.map(({ item }) => item.id)]).toEqual([list, expected])
       expect(rowsRead).toBeLessThan(1_000)
     }
 })

@@ -1,7 +1,7 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { formatLabels } from '../../../core/labels.ts'
-import { nameLine } from '../../../core/names.ts'
+import { nameKey, nameLine } from '../../../core/names.ts'
 import { type Amount, requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
 import { uploadEvents } from '../audit-events.ts'
@@ -159,7 +159,7 @@ async function appendItems(
     added.some((item) => value(item) != null) ? added.map((item) => value(item) ?? null) : null
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)',
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -178,6 +178,7 @@ async function appendItems(
     sparse(({ path }) => path),
     sparse(({ takenAt }) => takenAt),
     sparse(({ takenOffset }) => takenOffset),
+    column(({ filename }) => nameKey(nameLine(filename))),
   )
   // Both are sent without waiting for the result of the first.
   const [[row = []]] = await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])

@@ -135,7 +135,8 @@ CREATE TABLE webhook_deliveries (
 -- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
 -- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object, null for none. path is
 -- where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if that
--- clock were UTC, and taken_offset the minutes by which it was ahead of UTC.
+-- clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
+-- the filename in the order of names (core/names.ts).
 CREATE TABLE items (
   bucket_id int8 NOT NULL,
   seq int8 NOT NULL,
@@ -162,12 +163,14 @@ CREATE TABLE items (
   path text COLLATE "C",
   taken_at int8,
   taken_offset int4,
+  name_key text COLLATE "C" NOT NULL DEFAULT '',
   PRIMARY KEY (bucket_id, seq)
 );
 
 -- For lists of items with filters (storage/catalog/item-lists.ts).
 CREATE INDEX items_by_kind ON items (bucket_id, ${listExpression}, created_at, seq);
 CREATE INDEX items_by_taken ON items (bucket_id, ${kindExpression}, taken_at, seq) WHERE taken_at IS NOT NULL;
+CREATE INDEX items_by_name ON items (bucket_id, ${kindExpression}, name_key, seq);
 -- For searches by bytes and by path (storage/catalog/file-search.ts). A hash is random, so that its first bytes nearly identify it.
 CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;

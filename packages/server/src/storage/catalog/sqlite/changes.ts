@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
+import { nameKey, nameLine } from '../../../core/names.ts'
 import { requireWithinQuota } from '../../../core/space.ts'
 import { isPictured } from '../../../core/variants.ts'
 import {
@@ -193,8 +194,8 @@ export function prepareInsertItem(
   db: DatabaseSync,
 ): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
   const insert = db.prepare(`INSERT INTO items
-    (bucket_id, seq, content_id, thumbhash, duration, ${newItemColumns})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    (bucket_id, seq, content_id, thumbhash, duration, name_key, ${newItemColumns})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const insertContent = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   return (bucketId, seq, added) => {
@@ -203,7 +204,8 @@ export function prepareInsertItem(
       throw new Error('the bytes of this item were set aside by a check')
     // RETURNING costs a quarter more.
     const contentId = bytes === null ? null : Number(insertContent.run(bytes).lastInsertRowid)
-    insert.run(bucketId, seq, contentId, thumbhash, duration, ...newItemValues(added))
+    const key = nameKey(nameLine(added.filename))
+    insert.run(bucketId, seq, contentId, thumbhash, duration, key, ...newItemValues(added))
   }
 }
 

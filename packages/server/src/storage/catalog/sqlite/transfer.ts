@@ -1,6 +1,7 @@
 import { constants, copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { nameKey, nameLine } from '../../../core/names.ts'
 import { creationSettings } from '../../sqlite.ts'
 import { CatalogVersionError } from '../catalog.ts'
 import { bucketIds } from '../inspection.ts'
@@ -110,6 +111,8 @@ export function copyBackup(backup: string, directory: string): void {
       copyTable(db, table)
     const run = createRun(db)
     for (const id of run(bucketIds())) run(correctNames(id))
+    db.function('name_key', (filename) => nameKey(nameLine(`${filename}`)))
+    db.exec('UPDATE items SET name_key = name_key(filename) WHERE filename IS NOT NULL')
     db.exec('COMMIT')
   } finally {
     db.close()

@@ -5,35 +5,31 @@ import { searchNames } from './name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { type EngineName, eachEngine, type Query } from './statements.ts'
 
-/** Rows that one search reads at most in the order of time. At the bound it ends early, and its rows say where. */
+/** Rows that one search reads at most in the order of its list. At the bound it ends early, and its rows say where. */
 const defaultBound = 2 ** 16
 
 /** Items that one search sorts at most. */
 const maxSorted = 2 ** 13
 
+/** The part of a selection that has any time. */
+const anyTime = { from: null, to: null } as const
+
 /** Sequence numbers whose names are compared in the time in which a row is read. */
 const numbersPerRow = 2 ** 7
 
 /**
- * Finds up to `limit` items by the time at which they were taken, as Catalog.items; to be run in one snapshot. The rows are read in this order,
- * and compared afterwards. Names, labels, bytes and paths have indexes of their own, in other orders: if these select few items, the items are
- * sorted. How many they select is not known, so both ways are tried in turn, with more and more rows.
+ * Finds up to `limit` items by name or by the time at which they were taken, as Catalog.items; to be run in one snapshot. The rows are read in
+ * this order, and compared afterwards. Names, labels, bytes and paths, and in a list by name the times of uploads, have indexes of their own, in
+ * other orders: if these select few items, the items are sorted. How many they select is not known, so both ways are tried in turn, with more and more rows.
  */
-export function* searchInTime(
+export function* searchInOrder(
   engine: EngineName,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
   bound = defaultBound,
 ): Query<ItemRows> {
-  const reads = {
-    statementOf: (place: ItemPlace | null, batch: number, now: number) => ({
-      sql: eachEngine((engine) => itemStatements[engine](selection, place, batch, now).sql),
-      values: itemStatements.sqlite(selection, place, batch, now).values,
-    }),
-    isWanted: createFilter({ ...selection, kind: null, from: null, to: null }),
-    placeOf: (row: ItemRows['rows'][number]) => placeOf(selection, row),
-  }
+  const reads = readsOf(selection)
   const rows: ItemRows['rows'][number][] = []
   let place = after
   let left = bound
@@ -45,20 +41,34 @@ export function* searchInTime(
     if (found.examined === null || left <= 0) return { ...found, rows }
     const selected = yield* readSelected(engine, selection, Math.min(part, maxSorted))
     if (selected !== null)
-      return { ...selected, rows: inTime(selection, after, selected.rows).slice(0, limit) }
+      return { ...selected, rows: inOrder(selection, after, selected.rows).slice(0, limit) }
     place = found.examined
   }
 }
 
-/** Reads all items that a selection has at any time, in any order, from one of its indexes. Returns null if it would read more than `bound` rows. */
+/** Reads the rows of a list from the index in its order. */
+const readsOf = (selection: ItemSelection) => ({
+  statementOf: (place: ItemPlace | null, batch: number, now: number) => ({
+    sql: eachEngine((engine) => itemStatements[engine](selection, place, batch, now).sql),
+    values: itemStatements.sqlite(selection, place, batch, now).values,
+  }),
+  // The index selects the kinds, and the times if they are in its key.
+  isWanted: createFilter({ ...selection, kind: null, ...(selection.by !== 'name' && anyTime) }),
+  placeOf: (row: ItemRows['rows'][number]) => placeOf(selection, row),
+})
+
+/** Reads all items that a selection has at any place, in any order, from one of its indexes. Returns null if it would read more than `bound` rows. */
 function* readSelected(engine: EngineName, selection: ItemSelection, bound: number): Query<ItemRows | null> {
-  const all: ItemSelection = { ...selection, order: 'oldest', by: null, from: null, to: null }
+  const isByName = selection.by === 'name'
+  const all: ItemSelection = { ...selection, ...(!isByName && anyTime), order: 'oldest', by: null }
   const { name, labels } = all
   const isWanted = createFilter(all)
   const searches = [
     ...(selectsFiles(all) ? [searchFiles(all, null, bound + 1, bound)] : []),
     ...(labels ? [searchLabels(engine, all, null, bound + 1, bound)] : []),
   ]
+  if (isByName && (all.from !== null || all.to !== null))
+    searches.push(searchRows(all.bucketId, null, bound + 1, bound, readsOf(all)))
   if (searches.length === 0 && name !== null)
     searches.push(searchNames(all, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }))
   for (const search of searches) {
@@ -70,11 +80,19 @@ function* readSelected(engine: EngineName, selection: ItemSelection, bound: numb
 }
 
 /** The rows of a selection after a place, in its order. */
-function inTime(selection: ItemSelection, after: ItemPlace | null, rows: ItemRows['rows']): ItemRows['rows'] {
-  const { order, from, to } = selection
+function inOrder(
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  rows: ItemRows['rows'],
+): ItemRows['rows'] {
+  const { order, by, from, to } = selection
   const sign = order === 'oldest' ? 1 : -1
+  const compareKeys =
+    by === 'name'
+      ? (one: ItemPlace, other: ItemPlace) => compareCodePoints(one.name ?? '', other.name ?? '')
+      : (one: ItemPlace, other: ItemPlace) => one.createdAt - other.createdAt
   const compare = (one: ItemPlace, other: ItemPlace) =>
-    sign * (one.createdAt - other.createdAt || one.seq - other.seq)
+    sign * (compareKeys(one, other) || one.seq - other.seq)
   return rows
     .map((row) => ({ row, place: placeOf(selection, row) }))
     .filter(
@@ -86,3 +104,7 @@ function inTime(selection: ItemSelection, after: ItemPlace | null, rows: ItemRow
     .toSorted((one, other) => compare(one.place, other.place))
     .map(({ row }) => row)
 }
+
+/** Compares texts as both engines do: by their bytes in UTF-8. */
+const compareCodePoints = (one: string, other: string): number =>
+  Buffer.compare(Buffer.from(one), Buffer.from(other))
