@@ -47,7 +47,10 @@ export const killAtSteps: Fault = {
     const clients = createClients(ledger)
     await using instances = await openInstances()
     // The first start prints the token, so it has no failpoint.
-    await (await instances.start()).server.stop()
+    const fresh = await instances.start()
+    // A short run can kill the service in each round before it acknowledges an upload.
+    await clients.raw(fresh)
+    await fresh.server.stop()
     const first = rounds < inTurn.length ? ledger.random(inTurn.length) : 0
     for (let round = 0; round < rounds; round += 1) {
       const step = inTurn[(first + round) % inTurn.length]

@@ -27,6 +27,8 @@ export const killWorkers: Fault = {
     const ledger = createLedger()
     const clients = createClients(ledger)
     const instance = await instances.start(settings)
+    // On a busy machine, no upload is acknowledged in the time of a short run.
+    await clients.raw(instance)
     for (let round = 0; round < rounds; round += 1) {
       let isDone = false
       const working = clients.workUntil(() => isDone, instance, atOnce)
