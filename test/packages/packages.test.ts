@@ -161,15 +161,23 @@ test.skipIf(!isRootOnLinux)(
   },
 )
 
-/** A page with the bundled client, at its own origin. */
-async function servePage({ project }: Installed) {
+let pageScript: Promise<string> | null = null
+
+async function bundlePage({ project }: Installed): Promise<string> {
   const bundle = await rolldown({ input: join(project, 'in-page.js'), platform: 'browser' })
   const { output } = await bundle.generate({ format: 'esm' })
   await bundle.close()
+  return output[0].code
+}
+
+/** A page with the bundled client, at its own origin. */
+async function servePage(from: Installed) {
+  pageScript ??= bundlePage(from)
+  const script = await pageScript
   const server = createServer((request, response) => {
     const isScript = request.url === '/page.js'
     response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
-    response.end(isScript ? output[0].code : '<!doctype html><script type="module" src="/page.js"></script>')
+    response.end(isScript ? script : '<!doctype html><script type="module" src="/page.js"></script>')
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as AddressInfo
