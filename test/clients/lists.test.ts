@@ -34,7 +34,7 @@ describe('C2 lists on a page of another origin', () => {
     await expect.poll(() => page.locator('li').count()).toBe(45)
     const names = await page.locator('li').allTextContents()
     expect(names).toEqual(Array.from({ length: 45 }, (_, index) => `${45 - index}.txt`))
-    expect(await page.locator('button').isDisabled()).toBe(true)
+    await expect.poll(() => page.locator('button').isDisabled()).toBe(true)
   })
 
   test('L2 laravel-vue-pagination shows the pages of the listing and changes between them', async () => {
@@ -42,10 +42,10 @@ describe('C2 lists on a page of another origin', () => {
     const { page } = opened
     const active = () => page.locator('.page-item.active').textContent()
     await expect.poll(() => page.locator('#urls li').count()).toBe(10)
-    expect(await active()).toMatch(/^1\b/)
+    await expect.poll(active).toMatch(/^1\b/)
     await page.locator('.page-link', { hasText: /^5/ }).click()
     await expect.poll(() => page.locator('#urls li').count()).toBe(5)
-    expect(await active()).toMatch(/^5\b/)
+    await expect.poll(active).toMatch(/^5\b/)
     const last = (await page.locator('#urls li:last-child').textContent()) ?? ''
     expect(await (await fetch(last)).text()).toBe('45')
   })
@@ -88,8 +88,8 @@ async function fillPages() {
 }
 let pages: ReturnType<typeof fillPages> | undefined
 
-/** Walks the pages from the first to the last one; returns the ids that they showed. */
-async function walk(idsOf: () => Promise<string[]>, next: Locator): Promise<string[]> {
+/** Walks the pages from the first to the last one, of `count` items; returns the ids that they showed. */
+async function walk(count: number, idsOf: () => Promise<string[]>, next: Locator): Promise<string[]> {
   const all: string[] = []
   for (;;) {
     // The earlier page is shown until the next one has arrived.
@@ -99,9 +99,11 @@ async function walk(idsOf: () => Promise<string[]>, next: Locator): Promise<stri
         return ids.length > 0 && !ids.every((id) => all.includes(id)) && ids
       })),
     )
-    if (!(await next.isEnabled())) return all
+    if (all.length >= count) break
     await next.click()
   }
+  await expect.poll(() => next.isEnabled()).toBe(false)
+  return all
 }
 
 /** What the service has of an item of these pages: its caption, or the status if it has none. */
@@ -122,16 +124,16 @@ describe('K18 admin panels on a page of another origin, with the providers of do
     const { page } = opened
     const shown = () =>
       page.locator('li').evaluateAll((rows) => rows.map((row) => row.getAttribute('id') ?? ''))
-    expect(await walk(shown, page.locator('#next'))).toEqual(ids)
+    expect(await walk(ids.length, shown, page.locator('#next'))).toEqual(ids)
 
     const [edited, deleted] = [ids.at(-1), ids.at(-2)]
     page.on('dialog', (dialog) => dialog.accept('a caption'))
     await page.locator(`[id="${edited}"] >> text=Edit`).click()
-    await page.locator(`[id="${edited}"] >> text=a caption`).waitFor({ timeout: 60_000 })
-    expect(await captionOf(edited)).toBe('a caption')
+    await page.locator(`[id="${edited}"] >> text=a caption`).waitFor()
+    await expect.poll(() => captionOf(edited)).toBe('a caption')
     await page.locator(`[id="${deleted}"] >> text=Delete`).click()
-    await page.locator(`[id="${deleted}"]`).waitFor({ state: 'detached', timeout: 60_000 })
-    expect(await captionOf(deleted)).toBe(404)
+    await page.locator(`[id="${deleted}"]`).waitFor({ state: 'detached' })
+    await expect.poll(() => captionOf(deleted)).toBe(404)
     ids.splice(-2, 1)
   })
 
@@ -143,20 +145,20 @@ describe('K18 admin panels on a page of another origin, with the providers of do
     const { page } = opened
     const shown = () =>
       page.locator('td.column-id').evaluateAll((cells) => cells.map((cell) => cell.textContent))
-    expect(await walk(shown, page.getByLabel('Go to next page'))).toEqual(ids)
+    expect(await walk(ids.length, shown, page.getByLabel('Go to next page'))).toEqual(ids)
 
     const id = ids.at(-1) ?? ''
     const rowOf = () => page.locator('tr', { hasText: id })
     await rowOf().locator('.column-filename').click()
     await page.getByLabel('Caption').fill('of an editor')
     await page.getByRole('button', { name: 'Save' }).click()
-    await rowOf().getByText('of an editor').waitFor({ timeout: 60_000 })
-    expect(await captionOf(id)).toBe('of an editor')
+    await rowOf().getByText('of an editor').waitFor()
+    await expect.poll(() => captionOf(id)).toBe('of an editor')
     await rowOf().locator('.column-filename').click()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Confirm' }).click()
-    await rowOf().waitFor({ state: 'detached', timeout: 60_000 })
-    expect(await captionOf(id)).toBe(404)
+    await rowOf().waitFor({ state: 'detached' })
+    await expect.poll(() => captionOf(id)).toBe(404)
     ids.pop()
   })
 

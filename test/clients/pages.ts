@@ -102,6 +102,7 @@ export async function openStage(settings: Readonly<Record<string, string>> = {})
       })
       documents.set(`${path}.js`, { type: 'text/javascript', text: await bundle(found.script) })
       const context = await (await sharedBrowser()).newContext()
+      context.setDefaultTimeout(60_000)
       const page = await context.newPage()
       const errors: string[] = []
       page.on('pageerror', (error) => errors.push(error.message))

@@ -161,7 +161,7 @@ describe('C2, U4 editors on a page of another origin upload pictures', () => {
     await using opened = await stage.open('TinyMCE')
     const { page } = opened
     const picture = await quarters(40, 20).png().toBuffer()
-    await page.locator('.tox-edit-area iframe').waitFor()
+    await page.waitForFunction('globalThis.tinymce?.activeEditor?.initialized')
     const frame = page.frames().find((one) => one !== page.mainFrame())
     await frame?.evaluate(paste('body', picture.toString('base64')))
     const image = page.frameLocator('.tox-edit-area iframe').locator(`img[src*="/media/"]`)
@@ -173,7 +173,8 @@ describe('C2, U4 editors on a page of another origin upload pictures', () => {
     await using opened = await stage.open('CKEditor')
     const { page } = opened
     const picture = await quarters(40, 20).png().toBuffer()
-    await page.locator('.ck-editor__editable').waitFor()
+    const isReady = "document.querySelector('.ck-editor__editable')?.ckeditorInstance?.state === 'ready'"
+    await page.waitForFunction(isReady)
     await page.evaluate(paste('.ck-editor__editable', picture.toString('base64')))
     const image = page.locator(`.ck-editor__editable img[src^="${stage.server.url}/media/"]`)
     const src = (await image.getAttribute('src')) ?? ''
