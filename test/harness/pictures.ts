@@ -4,7 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { crc32, deflateSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
 import { freshMetrics } from './fresh-metrics.ts'
-import type { SharedServer } from './server.ts'
+import { childrenOf, commandOf } from './processes.ts'
+import type { SharedServer, TestServer } from './server.ts'
 import { upload } from './upload.ts'
 
 /** The colours of the quarters of `quarters`: top left, top right, bottom left, bottom right. */
@@ -114,6 +115,10 @@ export const uploadPicture = async (server: SharedServer, made: Buffer | Promise
 
 export const variantUrl = (server: Pick<SharedServer, 'url'>, id: string, variant = 'thumb'): string =>
   `${server.url}/media/${id}?variant=${variant}`
+
+/** The processes that render variants; not those that read dimensions, which have the normal priority. */
+export const renderersOf = ({ process }: Pick<TestServer, 'process'>): number[] =>
+  childrenOf(process.pid ?? 0).filter((pid) => /picture-worker\.\w+\0[1-9]/.test(commandOf(pid)))
 
 /** How many variants the server has rendered successfully. */
 export async function renderCount(server: Pick<SharedServer, 'url'>): Promise<number> {

@@ -2,9 +2,16 @@ import { expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
 import { film, pdf } from '../harness/films.ts'
 import { filePart, formBytes, sendForm } from '../harness/form.ts'
-import { hollowPng, noise, quarters, renderCount, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import {
+  hollowPng,
+  noise,
+  quarters,
+  renderCount,
+  renderersOf,
+  uploadPicture,
+  variantUrl,
+} from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { childrenOf, commandOf } from '../harness/processes.ts'
 import { scrape } from '../harness/scrape.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { needTools } from '../harness/tools.ts'
@@ -98,10 +105,7 @@ async function countRendered(server: TestServer): Promise<number> {
 test('V16 a request overtakes the items that wait to be rendered ahead, also one that takes long, and they are rendered afterwards', async () => {
   await using server = await startServer({ ...on, MEDIABUCKET_VARIANT_PROCESSES: '1' })
   const ids = await storeExpensive(server, 8)
-  // With the niceness of thumbnails, not the one that has read the dimensions.
-  const renderer = await until('a process renders', () =>
-    childrenOf(server.process.pid ?? 0).find((pid) => /picture-worker\.\w+\0[1-9]/.test(commandOf(pid))),
-  )
+  const renderer = await until('a process renders', () => renderersOf(server)[0])
   process.kill(renderer, 'SIGSTOP')
   const waiting = (await scrape(server)).value('render_ahead_items') ?? 0
   expect(waiting).toBeGreaterThan(ids.length / 2)
