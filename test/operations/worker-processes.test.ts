@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { isRunning } from '../harness/processes.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -92,18 +92,6 @@ test('O6, O11 no service starts before the workers of a killed one have ended', 
   expect((await fetch(`${second.url}/readyz`)).status).toBe(200)
 })
 
-test('O9 SIGHUP and signals to a worker end nothing', async () => {
-  await using server = await startServer(settings)
-  const pids = await listeningWorkers(server, 2)
-  server.process.kill('SIGHUP')
-  for (const pid of pids)
-    for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) process.kill(pid, signal)
-  await until('the report', () => server.log().some(({ msg }) => msg === 'ignored'))
-  expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-  expect(await listeningWorkers(server, 2)).toEqual(pids)
-  expect(await server.stop()).toBe(0)
-})
-
 test('O11 a worker that ends is replaced; when workers end at once again and again, the service ends with exit code 1', async () => {
   await using server = await startServer(settings)
   const killed = new Set<number>()
@@ -120,35 +108,6 @@ test('O11 a worker that ends is replaced; when workers end at once again and aga
   const ends = server.log().filter(({ msg }) => msg === 'a worker ended; another one is started')
   expect(ends.length).toBeGreaterThanOrEqual(5)
   expect(server.log().some(({ msg }) => /^\d+ workers ended at once after their start/.test(msg))).toBe(true)
-})
-
-test('O11 the temporary files of a killed worker are removed, and those of the other stay', async () => {
-  await using server = await startServer(settings)
-  const connections = await connected(server)
-  for (const { socket } of connections) {
-    socket.on('error', () => undefined)
-    socket.write(
-      `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 900000\r\n\r\n`,
-    )
-    socket.write(Buffer.alloc(500_000, 1))
-  }
-  await until('two temporary files', async () => (await arriving(server)).length === 2)
-  process.kill(connections[0].pid, 'SIGKILL')
-  await until('one temporary file', async () => (await arriving(server)).length === 1)
-  await listeningWorkers(server, 2)
-  connections[1].socket.write(Buffer.alloc(400_000, 1))
-  await until('the item', async () => {
-    const page = (await (await server.request('/api/media')).json()) as { total: number }
-    return page.total === 1
-  })
-})
-
-test('O11 an address in use is reported as with one process', async () => {
-  await using server = await startServer(settings)
-  const { port } = new URL(server.url)
-  await expect(startServer({ ...settings, MEDIABUCKET_PORT: port })).rejects.toThrow(
-    new RegExp(`exited with 1: mediabucket: the address 127.0.0.1:${port} is already in use`),
-  )
 })
 
 test('O11, W2 requests that one worker accepts count against the rate limits of the others', async () => {
@@ -192,4 +151,52 @@ test('O11, N2, N3 the connections of all workers count against the limits, and t
   await listeningWorkers(server, 2)
   await until('room', async () => (await status()) === '200')
   expect(other.socket.destroyed).toBe(false)
+})
+
+describe('on one service', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startServer(settings)
+  })
+  afterAll(async () => {
+    expect(await server.stop()).toBe(0)
+    await server[Symbol.asyncDispose]()
+  })
+
+  test('O9 SIGHUP and signals to a worker end nothing', async () => {
+    const pids = await listeningWorkers(server, 2)
+    server.process.kill('SIGHUP')
+    for (const pid of pids)
+      for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) process.kill(pid, signal)
+    await until('the report', () => server.log().some(({ msg }) => msg === 'ignored'))
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    expect(await listeningWorkers(server, 2)).toEqual(pids)
+  })
+
+  test('O11 the temporary files of a killed worker are removed, and those of the other stay', async () => {
+    const connections = await connected(server)
+    for (const { socket } of connections) {
+      socket.on('error', () => undefined)
+      socket.write(
+        `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 900000\r\n\r\n`,
+      )
+      socket.write(Buffer.alloc(500_000, 1))
+    }
+    await until('two temporary files', async () => (await arriving(server)).length === 2)
+    process.kill(connections[0].pid, 'SIGKILL')
+    await until('one temporary file', async () => (await arriving(server)).length === 1)
+    await listeningWorkers(server, 2)
+    connections[1].socket.write(Buffer.alloc(400_000, 1))
+    await until('the item', async () => {
+      const page = (await (await server.request('/api/media')).json()) as { total: number }
+      return page.total === 1
+    })
+  })
+
+  test('O11 an address in use is reported as with one process', async () => {
+    const { port } = new URL(server.url)
+    await expect(startServer({ ...settings, MEDIABUCKET_PORT: port })).rejects.toThrow(
+      new RegExp(`exited with 1: mediabucket: the address 127.0.0.1:${port} is already in use`),
+    )
+  })
 })
