@@ -170,7 +170,7 @@ test('K11 the lines that contain all terms are those of a plain comparison, and 
         const found = lines.flatMap((line, index) =>
           terms.every((term) => line.includes(term)) ? [index] : [],
         )
-        expect(matchingLines(lines.join('\n'), terms)).toBe(found.join())
+        expect(matchingLines(lines.join('\n'), terms)).toEqual(found)
         const pattern = linePattern(terms)
         expect(pattern === null).toBe(terms.length === 1)
         if (pattern === null) return

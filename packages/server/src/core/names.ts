@@ -152,8 +152,8 @@ export const parseStartName = (text: string): string | null =>
 /** A text of digits that is before those of larger counts, and that no other one begins with. */
 const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)
 
-/** The positions of the lines that contain all terms, separated by commas. */
-export function matchingLines(names: string, terms: readonly string[]): string {
+/** The positions of the lines that contain all terms. */
+export function matchingLines(names: string, terms: readonly string[]): readonly number[] {
   const [sought = '', ...others] = terms
   const found: number[] = []
   let line = 0
@@ -169,10 +169,13 @@ export function matchingLines(names: string, terms: readonly string[]): string {
     if (others.length === 0 || containsAll(names.slice(start, end), others)) found.push(line)
     at = names.indexOf(sought, end)
   }
-  return found.join()
+  return found
 }
 
 const containsAll = (name: string, terms: readonly string[]) => terms.every((term) => name.includes(term))
+
+/** A pattern of GLOB of SQLite for texts that contain the term. GLOB takes a third of the time of `instr`. */
+export const globPattern = (term: string): string => `*${term.replaceAll(/[*?[]/g, '[$&]')}*`
 
 /**
  * A regular expression of PostgreSQL for texts with a line that has both of the two longest terms, also where these overlap; null for one term.

@@ -1,8 +1,10 @@
+import { bucketDeleted } from '../../core/faults.ts'
 import { maxNameKey, nameKey, nameLine } from '../../core/names.ts'
 import { type ItemFilter, type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
-import { isLive, itemColumns } from './items.ts'
+import { expiredColumn, isLive, itemColumns, readItemRow } from './items.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import { all, first, integer, type Query } from './statements.ts'
 
 /** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
 interface ItemStatement extends ListText {
@@ -98,6 +100,23 @@ function createItemStatements(
 
 /** The statements of each engine. */
 export const itemStatements = { sqlite: createItemStatements('?'), postgres: createItemStatements('$') }
+
+/** Reads the rows of a list as Catalog.items on SQLite; to be run in one snapshot. PostgreSQL reads them with the bucket in one statement. */
+export function* listOnSqlite(
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+): Query<ItemRows> {
+  const now = Date.now()
+  const bucket = yield* first(
+    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
+    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
+    ...[selection.bucketId, now],
+  )
+  if (bucket === null) throw bucketDeleted()
+  const { sql, values } = itemStatements.sqlite(selection, after, limit, now)
+  return { ...bucket, rows: yield* all(readItemRow, sql, ...values), examined: null }
+}
 
 /** The place of an item in a list. */
 export const placeOf = (

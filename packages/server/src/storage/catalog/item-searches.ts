@@ -23,6 +23,24 @@ export function isLongSearch(selection: ItemSelection): boolean {
   return [kind, from, to, name, labels, sha256 == null ? null : path].some((filter) => filter != null)
 }
 
+/** What a search reads at most at first, before it is sent to a thread. It takes about as long as a list without filters. */
+const firstBounds: SearchBounds = { numbers: 2 ** 13, rows: 2 ** 9 }
+
+/**
+ * Tries to find items as Catalog.items within few rows, for an engine that can try at no cost: names and labels that many items have. Returns null
+ * if it would read more; to be run in one snapshot.
+ */
+export function* searchFirst(
+  engine: EngineName,
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+): Query<ItemRows | null> {
+  if (selection.by != null || selectsFiles(selection) || limit > firstBounds.rows) return null
+  const found = yield* searchItems(engine, selection, after, limit, firstBounds)
+  return found.examined === null ? found : null
+}
+
 /** Finds items as Catalog.items; to be run in one snapshot. */
 export function searchItems(
   engine: EngineName,
@@ -34,6 +52,6 @@ export function searchItems(
   if (selection.by != null) return searchInOrder(engine, selection, after, limit)
   if (selectsFiles(selection)) return searchFiles(selection, after, limit)
   return selection.labels
-    ? searchLabels(engine, selection, after, limit)
-    : searchNames(selection, selection.name ?? [], after, limit, bounds)
+    ? searchLabels(engine, selection, after, limit, bounds?.rows)
+    : searchNames(engine, selection, selection.name ?? [], after, limit, bounds)
 }

@@ -348,6 +348,12 @@ export const readItemDetails = (row: Row): ItemDetails => ({
   caption: textOrNull(row, 17),
 })
 
+/** Reads a row of a list from `itemColumns` and its number. */
+export const readItemRow = (row: Row): ItemRows['rows'][number] => ({
+  seq: integer(row, itemColumnCount),
+  item: readItemDetails(row),
+})
+
 /** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
 export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
 

@@ -2,7 +2,7 @@ import { bucketDeleted } from '../../core/faults.ts'
 import { nameLine } from '../../core/names.ts'
 import { type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { kindNumber } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
 import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, first, integer, type Query, type Row } from './statements.ts'
 
@@ -112,17 +112,9 @@ function* openParts(selection: ItemSelection): Query<ReadPart> {
   return function* readPart(place, batch, wanted) {
     if (rarest === undefined || labels.length < pairs.length) return { ...bucket, found: [], last: null }
     const { end } = rangeOf(selection)
-    const range = [
-      bucketId,
-      rarest?.id ?? 0,
-      place.createdAt,
-      place.seq,
-      end,
-      batch,
-      ...kindValues(selection),
-    ]
+    const range = [bucketId, rarest.id, place.createdAt, place.seq, end, batch, ...kindValues(selection)]
     const found = yield* all(
-      (row) => ({ seq: integer(row, itemColumnCount), item: readItemDetails(row) }),
+      readItemRow,
       texts.sqlite.items,
       ...[...range, now, wanted, ...others.map(({ id }) => id)],
     )
@@ -142,7 +134,7 @@ function partReader(selection: ItemSelection): ReadPart {
   return function* readPart(place, batch, wanted) {
     const read = yield* all(
       (row) => ({
-        row: row[seq] === null ? null : { seq: integer(row, seq), item: readItemDetails(row) },
+        row: row[seq] === null ? null : readItemRow(row),
         bucket: { revision: integer(row, seq + 1), expired: integer(row, seq + 2) },
         last: row[seq + 3] === null ? null : readPlace(row.slice(seq + 3)),
       }),

@@ -70,7 +70,9 @@ function* readSelected(engine: EngineName, selection: ItemSelection, bound: numb
   if (isByName && (all.from !== null || all.to !== null))
     searches.push(searchRows(all.bucketId, null, bound + 1, bound, readsOf(all)))
   if (searches.length === 0 && name !== null)
-    searches.push(searchNames(all, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }))
+    searches.push(
+      searchNames(engine, all, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }),
+    )
   for (const search of searches) {
     const found = yield* search
     if (found.examined === null && found.rows.length <= bound)

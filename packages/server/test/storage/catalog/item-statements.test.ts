@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
 import { itemStatements, placeOf } from '../../../src/storage/catalog/item-lists.ts'
+import { searchFirst, searchItems } from '../../../src/storage/catalog/item-searches.ts'
 import { searchLabels } from '../../../src/storage/catalog/label-search.ts'
 import { searchInOrder } from '../../../src/storage/catalog/ordered-search.ts'
 import type { BucketId, ItemPlace, ItemRows } from '../../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
 import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { addMatchingLines } from '../../../src/storage/catalog/sqlite/name-search.ts'
 import { type Query, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
 import { hashOf, inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -158,7 +158,6 @@ test('K19, K20 a list by the time of the camera or by name reads few rows if a l
   await catalog.addItems(bucketId, inBlobStore(items))
   await catalog.close()
   using db = openConnection(directory)
-  addMatchingLines(db)
   const run = createRun(db)
   let rowsRead = 0
   function* counted<T>(query: Query<T>): Query<T> {
@@ -192,4 +191,45 @@ test('K19, K20 a list by the time of the camera or by name reads few rows if a l
       expect([list, rows.map(({ item }) => item.id)]).toEqual([list, expected])
       expect(rowsRead).toBeLessThan(1_000)
     }
+})
+
+test('K11, K14 a search that has to read many rows is left to the thread of searches, and any other one finds the same here', async () => {
+  const directory = tempDirectory()
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  const bucketId = await newBucket(catalog, 'b')
+  const items = Array.from({ length: 1_200 }, (_, index) =>
+    newItem({
+      filename: `clip ${index}`,
+      contentType: index % 600 === 599 ? 'video/mp4' : 'image/png',
+      labels: { a: '1', ...(index % 2 === 0 ? { b: '1' } : { c: '1' }) },
+    }),
+  )
+  await catalog.addItems(bucketId, inBlobStore(items))
+  await catalog.close()
+  using db = openConnection(directory)
+  const run = createRun(db)
+  const any = { bucketId, kind: null, from: null, to: null, name: null } as const
+  for (const order of itemOrders) {
+    for (const filter of [
+      { name: ['clip'] },
+      { name: ['clip', '7'] },
+      { name: ['zebra'] },
+      { labels: { a: '1', b: '1' } },
+      { labels: { a: '1', d: '1' } },
+      { labels: { b: '1' }, name: ['8'] },
+    ]) {
+      const selection = { ...any, order, ...filter }
+      const found = run(searchFirst('sqlite', selection, null, 20))
+      expect([filter, found]).toEqual([filter, run(searchItems('sqlite', selection, null, 20))])
+    }
+    for (const filter of [
+      { labels: { b: '1', c: '1' } },
+      { labels: { a: '1' }, name: ['zebra'] },
+      { name: ['clip'], kind: 'video' as const },
+    ])
+      expect([filter, run(searchFirst('sqlite', { ...any, order, ...filter }, null, 20))]).toEqual([
+        filter,
+        null,
+      ])
+  }
 })

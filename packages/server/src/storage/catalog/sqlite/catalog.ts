@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
@@ -10,14 +10,13 @@ import { bucketColumns, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
-import { itemStatements } from '../item-lists.ts'
-import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
+import { listOnSqlite } from '../item-lists.ts'
+import { isLongSearch, isSearch, searchFirst, searchItems } from '../item-searches.ts'
 import {
   expiredColumn,
   expiredOfBucket,
   isLive,
   isPrivateColumn,
-  itemColumnCount,
   itemColumns,
   readItem,
   readItemDetails,
@@ -118,7 +117,9 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
-      return names.search({ selection, after, limit })
+      // Rows that are sent between threads take more time than it takes to read them.
+      const found = withFaults(() => reads.firstItems(selection, after, limit))
+      return found ?? names.search({ selection, after, limit })
     },
     itemsAt: async (bucketId, order, first, limit) =>
       withFaults(() => reads.itemsAt(bucketId, order, first, limit)),
@@ -202,6 +203,8 @@ export interface Reads {
   /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
   page(key: PageKey, isFirst: boolean): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
+  /** As `items`, for a long search; null if it would take long. */
+  firstItems(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows | null
   itemsAt(bucketId: BucketId, order: ItemOrder, first: number, limit: number): PositionedItems
   item(id: ItemId): Item | null
   bucket(id: BucketId): Bucket | null
@@ -230,7 +233,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id), content_id, ${isPrivateColumn}
     FROM items WHERE id = ?`)
   const bucket = db.prepare(`SELECT ${bucketColumns}, ${expiredOfBucket('?2')} FROM buckets WHERE id = ?1`)
-  const readItems = prepareReadItems(db)
+  const run = createRun(db)
   const inSnapshot = prepareSnapshots(db).run
 
   /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
@@ -292,7 +295,17 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return inSnapshot(() => readPage(bucketId, page))
     },
 
-    items: (selection, after, limit) => inSnapshot(() => readItems(selection, after, limit)),
+    items: (selection, after, limit) =>
+      inSnapshot(() =>
+        run(
+          isSearch(selection)
+            ? searchItems('sqlite', selection, after, limit)
+            : listOnSqlite(selection, after, limit),
+        ),
+      ),
+
+    firstItems: (selection, after, limit) =>
+      inSnapshot(() => run(searchFirst('sqlite', selection, after, limit))),
 
     itemsAt: (bucketId, order, first, limit) =>
       inSnapshot(() => {
@@ -317,36 +330,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       const row = one(bucket, id, Date.now())
       return row && liveBucketOf(row)
     },
-  }
-}
-
-/** Reads items as Catalog.items; to be called within a transaction. */
-function prepareReadItems(
-  db: DatabaseSync,
-): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemRows {
-  const bucket = db.prepare(`SELECT revision, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`)
-  const run = createRun(db)
-  const prepared = new Map<string, StatementSync>()
-
-  function prepare(sql: string): StatementSync {
-    const statement = prepared.get(sql) ?? db.prepare(sql)
-    prepared.set(sql, statement)
-    return statement
-  }
-
-  return (selection, after, limit) => {
-    if (isSearch(selection)) return run(searchItems('sqlite', selection, after, limit))
-    const now = Date.now()
-    const row = one(bucket, selection.bucketId, now)
-    if (!row) throw bucketDeleted()
-    const { sql, values } = itemStatements.sqlite(selection, after, limit, now)
-    const rows = all(prepare(sql), ...values)
-    return {
-      revision: integer(row, 0),
-      expired: integer(row, 1),
-      rows: rows.map((row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) })),
-      examined: null,
-    }
   }
 }
 

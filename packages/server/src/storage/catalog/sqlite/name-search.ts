@@ -1,6 +1,5 @@
 import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { matchingLines } from '../../../core/names.ts'
 import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
 import { searchItems } from '../item-searches.ts'
 import { createSearchQueue, type SearchBounds } from '../name-search.ts'
@@ -22,19 +21,11 @@ export interface NameSearches {
   close(): Promise<void>
 }
 
-/** Gives a connection the function that `searchNames` needs. */
-export function addMatchingLines(db: DatabaseSync): void {
-  db.function('matching_lines', { deterministic: true, varargs: true }, (names, ...terms) =>
-    matchingLines(String(names), terms.map(String)),
-  )
-}
-
 /** Finds items in one snapshot. */
 export function prepareSearchNames(
   db: DatabaseSync,
   bounds?: SearchBounds,
 ): (search: NameSearch) => ItemRows {
-  addMatchingLines(db)
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
   return ({ selection, after, limit }) =>
