@@ -186,23 +186,24 @@ export function* rebuildLabels(bucketId: BucketId): Work<void> {
   yield* change(newRows, bucketId)
 }
 
-/**
- * The keys of a bucket in their order from one of them, without reading all of their values, and the most frequent values of each. One statement,
- * because each one is a round trip on PostgreSQL.
- */
-const keysAndValues = eachEngine((engine) => {
-  const values = `FROM labels AS label WHERE label.bucket_id = $1 AND label.key = name.key ORDER BY label.items DESC, label.value LIMIT $3`
-  return `WITH RECURSIVE found (key) AS (
-      SELECT min(key) FROM labels WHERE bucket_id = $1 AND key >= $4
-      UNION ALL
-      SELECT (SELECT min(key) FROM labels WHERE bucket_id = $1 AND labels.key > found.key) FROM found WHERE found.key IS NOT NULL
-    ), name AS MATERIALIZED (SELECT key FROM found WHERE key IS NOT NULL LIMIT $2)
-    SELECT name.key, labels.value, labels.items FROM name ${
-      engine === 'sqlite'
-        ? `CROSS JOIN labels ON labels.id IN (SELECT id ${values})`
-        : `CROSS JOIN LATERAL (SELECT value, items ${values}) AS labels`
-    } ORDER BY name.key, labels.items DESC, labels.value`
-})
+/** The keys of a bucket in their order from one of them, without reading all of their values. */
+const keys = `WITH RECURSIVE found (key) AS (
+    SELECT min(key) FROM labels WHERE bucket_id = $1 AND key >= $3
+    UNION ALL
+    SELECT (SELECT min(key) FROM labels WHERE bucket_id = $1 AND labels.key > found.key) FROM found WHERE found.key IS NOT NULL
+  ) SELECT key FROM found WHERE key IS NOT NULL LIMIT $2`
+
+/** The most frequent values of a key. */
+const values = 'FROM labels WHERE bucket_id = $1 AND key = $2 ORDER BY items DESC, value LIMIT $3'
+
+/** Both in one statement on PostgreSQL, because each one is a round trip. On SQLite this takes twice the time. */
+const keysAndValues = {
+  sqlite: null,
+  postgres: `WITH name AS MATERIALIZED (${keys})
+    SELECT name.key, labels.value, labels.items FROM name
+    CROSS JOIN LATERAL (SELECT value, items ${values.replace('$2', 'name.key').replace('$3', '$4')}) AS labels
+    ORDER BY name.key, labels.items DESC, labels.value`,
+}
 
 /** As LabelCatalog.labelKeys. */
 export function* listLabels(
@@ -210,11 +211,21 @@ export function* listLabels(
   key: string | null,
   { maxKeys, maxValues }: LabelLimits,
 ): Query<LabelKey[]> {
+  const from = [bucketId, key === null ? maxKeys : 1, key ?? ''] as const
   const found = yield* all(
     (row) => ({ key: text(row, 0), value: text(row, 1), items: integer(row, 2) }),
     keysAndValues,
-    ...[bucketId, key === null ? maxKeys : 1, maxValues, key ?? ''],
+    ...[...from, maxValues],
   )
+  const names = yield* all((row) => text(row, 0), { sqlite: keys, postgres: null }, ...from)
+  for (const name of names)
+    found.push(
+      ...(yield* all(
+        (row) => ({ key: name, value: text(row, 0), items: integer(row, 1) }),
+        `SELECT value, items ${values}`,
+        ...[bucketId, name, maxValues],
+      )),
+    )
   const byKey = Map.groupBy(found, (label) => label.key)
   return [...byKey]
     .filter(([name]) => key === null || name === key)
