@@ -121,6 +121,8 @@ const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + i
 export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
   const reader = createParameterReader(values)
   const { read } = reader
+  // A problem names the parameters in the order in which they are read.
+  const limit = readLimit(reader)
   const order =
     listOrders[
       read<ListOrder>('order', 'oldest', `one of: ${Object.keys(listOrders).join(', ')}`, (text) =>
@@ -128,7 +130,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
       )
     ]
   const query: ItemsQuery = {
-    limit: readLimit(reader),
+    limit,
     ...order,
     ...('start_name' in values && { startName: readStartName(reader, 'by' in order ? order.by : null) }),
     kind: read<ItemKind | null>(
