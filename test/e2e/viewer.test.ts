@@ -161,14 +161,14 @@ describe('viewing', () => {
 })
 
 describe('copying a link', () => {
-  /** The text of the clipboard, by pasting it. */
-  async function pasted({ page }: Visit): Promise<unknown> {
+  /** Pastes the clipboard, and waits for this text. */
+  async function expectPasted({ page }: Visit, text: string): Promise<void> {
     await page.evaluate(
       `document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))`,
     )
     await page.locator('#pasted').focus()
     await page.keyboard.press('Control+V')
-    return await page.locator('#pasted').inputValue()
+    await expect.poll(() => page.locator('#pasted').inputValue()).toBe(text)
   }
 
   test('in an insecure context, without the Clipboard API', async () => {
@@ -181,7 +181,7 @@ describe('copying a link', () => {
     await guest.button(strings.viewer.copy).click()
     await guest.page.getByText(strings.link.copied(1)).first().waitFor()
     await guest.page.keyboard.press('Escape')
-    expect(await pasted(guest)).toBe(item('harbour.jpg').url)
+    await expectPasted(guest, item('harbour.jpg').url)
   })
 
   test('of several files at once', async () => {
@@ -191,7 +191,7 @@ describe('copying a link', () => {
       await guest.page.getByLabel(strings.selection.select(name), { exact: true }).check()
     await guest.button(strings.selection.copy).click()
     await guest.page.getByText(strings.link.copied(2)).first().waitFor()
-    expect(await pasted(guest)).toBe(`${item('notes.txt').url}\n${item('tone.wav').url}`)
+    await expectPasted(guest, `${item('notes.txt').url}\n${item('tone.wav').url}`)
   })
 })
 
