@@ -31,32 +31,59 @@ export function createClosers(onFailure: (what: string, error: unknown) => void)
   }
 }
 
-/** Runs `work` at each interval unless the previous run is in progress. `stop` waits for the run in progress. */
+/** The timer of an interval in milliseconds, and what it runs. One for all tasks wakes an idle process once. */
+interface Clock {
+  readonly timer: NodeJS.Timeout
+  readonly ticks: Set<() => void>
+}
+
+const clocks = new Map<number, Clock>()
+
+function startClock(interval: number): Clock {
+  const ticks = new Set<() => void>()
+  const timer = setInterval(() => {
+    for (const tick of ticks) tick()
+  }, interval)
+  // The timer does not keep the process alive.
+  timer.unref()
+  const clock = { timer, ticks }
+  clocks.set(interval, clock)
+  return clock
+}
+
+/**
+ * Runs `work` at each interval, for the first time within one, unless the previous run is in progress. `stop` waits for the run in progress.
+ * Tasks of the same interval run at the same time.
+ */
 export function startPeriodicTask(parts: {
   readonly work: () => Promise<unknown>
   /** Milliseconds. */
   readonly interval: number
   readonly onFailure: (error: unknown) => void
 }): { stop(): Promise<void> } {
+  const { work, interval, onFailure } = parts
   let running: Promise<unknown> | null = null
 
   async function run(): Promise<void> {
     try {
-      await parts.work()
+      await work()
     } catch (error) {
-      parts.onFailure(error)
+      onFailure(error)
     }
     running = null
   }
 
-  const timer = setInterval(() => {
+  const tick = () => {
     running ??= run()
-  }, parts.interval)
-  // The timer does not keep the process alive.
-  timer.unref()
+  }
+  const { timer, ticks } = clocks.get(interval) ?? startClock(interval)
+  ticks.add(tick)
   return {
     async stop() {
-      clearInterval(timer)
+      if (ticks.delete(tick) && ticks.size === 0) {
+        clearInterval(timer)
+        clocks.delete(interval)
+      }
       await running
     },
   }

@@ -81,9 +81,9 @@ const keptBytes = 64 * 1024 * 1024
 /** Bytes that one step releases. It takes a few milliseconds, during which other writes wait. */
 const stepSize = 1024 * 1024
 
-/** Milliseconds between two steps, and between two checks whether there is much free space. */
+/** Milliseconds between two steps, and between two checks whether there is much free space. Each check wakes the thread of an idle service. */
 const stepInterval = 100
-const checkInterval = 1_000
+const checkInterval = 10_000
 
 /** The pages of a database. SQLite reuses free pages. */
 export interface DatabaseSpace {
@@ -109,7 +109,6 @@ export function releasePages(db: DatabaseSync): void {
 export function hasMuchFreeSpace(db: DatabaseSync): boolean {
   const pageSize = pragma(db, 'page_size')
   const free = pragma(db, 'freelist_count') * pageSize
-  // An idle service checks this each second.
   return free > keptBytes && free > keptShare * pragma(db, 'page_count') * pageSize
 }
 
