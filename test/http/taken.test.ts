@@ -2,19 +2,24 @@ import { execFile } from 'node:child_process'
 import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
+import { databaseSettings } from '../harness/database.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { film, heicOf } from '../harness/films.ts'
 import { noise } from '../harness/pictures.ts'
+import { onServer } from '../harness/postgres.ts'
 import { expectProblem } from '../harness/problem.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { needTools } from '../harness/tools.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readItem, readItems } from '../harness/wire.ts'
 
@@ -216,3 +221,51 @@ test('K19, K20 lists are in the order of the times of cameras, with other items 
   const refused = await request(`/api/items?order=oldest&limit=1&after=${other.next_cursor}`)
   await expectProblem(refused, 400, 'cursor-malformed')
 })
+
+test('M10 times that a catalog lacks are read from the bytes while the service runs, are in the feed, and order the lists', async () => {
+  await using scratch = await temporaryDirectory()
+  const data = join(scratch.path, 'data')
+  const first = await startServer({}, data)
+  const authorization = `Bearer ${first.token}`
+  const headers = { authorization }
+  try {
+    const send = (name: string, bytes: Uint8Array<ArrayBuffer>) =>
+      upload(first, bytes, { name, type: '', authorization })
+    await send('later.txt', new Uint8Array(Buffer.from('text')))
+    await send('2018.jpg', new Uint8Array(await red.clone().withExif(exif).jpeg().toBuffer()))
+    await send('plain.png', new Uint8Array(await red.clone().png().toBuffer()))
+    // Above the limit of files in the catalog.
+    await send('large.jpg', new Uint8Array(await noise(300).withExif(exif).jpeg().toBuffer()))
+  } finally {
+    await first.stop()
+  }
+  await clearTimes(data)
+
+  await using server = await startServer({}, data)
+  const list = async (query: string) =>
+    (await readItems(await server.request(`/api/items?${query}`, { headers }))).data
+  await until(
+    'the times',
+    async () => (await list('kind=image')).filter(({ taken_at }) => taken_at).length === 2,
+  )
+  const found = await list('order=taken')
+  expect(found.map(({ filename, taken_at }) => [filename, taken_at])).toEqual([
+    ['2018.jpg', `${local}+02:00`],
+    ['large.jpg', `${local}+02:00`],
+    ['later.txt', null],
+    ['plain.png', null],
+  ])
+  const feed = await (await server.request('/api/changes', { headers })).json()
+  const edited = found.slice(0, 2).map(({ id }) => ({ type: 'edited', item_id: id }))
+  expect(feed).toMatchObject({ data: [{}, {}, {}, {}, ...edited] })
+})
+
+/** Removes the times from the rows of a service that does not run, as if an earlier version had written them. */
+async function clearTimes(data: string): Promise<void> {
+  const sql = 'UPDATE items SET taken_at = NULL, taken_offset = NULL, taken_read = NULL'
+  const { MEDIABUCKET_DATABASE_URL: url } = await databaseSettings(data)
+  if (url !== undefined) return onServer(url, sql)
+  const db = new DatabaseSync(join(data, 'catalog.db'))
+  db.exec(sql)
+  db.close()
+}

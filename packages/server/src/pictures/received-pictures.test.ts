@@ -32,6 +32,6 @@ test('M9 a file of the blob store is read a limited number of times', async () =
     ...{ id: createItemIds(Date.now)(), handle: 'x', size: file.length, head: file.subarray(0, 4_096) },
     sha256: Buffer.alloc(32),
   }
-  expect(await readTaken(received, 'image/jpeg')).toBeNull()
+  expect(await readTaken(received, 'image/jpeg')).toEqual({ taken: null, isRead: true })
   expect([reads, closed]).toEqual([16, 1])
 })

@@ -60,8 +60,15 @@ export function measurePictureOperation(parts: {
   }
 }
 
-/** When a received picture or video was taken; null if unknown (docs/interface.md M9). Null at once for other files. Never rejects. */
-export type ReadTaken = (file: ReceivedFile, contentType: string) => Promise<TakenTime | null> | null
+/** When a received picture or video was taken (docs/interface.md M9). Null at once for other files. Never rejects. */
+export type ReadTaken = (file: ReceivedFile, contentType: string) => Promise<ReadTime> | null
+
+interface ReadTime {
+  /** Null if it is unknown. */
+  readonly taken: TakenTime | null
+  /** False if the bytes could not be read now. */
+  readonly isRead: boolean
+}
 
 /**
  * Reads of a file to find the time, each of which a remote store answers with a request while the upload waits, and the bytes of each. The time
@@ -79,29 +86,30 @@ export function readTakenOperation(parts: {
   readonly now: () => number
 }): ReadTaken {
   async function read(file: ReceivedFile): Promise<TakenTime | null> {
+    if ('bytes' in file)
+      return await readTakenTime(
+        createMemorySource(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.size)),
+        parts.now(),
+      )
+    const opened = await parts.blobs.openReceived(file)
     try {
-      if ('bytes' in file)
-        return await readTakenTime(
-          createMemorySource(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.size)),
-          parts.now(),
-        )
-      const opened = await parts.blobs.openReceived(file)
-      try {
-        return await readTakenOf(opened, parts.now())
-      } finally {
-        await opened.close()
-      }
-    } catch {
-      // An upload succeeds without this time.
-      return null
+      return await readTakenOf(opened, parts.now())
+    } finally {
+      await opened.close()
     }
   }
+  // An upload succeeds without this time.
+  const tryToRead = (file: ReceivedFile): Promise<ReadTime> =>
+    read(file).then(
+      (taken) => ({ taken, isRead: true }),
+      (error: unknown) => ({ taken: null, isRead: error instanceof UnreadableFile }),
+    )
   return (file, contentType) =>
-    /^(?:image|video)\//.test(contentType) && mayHaveTakenTime(file.head) ? read(file) : null
+    /^(?:image|video)\//.test(contentType) && mayHaveTakenTime(file.head) ? tryToRead(file) : null
 }
 
 /** When the picture or the video of an open file was taken; null if unknown. Throws what the store throws. */
-async function readTakenOf(opened: OpenBlob, now: number): Promise<TakenTime | null> {
+export async function readTakenOf(opened: OpenBlob, now: number): Promise<TakenTime | null> {
   let left = maxTakenReads
   const fetch = (position: number, length: number) => {
     left -= 1

@@ -33,7 +33,7 @@ import { type Gallery, readGallery } from './gallery-routes.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startSweeps } from './sweeps.ts'
+import { startSweeps, startTakenSweep } from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
 /** A service that listens. */
@@ -145,7 +145,10 @@ export async function startService(
     limitConnections(http, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
-    if (shared === null) startWebhooks(context, data, settings)
+    if (shared === null) {
+      startWebhooks(context, data, settings)
+      startTakenSweep(context, data, openBytes)
+    }
 
     const firstToken = shared === null ? await issueFirstToken(catalog) : null
     return {

@@ -1,7 +1,10 @@
+import { setTimeout } from 'node:timers/promises'
 import { startPeriodicTask } from '../core/tasks.ts'
+import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
 import { removeExpiredItems } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash.ts'
+import { fillTakenOperation } from '../pictures/taken-times.ts'
 import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
 import { removeExpiredUploads } from '../uploads/resumable-uploads.ts'
@@ -112,6 +115,31 @@ export async function startSweeps(
   closers.add('the expiry sweep', () => expirySweeps.stop())
 }
 
+/** Milliseconds between passes over the items whose upload did not read when they were taken. Mostly there are none. */
+const takenSweepInterval = 600_000
+
+/** Reads the times at which pictures and videos were taken that their uploads did not read, in the background. */
+export function startTakenSweep(
+  context: StartContext,
+  { catalog }: Pick<OpenData, 'catalog'>,
+  openBytes: OpenBytes,
+): void {
+  const stopped = new AbortController()
+  const rest = (milliseconds: number) =>
+    setTimeout(milliseconds, undefined, { signal: stopped.signal }).catch(() => undefined)
+  const fillTaken = fillTakenOperation({ catalog, openBytes, now: Date.now, rest })
+  void startSweep(context, {
+    name: 'the sweep of the times at which items were taken',
+    interval: takenSweepInterval,
+    async work(isStopping) {
+      const found = await fillTaken(isStopping)
+      if (found > 0) context.log.info({ found }, 'found the times at which pictures and videos were taken')
+    },
+    failure: 'items whose upload did not read when they were taken are read at the next sweep',
+    onStop: () => stopped.abort(),
+  })
+}
+
 /** Runs the work now and at each interval. Resolves when the first run has ended; a stop waits for each run. */
 async function startSweep(
   { log, closers }: StartContext,
@@ -122,6 +150,7 @@ async function startSweep(
     readonly work: (isStopping: () => boolean) => Promise<void>
     /** The line of the log when it fails. */
     readonly failure: string
+    readonly onStop?: () => void
   },
 ): Promise<void> {
   let isStopping = false
@@ -131,6 +160,7 @@ async function startSweep(
   const { stop } = startPeriodicTask({ work, interval: sweep.interval, onFailure })
   closers.add(sweep.name, () => {
     isStopping = true
+    sweep.onStop?.()
     return Promise.all([first, stop()])
   })
   await first

@@ -379,6 +379,9 @@ export interface ItemParts {
   readonly readTaken: ReadTaken
 }
 
+/** What is read of a file that can have no time, or whose bucket keeps none. */
+const nothingToRead = { taken: null, isRead: true } as const
+
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
  * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
@@ -408,7 +411,7 @@ export async function newItem(
     removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
   // Of the file as it was sent. Most files are no pictures, and nothing is awaited for them.
   const reading = removesMetadata === true ? null : parts.readTaken(file, type.contentType)
-  const taken = reading && (await reading)
+  const { taken, isRead } = (reading && (await reading)) ?? nothingToRead
   const dimensions = isDecoded(type.contentType) ? await parts.measurePicture(stored, bucketId) : null
   const item = {
     id: 'id' in stored && stored !== file ? stored.id : given.id,
@@ -423,7 +426,7 @@ export async function newItem(
     ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
     ...(path === null ? {} : { path }),
     ...(labels === null ? {} : { labels }),
-    ...(taken === null ? {} : { takenAt: taken.time, takenOffset: taken.offset }),
+    ...(taken === null ? { takenRead: isRead } : { takenAt: taken.time, takenOffset: taken.offset }),
   }
   return { item, stored }
 }

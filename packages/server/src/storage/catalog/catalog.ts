@@ -20,6 +20,7 @@ import { addKey, type KeyCatalog, removeKey } from './keys.ts'
 import { type LabelCatalog, listLabels } from './labels.ts'
 import type { AddedItem, BucketId, DeletedChunk, RemovedItems } from './records.ts'
 import type { Query, Work } from './statements.ts'
+import { listUnreadTaken, setTaken, type TakenTimeCatalog } from './taken-times.ts'
 import {
   addToken,
   addUser,
@@ -98,6 +99,7 @@ import {
  */
 export interface Catalog
   extends ItemCatalog,
+    TakenTimeCatalog,
     TrashCatalog,
     BucketCatalog,
     TokenCatalog,
@@ -176,6 +178,9 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeItems: (bucketId, ids, by, now = Date.now()) =>
       applyTo(bucketId, { kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),
+    unreadTaken: (after, limit) => query(listUnreadTaken(after, limit)),
+    setTaken: (bucketId, id, taken) =>
+      applyTo(bucketId, { kind: 'set-taken', input: { bucketId, id, taken } }),
     setPreview: (bucketId, id, preview) =>
       applyTo(bucketId, { kind: 'set-preview', input: { bucketId, id, preview } }),
     editItem: (bucketId, id, edit, expected, by) =>
@@ -338,6 +343,7 @@ export const sharedChanges = {
   'claim-blobs-identity': claimBlobsIdentity,
   'record-upkeep': recordUpkeep,
   'set-preview': setPreview,
+  'set-taken': setTaken,
   'edit-item': editItem,
   'label-items': labelItems,
   settle,

@@ -35,6 +35,12 @@ const raise = eachEngine(
   (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} + $2 - 1 WHERE id = $1`,
 )
 
+/** Of the last change of a row that a backup may have copied before; only SQLite has this column. */
+export const markEdited = {
+  sqlite: ', edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)',
+  postgres: '',
+} as const
+
 const changeColumns = 'bucket_id, number, kind, item_id, time'
 
 const insertion = {

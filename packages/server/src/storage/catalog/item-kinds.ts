@@ -41,6 +41,10 @@ export const kindExpression = `(CASE substr(content_type, 1, 5) ${branches(byFam
   WHEN 'appli' THEN CASE substr(content_type, 13, 12) ${branches(byApplication)} ELSE ${kindNumber('other')} END
   ELSE ${kindNumber('other')} END)`
 
+/** True for a picture or a video whose bytes were not read yet for `taken_at`; part of an index, as kindExpression. */
+export const isTakenUnread =
+  "taken_at IS NULL AND taken_read IS NULL AND substr(content_type, 1, 6) IN ('image/', 'video/')"
+
 /** Twice the number of the kind, and 1 more for an item with `taken_at`, as an expression of both engines; part of an index, as kindExpression. */
 export const listExpression = `(${kindExpression} * 2 + CASE WHEN taken_at IS NULL THEN 0 ELSE 1 END)`
 

@@ -13,7 +13,7 @@ import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { maxExpired } from './buckets.ts'
-import { recordChanges } from './item-changes.ts'
+import { markEdited, recordChanges } from './item-changes.ts'
 import { refreshNames } from './item-names.ts'
 import { indexEdits } from './labels.ts'
 import type {
@@ -141,12 +141,6 @@ export interface ItemCatalog {
    */
   setPreview(bucketId: BucketId, id: ItemId, preview: NewPreview): Promise<void>
 }
-
-/** Of the last change of a row that a backup may have copied before; only SQLite has this column. */
-const markEdited = {
-  sqlite: ', edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)',
-  postgres: '',
-} as const
 
 const textsUpdate = eachEngine(
   (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
@@ -296,8 +290,8 @@ export function* setPreview({
 
 /** The columns of an item as it is added, and their number. */
 export const newItemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at, labels, path, taken_at, taken_offset'
-export const newItemColumnCount = 14
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at, labels, path, taken_at, taken_offset, taken_read'
+export const newItemColumnCount = 15
 
 /** The values of `newItemColumns`. */
 export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sha256) =>
@@ -316,6 +310,7 @@ export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sh
     item.path ?? null,
     item.takenAt ?? null,
     item.takenOffset ?? null,
+    item.takenRead === true ? 1 : null,
   ] as const
 
 /** The columns of `items` that `readItemDetails` reads, and their number. */
@@ -337,15 +332,16 @@ export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewIt
   ...(row[10] === null ? {} : { labels: readLabels(text(row, 10)) }),
   ...(row[11] === null ? {} : { path: text(row, 11) }),
   ...(row[12] === null ? {} : { takenAt: integer(row, 12), takenOffset: integerOrNull(row, 13) }),
+  ...(row[14] === null ? {} : { takenRead: true }),
 })
 
 /** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
 export const readItemDetails = (row: Row): ItemDetails => ({
   ...readNewItem(row),
-  thumbhash: bytesOrNull(row, 14),
-  duration: integerOrNull(row, 15),
-  altText: textOrNull(row, 16),
-  caption: textOrNull(row, 17),
+  thumbhash: bytesOrNull(row, 15),
+  duration: integerOrNull(row, 16),
+  altText: textOrNull(row, 17),
+  caption: textOrNull(row, 18),
 })
 
 /** Reads a row of a list from `itemColumns` and its number. */
@@ -400,13 +396,14 @@ export const unlessExpired = (item: Item): Item | null =>
 
 /** The columns of `readNewItem`, of an item in JSON. */
 export const keyedItemColumns = (engine: EngineName): string => {
-  const hash = "value ->> 'sha256'"
+  const [hash, read] = ["value ->> 'sha256'", "value ->> 'takenRead'"]
   return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
     (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
     (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8,
-    value ->> 'labels', value ->> 'path', (value ->> 'takenAt')::int8, (value ->> 'takenOffset')::int4`
+    value ->> 'labels', value ->> 'path', (value ->> 'takenAt')::int8, (value ->> 'takenOffset')::int4,
+    ${engine === 'sqlite' ? read : `(${read})::bool::int4`}`
 }
-export const keyedItemColumnCount = 14
+export const keyedItemColumnCount = 15
 
 /** The items of a row of `keyed_requests`, and their order. */
 export const keyedItems = {

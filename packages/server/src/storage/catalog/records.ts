@@ -114,6 +114,8 @@ export interface NewItem {
    */
   readonly takenAt?: number | null
   readonly takenOffset?: number | null
+  /** True for an item without this time if its bytes were read for it. The others are read later (taken-times.ts). */
+  readonly takenRead?: boolean
 }
 
 /** A value of the labels of a bucket with one key. */

@@ -238,6 +238,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
         addItemsOnce: () => catalog.addItemsOnce(bucketId, inBlobStore([newItem()]), request),
         editItem: () => catalog.editItem(bucketId, item.id, { caption: 'x' }, null),
         setPreview: () => catalog.setPreview(bucketId, item.id, preview),
+        setTaken: () => catalog.setTaken(bucketId, item.id, { time: 1, offset: null }),
         labelItems: () => catalog.labelItems(bucketId, [item.id], { album: 'x' }),
         removeItems: () => catalog.removeItems(bucketId, [item.id]),
         restoreItems: () => catalog.restoreItems(bucketId, [item.id]),

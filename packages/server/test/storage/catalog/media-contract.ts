@@ -81,6 +81,45 @@ export function mediaObjectOf(engine: string, fresh: Fresh): void {
       expect(await revision()).toBeGreaterThan(before)
     })
 
+    test('M10 pictures and videos that were not read for their time are listed until they were, also in the trash, and a time is one change', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      await catalog.setBucket('a', { trashDays: 3 })
+      await catalog.setBucket('b', { removesMetadata: true })
+      const [first, none, thrown] = [newItem(), newItem({ contentType: 'video/mp4' }), newItem()]
+      const removed = newItem()
+      const others = [
+        newItem({ takenRead: true }),
+        newItem({ takenAt: 5, takenOffset: null }),
+        newItem({ contentType: 'text/plain' }),
+      ]
+      await catalog.addItems(bucketId, inBlobStore([first, ...others, none, thrown]))
+      await catalog.addItems(other, inBlobStore([removed]))
+      await catalog.removeItems(bucketId, [thrown.id])
+      const unread = async () => (await catalog.unreadTaken(null, 10)).map(({ id }) => id)
+      const [start] = await catalog.unreadTaken(null, 1)
+      expect(await unread()).toEqual([thrown.id, first.id, none.id, removed.id])
+      expect((await catalog.unreadTaken(start ?? null, 1)).map(({ id }) => id)).toEqual([first.id])
+
+      const revision = async () => (await catalog.page(bucketId, 1)).revision
+      const before = await revision()
+      const taken = { time: 1_532_023_331_500, offset: -210 }
+      const trash = start?.bucketId ?? bucketId
+      expect(await catalog.setTaken(bucketId, none.id, null)).toBe(false)
+      expect(await catalog.setTaken(trash, thrown.id, taken)).toBe(true)
+      expect(await catalog.setTaken(other, removed.id, taken)).toBe(false)
+      expect(await revision()).toBe(before)
+      expect(await catalog.setTaken(bucketId, first.id, taken)).toBe(true)
+      expect(await catalog.setTaken(bucketId, first.id, { ...taken, time: 1 })).toBe(false)
+      expect(await unread()).toEqual([])
+      const stored = { takenAt: taken.time, takenOffset: taken.offset }
+      for (const { id } of [first, thrown]) expect(await catalog.item(id)).toMatchObject(stored)
+      for (const { id } of [none, removed]) expect(await catalog.item(id)).not.toHaveProperty('takenAt')
+      expect(await revision()).toBeGreaterThan(before)
+      const changes = (await catalog.readChanges(bucketId, 0, 100))?.changes ?? []
+      expect(changes.filter(({ kind }) => kind === 'edited').map(({ itemId }) => itemId)).toEqual([first.id])
+    })
+
     test('M2 an item can be served from its addition to its removal, in any bucket', async () => {
       const catalog = await openOne(fresh)
       const [one, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]

@@ -30,6 +30,7 @@ const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
   path: 'summer/harbour.jpg',
   takenAt: 1_532_023_331_000,
   takenOffset: 120,
+  takenRead: true,
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */

@@ -91,6 +91,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       path: 'a/b.jpg',
       takenAt: 1_532_023_331_500,
       takenOffset: -210,
+      takenRead: true,
     }))
     const request = {
       tokenId: 'small' as TokenId,

@@ -159,7 +159,7 @@ async function appendItems(
     added.some((item) => value(item) != null) ? added.map((item) => value(item) ?? null) : null
   const sizes = column(({ size }) => size)
   const appended = session.run(
-    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)',
+    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)',
     bucketId,
     column(({ id }) => id),
     column(({ extension }) => extension),
@@ -179,6 +179,7 @@ async function appendItems(
     sparse(({ takenAt }) => takenAt),
     sparse(({ takenOffset }) => takenOffset),
     column(({ filename }) => nameKey(nameLine(filename))),
+    sparse(({ takenRead }) => (takenRead === true ? 1 : null)),
   )
   // Both are sent without waiting for the result of the first.
   const [[row = []]] = await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])

@@ -18,7 +18,7 @@ CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
   _name_lines text[], _now int8, _labels text[], _paths text[], _taken int8[], _offsets int4[],
-  _name_keys text[]
+  _name_keys text[], _taken_read int4[]
 ) RETURNS int8
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -35,10 +35,10 @@ BEGIN
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
     FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
-        _labels, _paths, _taken, _offsets, _name_keys)
+        _labels, _paths, _taken, _offsets, _name_keys, _taken_read)
       WITH ORDINALITY
       AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, labels, path, taken,
-        taken_offset, name_key, number)
+        taken_offset, name_key, taken_read, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
@@ -48,9 +48,9 @@ BEGIN
   )
   INSERT INTO items
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
-      labels, path, taken_at, taken_offset, name_key)
+      labels, path, taken_at, taken_offset, name_key, taken_read)
   SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id, expiry, labels, path, taken, taken_offset, name_key
+    created_at, content_id, expiry, labels, path, taken, taken_offset, name_key, taken_read
   FROM item;
 
   -- The padding stands for the lines that the row has already, or had before its items were removed.

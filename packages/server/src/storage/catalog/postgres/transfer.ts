@@ -78,17 +78,18 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
       SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
       FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
         $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[], $16::text[], $17::text[],
-        $18::int8[], $19::int4[], $20::text[])
+        $18::int8[], $19::int4[], $20::text[],
+        $21::int4[])
         AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content, thumbhash,
-          duration, expiry, labels, path, taken, taken_offset, name_key)
+          duration, expiry, labels, path, taken, taken_offset, name_key, taken_read)
     ), stored AS (
       INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
     )
     INSERT INTO items
       (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
-        duration, item_expires_at, labels, path, taken_at, taken_offset, name_key)
+        duration, item_expires_at, labels, path, taken_at, taken_offset, name_key, taken_read)
     SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash,
-      duration, expiry, labels, path, taken, taken_offset, name_key
+      duration, expiry, labels, path, taken, taken_offset, name_key, taken_read
     FROM item`,
     items.map(({ bucketId }) => bucketId),
     items.map(({ seq }) => seq),
@@ -110,6 +111,7 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     column(({ takenAt }) => takenAt ?? null),
     column(({ takenOffset }) => takenOffset ?? null),
     column(({ filename }) => nameKey(nameLine(filename))),
+    column(({ takenRead }) => (takenRead === true ? 1 : null)),
   )
   const trashed = items.flatMap(({ item, trashed }) =>
     trashed === null ? [] : [{ id: item.id, ...trashed }],

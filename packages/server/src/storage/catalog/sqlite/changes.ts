@@ -195,7 +195,7 @@ export function prepareInsertItem(
 ): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
   const insert = db.prepare(`INSERT INTO items
     (bucket_id, seq, content_id, thumbhash, duration, name_key, ${newItemColumns})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
   const insertContent = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   return (bucketId, seq, added) => {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CatalogVersionError, developmentText } from '../catalog.ts'
-import { kindExpression, listExpression } from '../item-kinds.ts'
+import { isTakenUnread, kindExpression, listExpression } from '../item-kinds.ts'
 import { integer } from '../statements.ts'
 import { one, prepareSnapshots, runTransaction } from './database.ts'
 
@@ -139,7 +139,7 @@ CREATE TABLE webhook_deliveries (
 -- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object,
 -- null for none. path is where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if
 -- that clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
--- the filename in the order of names (core/names.ts).
+-- the filename in the order of names (core/names.ts). taken_read is 1 for an item without taken_at whose bytes were read for it.
 CREATE TABLE items (
   bucket_id INTEGER NOT NULL REFERENCES buckets (id),
   seq INTEGER NOT NULL,
@@ -167,6 +167,7 @@ CREATE TABLE items (
   path TEXT,
   taken_at INTEGER,
   taken_offset INTEGER,
+  taken_read INTEGER,
   name_key TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
@@ -175,6 +176,7 @@ CREATE TABLE items (
 CREATE INDEX items_by_kind ON items (bucket_id, ${listExpression}, created_at, seq);
 CREATE INDEX items_by_taken ON items (bucket_id, ${kindExpression}, taken_at, seq) WHERE taken_at IS NOT NULL;
 CREATE INDEX items_by_name ON items (bucket_id, ${kindExpression}, name_key, seq);
+CREATE INDEX items_unread ON items (bucket_id, seq) WHERE ${isTakenUnread};
 -- For searches by bytes and by path (storage/catalog/file-search.ts). A hash is random, so that its first bytes nearly identify it.
 CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
