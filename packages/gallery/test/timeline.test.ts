@@ -142,8 +142,7 @@ test('G18 a list by name continues before and after the loaded items, by their n
     expect(timeline.ids.value).toEqual(expected[direction])
     timeline.trim(150, 10)
     expect(await timeline.refresh()).toBe(true)
-    // Items that have the name of the last one are loaded too.
-    expect(timeline.ids.value.slice(0, 140)).toEqual(expected[direction].slice(150, 290))
+    expect(timeline.ids.value).toEqual(expected[direction].slice(150, 290))
     for (let more = 0; more < 2; more += 1) await timeline.extend(false)
     await timeline.extend(true)
     expect(timeline.ids.value).toEqual(expected[direction])
@@ -151,6 +150,61 @@ test('G18 a list by name continues before and after the loaded items, by their n
   expect(starts.filter((start) => start !== undefined).length).toBeGreaterThan(3)
   timeline.close()
 })
+
+test.each(['name', 'name-desc', 'oldest'] as const)(
+  'G18 a refresh keeps the loaded part among 2,000 items of one name or time, in the order %s',
+  async (order) => {
+    const at = (index: number): Media => ({ ...itemOf(1), id: `${index}` })
+    const all = Array.from({ length: 2000 }, (_, index) => at(index))
+    const bucket = { items: all, read: 0 }
+    const client = {
+      async *items(options: ItemOptions) {
+        for (const item of options.order === order ? bucket.items : bucket.items.toReversed()) {
+          bucket.read += 1
+          yield item
+        }
+      },
+    } as Partial<Client> as Client
+    const connection = {
+      watch: (request) => request(),
+      onRestored: () => undefined,
+    } as Partial<Connection> as Connection
+    const timeline = createTimeline({
+      ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
+      ...{ active: signal(true), order: signal<Order>(order), place: signal(null) },
+      filter: signal<ItemFilter>({ kind: null, name: '', labels: [], from: null }),
+    })
+    await timeline.goToStart()
+    for (let more = 0; more < 7; more += 1) await timeline.extend(true)
+    timeline.trim(500, 0)
+    const ids = (from: number, to: number) => all.slice(from, to).map(({ id }) => id)
+    const refreshed = async () => {
+      bucket.read = 0
+      expect(await timeline.refresh()).toBe(true)
+      return timeline.ids.value
+    }
+    expect(await refreshed()).toEqual(ids(500, 800))
+    // The items before the part, those of the part, and one that follows it.
+    expect(bucket.read).toBe(801)
+
+    // Others delete the first and the last loaded item and those around them. Items that follow take the places of the deleted ones.
+    bucket.items = [...all.slice(0, 490), ...all.slice(510, 790), ...all.slice(810)]
+    expect(await refreshed()).toEqual([...ids(510, 790), ...ids(810, 830)])
+
+    // Others restore items among the loaded ones.
+    const restored = Array.from({ length: 5 }, (_, index) => at(5000 + index))
+    const place = bucket.items.findIndex(({ id }) => id === '600')
+    bucket.items = bucket.items.toSpliced(place, 0, ...restored)
+    const shown = bucket.items.map(({ id }) => id)
+    const [first, end] = [shown.indexOf('510'), shown.indexOf('830')]
+    expect(await refreshed()).toEqual(shown.slice(first, end))
+
+    await timeline.extend(true)
+    await timeline.extend(false)
+    expect(timeline.ids.value).toEqual(shown.slice(first - 100, end + 100))
+    timeline.close()
+  },
+)
 
 test('G18 the last day is that of the clocks of cameras in a list by their time', () => {
   const offset = vi.spyOn(Date.prototype, 'getTimezoneOffset').mockReturnValue(-120)

@@ -58,27 +58,41 @@ export const countItems = ({ items, before, after, passed }: LoadedPart): ItemCo
   isExact: before + after === 0,
 })
 
-/** Reads the items of a part again, from a stream that begins with its first item or at the start of the list. */
+/**
+ * Reads the items of a part again, from a stream that begins with its first item or at the start of the list. Any number of other
+ * items can have the millisecond or the name of the first and the last item: they stay out of the part.
+ */
 export async function readAgain(
   stream: ItemStream,
   order: Order,
   { items: former, before, after }: LoadedPart,
 ): Promise<readonly Media[]> {
-  const last = former.at(-1)
-  const known = new Set(former.map(({ id }) => id))
   const [first] = former
-  /** Whether the first item is passed: others of its millisecond may precede it in the stream. */
+  const last = former.at(-1)
+  const known = new Map(former.map((item) => [item.id, item]))
+  /** Whether an item was loaded, and a rename did not move it. */
+  const remains = (item: Media) => {
+    const same = known.get(item.id)
+    return same !== undefined && !isAfter(order, item, same) && !isAfter(order, same, item)
+  }
   let begun = before === 0 || first === undefined
   const skip = (item: Media) => {
-    begun ||= known.has(item.id) || (first !== undefined && isAfter(order, item, first))
+    begun ||= remains(item) || (first !== undefined && isAfter(order, item, first))
     return !begun
   }
+  let passedLast = false
   const items: Media[] = []
+  /** Whether an item follows the part. If its last item was deleted, the part is not extended by items that are equal to it. */
+  const follows = (item: Media) => {
+    if (after === 0 || last === undefined) return false
+    if (passedLast || isAfter(order, item, last)) return true
+    return items.length >= former.length && !remains(item) && !isAfter(order, last, item)
+  }
   while (!stream.ended && items.length < maxReread) {
     const [item] = await stream.take(1, skip)
-    // The first item after the part shows that the part is complete.
-    if (item && after > 0 && last && isAfter(order, item, last)) break
-    if (item) items.push(item)
+    if (item === undefined || follows(item)) break
+    items.push(item)
+    passedLast ||= item.id === last?.id && remains(item)
   }
   return items
 }
