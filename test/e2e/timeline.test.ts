@@ -290,7 +290,7 @@ test('G18 files are ordered by name, in sections by first letter, in both direct
       const [texts, ids] = await drawnList()
       return texts === sections && ids === expected.join()
     })
-    expect(new URL(page.url()).hash).toBe(`#order=${direction}`)
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#order=${direction}`)
     if (direction === 'name') await guest.button(strings.timeline.names.ascending).click()
   }
   // Another bucket, by its address.

@@ -11,7 +11,13 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
 test('V12 a bucket with many expensive pictures delays no thumbnail, listing or upload of another bucket', async () => {
-  await using server = await startServer({ MEDIABUCKET_VARIANT_PROCESSES: '2' })
+  // So many that some wait when the processes are stopped, although these may have rendered some before.
+  const sizes = Array.from({ length: 16 }, (_, index) => `${1000 + index}`)
+  await using server = await startServer({
+    MEDIABUCKET_VARIANT_PROCESSES: '2',
+    MEDIABUCKET_VARIANTS: sizes.join(),
+    MEDIABUCKET_RENDER_AHEAD: 'off',
+  })
   const modest = await bucketWith(server)
   const store = async (picture: Buffer, authorization?: string) => {
     const response = await server.request('/api/media', {
@@ -36,6 +42,9 @@ test('V12 a bucket with many expensive pictures delays no thumbnail, listing or 
     })
     return response.status
   })
+  // The server is stopped while these wait.
+  for (const id of expensive)
+    for (const size of sizes) fetch(variantUrl(server, id, size)).catch(() => undefined)
   const renderers = await until('both processes are busy', () => {
     const found = renderersOf(server)
     return found.length === 2 && found
