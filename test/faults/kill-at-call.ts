@@ -4,15 +4,18 @@ import { syncBuiltinESMExports } from 'node:module'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 
 // Loaded into a command with node --import: counts the calls that change files and kills the process before the call
-// number KILL_AT. CALLS names a file that receives a line for each call.
+// number KILL_AT. With KILL_MATCH, a regular expression for their lines, only those count. CALLS names a file that receives a line for each
+// call.
 
 const killAt = Number(process.env['KILL_AT'])
+const match = new RegExp(process.env['KILL_MATCH'] ?? '')
 const list = process.env['CALLS']
 let count = 0
 
 function pass(name: string, subject: unknown): void {
-  count += 1
-  if (list) write(list, `${name} ${String(subject)}\n`)
+  const line = `${name} ${String(subject).trim().split('\n', 1)[0]}`
+  if (list) write(list, `${line}\n`)
+  if (match.test(line)) count += 1
   if (count === killAt) process.kill(process.pid, 'SIGKILL')
 }
 
@@ -25,7 +28,7 @@ function watch(owner: object, name: string, isChange: (args: unknown[]) => boole
   const original: unknown = Reflect.get(owner, name)
   if (typeof original !== 'function') throw new Error(`there is no ${name}`)
   const watched: Method = function (...args) {
-    if (isChange(args)) pass(name, args[0])
+    if (isChange(args)) pass(name, this instanceof StatementSync ? this.sourceSQL : args[0])
     return Reflect.apply(original, this, args)
   }
   for (const symbol of Object.getOwnPropertySymbols(original)) {

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import { existsSync, globSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -8,8 +7,7 @@ import { s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { createDatabase, databasePassword, rowsOf } from '../harness/postgres.ts'
 import { seed } from '../harness/seed.ts'
-import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
-import { until } from '../harness/until.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
@@ -38,21 +36,16 @@ function copiedItems(target: string): number {
   return isCreated ? Number(db.prepare('SELECT count(*) AS items FROM items').get()?.['items']) : 0
 }
 
-/** Starts a migration, and kills it at this point. */
+/** Runs a migration, and kills it before its call of this number, among those with such a line (test/faults/kill-at-call.ts). */
 async function killMigration(
   settings: Readonly<Record<string, string>>,
   target: string,
-  what: string,
-  isReached: () => boolean | Promise<boolean>,
+  calls: string,
+  number = 1,
 ): Promise<void> {
-  const killed = spawn(process.execPath, [bin, 'migrate', '--to', target], {
-    env: { ...basics, ...settings },
-    stdio: 'ignore',
-  })
-  const ended = new Promise((resolve) => killed.once('exit', resolve))
-  await until(what, isReached)
-  killed.kill('SIGKILL')
-  await ended
+  const NODE_OPTIONS = `--import ${new URL('../faults/kill-at-call.ts', import.meta.url).href}`
+  const env = { ...settings, NODE_OPTIONS, KILL_MATCH: calls, KILL_AT: `${number}` }
+  await expect(runCommand(['migrate', '--to', target], env)).rejects.toMatchObject({ signal: 'SIGKILL' })
 }
 
 describe('with a PostgreSQL server', () => {
@@ -149,9 +142,9 @@ describe('with a PostgreSQL server', () => {
       const listed = await fill(server)
       await server.stop()
       const settings = { MEDIABUCKET_DATA: directory.path }
-      const hasTable = async () =>
-        (await rowsOf(url, "SELECT 1 FROM pg_class WHERE relname = 'meta'")).length > 0
-      await killMigration(settings, url, 'the database has a table', hasTable)
+      // The first read after those that open the source.
+      await killMigration(settings, url, '^run BEGIN', 3)
+      expect(await rowsOf(url, "SELECT FROM pg_class WHERE relname = 'meta'")).toHaveLength(1)
       const onPostgres = { ...base, MEDIABUCKET_DATABASE_URL: url }
       await expect(startServer(onPostgres, directory.path)).rejects.toThrow('migration was interrupted')
       expect((await migrate(settings, url)).stdout).toContain('Copied the rows of 5 items.')
@@ -297,16 +290,19 @@ test('F11 a migration that is killed is completed by the same command, and no se
   const authorization = `Bearer ${server.token}`
   const listed = await fill(server)
   await server.stop()
-  await seed({ data: source }, '--items', '30000')
+  await seed({ data: source }, '--items', '3000')
 
-  async function killWhen(what: string, isReached: () => boolean): Promise<void> {
-    await killMigration(settings, target, what, isReached)
+  async function killBefore(calls: string, number: number): Promise<void> {
+    await killMigration(settings, target, calls, number)
     await expect(startServer({}, target)).rejects.toThrow('migration was interrupted')
   }
-  await killWhen('the target has anything', () => existsSync(target) && readdirSync(target).length > 0)
-  await killWhen('bytes are being copied', () => globSync('blobs/*/*', { cwd: target }).length > 0)
-  await killWhen('rows are being copied', () => copiedItems(target) > 0)
-  expect(copiedItems(target)).toBeLessThan(30_005)
+  // The target has no tables.
+  await killBefore('^exec CREATE TABLE meta', 1)
+  // Bytes are being copied.
+  await killBefore('^rename ', 1)
+  await killBefore('^run INSERT INTO items', 2_500)
+  expect(copiedItems(target)).toBeGreaterThan(0)
+  expect(copiedItems(target)).toBeLessThan(3_005)
   {
     // As if it had been killed between its last two steps.
     using db = new DatabaseSync(join(source, 'catalog.db'))
@@ -315,7 +311,7 @@ test('F11 a migration that is killed is completed by the same command, and no se
   await expect(migrate(settings, `${target}-other`)).rejects.toMatchObject({
     stderr: expect.stringContaining('were moved'),
   })
-  expect((await migrate(settings, target)).stdout).toContain('Copied the rows of 30005 items.')
+  expect((await migrate(settings, target)).stdout).toContain('Copied the rows of 3005 items.')
   await expect(migrate(settings, target)).rejects.toMatchObject({
     stderr: expect.stringContaining('were moved'),
   })
