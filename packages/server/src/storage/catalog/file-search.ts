@@ -2,8 +2,8 @@ import { bucketDeleted } from '../../core/faults.ts'
 import { afterPaths, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindNumber, kindNumberOf } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
-import type { BucketId, ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import { expiredColumn, isLive, itemColumns, readItemRow } from './items.ts'
+import type { BucketId, ItemDetails, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
   type EngineName,
@@ -11,6 +11,7 @@ import {
   first,
   integer,
   type Query,
+  type Row,
   type Sql,
   type SqlValue,
 } from './statements.ts'
@@ -45,17 +46,20 @@ export const searchFiles = (
 ): Query<ItemRows> =>
   searchRows(selection.bucketId, after, limit, bound, {
     statementOf: (place, batch, now) => statementOf(selection, place, batch, now),
+    readRow: readItemRow,
     isWanted: createFilter(selection),
     placeOf: ({ seq, item }) => ({ seq, createdAt: item.createdAt, path: item.path ?? null }),
   })
 
 /** How a search reads rows in the order of its list. */
 interface RowReads {
-  /** The statement that reads the rows after a place: `itemColumns` and `seq`. */
+  /** The statement that reads the rows after a place. */
   statementOf(place: ItemPlace | null, batch: number, now: number): RowStatement
+  /** Reads one of these rows. */
+  readRow(row: Row): ItemRow
   /** Whether the filters select an item. */
   isWanted(item: ItemDetails): boolean
-  placeOf(row: ItemRows['rows'][number]): ItemPlace
+  placeOf(row: ItemRow): ItemPlace
 }
 
 interface RowStatement {
@@ -69,7 +73,7 @@ export function* searchRows(
   after: ItemPlace | null,
   limit: number,
   bound: number,
-  { statementOf, isWanted, placeOf }: RowReads,
+  { statementOf, readRow, isWanted, placeOf }: RowReads,
 ): Query<ItemRows> {
   const now = Date.now()
   const bucket = yield* first(
@@ -78,17 +82,13 @@ export function* searchRows(
     ...[bucketId, now],
   )
   if (bucket === null) throw bucketDeleted()
-  const rows: ItemRows['rows'][number][] = []
+  const rows: ItemRow[] = []
   let place = after
   let left = bound
   let batch = limit
   while (rows.length < limit) {
     const { sql, values } = statementOf(place, batch, now)
-    const read = yield* all(
-      (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
-      sql,
-      ...values,
-    )
+    const read = yield* all(readRow, sql, ...values)
     rows.push(...read.filter(({ item }) => isWanted(item)).slice(0, limit - rows.length))
     const last = read.at(-1)
     if (last === undefined || read.length < batch) break

@@ -1,12 +1,12 @@
 import { bucketDeleted } from '../../core/faults.ts'
-import { maxNameKey, nameKey, nameLine } from '../../core/names.ts'
+import { maxNameKey } from '../../core/names.ts'
 import { type ItemFilter, type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumns, readItemRow } from './items.ts'
-import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { all, first, integer, type Query } from './statements.ts'
+import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import type { ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
+import { all, first, integer, type Query, type Row, text } from './statements.ts'
 
-/** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first values are the id of the bucket and the time. */
+/** A statement that reads the rows of Catalog.items: `itemColumns`, `seq` and, in a list by name, `name_key` as `place`. The first values are the id of the bucket and the time. */
 interface ItemStatement extends ListText {
   readonly values: readonly (number | string)[]
 }
@@ -101,6 +101,12 @@ function createItemStatements(
 /** The statements of each engine. */
 export const itemStatements = { sqlite: createItemStatements('?'), postgres: createItemStatements('$') }
 
+/** Reads a row of a list from `itemColumns`, its number and, in a list by name, the key of the name. */
+export const readListRow =
+  ({ by }: Pick<ItemSelection, 'by'>) =>
+  (row: Row): ItemRow =>
+    by === 'name' ? { ...readItemRow(row), nameKey: text(row, itemColumnCount + 1) } : readItemRow(row)
+
 /** Reads the rows of a list as Catalog.items on SQLite; to be run in one snapshot. PostgreSQL reads them with the bucket in one statement. */
 export function* listOnSqlite(
   selection: ItemSelection,
@@ -115,16 +121,16 @@ export function* listOnSqlite(
   )
   if (bucket === null) throw bucketDeleted()
   const { sql, values } = itemStatements.sqlite(selection, after, limit, now)
-  return { ...bucket, rows: yield* all(readItemRow, sql, ...values), examined: null }
+  return { ...bucket, rows: yield* all(readListRow(selection), sql, ...values), examined: null }
 }
 
-/** The place of an item in a list. */
+/** The place of an item in a list. Its key of the name is that of the index, so that the list continues at the same entry. */
 export const placeOf = (
   { by = null }: Pick<ItemSelection, 'by'>,
-  { seq, item }: ItemRows['rows'][number],
+  { seq, item, nameKey }: ItemRow,
 ): ItemPlace => ({
   seq,
   createdAt: by === 'taken' ? (item.takenAt ?? item.createdAt) : item.createdAt,
   path: item.path ?? null,
-  ...(by === 'name' ? { name: nameKey(nameLine(item.filename)) } : {}),
+  ...(nameKey === undefined ? {} : { name: nameKey }),
 })

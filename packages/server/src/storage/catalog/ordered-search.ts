@@ -1,9 +1,9 @@
 import { createFilter, searchFiles, searchRows, selectsFiles } from './file-search.ts'
-import { itemStatements, placeOf } from './item-lists.ts'
+import { itemStatements, placeOf, readListRow } from './item-lists.ts'
 import { searchLabels } from './label-search.ts'
 import { searchNames } from './name-search.ts'
-import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { type EngineName, eachEngine, type Query } from './statements.ts'
+import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
+import { all, type EngineName, eachEngine, integer, type Query, text } from './statements.ts'
 
 /** Rows that one search reads at most in the order of its list. At the bound it ends early, and its rows say where. */
 const defaultBound = 2 ** 16
@@ -30,7 +30,7 @@ export function* searchInOrder(
   bound = defaultBound,
 ): Query<ItemRows> {
   const reads = readsOf(selection)
-  const rows: ItemRows['rows'][number][] = []
+  const rows: ItemRow[] = []
   let place = after
   let left = bound
   for (let part = limit * 4; ; part *= 4) {
@@ -40,8 +40,11 @@ export function* searchInOrder(
     left -= count
     if (found.examined === null || left <= 0) return { ...found, rows }
     const selected = yield* readSelected(engine, selection, Math.min(part, maxSorted))
-    if (selected !== null)
-      return { ...selected, rows: inOrder(selection, after, selected.rows).slice(0, limit) }
+    if (selected !== null) {
+      const keyed =
+        selection.by === 'name' ? yield* withKeys(selection.bucketId, selected.rows) : selected.rows
+      return { ...selected, rows: inOrder(selection, after, keyed).slice(0, limit) }
+    }
     place = found.examined
   }
 }
@@ -52,26 +55,27 @@ const readsOf = (selection: ItemSelection) => ({
     sql: eachEngine((engine) => itemStatements[engine](selection, place, batch, now).sql),
     values: itemStatements.sqlite(selection, place, batch, now).values,
   }),
+  readRow: readListRow(selection),
   // The index selects the kinds, and the times if they are in its key.
   isWanted: createFilter({ ...selection, kind: null, ...(selection.by !== 'name' && anyTime) }),
-  placeOf: (row: ItemRows['rows'][number]) => placeOf(selection, row),
+  placeOf: (row: ItemRow) => placeOf(selection, row),
 })
 
 /** Reads all items that a selection has at any place, in any order, from one of its indexes. Returns null if it would read more than `bound` rows. */
 function* readSelected(engine: EngineName, selection: ItemSelection, bound: number): Query<ItemRows | null> {
   const isByName = selection.by === 'name'
-  const all: ItemSelection = { ...selection, ...(!isByName && anyTime), order: 'oldest', by: null }
-  const { name, labels } = all
-  const isWanted = createFilter(all)
+  const whole: ItemSelection = { ...selection, ...(!isByName && anyTime), order: 'oldest', by: null }
+  const { name, labels } = whole
+  const isWanted = createFilter(whole)
   const searches = [
-    ...(selectsFiles(all) ? [searchFiles(all, null, bound + 1, bound)] : []),
-    ...(labels ? [searchLabels(engine, all, null, bound + 1, bound)] : []),
+    ...(selectsFiles(whole) ? [searchFiles(whole, null, bound + 1, bound)] : []),
+    ...(labels ? [searchLabels(engine, whole, null, bound + 1, bound)] : []),
   ]
-  if (isByName && (all.from !== null || all.to !== null))
-    searches.push(searchRows(all.bucketId, null, bound + 1, bound, readsOf(all)))
+  if (isByName && (whole.from !== null || whole.to !== null))
+    searches.push(searchRows(whole.bucketId, null, bound + 1, bound, readsOf(whole)))
   if (searches.length === 0 && name !== null)
     searches.push(
-      searchNames(engine, all, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }),
+      searchNames(engine, whole, name, null, bound + 1, { numbers: bound * numbersPerRow, rows: bound }),
     )
   for (const search of searches) {
     const found = yield* search
@@ -79,6 +83,18 @@ function* readSelected(engine: EngineName, selection: ItemSelection, bound: numb
       return { ...found, rows: found.rows.filter(({ item }) => isWanted(item)) }
   }
   return null
+}
+
+/** Reads the stored keys of the names of rows. */
+function* withKeys(bucketId: BucketId, rows: readonly ItemRow[]): Query<readonly ItemRow[]> {
+  const keys = new Map(
+    yield* all(
+      (row) => [integer(row, 0), text(row, 1)] as const,
+      'SELECT seq, name_key FROM items WHERE bucket_id = $1 AND seq = ANY ($2::int8[])',
+      ...[bucketId, rows.map(({ seq }) => seq)],
+    ),
+  )
+  return rows.map((row) => ({ ...row, nameKey: keys.get(row.seq) ?? '' }))
 }
 
 /** The rows of a selection after a place, in its order. */

@@ -66,15 +66,23 @@ export interface ItemPlace {
   readonly createdAt: number
   /** Of an item with a path. */
   readonly path?: string | null
-  /** In a list by name, the key of the name (core/names.ts). */
+  /** In a list by name, the key of the name as it is stored (core/names.ts). */
   readonly name?: string
+}
+
+/** An item in a list. */
+export interface ItemRow {
+  readonly seq: number
+  readonly item: ItemDetails
+  /** In a list by name, the stored key of its name, which another version of Node.js may have computed. */
+  readonly nameKey?: string
 }
 
 /** Items in the order of their selection that have not expired, with the bucket's revision and count (as in Grant), from one snapshot. */
 export interface ItemRows {
   readonly revision: number
   readonly expired: number
-  readonly rows: readonly { readonly seq: number; readonly item: ItemDetails }[]
+  readonly rows: readonly ItemRow[]
   /** The last place that was examined, if the read ended early, so that items may follow although rows are fewer than requested; else null. */
   readonly examined: ItemPlace | null
 }

@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { newItemId } from '../../../src/core/ids.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/inspection.ts'
-import type { TokenId } from '../../../src/storage/catalog/records.ts'
+import { placeOf } from '../../../src/storage/catalog/item-lists.ts'
+import type { ItemPlace, ItemRows, ItemSelection, TokenId } from '../../../src/storage/catalog/records.ts'
 import {
   allPages,
   contentOf,
@@ -24,6 +25,7 @@ interface Audited {
       | 'counters'
       | 'ranks'
       | 'names'
+      | 'name-keys'
       | 'contents'
       | 'expiry'
       | 'labels'
@@ -42,6 +44,24 @@ interface Copied {
     readonly directory: string
     open(): Promise<{ catalog: Catalog; inspection: CopyableInspection }>
   }>
+}
+
+/** The filenames of a list that is read `limit` items at a time, 100 at most. */
+async function namesInOrder(
+  catalog: Catalog,
+  list: Pick<ItemSelection, 'bucketId' | 'order' | 'by' | 'labels'>,
+  limit: number,
+): Promise<(string | null)[]> {
+  const selection = { kind: null, from: null, to: null, name: null, ...list }
+  const found: (string | null)[] = []
+  for (let after: ItemPlace | null = null; found.length < 100; ) {
+    const { rows }: ItemRows = await catalog.items(selection, after, limit)
+    found.push(...rows.map(({ item }) => item.filename))
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = placeOf(selection, last)
+  }
+  return found
 }
 
 /** The behaviour of every catalog engine in checks. */
@@ -95,6 +115,24 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect((await inspection.recount()).map(({ what }) => what)).toEqual(['labels'])
       expect(await inspection.bucketFaults()).toEqual([])
       expect(await keys()).toEqual(before)
+    })
+
+    test('K5, K20 a list by name has each item once, also if another version of Node.js has computed some keys of names', async () => {
+      const { catalog, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const others = Array.from({ length: 40 }, (_, index) => newItem({ filename: `a${index}` }))
+      const named = ['b', 'c', 'd', 'e'].map((filename) => newItem({ filename, labels: { k: '1' } }))
+      await catalog.addItems(bucketId, [...others, ...named].map(withBytes))
+      await tamper('name-keys')
+      const start = others.map(({ filename }) => filename)
+      for (const order of ['oldest', 'newest'] as const)
+        for (const labels of [null, { k: '1' }])
+          for (const limit of [1, 3]) {
+            const selection = { bucketId, order, by: 'name', labels } as const
+            const wanted = [...(labels ? [] : start), 'd', 'c', 'b', 'e']
+            const found = await namesInOrder(catalog, selection, limit)
+            expect([selection, found]).toEqual([selection, order === 'oldest' ? wanted : wanted.toReversed()])
+          }
     })
 
     test('FE2, F1 a revision or a start that contradicts the numbers of the feed is corrected, and changes continue', async () => {

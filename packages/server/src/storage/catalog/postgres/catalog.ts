@@ -6,7 +6,7 @@ import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
-import { itemStatements } from '../item-lists.ts'
+import { itemStatements, readListRow } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
 import {
   expiredColumn,
@@ -372,22 +372,20 @@ async function readItems(
   limit: number,
 ): Promise<ItemRows> {
   const { sql, order, values } = itemStatements.postgres(selection, after, limit, Date.now())
+  const key = selection.by === 'name' ? 'place' : 'NULL'
+  const readRow = readListRow(selection)
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
     `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('$2')} AS expired FROM buckets WHERE id = $1)
-    SELECT ${itemColumns}, seq, revision, expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
+    SELECT ${itemColumns}, seq, ${key}, revision, expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
     ...values,
   )
   const [first] = rows
   if (first === undefined) throw bucketDeleted()
   return {
-    revision: integer(first, itemColumnCount + 1),
-    expired: integer(first, itemColumnCount + 2),
-    rows: rows.flatMap((row) =>
-      row[itemColumnCount] === null
-        ? []
-        : [{ item: readItemDetails(row), seq: integer(row, itemColumnCount) }],
-    ),
+    revision: integer(first, itemColumnCount + 2),
+    expired: integer(first, itemColumnCount + 3),
+    rows: rows.flatMap((row) => (row[itemColumnCount] === null ? [] : [readRow(row)])),
     examined: null,
   }
 }
