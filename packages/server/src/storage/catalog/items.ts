@@ -161,7 +161,7 @@ export function* editItem({
   readonly expected: ItemState | null
 }): Work<EditedItem> {
   const found = yield* first(
-    (row) => ({ item: readItemDetails(row), seq: integer(row, itemColumnCount) }),
+    readItemRow,
     `SELECT ${itemColumns}, seq FROM items WHERE id = $1 AND bucket_id = $2`,
     ...[id, bucketId],
   )

@@ -135,6 +135,22 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
           }
     })
 
+    test('K20, F1 keys of names that differ from the filenames are found and corrected', async () => {
+      const { catalog, inspection, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const items = ['b', 'c', 'd', 'e', null].map((filename) => newItem({ filename }))
+      await catalog.addItems(bucketId, items.map(withBytes))
+      expect(await inspection.bucketFaults()).toEqual([])
+      await tamper('name-keys')
+      expect(await inspection.bucketFaults()).toMatchObject([
+        { what: 'names', detail: '3 rows do not match the names of their items' },
+      ])
+      expect((await inspection.recount()).map(({ what }) => what)).toEqual(['names'])
+      expect(await inspection.bucketFaults()).toEqual([])
+      const selection = { bucketId, order: 'oldest', by: 'name' } as const
+      expect(await namesInOrder(catalog, selection, 2)).toEqual([null, 'b', 'c', 'd', 'e'])
+    })
+
     test('FE2, F1 a revision or a start that contradicts the numbers of the feed is corrected, and changes continue', async () => {
       const { catalog, inspection, tamper } = await open()
       const bucketId = await newBucket(catalog, 'b')

@@ -109,10 +109,10 @@ export function copyBackup(backup: string, directory: string): void {
       "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     ))
       copyTable(db, table)
-    const run = createRun(db)
-    for (const id of run(bucketIds())) run(correctNames(id))
     db.function('name_key', (filename) => nameKey(nameLine(`${filename}`)))
     db.exec('UPDATE items SET name_key = name_key(filename) WHERE filename IS NOT NULL')
+    const run = createRun(db)
+    for (const id of run(bucketIds())) run(correctNames(id))
     db.exec('COMMIT')
   } finally {
     db.close()
