@@ -118,6 +118,11 @@ describe('a bucket of seven items', () => {
     [`name=${'a'.repeat(201)}`, ['name']],
     ['name=1+2+3+4+5+6+7+8+9', ['name']],
     ['limit=x&order=y', ['limit', 'order']],
+    // PostgreSQL refuses the character in a text.
+    ['name=a%00', ['name']],
+    ['path=%00', ['path']],
+    ['order=name&start_name=%00', ['start_name']],
+    ['order=name&start_name=a%00b', ['start_name']],
   ])('K3 %s gets a problem that names each parameter', async (query, parameters) => {
     const problem = await expectProblem(await bucket.list(`?${query}`), 400, 'parameter-malformed')
     expect(problem.errors?.map(({ parameter }) => parameter)).toEqual(parameters)

@@ -84,9 +84,12 @@ export function foldName(text: string): string {
 
 const isAscii = /^[\0-\x7f]*$/
 
+/** Whether a text has U+0000, which no name or path has, and which PostgreSQL refuses in a text. */
+export const hasNul = (text: string): boolean => text.includes('\0')
+
 /** Parses the text of a search (docs/interface.md K11). Returns its terms, folded and in order; null if it is malformed. */
 export function parseNameSearch(text: string): readonly string[] | null {
-  if (text.length > maxSearchLength) return null
+  if (text.length > maxSearchLength || hasNul(text)) return null
   const words = new Set(foldName(text.toWellFormed()).split(/\s+/u))
   words.delete('')
   // A term that is a part of another one selects nothing more.
@@ -145,9 +148,9 @@ export function nameKey(line: string): string {
   return start.replace(/0*(\d+)/g, (_, digits: string) => countOf(digits.length) + digits)
 }
 
-/** The key of the name at which a list begins; null if the text is longer than a filename. An empty text is before all names. */
+/** The key of the name at which a list begins; null if the text is longer than a filename, or has U+0000. An empty text is before all names. */
 export const parseStartName = (text: string): string | null =>
-  Buffer.byteLength(text) > longest ? null : nameKey(foldName(text.toWellFormed()))
+  Buffer.byteLength(text) > longest || hasNul(text) ? null : nameKey(foldName(text.toWellFormed()))
 
 /** A text of digits that is before those of larger counts, and that no other one begins with. */
 const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)

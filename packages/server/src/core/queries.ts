@@ -1,6 +1,13 @@
 import { Fault, type ParameterFault } from './faults.ts'
 import { isLabelKey, isLabelValue, type Labels, maxSelectedLabels, parseLabels } from './labels.ts'
-import { longestPath, maxSearchLength, maxSearchTerms, parseNameSearch, parseStartName } from './names.ts'
+import {
+  hasNul,
+  longestPath,
+  maxSearchLength,
+  maxSearchTerms,
+  parseNameSearch,
+  parseStartName,
+} from './names.ts'
 import { parseTimestamp } from './times.ts'
 
 /** Reads the query parameters of a request, as the router decodes them. */
@@ -145,7 +152,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
       'name',
       null,
       // The command line reads this from the detail of the fault (cli/client/ls.ts).
-      `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters`,
+      `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters, without U+0000`,
       parseNameSearch,
     ),
     ...readSelectedLabels(reader, values),
@@ -223,8 +230,11 @@ const hashShape = /^[0-9a-f]{64}$/i
 
 /** Reads the key of the name at which a list by name begins (docs/interface.md K20). */
 const readStartName = ({ read }: ParameterReader, by: ItemFilter['by']): string | null =>
-  read<string | null>('start_name', null, 'one filename, with order=name or order=name-desc', (text) =>
-    by === 'name' ? parseStartName(text) : null,
+  read<string | null>(
+    'start_name',
+    null,
+    'one filename without U+0000, with order=name or order=name-desc',
+    (text) => (by === 'name' ? parseStartName(text) : null),
   )
 
 /** Reads `sha256` and `path`. Left out of the query where they are missing, as they are in most requests. */
@@ -237,8 +247,14 @@ function readSelectedFiles(
       hashShape.test(text) ? text.toLowerCase() : null,
     )
   const path = () =>
-    read<string | null>('path', null, `the start of a path, of up to ${longestPath} bytes`, (text) =>
-      Buffer.byteLength(text) <= longestPath && text.isWellFormed() ? text.normalize('NFC') : null,
+    read<string | null>(
+      'path',
+      null,
+      `one start of a path, of up to ${longestPath} bytes, without U+0000`,
+      (text) =>
+        Buffer.byteLength(text) <= longestPath && text.isWellFormed() && !hasNul(text)
+          ? text.normalize('NFC')
+          : null,
     )
   return {
     ...('sha256' in values ? { sha256: sha256() } : {}),
