@@ -21,6 +21,8 @@ import {
 export interface SearchBounds {
   /** Sequence numbers, unless the bucket has no more items than these. */
   readonly numbers: number
+  /** Whether a bucket with no more items than `numbers` has this bound too. */
+  readonly boundsFewItems?: boolean
   /** Rows of items with the name. The other filters may exclude them. */
   readonly rows: number
 }
@@ -89,7 +91,8 @@ export function* searchNames(
   // Numbers from `low` to below `high` are still to be examined.
   let low = isNewest ? 0 : (after?.seq ?? -1) + 1
   let high = isNewest ? Math.min(after?.seq ?? nextSeq, nextSeq) : nextSeq
-  let numbersLeft = total <= bounds.numbers ? Number.POSITIVE_INFINITY : bounds.numbers
+  const hasBound = total > bounds.numbers || bounds.boundsFewItems
+  let numbersLeft = hasBound ? bounds.numbers : Number.POSITIVE_INFINITY
   let rowsLeft = bounds.rows
   let batch = limit
   const rows: ItemRows['rows'][number][] = []

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Labels } from '../../../src/core/labels.ts'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
 import { itemStatements, placeOf } from '../../../src/storage/catalog/item-lists.ts'
@@ -213,18 +214,18 @@ test('K11, K14 a search that has to read many rows is left to the thread of sear
     for (const filter of [
       { name: ['clip'] },
       { name: ['clip', '7'] },
-      { name: ['zebra'] },
       { labels: { a: '1', b: '1' } },
       { labels: { a: '1', d: '1' } },
       { labels: { b: '1' }, name: ['8'] },
     ]) {
       const selection = { ...any, order, ...filter }
-      const found = run(searchFirst('sqlite', selection, null, 20))
-      expect([filter, found]).toEqual([filter, run(searchItems('sqlite', selection, null, 20))])
+      const found = run(searchFirst('sqlite', selection, null, 10))
+      expect([filter, found]).toEqual([filter, run(searchItems('sqlite', selection, null, 10))])
     }
     for (const filter of [
       { labels: { b: '1', c: '1' } },
       { labels: { a: '1' }, name: ['zebra'] },
+      { name: ['zebra'] },
       { name: ['clip'], kind: 'video' as const },
     ])
       expect([filter, run(searchFirst('sqlite', { ...any, order, ...filter }, null, 20))]).toEqual([
@@ -232,4 +233,38 @@ test('K11, K14 a search that has to read many rows is left to the thread of sear
         null,
       ])
   }
+})
+
+test('K11 a search that would compare long names is left to the thread of searches, however few items the bucket has', async () => {
+  const directory = tempDirectory()
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  const add = async (slug: string, count: number, filename: string, labels: Labels | null) => {
+    const bucketId = await newBucket(catalog, slug)
+    const items = Array.from({ length: count }, () => newItem({ filename, labels, createdAt: 0 }))
+    await catalog.addItems(bucketId, inBlobStore(items))
+    return bucketId
+  }
+  // Each character is folded to 18.
+  const long = await add('long', 256, '\ufdfa'.repeat(84), { a: '1' })
+  const repeated = await add('repeated', 256, 'a'.repeat(255), null)
+  const usual = await add('usual', 1_000, 'IMG_20260501_120000.jpg', null)
+  await catalog.close()
+  using db = openConnection(directory)
+  const run = createRun(db)
+  const places = [null, { seq: 128, createdAt: 0 }]
+  for (const order of itemOrders)
+    for (const after of places)
+      for (const [bucketId, name, labels, isFound] of [
+        [long, ['وسلم', 'zebra'], null, false],
+        [long, ['zebra'], { a: '1' }, false],
+        [repeated, [`${'a'.repeat(199)}b`], null, false],
+        [repeated, ['zebra'], null, true],
+        [usual, ['zebra'], null, true],
+        [usual, ['20260502', 'jpg'], null, true],
+      ] as const) {
+        const selection = { bucketId, order, kind: null, from: null, to: null, name, labels }
+        const found = run(searchFirst('sqlite', selection, after, 20))
+        const all = run(searchItems('sqlite', selection, after, 20))
+        expect({ selection, after, found }).toEqual({ selection, after, found: isFound ? all : null })
+      }
 })
