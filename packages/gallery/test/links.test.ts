@@ -1,7 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { expect, test, vi } from 'vitest'
 import { uniqueNames } from '../src/selection/download-zip.ts'
-import { linkText } from '../src/selection/sharing.ts'
+import { linkTexts } from '../src/selection/link-texts.ts'
 
 const media: Media = {
   id: '2v8d',
@@ -15,24 +15,23 @@ const media: Media = {
   height: 30,
 }
 
-test('the link of a picture as URL, Markdown and HTML, whatever its name contains', () => {
-  expect(linkText('plain', media)).toBe(media.url)
-  expect(linkText('markdown', media)).toBe(`![a &#91;b&#93; &#34;c&#34; &#60;d&#62;.jpg](${media.url})`)
-  expect(linkText('html', media)).toBe(
+test('the link of a picture as Markdown and HTML, whatever its name contains', () => {
+  expect(linkTexts.markdown(media)).toBe(`![a &#91;b&#93; &#34;c&#34; &#60;d&#62;.jpg](${media.url})`)
+  expect(linkTexts.html(media)).toBe(
     `<img src="${media.url}" alt="a [b] &quot;c&quot; &lt;d&gt;.jpg" width="40" height="30">`,
   )
 })
 
 test('the link of a picture has its alternative text if it has one', () => {
   const described = { ...media, alt_text: 'Ships in\n"a" port' }
-  expect(linkText('markdown', described)).toBe(`![Ships in &#34;a&#34; port](${media.url})`)
-  expect(linkText('html', described)).toContain('alt="Ships in &quot;a&quot; port"')
+  expect(linkTexts.markdown(described)).toBe(`![Ships in &#34;a&#34; port](${media.url})`)
+  expect(linkTexts.html(described)).toContain('alt="Ships in &quot;a&quot; port"')
 })
 
 test('the link of another file has its name as text, or its URL if it has none', () => {
   const other = { ...media, content_type: 'application/pdf', filename: null }
-  expect(linkText('markdown', other)).toBe(`[https&#58;//media.example/media/2v8d.jpg](${media.url})`)
-  expect(linkText('html', other)).toBe(`<a href="${media.url}">${media.url}</a>`)
+  expect(linkTexts.markdown(other)).toBe(`[https&#58;//media.example/media/2v8d.jpg](${media.url})`)
+  expect(linkTexts.html(other)).toBe(`<a href="${media.url}">${media.url}</a>`)
 })
 
 test.each([
@@ -44,7 +43,7 @@ test.each([
   ['IMG-1.jpg', 'IMG-1.jpg'],
 ])('the name %j is text in Markdown, in every parser', (filename, text) => {
   const other = { ...media, content_type: 'text/plain', filename }
-  expect(linkText('markdown', other)).toBe(`[${text}](${media.url})`)
+  expect(linkTexts.markdown(other)).toBe(`[${text}](${media.url})`)
 })
 
 test.each([
