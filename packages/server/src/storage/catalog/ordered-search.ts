@@ -105,24 +105,26 @@ function inOrder(
 ): ItemRows['rows'] {
   const { order, by, from, to } = selection
   const sign = order === 'oldest' ? 1 : -1
-  const compareKeys =
-    by === 'name'
-      ? (one: ItemPlace, other: ItemPlace) => compareCodePoints(one.name ?? '', other.name ?? '')
-      : (one: ItemPlace, other: ItemPlace) => one.createdAt - other.createdAt
-  const compare = (one: ItemPlace, other: ItemPlace) =>
-    sign * (compareKeys(one, other) || one.seq - other.seq)
+  const compare = (one: SortedPlace, other: SortedPlace) =>
+    sign *
+    ((by === 'name' ? Buffer.compare(one.key, other.key) : one.createdAt - other.createdAt) ||
+      one.seq - other.seq)
+  const start = after && sortedPlace(after)
   return rows
-    .map((row) => ({ row, place: placeOf(selection, row) }))
+    .map((row) => ({ row, place: sortedPlace(placeOf(selection, row)) }))
     .filter(
       ({ place }) =>
         (from === null || place.createdAt >= from) &&
         (to === null || place.createdAt < to) &&
-        (after === null || compare(place, after) > 0),
+        (start === null || compare(place, start) > 0),
     )
     .toSorted((one, other) => compare(one.place, other.place))
     .map(({ row }) => row)
 }
 
-/** Compares texts as both engines do: by their bytes in UTF-8. */
-const compareCodePoints = (one: string, other: string): number =>
-  Buffer.compare(Buffer.from(one), Buffer.from(other))
+interface SortedPlace extends ItemPlace {
+  /** The key of the name in UTF-8, whose bytes both engines compare. Encoded once, because a key is compared many times. */
+  readonly key: Buffer
+}
+
+const sortedPlace = (place: ItemPlace): SortedPlace => ({ ...place, key: Buffer.from(place.name ?? '') })
