@@ -93,7 +93,7 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
   }
 }
 
-/** The place after which a list begins; null for the whole list. */
+/** The place after which a list begins; null for the whole list. In a list by name, which alone has a start, the times of places are not compared. */
 const startOf = ({ order, startName = null }: ItemSelection): ItemPlace | null =>
   startName === null
     ? null

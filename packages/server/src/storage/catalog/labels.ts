@@ -194,14 +194,17 @@ const keys = `WITH RECURSIVE found (key) AS (
   ) SELECT key FROM found WHERE key IS NOT NULL LIMIT $2`
 
 /** The most frequent values of a key. */
-const values = 'FROM labels WHERE bucket_id = $1 AND key = $2 ORDER BY items DESC, value LIMIT $3'
+const values =
+  'SELECT value, items FROM labels WHERE bucket_id = $1 AND key = $2 ORDER BY items DESC, value LIMIT $3'
 
 /** Both in one statement on PostgreSQL, because each one is a round trip. On SQLite this takes twice the time. */
 const keysAndValues = {
   sqlite: null,
   postgres: `WITH name AS MATERIALIZED (${keys})
     SELECT name.key, labels.value, labels.items FROM name
-    CROSS JOIN LATERAL (SELECT value, items ${values.replace('$2', 'name.key').replace('$3', '$4')}) AS labels
+    CROSS JOIN LATERAL (
+      SELECT value, items FROM labels WHERE bucket_id = $1 AND key = name.key ORDER BY items DESC, value LIMIT $4
+    ) AS labels
     ORDER BY name.key, labels.items DESC, labels.value`,
 }
 
@@ -222,7 +225,7 @@ export function* listLabels(
     found.push(
       ...(yield* all(
         (row) => ({ key: name, value: text(row, 0), items: integer(row, 1) }),
-        `SELECT value, items ${values}`,
+        values,
         ...[bucketId, name, maxValues],
       )),
     )
