@@ -1,4 +1,5 @@
-const longest = 255
+/** The longest name of an item. Bytes. */
+export const longestName = 255
 /** Longer text after the last dot is not an extension: it can be cut off. */
 const longestExtension = 32
 
@@ -49,11 +50,11 @@ export function extensionOf(filename: string): string | null {
 }
 
 function shorten(name: string): string {
-  if (Buffer.byteLength(name) <= longest) return name
+  if (Buffer.byteLength(name) <= longestName) return name
   const tail = name.slice(name.lastIndexOf('.'))
   const extension = tail.startsWith('.') && Buffer.byteLength(tail) <= longestExtension ? tail : ''
   const stem = name.slice(0, name.length - extension.length)
-  return firstBytes(stem, longest - Buffer.byteLength(extension)).trimEnd() + extension
+  return firstBytes(stem, longestName - Buffer.byteLength(extension)).trimEnd() + extension
 }
 
 /** The longest start of the text that fits into `limit` bytes of UTF-8 without splitting a character. */
@@ -150,7 +151,7 @@ export function nameKey(line: string): string {
 
 /** The key of the name at which a list begins; null if the text is longer than a filename, or has U+0000. An empty text is before all names. */
 export const parseStartName = (text: string): string | null =>
-  Buffer.byteLength(text) > longest || hasNul(text) ? null : nameKey(foldName(text.toWellFormed()))
+  Buffer.byteLength(text) > longestName || hasNul(text) ? null : nameKey(foldName(text.toWellFormed()))
 
 /** A text of digits that is before those of larger counts, and that no other one begins with. */
 const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)

@@ -86,9 +86,9 @@ export interface ItemFilter {
   readonly by?: 'taken' | 'name' | null
   /** Null for all. */
   readonly kind: ItemKind | null
-  /** Items that were stored, or by `taken` were taken, at this time or later; milliseconds since 1970. */
+  /** The earliest time of the items: when they were taken if `by` is `taken`, else when they were stored. Milliseconds since 1970. */
   readonly from: number | null
-  /** Items that were stored before this time. */
+  /** The items have earlier times than this one, of the same kind. */
   readonly to: number | null
   /** The terms that the names of the items have, folded; null for all items. */
   readonly name: readonly string[] | null

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { maxIds } from '../../core/ids.ts'
 import { maxLabelValue, maxSelectedLabels } from '../../core/labels.ts'
-import { longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
+import { longestName, longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
 import {
   defaultLabelLimit,
   defaultListLimit,
@@ -198,8 +198,7 @@ export const ItemListQuery = Type.Object({
   start_name: Type.Optional(
     Type.String({
       examples: ['IMG_0042.jpg'],
-      description:
-        'With `order=name` or `name-desc`, the filename at which the list begins: items that are before it in this order are left out.',
+      description: `With \`order=name\` or \`name-desc\`, the filename at which the list begins: items that are before it in this order are left out. Up to ${longestName} bytes.`,
     }),
   ),
   path: Type.Optional(

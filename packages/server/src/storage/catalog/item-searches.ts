@@ -7,8 +7,8 @@ import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, integer, type Query } from './statements.ts'
 
 /**
- * Whether items are found by their bytes, paths, labels or names, or in a list by name by their times. Other lists are read with one statement
- * (item-lists.ts).
+ * Whether a selection has a filter that the index of its list lacks. Other lists are read with one statement (item-lists.ts). The index by name
+ * lacks the times.
  */
 export const isSearch = (selection: ItemSelection): boolean => {
   const { name, labels, by, from, to } = selection
