@@ -27,7 +27,10 @@ test.each([
   ],
   [['ls', '--kind', 'images'], /--kind takes one of image, video, audio, document, other, not "images"/],
   [['ls', '--name'], /--name needs a value/],
-  [['ls', '--name', ''], /--name takes one text of 1 to 8 words and up to 200 characters, not ""\n$/],
+  [
+    ['ls', '--name', ''],
+    /--name takes one text of 1 to 8 words and up to 200 characters, without U\+0000, not ""\n$/,
+  ],
   [['ls', '--name', ' '], /--name takes one text of 1 to 8 words/],
   [['ls', '--name', '1 2 3 4 5 6 7 8 9'], /--name takes one text of 1 to 8 words/],
   [['ls', 'more'], /mediabucket ls --help/],
