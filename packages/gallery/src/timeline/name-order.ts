@@ -2,7 +2,7 @@
 
 /** Marks of scripts that are read without them. The marks of Japanese and of Indic scripts are letters. */
 const marks =
-  /[[\p{M}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]]--[\u{3099}\u{309A}]]/gv
+  /(?![\u3099\u309A])(?=\p{M})[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]/gu
 
 /** Characters that are compared. */
 const compared = 100

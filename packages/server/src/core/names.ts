@@ -67,7 +67,7 @@ export const maxSearchTerms = 8
 
 /** Marks of scripts that are read without them, and variation selectors. The marks of Japanese and of Indic scripts are letters. */
 const marks =
-  /[[\p{M}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]]--[\u{3099}\u{309A}]]/gv
+  /(?![\u3099\u309A])(?=\p{M})[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]/gu
 
 /**
  * The form in which names are stored for searches, and in which they are compared: in lower case, without diacritics, with compatible characters
