@@ -1,15 +1,13 @@
-import { bucketDeleted } from '../../core/faults.ts'
 import { afterPaths, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindNumber, kindNumberOf } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumns, readItemRow } from './items.ts'
+import { readBucketState } from './item-lists.ts'
+import { isLive, itemColumns, readItemRow } from './items.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
   type EngineName,
   eachEngine,
-  first,
-  integer,
   type Query,
   type Row,
   type Sql,
@@ -76,12 +74,7 @@ export function* searchRows(
   { statementOf, readRow, isWanted, placeOf }: RowReads,
 ): Query<ItemRows> {
   const now = Date.now()
-  const bucket = yield* first(
-    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
-    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
-    ...[bucketId, now],
-  )
-  if (bucket === null) throw bucketDeleted()
+  const bucket = yield* readBucketState(bucketId, now)
   const rows: ItemRow[] = []
   let place = after
   let left = bound

@@ -3,7 +3,7 @@ import { maxNameKey } from '../../core/names.ts'
 import { type ItemFilter, type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
-import type { ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
+import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
 import { all, first, integer, type Query, type Row, text } from './statements.ts'
 
 /** A statement that reads the rows of Catalog.items: `itemColumns`, `seq` and, in a list by name, `name_key` as `place`. The first values are the id of the bucket and the time. */
@@ -107,6 +107,20 @@ export const readListRow =
   (row: Row): ItemRow =>
     by === 'name' ? { ...readItemRow(row), nameKey: text(row, itemColumnCount + 1) } : readItemRow(row)
 
+/** The revision of a bucket and its items that have expired by `now`, as in Grant. Throws Fault `token-revoked` if there is no such bucket. */
+export function* readBucketState(
+  bucketId: BucketId,
+  now: number,
+): Query<Pick<ItemRows, 'revision' | 'expired'>> {
+  const state = yield* first(
+    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
+    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
+    ...[bucketId, now],
+  )
+  if (state === null) throw bucketDeleted()
+  return state
+}
+
 /** Reads the rows of a list as Catalog.items on SQLite; to be run in one snapshot. PostgreSQL reads them with the bucket in one statement. */
 export function* listOnSqlite(
   selection: ItemSelection,
@@ -114,12 +128,7 @@ export function* listOnSqlite(
   limit: number,
 ): Query<ItemRows> {
   const now = Date.now()
-  const bucket = yield* first(
-    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
-    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
-    ...[selection.bucketId, now],
-  )
-  if (bucket === null) throw bucketDeleted()
+  const bucket = yield* readBucketState(selection.bucketId, now)
   const { sql, values } = itemStatements.sqlite(selection, after, limit, now)
   return { ...bucket, rows: yield* all(readListRow(selection), sql, ...values), examined: null }
 }

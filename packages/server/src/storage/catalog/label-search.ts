@@ -2,6 +2,7 @@ import { bucketDeleted } from '../../core/faults.ts'
 import { nameLine } from '../../core/names.ts'
 import { type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { kindNumber } from './item-kinds.ts'
+import { readBucketState } from './item-lists.ts'
 import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
 import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, first, integer, type Query, type Row } from './statements.ts'
@@ -91,12 +92,7 @@ const readPlace = (row: Row): ItemPlace => ({ createdAt: integer(row, 0), seq: i
 function* openParts(selection: ItemSelection): Query<ReadPart> {
   const { bucketId } = selection
   const now = Date.now()
-  const bucket = yield* first(
-    (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
-    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
-    ...[bucketId, now],
-  )
-  if (bucket === null) throw bucketDeleted()
+  const bucket = yield* readBucketState(bucketId, now)
   const pairs = Object.entries(selection.labels ?? {})
   const labels: { readonly id: number; readonly items: number }[] = []
   for (const [key, value] of pairs) {
