@@ -10,7 +10,7 @@ import { ChangesQuery } from '../http/openapi/parameters.ts'
 import { sampleItem } from '../http/openapi/samples.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import { mediaObjectOf } from '../items/items.ts'
+import { formatTimestamp, mediaObjectOf } from '../items/items.ts'
 import type { ChangeRows } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import type { Feed } from './changes.ts'
@@ -49,7 +49,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
       cursor: feed.cursors.format(bucketId, number),
       type: kind,
       item_id: itemId,
-      changed_at: new Date(time).toISOString(),
+      changed_at: formatTimestamp(time),
       item: item && mediaObjectOf(urls, item, signer),
     }))
 

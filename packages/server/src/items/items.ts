@@ -106,27 +106,28 @@ type MediaObject = ValueOf<typeof schemas.MediaObject>
 
 const noTools: ReadonlySet<never> = new Set()
 
-const toIso = (time: number): string => new Date(time).toISOString()
+const day = 86_400_000
+const twoDigits = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, '0'))
+/** The day of the last formatted time, in days since 1970, and its text. The items of a list are mostly of few days. */
+let [lastDay, lastDate] = [Number.NaN, '']
 
-/**
- * Returns a function that formats times in milliseconds since 1970 as RFC 3339, in UTC. It formats equal times that follow each other once: the
- * items of a form mostly have the same time, and to format it takes 0.4 µs, more than to describe the rest of an item.
- */
-export function createTimestampFormat(): (time: number) => string {
-  let last = Number.NaN
-  let text = ''
-  return (time) => {
-    if (time !== last) {
-      text = new Date(time).toISOString()
-      last = time
-    }
-    return text
+/** A time in milliseconds since 1970 as RFC 3339, in UTC; as Date.toISOString, which takes several times as long: a tenth of a list of items. */
+export function formatTimestamp(time: number): string {
+  const today = Math.floor(time / day)
+  if (today !== lastDay) {
+    lastDate = new Date(today * day).toISOString().slice(0, -'00:00:00.000Z'.length)
+    lastDay = today
   }
+  const seconds = Math.floor((time - today * day) / 1000)
+  const minutes = Math.floor(seconds / 60)
+  const milliseconds = time - today * day - seconds * 1000
+  const zeros = milliseconds < 10 ? '00' : milliseconds < 100 ? '0' : ''
+  return `${lastDate}${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}.${zeros}${milliseconds}Z`
 }
 
 /** The time of the clock of a camera by ISO 8601, with its offset from UTC in minutes if that is known (docs/interface.md M9). */
 function formatTaken(time: number, offset: number | null): string {
-  const clock = new Date(time).toISOString().slice(0, -1)
+  const clock = formatTimestamp(time).slice(0, -1)
   if (offset === null || offset === 0) return offset === null ? clock : `${clock}Z`
   const minutes = Math.abs(offset)
   const digits = [Math.floor(minutes / 60), minutes % 60].map((part) => `${part}`.padStart(2, '0'))
@@ -138,7 +139,6 @@ export function mediaObjectOf(
   urls: UrlSettings,
   item: NewItem & Partial<Preview & ItemTexts>,
   signer: LinkSigner | null = null,
-  formatTime = toIso,
 ): MediaObject {
   const url = signer === null ? mediaUrl(urls, item.id, item.extension) : signer.sign(item)
   const { width, height } = item
@@ -150,9 +150,9 @@ export function mediaObjectOf(
     content_type: item.contentType,
     size: item.size,
     sha256: Buffer.from(item.sha256).toString('hex'),
-    created_at: formatTime(item.createdAt),
+    created_at: formatTimestamp(item.createdAt),
     taken_at: item.takenAt == null ? null : formatTaken(item.takenAt, item.takenOffset ?? null),
-    expires_at: item.expiresAt == null ? null : toIso(item.expiresAt),
+    expires_at: item.expiresAt == null ? null : formatTimestamp(item.expiresAt),
     width,
     height,
     thumbhash: item.thumbhash ? Buffer.from(item.thumbhash).toString('base64') : null,

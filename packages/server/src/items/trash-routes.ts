@@ -10,7 +10,7 @@ import { DeletedItems, IdList, PurgeRequest, RestoredItems, TrashList } from '..
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { TrashedItem } from '../storage/catalog/records.ts'
 import type { ItemRemover } from './deletion.ts'
-import { mediaObjectOf } from './items.ts'
+import { formatTimestamp, mediaObjectOf } from './items.ts'
 
 import type { TrashOperations } from './trash.ts'
 
@@ -23,8 +23,8 @@ export function trashRoutes(
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
     ...mediaObjectOf(urls, item),
-    deleted_at: new Date(deletedAt).toISOString(),
-    expires_at: new Date(expiresAt).toISOString(),
+    deleted_at: formatTimestamp(deletedAt),
+    expires_at: formatTimestamp(expiresAt),
   })
 
   async function list(exchange: Exchange): Promise<Reply> {

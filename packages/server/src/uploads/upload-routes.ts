@@ -14,7 +14,7 @@ import { exampleBase, type OperationDescription } from '../http/openapi/descript
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
 import { MediaList, MediaObject } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import { createTimestampFormat, mediaObjectOf } from '../items/items.ts'
+import { mediaObjectOf } from '../items/items.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import {
   defaultExpiry,
@@ -94,8 +94,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
       metrics.uploadedBytes.inc(items.reduce((sum, { size }) => sum + size, 0))
     }
 
-    const formatTime = createTimestampFormat()
-    const described = items.map((item) => mediaObjectOf(urls, item, null, formatTime))
+    const described = items.map((item) => mediaObjectOf(urls, item))
     const [first, ...others] = described
     const caching = { 'cache-control': 'private, no-cache' }
     if (!first || others.length > 0) return { status: 201, headers: caching, json: { data: described } }

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTimestampFormat, mediaObjectOf } from '../../src/items/items.ts'
+import { formatTimestamp, mediaObjectOf } from '../../src/items/items.ts'
 import { newItem } from '../storage/catalog/samples.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
 
@@ -53,7 +54,18 @@ test.each([
   )
 })
 
-test('M1 a time is formatted as RFC 3339, after the same one and after another one', () => {
-  const times = [0, 1_790_000_000_000, 1_790_000_000_000, 1_790_000_000_001, 0]
-  expect(times.map(createTimestampFormat())).toEqual(times.map((time) => new Date(time).toISOString()))
+test('M1 a time is formatted as RFC 3339, after one of the same day and after another one', () => {
+  const day = 86_400_000
+  const times = fc.date({
+    min: new Date('0000-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59.999Z'),
+    noInvalidDate: true,
+  })
+  fc.assert(
+    fc.property(times, fc.nat(day - 1), (time, later) => {
+      const midnight = Math.floor(time.getTime() / day) * day
+      for (const at of [time.getTime(), midnight, midnight + later])
+        expect(formatTimestamp(at)).toBe(new Date(at).toISOString())
+    }),
+  )
 })
