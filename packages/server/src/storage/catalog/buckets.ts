@@ -7,6 +7,7 @@ import {
   all,
   bucketIdOf,
   change,
+  type EngineName,
   first,
   integer,
   integerOrNull,
@@ -207,6 +208,36 @@ export const raisedRevision = {
 
 /** Counts of expired items end after the next one. Reads pass by each of these items, while all other requests wait. */
 export const maxExpired = 10_000
+
+type ExpiredValue = 'items' | 'bytes'
+
+/** Of `bucket`: the number or the bytes of the items that have expired at `now` and are not removed yet, of `maxExpired` + 1 items at the most. */
+export const expiredQuery = (value: ExpiredValue, bucket: string, now: string): string => {
+  const [sum, column] =
+    value === 'items' ? ['count(*)', 'seq'] : ['CAST(coalesce(sum(size), 0) AS bigint)', 'size']
+  return `SELECT ${sum} FROM (SELECT ${column} FROM items
+    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now} LIMIT ${maxExpired + 1}) AS expired`
+}
+
+/**
+ * As expiredQuery, of a row of `buckets`; `bucket` is the id of its bucket or its trash, and `now` a parameter. A function on PostgreSQL: the query
+ * is seldom run, but each statement with it would have the estimated cost of a large table, for which PostgreSQL plans it again for each execution.
+ * That takes several times as long as the statement.
+ */
+const expired = (engine: EngineName, value: ExpiredValue, bucket: string, now: string): string =>
+  `CASE WHEN buckets.next_expiry <= ${now} THEN ${
+    engine === 'sqlite' ? `(${expiredQuery(value, bucket, now)})` : `expired_${value}(${bucket}, ${now})`
+  } ELSE 0 END`
+
+/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet; `maxExpired` + 1 at the most. */
+export const expiredColumn = (engine: EngineName, now: string): string =>
+  expired(engine, 'items', 'buckets.id', now)
+/** As expiredColumn, and the bytes of these items and of those in the trash. */
+export const expiredOfBucket = (engine: EngineName, now: string): string =>
+  `${expiredColumn(engine, now)}, ${expired(engine, 'bytes', 'buckets.id', now)} + ${expired(engine, 'bytes', '-buckets.id', now)}`
+/** As expiredColumn, of the trash, and the bytes of these items. */
+export const expiredOfTrash = (engine: EngineName, now: string): string =>
+  `${expired(engine, 'items', '-buckets.id', now)}, ${expired(engine, 'bytes', '-buckets.id', now)}`
 
 /** Throws Fault `catalog-busy` for a bucket with more expired items than reads pass by (docs/interface.md E2). */
 export function requireFewExpired(expired: number): void {

@@ -1,10 +1,11 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import { maxNameKey } from '../../core/names.ts'
 import { type ItemFilter, type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
+import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import { isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
 import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
-import { all, first, integer, type Query, type Row, text } from './statements.ts'
+import { all, eachEngine, first, integer, type Query, type Row, text } from './statements.ts'
 
 /** A statement that reads the rows of Catalog.items: `itemColumns`, `seq` and, in a list by name, `name_key` as `place`. The first values are the id of the bucket and the time. */
 interface ItemStatement extends ListText {
@@ -107,6 +108,10 @@ export const readListRow =
   (row: Row): ItemRow =>
     by === 'name' ? { ...readItemRow(row), nameKey: text(row, itemColumnCount + 1) } : readItemRow(row)
 
+const bucketState = eachEngine(
+  (engine) => `SELECT revision, ${expiredColumn(engine, '$2')} FROM buckets WHERE id = $1`,
+)
+
 /** The revision of a bucket and its items that have expired by `now`, as in Grant. Throws Fault `token-revoked` if there is no such bucket. */
 export function* readBucketState(
   bucketId: BucketId,
@@ -114,7 +119,7 @@ export function* readBucketState(
 ): Query<Pick<ItemRows, 'revision' | 'expired'>> {
   const state = yield* first(
     (row) => ({ revision: integer(row, 0), expired: integer(row, 1) }),
-    `SELECT revision, ${expiredColumn('$2')} FROM buckets WHERE id = $1`,
+    bucketState,
     ...[bucketId, now],
   )
   if (state === null) throw bucketDeleted()

@@ -12,7 +12,6 @@ import { nameKey, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
-import { maxExpired } from './buckets.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
 import { refreshNames } from './item-names.ts'
 import { indexEdits } from './labels.ts'
@@ -367,26 +366,6 @@ export const readItem = (row: Row): Item => ({
 
 /** True for items that have not expired at `now`, a parameter. */
 export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
-
-/**
- * Of a row of `buckets`: the number or the bytes of the items that have expired at `now`, a parameter, and are not removed yet, of
- * `maxExpired` + 1 items at the most. `bucket` is the id of its bucket or its trash.
- */
-const expired = (value: string, column: string, bucket: string, now: string): string =>
-  `CASE WHEN buckets.next_expiry <= ${now} THEN (SELECT ${value} FROM (SELECT ${column} FROM items
-    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now} LIMIT ${maxExpired + 1}) AS expired) ELSE 0 END`
-const expiredCount = (bucket: string, now: string): string => expired('count(*)', 'seq', bucket, now)
-const expiredBytes = (bucket: string, now: string): string =>
-  expired('CAST(coalesce(sum(size), 0) AS bigint)', 'size', bucket, now)
-
-/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet; `maxExpired` + 1 at the most. */
-export const expiredColumn = (now: string): string => expiredCount('buckets.id', now)
-/** As expiredColumn, and the bytes of these items and of those in the trash. */
-export const expiredOfBucket = (now: string): string =>
-  `${expiredColumn(now)}, ${expiredBytes('buckets.id', now)} + ${expiredBytes('-buckets.id', now)}`
-/** As expiredColumn, of the trash, and the bytes of these items. */
-export const expiredOfTrash = (now: string): string =>
-  `${expiredCount('-buckets.id', now)}, ${expiredBytes('-buckets.id', now)}`
 
 /** Null for an item that has expired. */
 export const unlessExpired = (item: Item): Item | null =>

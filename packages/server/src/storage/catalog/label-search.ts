@@ -1,9 +1,10 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import { nameLine } from '../../core/names.ts'
 import { type ItemOrder, itemKinds } from '../../core/queries.ts'
+import { expiredColumn } from './buckets.ts'
 import { kindNumber } from './item-kinds.ts'
 import { readBucketState } from './item-lists.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import { isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
 import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, first, integer, type Query, type Row } from './statements.ts'
 
@@ -201,7 +202,7 @@ function writeTexts(order: ItemOrder, isAnyKind: boolean, labels: number): PartT
       items: `SELECT ${ofItems} FROM (${inSqlite}) AS place ${joined.join(' ')} CROSS JOIN items ON ${ofPlace} LIMIT ${wanted}`,
       last: `SELECT created_at, seq FROM (${inSqlite}) AS place LIMIT 1 OFFSET $6 - 1`,
     },
-    postgres: `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn(now)} AS expired FROM buckets WHERE id = $1),
+    postgres: `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', now)} AS expired FROM buckets WHERE id = $1),
       wanted AS MATERIALIZED (
         SELECT labels.id, row_number() OVER (ORDER BY labels.items, labels.id) AS rank, count(*) OVER () AS found
         FROM json_array_elements($2::text::json) AS element (value) CROSS JOIN LATERAL (

@@ -1,8 +1,9 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
 import { globPattern, linePattern, matchingLines, nameSlot, namesPerRow } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
+import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
-import { expiredColumn, isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import { isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
@@ -139,7 +140,7 @@ const bucketText = (terms: number): Sql =>
     const sample = `(SELECT concat_ws(',', ${counts.join(', ')}) FROM generate_series(0, ${sampled - 1}) AS part CROSS JOIN LATERAL (
         SELECT names FROM item_names WHERE bucket_id = $1 AND slot >= part * next_seq / ${sampled * namesPerRow} ORDER BY slot LIMIT 1
       ) AS sample)`
-    return `SELECT revision, ${expiredColumn('$2')}, next_seq, total, ${engine === 'sqlite' || terms === 1 ? 'NULL' : sample}
+    return `SELECT revision, ${expiredColumn(engine, '$2')}, next_seq, total, ${engine === 'sqlite' || terms === 1 ? 'NULL' : sample}
       FROM buckets WHERE id = $1`
   })
 

@@ -2,13 +2,15 @@ import { tokenRevoked } from '../../core/faults.ts'
 import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/token-limits.ts'
 import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
-import { createBucket, findBucket, readRemoval } from './buckets.ts'
-import { expiredColumn } from './items.ts'
+import { createBucket, expiredColumn, findBucket, readRemoval } from './buckets.ts'
+
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from './records.ts'
 import {
   all,
   bucketIdOf,
   change,
+  type EngineName,
+  eachEngine,
   first,
   integer,
   integerOrNull,
@@ -133,8 +135,8 @@ const privacyColumn = 'private + (private & signed_pages)'
 const limitColumns = 'limited_by, (SELECT limits FROM token_limits WHERE token_limits.id = limited_by)'
 
 /** The columns of `buckets` that `readGrant` reads after those of the token, and `limitColumns`; `now` is a parameter. */
-export const grantedColumns = (now: string, limits = limitColumns): string =>
-  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(now)}, ${limits}`
+export const grantedColumns = (engine: EngineName, now: string, limits = limitColumns): string =>
+  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(engine, now)}, ${limits}`
 
 /**
  * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, `remove_metadata`, the next
@@ -162,6 +164,11 @@ export function readGrant(row: Row): Grant {
   }
 }
 
+const newUserRow = eachEngine(
+  (engine) =>
+    `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns(engine, '$2', 'NULL, NULL')} FROM buckets WHERE name = $1 AND id > 0`,
+)
+
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, and of its limits the id, the text and the counters. */
 export const readToken = (row: Row): TokenRecord => ({
   id: tokenIdOf(row, 0),
@@ -177,11 +184,7 @@ export const readToken = (row: Row): TokenRecord => ({
 })
 
 export const newUserGrant = (bucket: string, id: TokenId): Query<Grant | null> =>
-  first(
-    readGrant,
-    `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns('$2', 'NULL, NULL')} FROM buckets WHERE name = $1 AND id > 0`,
-    ...[bucket, Date.now(), id],
-  )
+  first(readGrant, newUserRow, ...[bucket, Date.now(), id])
 
 const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
   last_used_at, revoked_at, note, token_limits.id, limits, token_limits.items, token_limits.bytes, token_limits.reserved_items,

@@ -1,8 +1,8 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/tokens.ts'
-import { requireFewExpired } from './buckets.ts'
-import { expiredOfTrash, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import { expiredOfTrash, requireFewExpired } from './buckets.ts'
+import { itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, RemovedItems, TrashedItem, TrashState } from './records.ts'
 import {
   all,
@@ -74,6 +74,13 @@ export const joinRemoved = (listed: RemovedItems, trashed: RemovedItems): Remove
   tombstones: [...listed.tombstones, ...trashed.tombstones],
 })
 
+const trashRow = eachEngine(
+  (
+    engine,
+  ) => `SELECT buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash(engine, '$2')}
+    FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id WHERE buckets.id = $1`,
+)
+
 /** As TrashCatalog.trashState. */
 export function* trashState(bucketId: BucketId): Query<TrashState> {
   // A bucket without a row of its trash has an empty one.
@@ -84,8 +91,7 @@ export function* trashState(bucketId: BucketId): Query<TrashState> {
       bytes: integer(row, 2),
       expired: { items: integer(row, 3), bytes: integer(row, 4) },
     }),
-    `SELECT buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash('$2')}
-    FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id WHERE buckets.id = $1`,
+    trashRow,
     ...[bucketId, Date.now()],
   )
   if (trash === null) throw bucketDeleted()

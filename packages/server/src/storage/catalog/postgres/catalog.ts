@@ -3,14 +3,12 @@ import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
 import type { Actor } from '../../../core/tokens.ts'
-import { bucketColumns, liveBucketOf, maxExpired } from '../buckets.ts'
+import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf, maxExpired } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { itemStatements, readListRow } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
 import {
-  expiredColumn,
-  expiredOfBucket,
   isLive,
   isPrivateColumn,
   itemColumnCount,
@@ -144,17 +142,18 @@ interface HotReads {
   readonly contents: BatchedReads<ContentId, Uint8Array<ArrayBuffer> | null>
 }
 
-// Each statement returns the number of the key (from 1) in its last column.
+// Each statement returns the number of the key (from 1) in its last column. The arrays of keys are subqueries, whose values the planner does not
+// look at: it would plan each execution again for the number of its keys.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    ${grantedColumns('$2')}, wanted.number
-  FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
+    ${grantedColumns('postgres', '$2')}, wanted.number
+  FROM unnest((SELECT $1::bytea[])) WITH ORDINALITY AS wanted (hash, number)
   JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
   WHERE require_primary()`
 
 const pageRows = `SELECT page.revision, page.total, page.items,
-    (SELECT ${expiredColumn('$3')} FROM buckets WHERE id = wanted.bucket), wanted.number
-  FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),
+    (SELECT ${expiredColumn('postgres', '$3')} FROM buckets WHERE id = wanted.bucket), wanted.number
+  FROM unnest((SELECT $1::int8[]), (SELECT $2::int8[])) WITH ORDINALITY AS wanted (bucket, first, number),
     read_page(wanted.bucket, wanted.first) AS page`
 
 /**
@@ -166,19 +165,18 @@ const livePageRows = `WITH start AS MATERIALIZED (
   )
   SELECT revision, total, (SELECT string_agg(CASE WHEN extension IS NULL THEN id ELSE id || '.' || extension END, ' ' ORDER BY seq)
     FROM (SELECT id, extension, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$3')}
-      ORDER BY seq LIMIT ${pageSize} OFFSET (SELECT count(*) FROM items
-        WHERE bucket_id = $1 AND item_expires_at <= $3 AND seq < (SELECT seq FROM start))) AS page),
-    ${expiredColumn('$3')} FROM buckets WHERE id = $1`
+      ORDER BY seq LIMIT ${pageSize} OFFSET expired_before($1, $3, (SELECT seq FROM start))) AS page),
+    ${expiredColumn('postgres', '$3')} FROM buckets WHERE id = $1`
 
 const itemRows = `SELECT items.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)::int4, content_id,
     ${isPrivateColumn}, wanted.number
-  FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN items ON items.id = wanted.id`
+  FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS wanted (id, number) JOIN items ON items.id = wanted.id`
 
-const bucketRows = `SELECT ${bucketColumns}, ${expiredOfBucket('$2')}, wanted.number
-  FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
+const bucketRows = `SELECT ${bucketColumns}, ${expiredOfBucket('postgres', '$2')}, wanted.number
+  FROM unnest((SELECT $1::int8[])) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
 
 const contentRows = `SELECT bytes, wanted.number
-  FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN contents ON contents.id = wanted.id`
+  FROM unnest((SELECT $1::int8[])) WITH ORDINALITY AS wanted (id, number) JOIN contents ON contents.id = wanted.id`
 
 /** The most contents in one read. Each can have a million characters, so this limits the memory of a read. */
 const contentLimit = 8
@@ -376,7 +374,7 @@ async function readItems(
   const readRow = readListRow(selection)
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
-    `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('$2')} AS expired FROM buckets WHERE id = $1)
+    `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', '$2')} AS expired FROM buckets WHERE id = $1)
     SELECT ${itemColumns}, seq, ${key}, revision, expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
     ...values,
   )
@@ -392,7 +390,7 @@ async function readItems(
 
 /** Items from a position among the live ones, in the order of uploads; as livePageRows. */
 const positionedRows = `WITH bucket AS MATERIALIZED (
-    SELECT revision, total, ${expiredColumn('$5')} AS expired FROM buckets WHERE id = $1
+    SELECT revision, total, ${expiredColumn('postgres', '$5')} AS expired FROM buckets WHERE id = $1
   ), part AS MATERIALIZED (
     SELECT revision, expired, total - expired AS live, least($4::int8, total - expired - $3::int8) AS count FROM bucket
   ), start AS MATERIALIZED (
@@ -402,8 +400,7 @@ const positionedRows = `WITH bucket AS MATERIALIZED (
   SELECT item.*, revision, expired, live FROM part LEFT JOIN (
     SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$5')}
     ORDER BY items.seq LIMIT (SELECT greatest(count, 0) FROM part)
-    OFFSET (SELECT CASE WHEN expired = 0 THEN 0 ELSE (SELECT count(*) FROM items
-      WHERE bucket_id = $1 AND item_expires_at <= $5 AND seq < (SELECT seq FROM start)) END FROM part)
+    OFFSET (SELECT CASE WHEN expired = 0 THEN 0 ELSE expired_before($1, $5, (SELECT seq FROM start)) END FROM part)
   ) AS item ON true ORDER BY seq`
 
 /** As ItemCatalog.itemsAt. */

@@ -1,4 +1,6 @@
+import { expiredQuery } from '../buckets.ts'
 import { changeKinds } from '../item-changes.ts'
+
 import { rankFunctions } from './ranks.ts'
 
 /** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
@@ -181,6 +183,19 @@ LANGUAGE sql AS $$
     SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number) JOIN intents USING (id)
     WHERE expires_at <= clock_timestamp() ORDER BY number))
 $$;
+
+-- Of a bucket or a trash: the number and the bytes of its items that have expired and are not removed yet, and their number before a position
+-- (catalog/items.ts).
+${(['items', 'bytes'] as const)
+  .map(
+    (value) => `CREATE FUNCTION expired_${value}(_bucket int8, _now int8) RETURNS int8
+LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (${expiredQuery(value, '_bucket', '_now')}); END $$;`,
+  )
+  .join('\n')}
+CREATE FUNCTION expired_before(_bucket int8, _now int8, _seq int8) RETURNS int8
+LANGUAGE plpgsql STABLE AS $$ BEGIN
+  RETURN (SELECT count(*) FROM items WHERE bucket_id = _bucket AND item_expires_at <= _now AND seq < _seq);
+END $$;
 
 -- Fails on a replica, where a token may still be valid that was revoked.
 CREATE FUNCTION require_primary() RETURNS bool

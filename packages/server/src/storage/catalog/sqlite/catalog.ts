@@ -6,22 +6,13 @@ import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
 import type { Actor } from '../../../core/tokens.ts'
-import { bucketColumns, liveBucketOf } from '../buckets.ts'
+import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
 import { listOnSqlite } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchFirst, searchItems } from '../item-searches.ts'
-import {
-  expiredColumn,
-  expiredOfBucket,
-  isLive,
-  isPrivateColumn,
-  itemColumns,
-  readItem,
-  readItemDetails,
-  unlessExpired,
-} from '../items.ts'
+import { isLive, isPrivateColumn, itemColumns, readItem, readItemDetails, unlessExpired } from '../items.ts'
 import { listKeys } from '../keys.ts'
 import type {
   Bucket,
@@ -212,10 +203,10 @@ export interface Reads {
 
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const findGrant = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    ${grantedColumns('?2')}
+    ${grantedColumns('sqlite', '?2')}
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?1`)
   const bucketState = db.prepare(
-    `SELECT revision, total, next_seq, ${expiredColumn('?2')} FROM buckets WHERE id = ?1`,
+    `SELECT revision, total, next_seq, ${expiredColumn('sqlite', '?2')} FROM buckets WHERE id = ?1`,
   )
   const pageRows = db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
@@ -232,7 +223,9 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const item =
     db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id), content_id, ${isPrivateColumn}
     FROM items WHERE id = ?`)
-  const bucket = db.prepare(`SELECT ${bucketColumns}, ${expiredOfBucket('?2')} FROM buckets WHERE id = ?1`)
+  const bucket = db.prepare(
+    `SELECT ${bucketColumns}, ${expiredOfBucket('sqlite', '?2')} FROM buckets WHERE id = ?1`,
+  )
   const run = createRun(db)
   const inSnapshot = prepareSnapshots(db).run
 
