@@ -107,8 +107,14 @@ export function createVariants(
     return render
   }
 
-  async function renderOnce(item: Item, variant: Variant, opened: OpenBlob): Promise<Rendered> {
-    const running = renders.get(keyOf(item, variant))
+  /** `earlier` is a render that was in progress before the variant was looked up: it may be stored since. */
+  async function renderOnce(
+    item: Item,
+    variant: Variant,
+    opened: OpenBlob,
+    earlier?: Render,
+  ): Promise<Rendered> {
+    const running = earlier ?? renders.get(keyOf(item, variant))
     if (running === undefined) return start(item, variant, opened, false).rendered
     try {
       return await running.rendered
@@ -158,23 +164,26 @@ export function createVariants(
   return {
     async open(item, variant, { wholeUpTo = 0, wait = null } = {}) {
       requireTypeWithVariants(item.contentType)
+      const running = renders.get(keyOf(item, variant))
       const stored = await openStored(item, variant, wholeUpTo)
       if (stored !== null) return stored
       const picture = await openAndClose(item)
       await renderer.requireRenderable(item)
-      const { bytes } = await within(wait, renderOnce(item, variant, picture))
+      const { bytes } = await within(wait, renderOnce(item, variant, picture, running))
       if ((await catalog.item(item.id)) === null) throw itemUnknown()
       return openMemoryBlob(bytes)
     },
 
     async renderAhead(item, variant) {
       requireTypeWithVariants(item.contentType)
-      if (!hasRoom()) return
+      // Also before the variant is looked up: the render may store it in the meantime, and end.
+      const isRendered = () => renders.has(keyOf(item, variant))
+      if (!hasRoom() || isRendered()) return
       const stored = await openStored(item, variant, 0)
       if (stored !== null) return stored.close()
       const picture = await openAndClose(item)
       await renderer.requireRenderable(item)
-      if (renders.has(keyOf(item, variant))) return
+      if (isRendered()) return
       const render = start(item, variant, picture, true)
       await render.rendered
       await render.stored

@@ -150,6 +150,38 @@ test('V5 concurrent requests share one render, and succeed even if the variant c
   expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
 })
 
+test.each(['open', 'renderAhead'] as const)(
+  'V5 %s does not render a variant again that is stored while it looks the variant up',
+  async (method) => {
+    await using data = await temporaryData()
+    const item = await asPicture(data)
+    const stored = Promise.withResolvers<void>()
+    let lookups = 0
+    const variants = slowVariants(data, {
+      async open(id, key, options) {
+        const found = await data.blobs.variants.open(id, key, options)
+        if (key === thumb.key) lookups += 1
+        if (lookups === 2) await stored.promise
+        return found
+      },
+    })
+    const first = variants.open(item, thumb)
+    await expect.poll(() => variants.renders.length).toBe(1)
+    let isSettled = false
+    const second = Promise.resolve(variants[method](item, thumb)).finally(() => {
+      isSettled = true
+    })
+    await expect.poll(() => lookups === 2 || isSettled).toBe(true)
+    await variants.finish()
+    await first
+    await variants.settled()
+    stored.resolve()
+    await expect.poll(() => isSettled || variants.renders.length > 0).toBe(true)
+    expect(variants.renders).toEqual([])
+    await second
+  },
+)
+
 test('V17 requests for one variant that wait for different times share its render', async () => {
   await using data = await temporaryData()
   const item = await asPicture(data)
