@@ -34,16 +34,15 @@ function nameOf(statement: string): string {
 }
 
 export function openSession(client: ClientBase, preparation: Preparation, timeout = resultTimeout): Session {
-  async function send(statement: string, values: unknown[]): Promise<QueryArrayResult<unknown[]>> {
+  const send = (statement: string, values: unknown[]) => {
     const query = {
       text: statement,
       values,
       types,
       rowMode: 'array' as const,
-      query_timeout: timeout,
       ...(preparation.named && { name: nameOf(statement) }),
     }
-    return reporting(client.query(query))
+    return reporting<QueryArrayResult<unknown[]>>(timeout, (done) => client.query(query, done))
   }
   return {
     async run(statement, ...values) {
@@ -53,21 +52,35 @@ export function openSession(client: ClientBase, preparation: Preparation, timeou
       return (await send(statement, values)).rowCount ?? 0
     },
     async execute(statements) {
-      const query = { text: statements, query_timeout: timeout }
-      const result: unknown = await reporting(client.query(query))
+      const result = await reporting<unknown>(timeout, (done) => client.query(statements, done))
       const last: unknown = Array.isArray(result) ? result.at(-1) : result
       return isResult(last) ? last.command : ''
     },
   }
 }
 
-/** The driver reports lost connections and its own timeouts as plain errors. A RangeError is of a value that was received. */
-async function reporting<T>(result: Promise<T>): Promise<T> {
+/**
+ * Runs a query of the driver, for `timeout` milliseconds at most, or for any time if it is 0. The driver reports lost connections as plain errors; a
+ * RangeError is of a value that was received. With promises or timeouts of the driver, the rows of a query survive several collections of young
+ * objects, each of which then takes milliseconds.
+ */
+async function reporting<T>(
+  timeout: number,
+  start: (done: (error: Error | null, result: T) => void) => void,
+): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>()
+  const expire = () => reject(new Error('the database did not respond in time'))
+  const timer = timeout === 0 ? undefined : setTimeout(expire, timeout)
   try {
-    return await result
+    start((error, result) => (error ? reject(error) : resolve(result)))
+    return await promise
   } catch (error) {
+    // The driver's trace has none of the callers.
+    if (error instanceof Error) Error.captureStackTrace(error)
     if (sqlState(error) !== null || error instanceof RangeError) throw error
     throw new ConnectionLost(error instanceof Error ? error.message : String(error), { cause: error })
+  } finally {
+    clearTimeout(timer)
   }
 }
 
