@@ -103,7 +103,7 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   },
 
   async start(short) {
-    const extent = short ? { rounds: 1, seconds: 1 } : { rounds: 5, seconds: 30 }
+    const extent = short ? { rounds: 1, seconds: 1 } : { rounds: 5, seconds: 60 }
     return reportStart(await benchStart(extent, log))
   },
 

@@ -1,7 +1,8 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type OutputChunk, rolldown } from 'rolldown'
+import { type OutputChunk, type Plugin, rolldown } from 'rolldown'
+import { parseAst } from 'rolldown/parseAst'
 
 // npm run build: bundles the service with its dependencies into dist.
 
@@ -29,6 +30,30 @@ const groups = [
 /** Matches the name of a file that a source starts as a thread or a process. */
 const started = /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/g
 
+/**
+ * Reads the modules of Node.js without importing them: an import reads every export of the module, and some of these exports load further
+ * modules when they are read, such as HTTP and Web Crypto in threads that use neither.
+ */
+const readBuiltins: Plugin = {
+  name: 'read-builtins',
+  renderChunk(code) {
+    let rendered = code
+    // From the end, so that the offsets of those before stay.
+    for (const node of parseAst(code).body.toReversed()) {
+      if (node.type !== 'ImportDeclaration' || !node.source.value.startsWith('node:')) continue
+      const builtin = `process.getBuiltinModule('${node.source.value}')`
+      const read = node.specifiers.map((specifier) => {
+        if (specifier.type !== 'ImportSpecifier') return `const ${specifier.local.name} = ${builtin};`
+        const { imported, local } = specifier
+        const name = imported.type === 'Literal' ? imported.value : imported.name
+        return `const { ${name}: ${local.name} } = ${builtin};`
+      })
+      rendered = rendered.slice(0, node.start) + read.join('') + rendered.slice(node.end)
+    }
+    return rendered
+  },
+}
+
 /** A bundled package, with the files that state its licence. */
 interface BundledPackage {
   readonly name: string
@@ -55,6 +80,7 @@ export async function writeBundle(directory: string, more: readonly string[] = [
     input: Object.fromEntries(entries.map((path) => [basename(path, '.ts'), path])),
     platform: 'node',
     external: notBundled,
+    plugins: [readBuiltins],
   })
   const { output } = await made.write({
     dir: directory,

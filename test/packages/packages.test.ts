@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -97,6 +97,14 @@ test('the packages contain built code, licence and README; the server is one bun
         ),
     ),
   ).toEqual([])
+  const dist = join(installed.project, 'node_modules/mediabucket/dist')
+  const code = await Promise.all(
+    (await readdir(dist))
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => readFile(join(dist, name), 'utf8')),
+  )
+  // Such an import loads more modules of Node.js than it names: packages/server/build.ts.
+  expect(code.join('').match(/\bfrom ?["'`]node:[\w/]+/g)).toBeNull()
   for (const tarball of [installed.tarballs.client, installed.tarballs.stripMetadata])
     expect(await listing(tarball)).toEqual(
       expect.arrayContaining([

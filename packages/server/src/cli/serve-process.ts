@@ -2,6 +2,8 @@ import { access, readdirSync } from 'node:fs'
 import type { IncomingMessage, Server } from 'node:http'
 import { getPriority, setPriority } from 'node:os'
 import { isatty } from 'node:tty'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { nicenessStep } from '../storage/batch-threads.ts'
 
 /** Signals that close-with-grace must not handle: handleSignals or the worker handles them, or their default action applies. */
@@ -76,6 +78,21 @@ export function startPoolWithFirstRequest(http: Server): void {
     lowerWorkerPriority()
   }
   http.on('request', onRequest)
+}
+
+/** Milliseconds. After the start, so that it takes none of its time. */
+const collectionDelay = 1_000
+
+/**
+ * Makes V8 release the memory that only the start has used, a tenth of that of an idle service. V8 does so half a minute after the start, while
+ * little is allocated, but only after a full collection, which an idle service has no need of.
+ */
+export function releaseMemoryOfStart(): void {
+  setTimeout(() => {
+    setFlagsFromString('--expose-gc')
+    const collect: unknown = runInNewContext('gc')
+    if (typeof collect === 'function') collect({ type: 'major', execution: 'async' })
+  }, collectionDelay).unref()
 }
 
 /**

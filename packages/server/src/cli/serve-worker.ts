@@ -3,7 +3,12 @@ import { readConfig } from '../service/config.ts'
 import { openParentChannel, startWorker } from '../service/worker.ts'
 import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
-import { lowerWorkerPriority, skippedSignals, startPoolWithFirstRequest } from './serve-process.ts'
+import {
+  lowerWorkerPriority,
+  releaseMemoryOfStart,
+  skippedSignals,
+  startPoolWithFirstRequest,
+} from './serve-process.ts'
 import { openServiceLog } from './service-log.ts'
 
 // A worker of the service (MEDIABUCKET_WORKERS). The command `serve` starts it, and it ends when that process ends.
@@ -52,6 +57,7 @@ async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Pro
     worker = await startWorker(config, log, { writeLine, onFailure, parent, owner, port })
     lowerWorkerPriority()
     startPoolWithFirstRequest(worker.http)
+    releaseMemoryOfStart()
     send({ kind: 'ready', address: worker.address })
     failed.signal.addEventListener('abort', () => close())
     if (failed.signal.aborted) close()

@@ -9,6 +9,7 @@ import { watchNpm } from './processes.ts'
 import {
   handleSignals,
   lowerWorkerPriority,
+  releaseMemoryOfStart,
   skippedSignals,
   startPoolWithFirstRequest,
 } from './serve-process.ts'
@@ -119,6 +120,7 @@ async function loadStart({ workers }: Pick<Config, 'workers'>): Promise<Start> {
     return async (config, log, parts) => {
       const service = await startService(config, log, { ...parts, shared: null })
       startPoolWithFirstRequest(service.http)
+      releaseMemoryOfStart()
       return service
     }
   }
