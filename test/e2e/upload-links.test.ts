@@ -71,7 +71,8 @@ test('G36 a person on a phone sends three photos, and is thanked', async () => {
 
   await guest.choose(links.choosePhotos, [picture('a.png', 3), picture('b.png', 4), picture('c.png', 5)])
   await page.getByRole('heading', { name: links.thanks(3) }).waitFor()
-  await page.getByRole('heading', { name: links.complete }).waitFor()
+  await page.getByText(links.complete).waitFor()
+  await page.getByText(links.canClose).waitFor()
   expect((await items()).map(({ filename }) => filename)).toEqual(['a.png', 'b.png', 'c.png'])
   await expectAccessible(guest, 'an upload link that is complete')
   // Nothing of the bucket.
@@ -93,7 +94,7 @@ test('G36 what the link does not accept fails with the reason, and the rest arri
   await guest.button(links.remove('b.png')).click()
   await guest.choose(links.choosePhotos, [picture('c.png', 5), picture('d.png', 6)])
   await page.getByText(links.noneLeft).waitFor()
-  await page.getByRole('heading', { name: links.complete }).waitFor()
+  await page.getByText(links.complete).waitFor()
   expect((await items()).length).toBe(2)
 })
 
@@ -120,8 +121,12 @@ test('G36 files that the link cannot accept are not sent and offer no retry, and
   expect(sent).toHaveLength(1)
 })
 
-test('G36 an upload continues after a reload, and without the token in the address', async () => {
-  const { guest, page, items } = await opened({ max_bytes: 50_000_000 })
+test('G36 an upload continues after a reload, without the token in the address, and thanks are in view below a long note', async () => {
+  const { guest, page, items } = await opened(
+    { max_bytes: 50_000_000, max_file_size: 20_000_000, item_days: 9 },
+    { note: 'For the album of the family.\n'.repeat(40) },
+    { ...phone, viewport: { width: 375, height: 400 } },
+  )
   await using _ = guest
   let isHeld = true
   await page.route(/\/api\/uploads\/./, async (route) => {
@@ -130,10 +135,17 @@ test('G36 an upload continues after a reload, and without the token in the addre
   })
   const buffer = Buffer.alloc(3_000_000, 'large')
   await guest.choose(links.chooseFiles, { name: 'large.txt', mimeType: 'text/plain', buffer })
-  await page.getByText(uploads.continuesLater).waitFor()
+  await page.getByText(links.continuesLater).waitFor()
   isHeld = false
   await page.reload()
   await page.getByRole('heading', { name: links.thanks(1) }).waitFor()
+  const isInView = `(() => {
+    const { top, bottom } = document.querySelector('.upload-progress h2').getBoundingClientRect()
+    return top >= 0 && bottom <= innerHeight
+  })()`
+  await expect.poll(() => page.evaluate(isInView)).toBe(true)
+  // It was about a file that has arrived.
+  await page.getByText(uploads.continued(1)).waitFor({ state: 'detached' })
   expect(await items()).toMatchObject([{ filename: 'large.txt', size: 3_000_000 }])
 })
 

@@ -44,16 +44,18 @@ export function ActionDialog(props: ActionDialogProps) {
       >
         <h2 id={id}>{title}</h2>
         {children}
-        <p class="message bad" role="alert">
-          {error}
-        </p>
-        <div class="dialog-actions">
-          <button type="button" class="button" onClick={onClose}>
-            {strings.cancel}
-          </button>
-          <button type="submit" class={danger ? 'button danger' : 'button primary'} aria-disabled={busy}>
-            {label}
-          </button>
+        <div class="dialog-end">
+          <p class="message bad" role="alert">
+            {error}
+          </p>
+          <div class="dialog-actions">
+            <button type="button" class="button" onClick={onClose}>
+              {strings.cancel}
+            </button>
+            <button type="submit" class={danger ? 'button danger' : 'button primary'} aria-disabled={busy}>
+              {label}
+            </button>
+          </div>
         </div>
       </form>
     </Modal>

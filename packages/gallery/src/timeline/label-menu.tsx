@@ -53,7 +53,7 @@ export function LabelMenu() {
     const options = Object.fromEntries([
       ['', strings.filter.anyValue],
       ...(isOffered ? [] : [[`=${value}`, value]]),
-      ...values.map((known) => [`=${known.value}`, `${known.value} (${formatCount(known.items)})`]),
+      ...values.map((known) => [`=${known.value}`, `${known.value || '–'} (${formatCount(known.items)})`]),
     ])
     return (
       <Choice

@@ -94,7 +94,7 @@ function TokenRow({ token, onAct }: TokenRowProps) {
     <li data-id={token.id} class={active ? '' : 'inactive'}>
       <div class="token-about">
         <p class="token-name">
-          {name}
+          <bdi>{name}</bdi>
           {isLink(token) && <span class="badge">{strings.links.badge}</span>}
           {token.id === tokenInfo.id && <span class="badge">{strings.tokens.own}</span>}
           {!active && (

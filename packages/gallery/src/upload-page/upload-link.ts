@@ -104,7 +104,10 @@ export function createUploadLink(secret: string | null): UploadLink {
     // The last file may fail. Small files may begin and end between two states of the view, so the number of files is compared.
     const ended = computed(() => (uploads.view.value.totals.left === 0 ? uploads.view.value.totals.all : 0))
     effect(() => {
-      if (ended.value > 0) void refresh(client).catch(() => undefined)
+      if (ended.value === 0) return
+      // It was about files that have arrived or failed since.
+      notice.value = ''
+      void refresh(client).catch(() => undefined)
     })
     void uploads.resumeUnfinished()
     return uploads

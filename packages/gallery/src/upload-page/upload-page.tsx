@@ -1,6 +1,6 @@
 import type { Token } from '@mediabucket/client'
 import type { ReadonlySignal } from '@preact/signals'
-import { useCallback, useEffect } from 'preact/hooks'
+import { useCallback, useEffect, useRef } from 'preact/hooks'
 import { FileButton, IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { formatSize, kindOf } from '../format.ts'
@@ -58,20 +58,23 @@ function OpenLink({ token, uploads, arrived, title, notice }: OpenLinkProps) {
   const isComplete = token.left?.items === 0 && ended
   return (
     <main class={dragging ? 'upload-page dragging' : 'upload-page'}>
-      <h1>{title}</h1>
-      {token.note !== null && <p class="upload-note">{token.note}</p>}
-      {isComplete ? (
+      <h1 dir="auto">{title}</h1>
+      {token.note !== null && (
+        <p class="upload-note" dir="auto">
+          {token.note}
+        </p>
+      )}
+      {!isComplete && <Chooser token={token} uploads={uploads} dragging={dragging} />}
+      {isComplete && arrived.value === 0 && (
         <section class="upload-end">
           <h2>{links.complete}</h2>
           <p>{links.completeHint}</p>
         </section>
-      ) : (
-        <Chooser token={token} uploads={uploads} dragging={dragging} />
       )}
       <p class="message" role="status">
         {notice}
       </p>
-      <Progress uploads={uploads} arrived={arrived.value} canSendMore={!isComplete} />
+      <Progress uploads={uploads} arrived={arrived.value} isComplete={isComplete} />
     </main>
   )
 }
@@ -121,11 +124,12 @@ interface ProgressProps {
   readonly uploads: Uploads
   /** Files that arrived, also before a reload. */
   readonly arrived: number
-  readonly canSendMore: boolean
+  /** Whether the link accepts no more files. */
+  readonly isComplete: boolean
 }
 
 /** The files of this visit, and thanks for those that arrived. */
-function Progress({ uploads, arrived, canSendMore }: ProgressProps) {
+function Progress({ uploads, arrived, isComplete }: ProgressProps) {
   const { links } = strings
   const view = uploads.view.value
   const { rows, totals, allSaved } = view
@@ -133,13 +137,21 @@ function Progress({ uploads, arrived, canSendMore }: ProgressProps) {
   const uploader = uploads.uploader.value
   const filesFound = uploads.filesFound.value
   const notes = uploads.notes.value
-  if (all === 0 && arrived === 0 && notes.length === 0 && filesFound === null) return null
   const ended = left === 0 && filesFound === null
   const succeeded = ended && done > 0 && failed + unavailable === 0
+  const status = useRef<HTMLDivElement>(null)
+  const filesBefore = useRef(0)
+  // Below a long note, a person would see neither that files are uploaded nor that all arrived.
+  useEffect(() => {
+    if (succeeded || all > filesBefore.current) status.current?.scrollIntoView({ block: 'nearest' })
+    filesBefore.current = all
+  }, [all, succeeded])
+  if (all === 0 && arrived === 0 && notes.length === 0 && filesFound === null) return null
   const line = progressLineOf(view)
   return (
     <section class="upload-progress" aria-label={links.progress}>
-      <div role="status">
+      <div class={succeeded ? 'upload-thanks' : undefined} role="status" ref={status}>
+        {succeeded && <Icon name="check" size={32} />}
         <h2>
           {succeeded
             ? links.thanks(arrived)
@@ -151,13 +163,22 @@ function Progress({ uploads, arrived, canSendMore }: ProgressProps) {
                 ].join(' · ')
               : headlineOf(view, filesFound)}
         </h2>
-        {succeeded && <p>{canSendMore ? links.more : links.canClose}</p>}
+        {isComplete && arrived > 0 ? (
+          <>
+            {failed + unavailable === 0 && <p>{links.canClose}</p>}
+            <p>
+              {links.complete}. {links.completeHint}
+            </p>
+          </>
+        ) : (
+          ended && arrived > 0 && failed + unavailable === 0 && <p>{links.more}</p>
+        )}
       </div>
       {left > 0 && (
         <>
           <progress class="progress" aria-label={strings.uploads.overall} max={1} value={share} />
           <p class="muted">{line}</p>
-          <p class="muted">{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>
+          <p class="muted">{allSaved ? links.continuesLater : strings.uploads.keepOpen}</p>
         </>
       )}
       {notes.map(({ id, text, action }) => (
@@ -170,9 +191,13 @@ function Progress({ uploads, arrived, canSendMore }: ProgressProps) {
           )}
         </p>
       ))}
-      <ul class="upload-files">
-        {uploader && rows.map((row) => <FileRow key={row.id} row={row} uploader={uploader} />)}
-      </ul>
+      {uploader && rows.length > 0 && (
+        <ul class="upload-files">
+          {rows.map((row) => (
+            <FileRow key={row.id} row={row} uploader={uploader} />
+          ))}
+        </ul>
+      )}
     </section>
   )
 }
@@ -186,15 +211,17 @@ function FileRow({ row, uploader }: { row: UploadRow; uploader: Uploader }) {
     sending: row.isSeparate ? uploads.progress(formatSize(sent), formatSize(size)) : uploads.inProgress,
     paused: uploads.pausedAll,
     done: uploads.done,
-    failed: reason,
     unavailable: uploads.chooseAgain,
   }
-  const text = state === 'sending' && row.isSeparate ? texts.sending : `${texts[state]} · ${formatSize(size)}`
+  const parts = state === 'failed' ? [formatSize(size), reason] : [texts[state], formatSize(size)]
+  const text = state === 'sending' && row.isSeparate ? texts.sending : parts.join(' · ')
   return (
     <li class={`tray-row ${state}`}>
       <Icon name={kindOf(row.contentType)} />
       <div class="tray-text">
-        <span class="tray-name">{name}</span>
+        <span class="tray-name" dir="auto">
+          {name}
+        </span>
         <span class="tray-state">{text}</span>
         {state === 'sending' && row.isSeparate && (
           <progress

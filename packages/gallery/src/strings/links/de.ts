@@ -21,8 +21,10 @@ export const links: typeof english = {
   arrived: (count) => `${files(count)} angekommen`,
   more: 'Du kannst diese Seite schließen oder mehr senden.',
   canClose: 'Du kannst diese Seite schließen.',
+  continuesLater:
+    'Du kannst diese Seite schließen. Das Hochladen geht weiter, wenn du den Link in diesem Browser wieder öffnest.',
   complete: 'Dieser Link hat alle Dateien erhalten',
-  completeHint: 'Danke. Um mehr zu senden, frage die Person, die dir den Link gegeben hat.',
+  completeHint: 'Um mehr zu senden, frage die Person, die dir den Link gegeben hat.',
   invalid: 'Dieser Link funktioniert nicht',
   invalidHint:
     'Er ist abgelaufen, widerrufen oder unvollständig. Bitte die Person, die ihn dir gegeben hat, um einen neuen.',
@@ -37,7 +39,7 @@ export const links: typeof english = {
   each: (size) => `Je Datei höchstens ${size}`,
   onlyKinds: (kinds) => `Nur ${kinds}`,
   kinds: { image: 'Bilder', video: 'Videos', audio: 'Audio', text: 'Texte', application: 'Dokumente' },
-  until: (time) => `Bis ${time}`,
+  until: (time) => `Der Link gilt bis ${time}`,
   expireAfter: (days) =>
     `Die Dateien werden nach ${days === 1 ? '1 Tag' : `${formatCount(days)} Tagen`} gelöscht`,
   noneLeft: 'Dieser Link nimmt keine Dateien mehr an.',

@@ -20,8 +20,10 @@ export const links = {
   arrived: (count: number) => `${files(count)} arrived`,
   more: 'You can close this page, or send more.',
   canClose: 'You can close this page.',
+  continuesLater:
+    'You can close this page. The uploads continue when you open the link again in this browser.',
   complete: 'This link has received all its files',
-  completeHint: 'Thank you. To send more, ask the person who gave you the link.',
+  completeHint: 'To send more, ask the person who gave you the link.',
   invalid: 'This link does not work',
   invalidHint:
     'It has expired, was revoked, or is incomplete. Ask the person who gave it to you for a new one.',
@@ -43,7 +45,7 @@ export const links = {
     text: 'texts',
     application: 'documents',
   } as Readonly<Record<string, string>>,
-  until: (time: string) => `Until ${time}`,
+  until: (time: string) => `The link works until ${time}`,
   expireAfter: (days: number) =>
     `The files are deleted after ${days === 1 ? '1 day' : `${formatCount(days)} days`}`,
   noneLeft: 'This link accepts no more files.',
@@ -72,7 +74,8 @@ export const links = {
   validFor: 'The link works for',
   create: 'Create the link',
   created: 'The link',
-  createdAbout: 'Send it to those who shall upload, or let them scan the code. It is shown only now.',
+  createdAbout:
+    'Send it to the people who will upload files, or let them scan the code. It is shown only once.',
   copy: 'Copy the link',
   code: 'QR code of the link',
   badge: 'Uploads only',

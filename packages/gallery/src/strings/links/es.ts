@@ -21,8 +21,10 @@ export const links: typeof english = {
   arrived: (count) => (count === 1 ? 'Ha llegado 1 archivo' : `Han llegado ${files(count)}`),
   more: 'Puedes cerrar esta página o enviar más.',
   canClose: 'Puedes cerrar esta página.',
+  continuesLater:
+    'Puedes cerrar esta página. Las subidas continúan cuando vuelvas a abrir el enlace en este navegador.',
   complete: 'Este enlace ya ha recibido todos sus archivos',
-  completeHint: 'Gracias. Para enviar más, pregunta a quien te dio el enlace.',
+  completeHint: 'Para enviar más, pregunta a quien te dio el enlace.',
   invalid: 'Este enlace no funciona',
   invalidHint: 'Ha caducado, se ha revocado o está incompleto. Pide uno nuevo a quien te lo dio.',
   unreachable: 'No se puede acceder al servicio',
@@ -36,7 +38,7 @@ export const links: typeof english = {
   each: (size) => `Como máximo ${size} por archivo`,
   onlyKinds: (kinds) => `Solo ${kinds}`,
   kinds: { image: 'imágenes', video: 'vídeos', audio: 'audio', text: 'textos', application: 'documentos' },
-  until: (time) => `Hasta el ${time}`,
+  until: (time) => `El enlace funciona hasta el ${time}`,
   expireAfter: (days) =>
     `Los archivos se eliminan después de ${days === 1 ? '1 día' : `${formatCount(days)} días`}`,
   noneLeft: 'Este enlace no acepta más archivos.',
