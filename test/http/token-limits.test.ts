@@ -255,6 +255,68 @@ test('T10 an unfinished upload reserves its length, and its removal releases it'
   expect((await raw(token, text(100))).status).toBe(201)
 })
 
+const stream = (length: number) => new Blob([text(length)]).stream()
+
+test.each<[string, object, number, (token: Limited, url: string) => Promise<Response>]>([
+  [
+    'a chunk above max_file_size',
+    { max_file_size: 10 },
+    413,
+    ({ tus }, url) => tus.sendChunk(url, 0, text(11)),
+  ],
+  [
+    'a chunk of undeclared length above max_file_size',
+    { max_file_size: 10 },
+    413,
+    ({ tus }, url) => tus.sendChunk(url, 0, stream(11)),
+  ],
+  [
+    'a length above max_file_size',
+    { max_file_size: 10 },
+    413,
+    ({ tus }, url) => tus.sendChunk(url, 0, '', { 'upload-length': '11' }),
+  ],
+  [
+    'a chunk above max_file_size after others',
+    { max_file_size: 10 },
+    413,
+    async ({ tus }, url) => {
+      expect((await tus.sendChunk(url, 0, text(6))).status).toBe(204)
+      return await tus.sendChunk(url, 6, text(6))
+    },
+  ],
+  ['a chunk above max_bytes', { max_bytes: 10 }, 507, ({ tus }, url) => tus.sendChunk(url, 0, text(11))],
+  [
+    'a length above max_bytes',
+    { max_bytes: 10 },
+    507,
+    ({ tus }, url) => tus.sendChunk(url, 0, '', { 'upload-length': '11' }),
+  ],
+])('T10 an upload of deferred length is removed by %s', async (_what, limits, status, send) => {
+  const token = await limited({ max_items: 1, ...limits })
+  const url = await token.tus.create({ 'upload-defer-length': '1' })
+  const [parameter] = Object.keys(limits)
+  const code = status === 413 ? 'file-too-large' : 'token-limit-exceeded'
+  const problem = await expectProblem(await send(token, url), status, code)
+  expect(problem.errors).toMatchObject([{ parameter }])
+  expect((await token.tus.head(url)).status).toBe(404)
+  expect((await raw(token, text(10))).status).toBe(201)
+})
+
+test.each<[string, (token: Limited, url: string) => Promise<Response>, number]>([
+  ['at another offset', ({ tus }, url) => tus.sendChunk(url, 7, text(11)), 409],
+  [
+    'above the declared length',
+    ({ tus }, url) => tus.sendChunk(url, 0, stream(6), { 'upload-length': '5' }),
+    413,
+  ],
+])('T10 an upload of deferred length continues after a chunk %s', async (_what, send, status) => {
+  const token = await limited({ max_items: 1, max_file_size: 10 })
+  const url = await token.tus.create({ 'upload-defer-length': '1' })
+  expect((await send(token, url)).status).toBe(status)
+  expect((await token.tus.sendChunk(url, 0, text(5), { 'upload-length': '5' })).status).toBe(204)
+})
+
 test('T10 a deleted item is not given back', async () => {
   const token = await limited({ max_items: 1 })
   const item = await readItem(await raw(token, 'x'))

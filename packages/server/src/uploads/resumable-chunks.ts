@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Fault } from '../core/faults.ts'
 import type { UploadId } from '../core/ids.ts'
 import type { Labels } from '../core/labels.ts'
-import { maxFileSizeOf } from '../core/token-limits.ts'
+import { maxFileSizeOf, requireFileSize } from '../core/token-limits.ts'
 import type { Actor } from '../core/tokens.ts'
 import { type BlobStore, PartialUploadLost } from '../storage/blobs/blobs.ts'
 import { type ReceivedBlob, type ReceivedFile, received } from '../storage/blobs/received-file.ts'
@@ -116,14 +116,20 @@ export function appendUploadOperation(
     for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
       const { offset } = current
       let { expiresAt } = current
-      const { size, failure, isRecorded } = await blobs.partialUploads.append(current, {
-        ...{ offset, source: segment, limit: end - offset, isAtomic },
-        // After the bytes have arrived, which can take long.
-        expiresAt() {
-          expiresAt = now() + expiry
-          return expiresAt
-        },
-      })
+      const { size, failure, isRecorded } = await blobs.partialUploads
+        .append(current, {
+          ...{ offset, source: segment, limit: end - offset, isAtomic },
+          // After the bytes have arrived, which can take long.
+          expiresAt() {
+            expiresAt = now() + expiry
+            return expiresAt
+          },
+        })
+        .catch((error) => {
+          // Throws if the end is the largest file of the token.
+          if (length === null && hasCode(error, 'file-too-large')) requireFileSize(limits, end + 1)
+          throw error
+        })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && isAtomic) throw reason
       if (size === length) return finish(current, chunk, await receiver.complete(id, size, itemId))
@@ -221,14 +227,14 @@ export function appendUploadOperation(
     return locks.hold(id, async (lock) => {
       const found = await catalog.upload(id)
       if (found === null) throw uploadUnknown()
-      checkChunk(found, chunk, maxFileSize, chunk.limits)
-      const { length = null } = chunk
-      const upload = length === null ? found : await declareLength(found, length)
-      if (upload.finished) return { upload, item: null }
+      let upload = found
       try {
+        checkChunk(found, chunk, maxFileSize, chunk.limits)
+        if (chunk.length != null) upload = await declareLength(found, chunk.length)
+        if (upload.finished) return { upload, item: null }
         return await append(upload, chunk, lock, claim)
       } catch (error) {
-        if (error instanceof Fault && refusals.has(error.code)) await removeRefused(upload)
+        if (isRefusal(error, found)) await removeRefused(upload)
         if (!(error instanceof PartialUploadLost)) throw error
         // False if the upload was removed with its bucket, or if another process has finished it.
         if (!(await catalog.removeUpload(id, true))) throw await refusal(upload)
@@ -249,6 +255,20 @@ export function appendUploadOperation(
 
 /** Faults of files that cannot be stored in the bucket, or not with the token. */
 const refusals: ReadonlySet<string> = new Set(['file-unreadable', 'type-refused'])
+
+const hasCode = (error: unknown, code: Fault['code']): boolean =>
+  error instanceof Fault && error.code === code
+
+/**
+ * Whether the file cannot be stored: for its content, or because a file whose length was unknown exceeds the limits of the token. With a known
+ * length, the file is within them, and only the chunk is refused.
+ */
+const isRefusal = (error: unknown, { length }: Upload): boolean =>
+  error instanceof Fault &&
+  (refusals.has(error.code) ||
+    (length === null &&
+      (error.code === 'token-limit-exceeded' ||
+        error.parameters.some(({ parameter }) => parameter === 'max_file_size'))))
 
 const takenOver = () =>
   new Fault('upload-offset-conflict', 'Another request has taken over the upload; send HEAD for its offset.')

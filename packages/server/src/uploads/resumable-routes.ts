@@ -29,6 +29,7 @@ import {
   type CreateUpload,
   checkChunk,
   checkFileSize,
+  checkUnlocked,
   findUpload,
   type RemoveUpload,
 } from './resumable-uploads.ts'
@@ -198,9 +199,8 @@ export function resumableUploadRoutes(
       labels: withFixedLabels(limits, labelsOfMetadata(metadata)),
     }
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
-    // appendUpload checks again when it holds the lock of the upload. To get the lock, it may interrupt another request. So a chunk that
-    // does not fit is rejected here.
-    checkChunk(found, chunk, maxFileSize, limits)
+    // appendUpload checks with the lock of the upload. To get it, it may interrupt another request, so a chunk that does not fit is rejected here.
+    checkUnlocked(found, chunk, maxFileSize, limits)
     const upload = await appendChunk(found.id, chunk)
     // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
     // include the Upload-Offset header containing the new offset."

@@ -88,15 +88,33 @@ export function checkChunk(
   maxFileSize: number,
   limits: Grant['limits'],
 ): void {
-  // Core, PATCH: "The Upload-Offset header's value MUST be equal to the current offset of the resource. […] If the
-  // offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource."
-  if (offset !== upload.offset)
-    throw new Fault('upload-offset-conflict', `The upload is at offset ${upload.offset}.`)
+  checkOffset(upload, offset)
   if (length !== null) checkLength(upload, length, maxFileSize, limits)
   const end = length ?? upload.length ?? maxFileSize
   requireFileSize(limits, offset + declaredBytes)
   if (offset + declaredBytes > end)
     throw new Fault('file-too-large', `No more than ${end - offset} bytes are expected here.`)
+}
+
+/**
+ * As checkChunk, without the lock of the upload. If the token may refuse the file, the upload has to be removed, which requires the lock: so
+ * only the offset is checked.
+ */
+export function checkUnlocked(
+  upload: Pick<Upload, 'offset' | 'length'>,
+  chunk: ChunkHeader,
+  maxFileSize: number,
+  limits: Grant['limits'],
+): void {
+  if (limits !== null && upload.length === null) checkOffset(upload, chunk.offset)
+  else checkChunk(upload, chunk, maxFileSize, limits)
+}
+
+function checkOffset(upload: Pick<Upload, 'offset'>, offset: number): void {
+  // Core, PATCH: "The Upload-Offset header's value MUST be equal to the current offset of the resource. […] If the
+  // offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource."
+  if (offset !== upload.offset)
+    throw new Fault('upload-offset-conflict', `The upload is at offset ${upload.offset}.`)
 }
 
 function checkLength(
