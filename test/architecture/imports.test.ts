@@ -106,10 +106,10 @@ test('texts of a service or of a row are written to standard output where contro
   ])
 })
 
-test('commands that call a service import the client and nothing of the server but its rules of names; no other file imports the client', () => {
+test('commands that call a service import the client and nothing of the server but its rules of names and labels; no other file imports the client', () => {
   const clientCommand = /^packages\/server\/src\/cli\/client\//
   const allowedImport =
-    /^packages\/server\/src\/cli\/(client\/|command\.ts|processes\.ts|terminal\.ts)|^packages\/server\/src\/core\/names\.ts$/
+    /^packages\/server\/src\/cli\/(client\/|command\.ts|processes\.ts|terminal\.ts)|^packages\/server\/src\/core\/(names|labels)\.ts$/
   const forbidden = files
     .filter((path) => clientCommand.test(path))
     .flatMap((path) => importsOf(path).own.filter((target) => !allowedImport.test(target)))

@@ -249,7 +249,7 @@ test('M7, K14 upload and edit set labels, and ls lists the items that have them'
   const refused = await run('edit', urls[0] ?? '', '--label', `group=${'x'.repeat(201)}`)
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('--label: An object with up to 16'),
+    expect.stringContaining('--label takes values of up to 200 characters'),
   ])
   for (const url of urls) await run('rm', url ?? '')
 })

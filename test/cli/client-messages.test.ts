@@ -58,6 +58,13 @@ test.each([
   [['edit', 'a', '--label', 'album'], /--label takes KEY=VALUE, such as album=42, not "album"/],
   [['edit', 'a', '--unlabel', 'A'], /--unlabel takes a key of 1 to 40 lower-case letters.* not "A"/],
   [['ls', '--label', '=x'], /--label takes a key/],
+  [['upload', '.', '--label', 'Album=42'], /--label takes a key of 1 to 40 lower-case letters/],
+  [['upload', '.', '--label', `note=${'x'.repeat(201)}`], /--label takes values of up to 200 characters/],
+  [['edit', 'a', '--label', 'note=a\tb'], /--label takes values .* without control characters/],
+  [
+    ['upload', '.', ...Array.from({ length: 17 }, (_, n) => `--label=key${n}=x`)],
+    /--label takes up to 16 labels, not 17/,
+  ],
   [['edit', 'a', '--title', 'x'], /there is no option --title/],
   [['rm', 'a', 'ftp://h.example/media/x'], /neither the ID nor the URL/],
   [['upload'], /upload takes files and directories/],

@@ -94,7 +94,11 @@ test('G36 ask prints an upload link, and uploads with it work', async () => {
   expect(stderr).not.toContain('mbkt_')
   const headers = { authorization: `Bearer ${stdout.trim().split('#')[1]}` }
   const send = async () => (await server.request('/api/media', { method: 'POST', body: 'x', headers })).status
+  const service = { url: server.url, token: headers.authorization.replace('Bearer ', '') }
+  const left = async () => /^left .*$/m.exec((await runClient(service, 'whoami')).stdout)?.[0]
+  expect(await left()).toMatch(/ 1 file, any number of bytes$/)
   expect([await send(), await send()]).toEqual([201, 507])
+  expect(await left()).toMatch(/ 0 files, any number of bytes$/)
   expect((await server.command('token', 'list', '--bucket', 'asked')).stdout).toMatch(
     / {2}1 item, 1 B +0 items\n$/,
   )
@@ -105,6 +109,16 @@ test('G36 ask prints an upload link, and uploads with it work', async () => {
   })
 })
 
+test.each([
+  [[], 100],
+  [['--type', 'image/png'], 100],
+  [['--note', 'Hello', '--max-file-size', '1MB'], 100],
+  [['--type', 'image/png', '--max-items', '101'], 101],
+])('G37 a link accepts 100 files unless --max-items is given: %j', async (args, files) => {
+  const { stderr } = await server.command('ask', 'Photos', '--bucket', 'default', ...args)
+  expect(stderr).toContain(`with the limits max_items: ${files}`)
+})
+
 test('G37 ask creates a link over HTTP with a token that manages tokens', async () => {
   const serviceOf = async (scope: string) => {
     const { authorization } = await makeToken(server, '--bucket', 'away', '--scope', scope)
@@ -113,12 +127,14 @@ test('G37 ask creates a link over HTTP with a token that manages tokens', async 
   const given = ['ask', 'Photos', '--note', 'Hello', '--max-bytes', '1MB', '--label', 'album=42']
   const manager = await serviceOf('tokens:manage,media:write')
   const { stdout, stderr } = await runClient(manager, ...given)
-  expect(stderr).toContain('for the bucket "away" with the limits max_bytes: 1000000; labels: album=42')
+  expect(stderr).toContain(
+    'for the bucket "away" with the limits max_items: 100; max_bytes: 1000000; labels: album=42',
+  )
   expect(stdout.split('#')[0]).toBe(`${server.url}/upload`)
   const headers = { authorization: `Bearer ${stdout.trim().split('#')[1]}` }
   expect(await (await server.request('/api/token', { headers })).json()).toMatchObject({
     ...{ name: 'Photos', bucket: 'away', scopes: ['media:write'], note: 'Hello' },
-    limits: { max_items: null, max_bytes: 1_000_000, labels: { album: '42' } },
+    limits: { max_items: 100, max_bytes: 1_000_000, labels: { album: '42' } },
   })
   expect(await runClient(await serviceOf('media:write'), 'ask', 'Photos')).toMatchObject({
     code: 3,

@@ -101,7 +101,8 @@ describe('Q1 an upload that does not fit', () => {
   test('fits once something is deleted', async () => {
     const bucket = await bucketWith('--max-items', '1')
     const { id } = await upload(server, 'x', { authorization: bucket.authorization })
-    await expectProblem(await bucket.raw('y'), 507, 'quota-exceeded')
+    const problem = await expectProblem(await bucket.raw('y'), 507, 'quota-exceeded')
+    expect(problem.errors).toEqual([{ parameter: 'max_items', detail: 'The bucket may hold 1 item.' }])
     const { authorization } = bucket
     await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
     expect((await bucket.raw('y')).status).toBe(201)

@@ -27,12 +27,16 @@ export interface Quota {
   readonly maxBytes: number | null
 }
 
+/** `1 item`, `2 items`. */
+export const countText = (count: number, unit: 'item' | 'byte'): string =>
+  `${count} ${unit}${count === 1 ? '' : 's'}`
+
 /** Throws Fault `quota-exceeded`, which names the limit, unless `taken` and `more` together fit (docs/interface.md Q1). */
 export function requireWithinQuota({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
   if (maxItems !== null && more.items > 0 && taken.items + more.items > maxItems)
-    throw exceeded('max_items', `${maxItems} items`)
+    throw exceeded('max_items', countText(maxItems, 'item'))
   if (maxBytes !== null && more.bytes > 0 && taken.bytes + more.bytes > maxBytes)
-    throw exceeded('max_bytes', `${maxBytes} bytes`)
+    throw exceeded('max_bytes', countText(maxBytes, 'byte'))
 }
 
 const exceeded = (parameter: string, limit: string) =>

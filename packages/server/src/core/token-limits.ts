@@ -2,7 +2,7 @@ import { maxDays } from './buckets.ts'
 import { Fault, type ParameterFault } from './faults.ts'
 import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
-import type { Amount } from './space.ts'
+import { type Amount, countText } from './space.ts'
 import { decodeText, essenceOf } from './stored-type.ts'
 
 /** What a token may upload (docs/interface.md T9); null for no limit. */
@@ -155,17 +155,19 @@ export function requireWithinLimits(
   more: Amount,
 ): void {
   if (maxItems !== null && left.items !== null && more.items > left.items)
-    throw exceeded('max_items', `${maxItems} items`, `${left.items}`)
+    throw exceeded('max_items', countText(maxItems, 'item'), left.items)
   if (maxBytes !== null && left.bytes !== null && more.bytes > left.bytes)
-    throw exceeded('max_bytes', `${maxBytes} bytes`, `${left.bytes}`)
+    throw exceeded('max_bytes', countText(maxBytes, 'byte'), left.bytes)
 }
 
-const exceeded = (parameter: string, limit: string, left: string) =>
-  new Fault(
+const exceeded = (parameter: string, limit: string, left: number) => {
+  const rest = `${left} ${left === 1 ? 'is' : 'are'} left`
+  return new Fault(
     'token-limit-exceeded',
-    `This token may upload ${limit}, of which ${left} are left. This upload would exceed that.`,
-    { parameters: [{ parameter, detail: `The token may upload ${limit}; ${left} are left.` }] },
+    `This token may upload ${limit}, of which ${rest}. This upload would exceed that.`,
+    { parameters: [{ parameter, detail: `The token may upload ${limit}; ${rest}.` }] },
   )
+}
 
 /** The largest file that a token may upload. Bytes. */
 export const maxFileSizeOf = (limits: Pick<TokenLimits, 'maxFileSize'> | null, ofService: number): number =>

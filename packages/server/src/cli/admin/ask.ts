@@ -10,8 +10,10 @@ import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './token-limits.ts'
 import { readExpiry } from './tokens.ts'
 
-/** The limits of a link for which none are given. */
-const defaultLimits = { maxItems: 100, maxBytes: null, maxFileSize: null, types: null, itemDays: null }
+/** The files that a link accepts if --max-items is not given. */
+const defaultFiles = 100
+
+const unlimited = { maxItems: null, maxBytes: null, maxFileSize: null, types: null, itemDays: null }
 
 export const ask: Command = {
   help: `Usage: mediabucket ask TITLE [--bucket NAME] [--expires DURATION] [LIMITS]
@@ -28,7 +30,7 @@ Options:
   --bucket NAME       The bucket; it must exist.
   --expires DURATION  How long the link works: 12h, 30d, 52w. Default: 30d.
 
-Limits of what can be uploaded; without any, ${defaultLimits.maxItems} files:
+Limits of what can be uploaded; without --max-items, ${defaultFiles} files:
 ${limitOptionsHelp}
 
 ${connectionHelp}`,
@@ -47,8 +49,10 @@ ${connectionHelp}`,
       )
     if (!isTokenName(title)) throw new UsageError(`TITLE is not valid. ${tokenNameRule}`)
     const { bucket } = values
+    const given = limitsOf(values) ?? unlimited
+    const limits = { ...given, maxItems: given.maxItems ?? defaultFiles }
     const request = {
-      ...{ name: title.trim(), note: noteOf(values), limits: limitsOf(values) ?? defaultLimits },
+      ...{ name: title.trim(), note: noteOf(values), limits },
       expiresAt: Date.now() + readExpiry(values.expires),
     }
     if (bucket === undefined) {

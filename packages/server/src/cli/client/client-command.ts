@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client, ProblemError } from '@mediabucket/client'
+import { isLabelKey, isLabelValue, maxLabelValue } from '../../core/labels.ts'
 import { type ClientCommand, CommandError, type CommandOutput, exitCodes, UsageError } from '../command.ts'
 import { watchNpm } from '../processes.ts'
 import { type Output, printableText, standardOutput } from '../terminal.ts'
@@ -357,7 +358,7 @@ const hasCredentials = ({ username, password }: URL): boolean => username + pass
 
 /** The key of a label. Throws UsageError. */
 export function readLabelKey(option: string, key: string): string {
-  if (/^[a-z0-9_.-]{1,40}$/.test(key)) return key
+  if (isLabelKey(key)) return key
   throw new UsageError(
     `${option} takes a key of 1 to 40 lower-case letters, digits and the characters _ . and -, not "${key}"`,
   )
@@ -368,7 +369,11 @@ export const readLabels = (texts: readonly string[]): (readonly [key: string, va
   texts.map((text) => {
     const end = text.indexOf('=')
     if (end < 0) throw new UsageError(`--label takes KEY=VALUE, such as album=42, not "${text}"`)
-    return [readLabelKey('--label', text.slice(0, end)), text.slice(end + 1)]
+    const [key, value] = [readLabelKey('--label', text.slice(0, end)), text.slice(end + 1)]
+    if (isLabelValue(value)) return [key, value]
+    throw new UsageError(
+      `--label takes values of up to ${maxLabelValue} characters without control characters; that of ${key} is none`,
+    )
   })
 
 /** An error that contains the text, unless that may contain a password. */

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Token } from '@mediabucket/client'
 import { type ClientCommand, CommandError, type CommandOutput, parse, UsageError } from '../command.ts'
-import { alignColumns } from '../terminal.ts'
+import { alignColumns, formatCount } from '../terminal.ts'
 import { clientCommand, connect, withService } from './client-command.ts'
 import {
   clientSettings,
@@ -131,13 +131,17 @@ async function ask(question: string, output: NodeJS.WritableStream): Promise<str
 /** Of a token with limits: what was uploaded, and what is left. */
 function limitRows({ limits, uploaded, left }: Token): string[][] {
   if (limits === null) return []
-  const rest = (amount: number | null | undefined) => (amount == null ? 'any number' : `${amount}`)
+  const files = (count: number) => formatCount(count, 'file')
+  const bytes = (count: number) => formatCount(count, 'byte')
   return [
-    ['uploaded', `${uploaded?.items} files, ${uploaded?.bytes} bytes`],
-    ['left', `${rest(left?.items)} files, ${rest(left?.bytes)} bytes`],
-    ...(limits.max_file_size === null ? [] : [['file size', `at most ${limits.max_file_size} bytes`]]),
+    ['uploaded', `${files(uploaded?.items ?? 0)}, ${bytes(uploaded?.bytes ?? 0)}`],
+    [
+      'left',
+      `${left?.items == null ? 'any number of files' : files(left.items)}, ${left?.bytes == null ? 'any number of bytes' : bytes(left.bytes)}`,
+    ],
+    ...(limits.max_file_size === null ? [] : [['file size', `at most ${bytes(limits.max_file_size)}`]]),
     ...(limits.types === null ? [] : [['types', limits.types.join(', ')]]),
-    ...(limits.item_days === null ? [] : [['files expire', `after ${limits.item_days} days`]]),
+    ...(limits.item_days === null ? [] : [['files expire', `after ${formatCount(limits.item_days, 'day')}`]]),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { basename, join, resolve } from 'node:path'
 import type { Labels, Media } from '@mediabucket/client'
+import { maxLabels } from '../../core/labels.ts'
 import { CommandError, type ExpiryOption, parse, readExpiry, UsageError } from '../command.ts'
 import {
   createProgressBars,
@@ -79,7 +80,7 @@ With - instead of paths, standard input is uploaded as one file, in one request 
 Options:
   --expires TIME     When the items expire, and are deleted: a duration from now such as 12h or 7d, or a time such as
                      2030-01-31T08:00:00Z. Default: by the settings of the bucket.
-  --label KEY=VALUE  A label of the items. Can be given several times.
+  --label KEY=VALUE  A label of the items. Can be given up to ${maxLabels} times.
   --exclude PATTERN  Skip files and directories whose names match, such as '*.tmp'. A pattern with a slash matches the path
                      below a directory: 'drafts/*'. Can be given several times.
   --dry-run          Print the paths that would be uploaded, and send nothing.
@@ -116,7 +117,7 @@ Options:
       filename,
       expires,
       expiry: expires === null ? null : readExpiry('--expires', expires),
-      labels: label.length === 0 ? undefined : Object.fromEntries(readLabels(label)),
+      labels: label.length === 0 ? undefined : newLabels(label),
       exclude,
       isDryRun,
       format: readFormat(values),
@@ -142,6 +143,14 @@ Options:
     }
   },
 })
+
+/** Throws UsageError. */
+function newLabels(texts: readonly string[]): Labels {
+  const labels = Object.fromEntries(readLabels(texts))
+  const { length } = Object.keys(labels)
+  if (length > maxLabels) throw new UsageError(`--label takes up to ${maxLabels} labels, not ${length}`)
+  return labels
+}
 
 async function uploadPaths(
   { paths, expires, expiry, labels, exclude, format }: Arguments,
