@@ -26,9 +26,26 @@ test('K3 without parameters the list begins with the oldest items, a hundred at 
   })
 })
 
-test.each(['labels.album', 'label'])('K14 the parameter %s, a misspelling, is refused', (name) => {
-  expect(() => parseItemsQuery({ [name]: '42' })).toThrow(/label\.KEY=VALUE/)
-  expect(accepts({ 'label.album': '42', labelled: 'x' })).toBe(true)
+test.each([
+  'label',
+  'labels.album',
+  'label[album]',
+  'Label.album',
+  'LABEL.x',
+  'label_album',
+  'label.Album',
+  'label.',
+])('K14 the parameter %s, which selects no label, is refused with the right form', (name) => {
+  expect(() => parseItemsQuery({ [name]: '42' })).toThrow(/label\.KEY=VALUE.* lower case.* 200 characters/)
+})
+
+test('K14 parameters of labels and other unknown ones are accepted', () => {
+  expect(parseItemsQuery({ 'label.album': '42', unlabelled: 'x' }).labels).toEqual({ album: '42' })
+})
+
+test('K20 a start of more than 255 bytes is refused with its limit', () => {
+  const query = { order: 'name', start_name: 'x'.repeat(256) }
+  expect(() => parseItemsQuery(query)).toThrow(/255 bytes/)
 })
 
 test('K3 parseItemsQuery accepts exactly the values that the schema describes', () => {

@@ -1,7 +1,15 @@
 import { Fault, type ParameterFault } from './faults.ts'
-import { isLabelKey, isLabelValue, type Labels, maxSelectedLabels, parseLabels } from './labels.ts'
+import {
+  isLabelKey,
+  isLabelValue,
+  type Labels,
+  maxLabelValue,
+  maxSelectedLabels,
+  parseLabels,
+} from './labels.ts'
 import {
   hasNul,
+  longestName,
   longestPath,
   maxSearchLength,
   maxSearchTerms,
@@ -205,16 +213,20 @@ export function parseLabelsQuery(values: Readonly<Record<string, unknown>>): {
 /** The prefix of the parameters that select labels. */
 export const labelPrefix = 'label.'
 
-/** Reads `label.KEY=VALUE`. Unlike other parameters, any that begins so is known, and its misspellings are refused: they would select all items. */
+/** What the parameter of a label must be, for messages. */
+const labelParameterRule = `write label.KEY=VALUE to select items by a label, with a key of 1 to 40 of the characters a to z in lower case, 0 to 9, _, . and -, and a value of up to ${maxLabelValue} characters`
+
+/** Reads `label.KEY=VALUE`. Unlike other unknown parameters, all that begin with `label` in any case are refused: they would select all items. */
 function readSelectedLabels(
   { read }: ParameterReader,
   values: Readonly<Record<string, unknown>>,
 ): { readonly labels?: Labels } {
-  const names = Object.keys(values).filter((name) => name.startsWith(labelPrefix))
-  const accepts = `one value of a label, at most ${maxSelectedLabels} times in a request, each with another key`
+  const accepts = `one value, at most ${maxSelectedLabels} labels in a request, each with another key: ${labelParameterRule}`
+  const names: string[] = []
   for (const name of Object.keys(values))
-    if (/^label$|^labels\./.test(name))
-      read(name.slice(0, 100), null, 'nothing: write label.KEY=VALUE to select items by a label', () => null)
+    if (name.startsWith(labelPrefix)) names.push(name)
+    else if (/^label/i.test(name))
+      read(name.slice(0, 100), null, `nothing: ${labelParameterRule}`, () => null)
   const pairs = names.map((name): readonly [string, string] => {
     const key = name.slice(labelPrefix.length)
     const value = read(name.slice(0, 100), '', accepts, (text) =>
@@ -233,7 +245,7 @@ const readStartName = ({ read }: ParameterReader, by: ItemFilter['by']): string 
   read<string | null>(
     'start_name',
     null,
-    'one filename without U+0000, with order=name or order=name-desc',
+    `one filename of up to ${longestName} bytes without U+0000, with order=name or order=name-desc`,
     (text) => (by === 'name' ? parseStartName(text) : null),
   )
 
