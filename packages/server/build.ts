@@ -41,7 +41,7 @@ const readBuiltins: Plugin = {
     // From the end, so that the offsets of those before stay.
     for (const node of parseAst(code).body.toReversed()) {
       if (node.type !== 'ImportDeclaration' || !node.source.value.startsWith('node:')) continue
-      const builtin = `process.getBuiltinModule('${node.source.value}')`
+      const builtin = `globalThis.process.getBuiltinModule('${node.source.value}')`
       const read = node.specifiers.map((specifier) => {
         if (specifier.type !== 'ImportSpecifier') return `const ${specifier.local.name} = ${builtin};`
         const { imported, local } = specifier

@@ -91,6 +91,8 @@ export function releaseMemoryOfStart(): void {
   setTimeout(() => {
     setFlagsFromString('--expose-gc')
     const collect: unknown = runInNewContext('gc')
+    // Compiled code is kept for each set of flags.
+    setFlagsFromString('--no-expose-gc')
     if (typeof collect === 'function') collect({ type: 'major', execution: 'async' })
   }, collectionDelay).unref()
 }

@@ -107,14 +107,14 @@ export function createVariants(
     return render
   }
 
-  /** `earlier` is a render that was in progress before the variant was looked up: it may be stored since. */
+  /** `earlier` is a render that was in progress before the variant was looked up. Its variant may be stored since. */
   async function renderOnce(
     item: Item,
     variant: Variant,
     opened: OpenBlob,
     earlier?: Render,
   ): Promise<Rendered> {
-    const running = earlier ?? renders.get(keyOf(item, variant))
+    const running = renders.get(keyOf(item, variant)) ?? (earlier?.hasResult ? earlier : undefined)
     if (running === undefined) return start(item, variant, opened, false).rendered
     try {
       return await running.rendered

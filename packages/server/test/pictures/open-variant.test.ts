@@ -4,7 +4,12 @@ import { service } from '../../src/core/tokens.ts'
 import { failureKeyOf } from '../../src/core/variants.ts'
 import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
 import { createItemRemover } from '../../src/items/deletion.ts'
-import { PictureOverLimits, PictureTaskPreempted, VariantPending } from '../../src/pictures/picture-queue.ts'
+import {
+  PictureOverLimits,
+  PictureTaskPreempted,
+  PictureWorkersBusy,
+  VariantPending,
+} from '../../src/pictures/picture-queue.ts'
 import type { PictureResult } from '../../src/pictures/picture-task.ts'
 import { createVariants } from '../../src/pictures/variants.ts'
 import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
@@ -182,6 +187,31 @@ test.each(['open', 'renderAhead'] as const)(
   },
 )
 
+test('V6 a request starts another render if the one in progress fails while it looks the variant up', async () => {
+  await using data = await temporaryData()
+  const item = await asPicture(data)
+  const failed = Promise.withResolvers<void>()
+  let lookups = 0
+  const variants = slowVariants(data, {
+    async open(id, key, options) {
+      const found = await data.blobs.variants.open(id, key, options)
+      if (key === thumb.key) lookups += 1
+      if (lookups === 2) await failed.promise
+      return found
+    },
+  })
+  const first = variants.open(item, thumb)
+  await expect.poll(() => variants.renders.length).toBe(1)
+  const second = variants.open(item, thumb)
+  await expect.poll(() => lookups).toBe(2)
+  variants.renders.shift()?.reject(new PictureWorkersBusy('busy'))
+  await expect(first).rejects.toMatchObject({ code: 'variants-busy' })
+  failed.resolve()
+  await variants.finish()
+  expect((await second).size).toBe(rendered.length)
+  await variants.settled()
+})
+
 test('V17 requests for one variant that wait for different times share its render', async () => {
   await using data = await temporaryData()
   const item = await asPicture(data)
@@ -277,6 +307,7 @@ test('V6 a failure that was stored while the clock was ahead does not delay the 
   const again = variants.open(item, thumb)
   await variants.finish()
   expect((await again).size).toBe(rendered.length)
+  await variants.settled()
 })
 
 test('V13 what the first render has found is recorded once, and needs no further render', async () => {

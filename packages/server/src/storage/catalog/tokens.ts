@@ -3,7 +3,6 @@ import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from
 import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import { createBucket, expiredColumn, findBucket, readRemoval } from './buckets.ts'
-
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from './records.ts'
 import {
   all,

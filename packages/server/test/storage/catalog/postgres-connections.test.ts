@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startCommitProxy } from '../../../../../test/harness/commit-proxy.ts'
@@ -356,4 +356,37 @@ test('FE9 the bell leaves no connection behind when it cannot listen', async () 
   })
   onTestFinished(bell.watch(bucketIdOf([1], 0), () => {}))
   await ended.promise
+})
+
+test('a connection on which a query has no result in time is closed', async () => {
+  const url = new URL(await freshDatabase())
+  const address = { port: Number(url.port), host: url.hostname }
+  const sockets: Socket[] = []
+  const proxy = createServer((socket) => {
+    const database = connect(address)
+    sockets.push(socket)
+    for (const [from, to] of [
+      [socket, database],
+      [database, socket],
+    ] as const) {
+      from.pipe(to)
+      from.on('error', () => to.destroy())
+      from.on('close', () => to.destroy())
+    }
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void proxy.close())
+  const { port } = proxy.address() as AddressInfo
+  Object.assign(url, { hostname: '127.0.0.1', port: `${port}` })
+  const options = { readers: 1, writers: 1, readTimeout: 1_000 }
+  const connections = await openConnections(parseDatabaseUrl(url.href), options)
+  onTestFinished(() => connections.close())
+  const hanging = connections.read(async (session) => {
+    await session.run('SELECT 1')
+    // The rest of what it sends reaches no server.
+    sockets.at(-1)?.unpipe().resume()
+    await session.run('SELECT 1')
+  })
+  await expect(hanging).rejects.toThrow(ConnectionLost)
+  await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).not.toContain(false)
 })

@@ -1,56 +1,104 @@
 import { Client } from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { onServer } from '../../../../../test/harness/postgres.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import type { ItemSelection } from '../../../src/storage/catalog/records.ts'
+import type { BucketId, ItemSelection, NewItem } from '../../../src/storage/catalog/records.ts'
 import { freshCatalog } from './postgres-database.ts'
-import { hashOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
+import { hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
 
 // PostgreSQL plans a prepared statement for its values five times. Then it compares the costs, and may do so for each execution.
-test('a connection plans the statements that requests wait for only a few times', async () => {
+
+/** A catalog with one connection for reads and one for changes. */
+async function openCatalog() {
   const url = await freshCatalog()
   const catalog = await openPostgresCatalog({ url, role: 'command' })
   onTestFinished(() => catalog.close())
-  const bucketId = await newBucket(catalog, 'plans')
+  return { url, catalog, bucketId: await newBucket(catalog, 'plans') }
+}
+
+async function readByKeys(catalog: Catalog, bucketId: BucketId, { id }: NewItem): Promise<void> {
+  const item = await catalog.item(id)
+  if (item?.contentId == null) throw new Error('an item has no bytes')
+  await catalog.content(item.contentId)
+  await catalog.servability([id])
+  await catalog.findGrant(hashOf('plans'))
+  await catalog.page(bucketId, 3)
+  await catalog.bucket(bucketId)
+}
+
+interface Prepared {
+  readonly name: string
+  readonly statement: string
+  readonly parameters: number
+  readonly custom: number
+}
+
+/** Runs the work ten times, and returns the clients that it used with their prepared statements. */
+async function preparedBy(work: () => Promise<void>) {
+  const query = vi.spyOn(Client.prototype, 'query')
+  for (let times = 0; times < 10; times += 1) await work()
+  const clients = new Set(query.mock.contexts.filter((context) => context instanceof Client))
+  query.mockRestore()
+  return Promise.all(
+    Array.from(clients, async (client) => {
+      const { rows } = await client.query<Prepared>(
+        'SELECT name, statement, cardinality(parameter_types) AS parameters, custom_plans::int4 AS custom FROM pg_prepared_statements',
+      )
+      return { client, statements: rows }
+    }),
+  )
+}
+
+test('a connection plans the statements that requests wait for only a few times', async () => {
+  const { url, catalog, bucketId } = await openCatalog()
   const items = newItems(2_000).map((item, number) => ({
     ...item,
     ...(number % 3 === 0 && { expiresAt: Date.now() + 86_400_000 + number }),
     ...(number % 2 === 0 && { labels: { album: '42' } }),
   }))
-  await catalog.addItems(bucketId, items.slice(0, -1).map(withBytes))
-  await catalog.addItems(bucketId, inBlobStore(items.slice(-1)))
-  await onServer(url, 'ANALYZE')
+  await catalog.addItems(bucketId, items.map(withBytes))
+  await onServer(
+    url,
+    `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at)
+      SELECT 'tok_' || number, ${bucketId}, '', sha256(number::text::bytea), 'media:read', 0 FROM generate_series(1, 5000) AS number;
+    ANALYZE`,
+  )
   const list: ItemSelection = {
     ...{ bucketId, order: 'newest', kind: null, from: null, to: null, name: null },
   }
-  const place = { seq: 1_000, createdAt: 0 }
-  const client = vi.spyOn(Client.prototype, 'query')
-  for (const { id } of items.slice(0, 10)) {
-    const item = await catalog.item(id)
-    if (item?.contentId == null) throw new Error('an item has no bytes')
-    await catalog.content(item.contentId)
-    await catalog.findGrant(hashOf('plans'))
-    await catalog.page(bucketId, 3)
-    await catalog.bucket(bucketId)
+  const [item = newItem()] = items
+  const found = await preparedBy(async () => {
+    await readByKeys(catalog, bucketId, item)
     await catalog.addItems(bucketId, [withBytes(newItem())])
     await catalog.itemsAt(bucketId, 'newest', 100, 50)
-    for (const after of [null, place]) {
+    for (const after of [null, { seq: 1_000, createdAt: 0 }]) {
       await catalog.items(list, after, 51)
       await catalog.items({ ...list, order: 'oldest' }, after, 51)
       await catalog.items({ ...list, kind: 'image' }, after, 51)
       await catalog.items({ ...list, labels: { album: '42' } }, after, 51)
       await catalog.items({ ...list, name: ['harbour'] }, after, 51)
     }
+  })
+  expect(found).toHaveLength(2)
+  const planned = found.flatMap(({ statements }) => statements.filter(({ custom }) => custom > 5))
+  expect(planned.map(({ statement }) => statement)).toEqual([])
+})
+
+test('the plan of a small table does not read all of it after it has grown', async () => {
+  const { catalog, bucketId } = await openCatalog()
+  const item = newItem()
+  await catalog.addItems(bucketId, [withBytes(item)])
+  const [reads] = await preparedBy(() => readByKeys(catalog, bucketId, item))
+  if (reads === undefined) throw new Error('no statement was sent')
+  const byKeys = reads.statements.filter(({ statement }) => statement.includes('unnest('))
+  expect(byKeys).toHaveLength(6)
+  for (const { name, statement, parameters } of byKeys) {
+    const values = Array.from({ length: parameters }, () => 'NULL').join(', ')
+    const { rows } = await reads.client.query<{ 'QUERY PLAN': string }>(
+      `EXPLAIN EXECUTE "${name}" (${values})`,
+    )
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan, statement).not.toMatch(/Seq Scan on (items|contents|tokens|buckets)/)
   }
-  // One for reads, and one for changes.
-  const clients = new Set(client.mock.contexts.filter((context) => context instanceof Client))
-  client.mockRestore()
-  expect(clients.size).toBe(2)
-  const planned = await Promise.all(
-    Array.from(clients, (one) =>
-      one.query<{ statement: string }>('SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5'),
-    ),
-  )
-  const rows = planned.flatMap((result) => result.rows)
-  expect(rows.map(({ statement }) => statement)).toEqual([])
 })

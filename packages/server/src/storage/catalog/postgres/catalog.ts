@@ -143,12 +143,14 @@ interface HotReads {
 }
 
 // Each statement returns the number of the key (from 1) in its last column. The arrays of keys are subqueries, whose values the planner does not
-// look at: it would plan each execution again for the number of its keys.
+// look at: it would plan each execution again for the number of its keys. It looks each key up, also while the table is small: otherwise it would
+// read the whole table, and continue to do so while the table grows.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     ${grantedColumns('postgres', '$2')}, wanted.number
   FROM unnest((SELECT $1::bytea[])) WITH ORDINALITY AS wanted (hash, number)
-  JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
+  CROSS JOIN LATERAL (SELECT * FROM tokens WHERE tokens.hash = wanted.hash LIMIT 1) AS tokens
+  CROSS JOIN LATERAL (SELECT * FROM buckets WHERE buckets.id = tokens.bucket_id LIMIT 1) AS buckets
   WHERE require_primary()`
 
 const pageRows = `SELECT page.revision, page.total, page.items,
@@ -170,13 +172,16 @@ const livePageRows = `WITH start AS MATERIALIZED (
 
 const itemRows = `SELECT items.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)::int4, content_id,
     ${isPrivateColumn}, wanted.number
-  FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS wanted (id, number) JOIN items ON items.id = wanted.id`
+  FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS wanted (id, number)
+  CROSS JOIN LATERAL (SELECT * FROM items WHERE items.id = wanted.id LIMIT 1) AS items`
 
 const bucketRows = `SELECT ${bucketColumns}, ${expiredOfBucket('postgres', '$2')}, wanted.number
-  FROM unnest((SELECT $1::int8[])) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
+  FROM unnest((SELECT $1::int8[])) WITH ORDINALITY AS wanted (id, number)
+  CROSS JOIN LATERAL (SELECT * FROM buckets WHERE buckets.id = wanted.id LIMIT 1) AS buckets`
 
 const contentRows = `SELECT bytes, wanted.number
-  FROM unnest((SELECT $1::int8[])) WITH ORDINALITY AS wanted (id, number) JOIN contents ON contents.id = wanted.id`
+  FROM unnest((SELECT $1::int8[])) WITH ORDINALITY AS wanted (id, number)
+  CROSS JOIN LATERAL (SELECT * FROM contents WHERE contents.id = wanted.id LIMIT 1) AS contents`
 
 /** The most contents in one read. Each can have a million characters, so this limits the memory of a read. */
 const contentLimit = 8
@@ -252,8 +257,9 @@ function createHotReads(run: Run): HotReads {
 async function readServability(run: Run, ids: readonly ItemId[]): Promise<readonly Servability[]> {
   if (ids.length === 0) return []
   const rows = await run(
-    `SELECT items.id, renamed, ${isPrivateColumn} FROM items WHERE id = ANY ($1::text[]) AND bucket_id > 0
-    AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)`,
+    `SELECT items.id, renamed, ${isPrivateColumn} FROM unnest((SELECT $1::text[])) AS wanted (id)
+    CROSS JOIN LATERAL (SELECT * FROM items WHERE items.id = wanted.id LIMIT 1) AS items
+    WHERE bucket_id > 0 AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)`,
     ...[ids, Date.now()],
   )
   const stateOf = (row: Row) => (integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed')

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { parse, toClientConfig } from 'pg-connection-string'
 import { errorCode } from '../../../core/faults.ts'
@@ -51,10 +52,10 @@ export async function openConnections(
   const { connectTimeout = defaultConnectTimeout } = options
   const servers = selectServer(await orderServers(address, { connectTimeout, readTimeout }))
   const preparation: Preparation = { named: true }
-  const timelines = new WeakMap<ClientBase, number>()
+  const opened: Opened = { timelines: new WeakMap(), sockets: new WeakMap() }
   const settings = { connectionTimeoutMillis: connectTimeout, pipeline: true }
-  const reading = openPool(servers, timelines, { ...settings, max: readers })
-  const writing = openPool(servers, timelines, { ...settings, max: writers })
+  const reading = openPool(servers, opened, { ...settings, max: readers })
+  const writing = openPool(servers, opened, { ...settings, max: writers })
   let closing: Promise<unknown> | null = null
 
   /** Tries each server once, beginning with the last one that was the primary. */
@@ -63,7 +64,7 @@ export async function openConnections(
       const server = servers.current()
       try {
         const client = await connecting(pool.connect())
-        if (servers.isLatest(timelines.get(client) ?? 0)) return client
+        if (servers.isLatest(opened.timelines.get(client) ?? 0)) return client
         // It was opened before a failover.
         client.release(true)
       } catch (error) {
@@ -79,7 +80,8 @@ export async function openConnections(
     const client = await connect(pool)
     let failure: unknown = null
     try {
-      return await work(openSession(client, preparation, timeout))
+      const destroy = () => opened.sockets.get(client)?.destroy()
+      return await work(openSession(client, preparation, destroy, timeout))
     } catch (error) {
       failure = error
       throw error
@@ -149,7 +151,13 @@ async function requirePrimary(client: ClientBase, servers: Servers): Promise<num
   return timeline
 }
 
-function openPool(servers: Servers, timelines: WeakMap<ClientBase, number>, settings: PoolConfig): Pool {
+/** What is known of the clients of the pools. */
+interface Opened {
+  readonly timelines: WeakMap<ClientBase, number>
+  readonly sockets: WeakMap<ClientBase, Socket>
+}
+
+function openPool(servers: Servers, { timelines, sockets }: Opened, settings: PoolConfig): Pool {
   const pool = new Pool({
     ...settings,
     idleTimeoutMillis: idleTimeout,
@@ -164,7 +172,9 @@ function openPool(servers: Servers, timelines: WeakMap<ClientBase, number>, sett
       ),
     Client: class extends Client {
       constructor(config?: ClientConfig) {
-        super({ ...config, ...servers.current() })
+        const socket = new Socket()
+        super({ ...config, ...servers.current(), stream: () => socket })
+        sockets.set(this, socket)
       }
     },
   })

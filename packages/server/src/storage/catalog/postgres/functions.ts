@@ -1,6 +1,5 @@
 import { expiredQuery } from '../buckets.ts'
 import { changeKinds } from '../item-changes.ts'
-
 import { rankFunctions } from './ranks.ts'
 
 /** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
@@ -185,7 +184,7 @@ LANGUAGE sql AS $$
 $$;
 
 -- Of a bucket or a trash: the number and the bytes of its items that have expired and are not removed yet, and their number before a position
--- (catalog/items.ts).
+-- (catalog/buckets.ts).
 ${(['items', 'bytes'] as const)
   .map(
     (value) => `CREATE FUNCTION expired_${value}(_bucket int8, _now int8) RETURNS int8

@@ -33,7 +33,14 @@ function nameOf(statement: string): string {
   return name
 }
 
-export function openSession(client: ClientBase, preparation: Preparation, timeout = resultTimeout): Session {
+/** `destroy` closes the connection of the client at once. */
+export function openSession(
+  client: ClientBase,
+  preparation: Preparation,
+  destroy: () => void,
+  timeout = resultTimeout,
+): Session {
+  const limit = { timeout, destroy }
   const send = (statement: string, values: unknown[]) => {
     const query = {
       text: statement,
@@ -42,7 +49,7 @@ export function openSession(client: ClientBase, preparation: Preparation, timeou
       rowMode: 'array' as const,
       ...(preparation.named && { name: nameOf(statement) }),
     }
-    return reporting<QueryArrayResult<unknown[]>>(timeout, (done) => client.query(query, done))
+    return reporting<QueryArrayResult<unknown[]>>(limit, (done) => client.query(query, done))
   }
   return {
     async run(statement, ...values) {
@@ -52,7 +59,7 @@ export function openSession(client: ClientBase, preparation: Preparation, timeou
       return (await send(statement, values)).rowCount ?? 0
     },
     async execute(statements) {
-      const result = await reporting<unknown>(timeout, (done) => client.query(statements, done))
+      const result = await reporting<unknown>(limit, (done) => client.query(statements, done))
       const last: unknown = Array.isArray(result) ? result.at(-1) : result
       return isResult(last) ? last.command : ''
     },
@@ -60,16 +67,20 @@ export function openSession(client: ClientBase, preparation: Preparation, timeou
 }
 
 /**
- * Runs a query of the driver, for `timeout` milliseconds at most, or for any time if it is 0. The driver reports lost connections as plain errors; a
+ * Runs a query of the driver, for `timeout` milliseconds at most, or for any time if it is 0. After this time the connection is destroyed: the driver
+ * ends a pipelined one only when it has responded to all queries. The driver reports lost connections as plain errors; a
  * RangeError is of a value that was received. With promises or timeouts of the driver, the rows of a query survive several collections of young
  * objects, each of which then takes milliseconds.
  */
 async function reporting<T>(
-  timeout: number,
+  { timeout, destroy }: { readonly timeout: number; readonly destroy: () => void },
   start: (done: (error: Error | null, result: T) => void) => void,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
-  const expire = () => reject(new Error('the database did not respond in time'))
+  const expire = () => {
+    reject(new Error('the database did not respond in time'))
+    destroy()
+  }
   const timer = timeout === 0 ? undefined : setTimeout(expire, timeout)
   try {
     start((error, result) => (error ? reject(error) : resolve(result)))
