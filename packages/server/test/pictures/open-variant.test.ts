@@ -92,6 +92,21 @@ function slowVariants(
   return { ...variants, renders, opening, outcomes, storeFailures, lostFailures, finish, fail }
 }
 
+/** Variants whose second lookup of `thumb` ends when the test ends it. */
+function slowLookup(data: TemporaryData) {
+  const ended = Promise.withResolvers<void>()
+  let lookups = 0
+  const variants = slowVariants(data, {
+    async open(id, key, options) {
+      const found = await data.blobs.variants.open(id, key, options)
+      if (key === thumb.key) lookups += 1
+      if (lookups === 2) await ended.promise
+      return found
+    },
+  })
+  return { variants, lookups: () => lookups, endLookup: ended.resolve }
+}
+
 /** An item whose stored type is a picture. */
 const asPicture = async (data: TemporaryData): Promise<Item> => ({
   ...(await data.store('bytes')),
@@ -160,27 +175,18 @@ test.each(['open', 'renderAhead'] as const)(
   async (method) => {
     await using data = await temporaryData()
     const item = await asPicture(data)
-    const stored = Promise.withResolvers<void>()
-    let lookups = 0
-    const variants = slowVariants(data, {
-      async open(id, key, options) {
-        const found = await data.blobs.variants.open(id, key, options)
-        if (key === thumb.key) lookups += 1
-        if (lookups === 2) await stored.promise
-        return found
-      },
-    })
+    const { variants, lookups, endLookup } = slowLookup(data)
     const first = variants.open(item, thumb)
     await expect.poll(() => variants.renders.length).toBe(1)
     let isSettled = false
     const second = Promise.resolve(variants[method](item, thumb)).finally(() => {
       isSettled = true
     })
-    await expect.poll(() => lookups === 2 || isSettled).toBe(true)
+    await expect.poll(() => lookups() === 2 || isSettled).toBe(true)
     await variants.finish()
     await first
     await variants.settled()
-    stored.resolve()
+    endLookup()
     await expect.poll(() => isSettled || variants.renders.length > 0).toBe(true)
     expect(variants.renders).toEqual([])
     await second
@@ -190,23 +196,14 @@ test.each(['open', 'renderAhead'] as const)(
 test('V6 a request starts another render if the one in progress fails while it looks the variant up', async () => {
   await using data = await temporaryData()
   const item = await asPicture(data)
-  const failed = Promise.withResolvers<void>()
-  let lookups = 0
-  const variants = slowVariants(data, {
-    async open(id, key, options) {
-      const found = await data.blobs.variants.open(id, key, options)
-      if (key === thumb.key) lookups += 1
-      if (lookups === 2) await failed.promise
-      return found
-    },
-  })
+  const { variants, lookups, endLookup } = slowLookup(data)
   const first = variants.open(item, thumb)
   await expect.poll(() => variants.renders.length).toBe(1)
   const second = variants.open(item, thumb)
-  await expect.poll(() => lookups).toBe(2)
+  await expect.poll(lookups).toBe(2)
   variants.renders.shift()?.reject(new PictureWorkersBusy('busy'))
   await expect(first).rejects.toMatchObject({ code: 'variants-busy' })
-  failed.resolve()
+  endLookup()
   await variants.finish()
   expect((await second).size).toBe(rendered.length)
   await variants.settled()
