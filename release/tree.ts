@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs'
-import { chmod, cp, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import server from '../packages/server/package.json' with { type: 'json' }
 import { root, runIn, type Tarballs } from './pack.ts'
@@ -75,8 +75,10 @@ export async function createTree(
   await rm(scratch, { recursive: true })
   await writeFile(join(directory, 'bin/mediabucket'), launcher)
   await chmod(join(directory, 'bin/mediabucket'), 0o755)
-  for (const name of ['LICENSE', 'README.md'])
-    await cp(join(modules, 'mediabucket', name), join(directory, name))
+  await cp(join(modules, 'mediabucket/LICENSE'), join(directory, 'LICENSE'))
+  const readme = await readFile(join(modules, 'mediabucket/README.md'), 'utf8')
+  // Here the command is bin/mediabucket, and there is no npm.
+  await writeFile(join(directory, 'README.md'), readme.replaceAll('npx mediabucket', 'mediabucket'))
   await runIn(directory)('chmod', '-R', 'u=rwX,go=rX', '.')
 }
 

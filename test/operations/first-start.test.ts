@@ -40,6 +40,7 @@ test('A8 a later start prints no token, but the command to create one', async ()
   await server.stop()
   await using later = await startServer({}, server.data)
   expect(later.stdout()).not.toContain('mbkt_')
+  expect(later.stdout()).toContain(`MEDIABUCKET_DATA=${server.data} mediabucket token create`)
   const [, line] = /(token create .*)$/m.exec(later.stdout()) ?? []
   const { stdout } = await later.command(...(line ?? '').split(' '))
   const headers = { authorization: `Bearer ${stdout.trim()}` }

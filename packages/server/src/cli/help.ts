@@ -3,6 +3,7 @@ import { settings } from '../service/settings.ts'
 import { clientSettings } from './client/client-settings.ts'
 import { exitCodes, UsageError } from './command.ts'
 import { commandGroups, commands } from './commands.ts'
+import { programName } from './processes.ts'
 
 /** The exit codes in the help; docs/client.md has the same table. */
 const exitCodeRows: readonly (readonly [string, string])[] = [
@@ -37,7 +38,7 @@ Usage: mediabucket [--env-file FILE] COMMAND [OPTIONS]
 
 --env-file reads settings from a file of lines NAME=value, such as that of the service. Variables that are set take precedence.
 
-In a clone of the repository, run it as \`npx mediabucket\`; elsewhere as \`npx --prefix CLONE mediabucket\`.
+Here it runs as: ${programName()}
 
 ${commandRows.join('\n\n')}
 

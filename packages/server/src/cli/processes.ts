@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { dirname, sep } from 'node:path'
 
 /** A process. A later process with the same number differs in its start where the system has /proc. */
 export interface ProcessIdentity {
@@ -35,6 +36,23 @@ export function startTime(): number {
   // Not a number where npm has ended.
   return performance.timeOrigin - (Number.isFinite(earlier) ? earlier : 0)
 }
+
+const localPrograms = `${sep}node_modules${sep}.bin`
+
+/**
+ * How this program is called from `directory`, in a shell: by npx in a clone or a project that has installed it and below, elsewhere by
+ * the path of such a program, and otherwise by its name.
+ */
+export function programName(program = process.argv[1] ?? '', directory = process.cwd()): string {
+  const place = dirname(program)
+  if (!place.endsWith(localPrograms)) return 'mediabucket'
+  const project = place.slice(0, -localPrograms.length)
+  return `${directory}${sep}`.startsWith(`${project}${sep}`) ? 'npx mediabucket' : shellWord(program)
+}
+
+/** A word of a command line of a POSIX shell. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /** Null if the process has ended, also if its parent has not collected it (Z), and where there is no /proc. */
 function startOf(pid: number): string | null {

@@ -5,7 +5,7 @@ import { locationText, withoutPassword } from '../core/storage-urls.ts'
 import type { Config } from '../service/config.ts'
 import type { Service } from '../service/start.ts'
 import { type Command, UsageError } from './command.ts'
-import { watchNpm } from './processes.ts'
+import { programName, shellWord, watchNpm } from './processes.ts'
 import {
   handleSignals,
   lowerWorkerPriority,
@@ -170,6 +170,9 @@ export function banner(
     '',
     command(`curl ${authorization} ${baseUrl}/api/media`),
   ]
-  const later = [`To create another token: ${paint('cyan', 'npx mediabucket token create --bucket default')}`]
+  const settings =
+    resolve(config.data) === resolve('data') ? '' : `MEDIABUCKET_DATA=${shellWord(resolve(config.data))} `
+  const create = `${settings}${programName()} token create --bucket default`
+  const later = [`To create another token: ${paint('cyan', create)}`]
   return ['', ...opening, '', ...(firstToken === null ? later : first), ''].join('\n')
 }
