@@ -116,14 +116,16 @@ test('K18 with a filter the total is known on the last page, and other parameter
     null,
   ])
   expect((await list('name=9.txt&per_page=1')).ids).toEqual(ids.slice(-1))
-  for (const query of [
-    'page=0',
-    'page=x',
-    'per_page=0',
-    'per_page=101',
-    'page=1&limit=5',
-    'page=1&after=x',
-    'kind=image&page=41',
-  ])
+  for (const query of ['page=0', 'page=x', 'per_page=0', 'per_page=101', 'page=1&limit=5', 'page=1&after=x'])
     await expectProblem(await get(`/api/items?${query}`), 400, 'parameter-malformed')
 })
+
+test.each(['kind=image', 'order=name', 'order=taken-desc'])(
+  'K18 a page beyond the position 2000 with %s is refused, and the way to go on is named',
+  async (query) => {
+    const problem = await expectProblem(await get(`/api/items?${query}&page=41`), 400, 'parameter-malformed')
+    expect(problem.detail).toBe(
+      'With a filter, or an order by name or by time taken, page × per_page is at most 2000. For more, repeat the request without page and per_page, and follow next_cursor.',
+    )
+  },
+)

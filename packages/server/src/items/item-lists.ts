@@ -52,6 +52,8 @@ interface NumberedItems {
 /** With filters, the last item of a numbered page has at most this position, because the items before it are read. */
 const maxFilteredPosition = 2_000
 
+const byCursor = 'repeat the request without page and per_page, and follow next_cursor.'
+
 export type ListNumbered = ReturnType<typeof listNumberedOperation>
 
 /** Lists a numbered page of the items of a bucket (docs/interface.md K18). Throws Fault `parameter-malformed`. */
@@ -70,7 +72,7 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
     }
     if (first + size > maxFilteredPosition)
       throw pageRefused(
-        `With a filter, page × per_page is at most ${maxFilteredPosition}. Follow next_cursor for more.`,
+        `With a filter, or an order by name or by time taken, page × per_page is at most ${maxFilteredPosition}. For more, ${byCursor}`,
       )
     const selection = { bucketId, ...filter }
     const { rows, examined, ...current } = await catalog.items(
@@ -80,9 +82,7 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
     )
     // Each page is read from the start of the list. So the next one would end at the same place.
     if (examined !== null && rows.length < first + size)
-      throw pageRefused(
-        'The filters exclude too many items to read this page. Follow next_cursor, without page and per_page.',
-      )
+      throw pageRefused(`The filters exclude too many items to read this page. Instead, ${byCursor}`)
     const isComplete = examined === null && rows.length <= first + size
     return {
       state: listState(current),
