@@ -174,7 +174,13 @@ describe.each(Object.entries(ways))('T10 %s', (_way, send) => {
       { parameter: 'types', detail: 'With this token, a file must be one of: image/*, application/json.' },
     ])
     const svg = new Uint8Array(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'))
-    await expectProblem(await send(token, svg, 'a.svg', 'image/svg+xml'), 415, 'type-refused')
+    const unlisted = await expectProblem(
+      await send(token, svg, 'a.svg', 'image/svg+xml'),
+      415,
+      'type-refused',
+    )
+    expect(unlisted.detail).toContain('The bytes do not show the type image/svg+xml, so it must be listed')
+    expect(problem.detail).not.toContain('listed by its name')
     expect((await send(token, picture, 'a.txt', 'text/plain')).status).toBeLessThan(300)
     const json = new Uint8Array(Buffer.from('{}'))
     expect((await send(token, json, 'a.json', 'application/json')).status).toBeLessThan(300)
@@ -391,6 +397,11 @@ test('T9 the token describes its note and its limits, and the list has what arri
       expect.objectContaining({ id: token.id, limits, uploaded: { items: 0, bytes: 0 } }),
     ]),
   })
+})
+
+test('T9 other names of types are replaced by those that are stored, once each', async () => {
+  const token = await limited({ types: ['image/jpg', 'image/jpeg', 'audio/mp3', 'image/*', 'text/x-own'] })
+  expect((await token.state()).limits?.types).toEqual(['image/jpeg', 'audio/mpeg', 'image/*', 'text/x-own'])
 })
 
 test.each([

@@ -171,6 +171,16 @@ test('R12 the message for a file that is too large names the limit, if the serve
   expect(refusalMessage(refusal(507, '', { detail }))).toBe(detail)
 })
 
+test.each(['', ' The bytes do not show the type image/svg+xml, so it must be listed by its name.'])(
+  'T10 the message for a refused type names the permitted types, with the reason "%s"',
+  (reason) => {
+    const detail = `This file is image/svg+xml. With this token, a file must be one of: image/*, application/pdf.${reason}`
+    expect(refusalMessage(refusal(415, '', { code: 'type-refused', detail }))).toBe(
+      strings.links.wrongType('pictures, PDF'),
+    )
+  },
+)
+
 test('Q1 the message for a full bucket names its limit in the units of the page', () => {
   const full = (parameter: string, limit: string) =>
     refusal(507, JSON.stringify({ parameters: [{ parameter }] }), {

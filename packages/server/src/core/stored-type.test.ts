@@ -6,7 +6,7 @@ import mime from 'mime'
 import otherTypes from 'mime/types/other.js'
 import standardTypes from 'mime/types/standard.js'
 import { expect, test } from 'vitest'
-import { isInlineType, storedType } from './stored-type.ts'
+import { isInlineType, storedNameOf, storedType } from './stored-type.ts'
 
 /** A ZIP archive of stored files, as an office program would begin its document. */
 function zip(files: Readonly<Record<string, string>>): Buffer {
@@ -221,4 +221,29 @@ test('U7 B6 a container that is declared as plain text is not served inline', ()
   const shown = { mime: 'application/zip', ext: 'zip' }
   const expected = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt', start: nothing })
   expect(expected).toEqual({ contentType: 'application/zip', extension: 'zip' })
+})
+
+test.each([
+  ['image/jpg', 'image/jpeg'],
+  ['image/pjpeg', 'image/jpeg'],
+  ['image/x-png', 'image/png'],
+  ['image/x-ms-bmp', 'image/bmp'],
+  ['image/vnd.microsoft.icon', 'image/x-icon'],
+  ['audio/mp3', 'audio/mpeg'],
+  ['audio/x-wav', 'audio/wav'],
+  ['audio/x-flac', 'audio/flac'],
+  ['audio/x-aiff', 'audio/aiff'],
+  ['audio/x-aac', 'audio/aac'],
+  ['audio/m4a', 'audio/x-m4a'],
+  ['video/x-msvideo', 'video/vnd.avi'],
+  ['video/x-matroska', 'video/matroska'],
+  ['application/x-gzip', 'application/gzip'],
+  ['application/x-pdf', 'application/pdf'],
+  ['text/rtf', 'application/rtf'],
+  ['application/vnd.rar', 'application/x-rar-compressed'],
+])('T9 %s is stored as %s, which is the name that is detected', (other, stored) => {
+  expect(storedNameOf(other)).toBe(stored)
+  expect(storedNameOf(stored)).toBe(stored)
+  expect(supportedMimeTypes.has(stored)).toBe(true)
+  expect(supportedMimeTypes.has(other)).toBe(false)
 })

@@ -89,6 +89,33 @@ function urlExtension(extension: string): string | null {
   return /^[a-z0-9]{1,16}$/.test(last) ? last : null
 }
 
+/** Other names of types that the service stores by one name, which is that of the detection. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  'image/jpeg': ['image/jpg', 'image/pjpeg'],
+  'image/png': ['image/x-png'],
+  'image/bmp': ['image/x-bmp', 'image/x-ms-bmp'],
+  'image/x-icon': ['image/ico', 'image/vnd.microsoft.icon'],
+  'audio/mpeg': ['audio/mp3', 'audio/mpeg3', 'audio/x-mp3'],
+  'audio/wav': ['audio/vnd.wave', 'audio/wave', 'audio/x-wav'],
+  'audio/flac': ['audio/x-flac'],
+  'audio/aiff': ['audio/x-aiff'],
+  'audio/aac': ['audio/x-aac'],
+  'audio/x-m4a': ['audio/m4a'],
+  'video/vnd.avi': ['video/avi', 'video/msvideo', 'video/x-msvideo'],
+  'video/matroska': ['video/x-matroska'],
+  'application/gzip': ['application/x-gzip'],
+  'application/pdf': ['application/x-pdf'],
+  'application/rtf': ['text/rtf', 'application/x-rtf'],
+  'application/x-rar-compressed': ['application/vnd.rar'],
+}
+
+const storedNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(otherNames).flatMap(([stored, names]) => names.map((name) => [name, stored] as const)),
+)
+
+/** The name by which the service stores files of a type, such as `image/jpeg` for `image/jpg`. */
+export const storedNameOf = (type: string): string => storedNames.get(type) ?? type
+
 /** Types that browsers display and that cannot contain scripts. SVG can contain scripts, so it is not included. */
 const inlineTypes: ReadonlySet<string> = new Set([
   'image/apng',

@@ -3,7 +3,7 @@ import { Fault, type ParameterFault } from './faults.ts'
 import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
 import { type Amount, countText } from './space.ts'
-import { decodeText, essenceOf } from './stored-type.ts'
+import { decodeText, essenceOf, storedNameOf } from './stored-type.ts'
 
 /** What a token may upload (docs/interface.md T9); null for no limit. */
 export interface TokenLimits {
@@ -100,15 +100,16 @@ export function readLimits(value: unknown): {
 
   const count = (given: unknown): given is number => isCount(given)
   const days = (given: unknown): given is number => isCount(given, maxDays)
+  const types = member(
+    'types',
+    isTypes,
+    `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
+  )
   const limits: TokenLimits = {
     maxItems: member('max_items', count, countRule),
     maxBytes: member('max_bytes', count, countRule),
     maxFileSize: member('max_file_size', count, countRule),
-    types: member(
-      'types',
-      isTypes,
-      `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
-    ),
+    types: types && [...new Set(types.map(storedNameOf))],
     itemDays: member('item_days', days, `A whole number from 1 to ${maxDays}, or null.`),
     labels: member('labels', isLabels, `An object with ${labelRule}.`),
   }
@@ -205,6 +206,10 @@ interface FoundType {
   readonly head: Uint8Array
 }
 
+/** Whether a group such as `image/*` has this type. */
+const inGroup = (type: string, group: string): boolean =>
+  group.endsWith('/*') && type.startsWith(group.slice(0, -1))
+
 /**
  * Throws Fault `type-refused`, which names the permitted types, unless one of them is that of the file. A type that was not detected from the
  * bytes must be listed by its name, because a client can declare any; bytes of `text/…` must be text.
@@ -215,12 +220,14 @@ export function requireType({ types }: Pick<TokenLimits, 'types'>, found: FoundT
   const isText = type.startsWith('text/')
   const isDetected = type === found.sniffed || (isText && decodeText(found.head) !== null)
   const permits = (permitted: string) =>
-    permitted.endsWith('/*')
-      ? isDetected && type.startsWith(permitted.slice(0, -1))
-      : permitted === type && (isDetected || !isText)
+    permitted === type ? isDetected || !isText : isDetected && inGroup(type, permitted)
   if (types.some(permits)) return
   const detail = `With this token, a file must be one of: ${types.join(', ')}.`
-  throw new Fault('type-refused', `This file is ${type}. ${detail}`, {
+  const isDeclared = !isText && types.some((permitted) => inGroup(type, permitted))
+  const reason = isDeclared
+    ? ` The bytes do not show the type ${type}, so it must be listed by its name.`
+    : ''
+  throw new Fault('type-refused', `This file is ${type}. ${detail}${reason}`, {
     parameters: [{ parameter: 'types', detail }],
   })
 }

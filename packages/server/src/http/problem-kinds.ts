@@ -347,7 +347,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'idempotency-key-reused': {
     status: 422,
     title: 'The Idempotency-Key was used for another upload',
-    cause: 'An earlier request with this token and key had other files, names or types. Nothing was stored.',
+    cause:
+      'An earlier request with this token and key had other files, names, types or labels. Nothing was stored.',
     cure: 'Use a new key for a new upload; repeat a key only with identical content.',
   },
   'quota-exceeded': {
@@ -368,7 +369,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'Files of this type are not accepted',
     cause:
       'The token accepts only files of the types that `errors` names. The type is detected from the bytes of the file, not from its name. Nothing was stored.',
-    cure: 'Send a file of one of these types.',
+    cure: 'Send a file of one of these types. A group such as `image/*` permits only types that the bytes show. For SVG, JSON and others that they do not show, create a token that lists them by their names, such as `image/svg+xml`.',
   },
   'storage-full': {
     status: 507,

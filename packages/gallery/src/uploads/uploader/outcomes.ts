@@ -134,7 +134,9 @@ export function refusalMessage(error: AnswerError): string {
   const code = error instanceof ProblemError ? error.problem.code : undefined
   if (code === 'token-limit-exceeded') return body.includes('; 0 are left') ? links.noneLeft : links.tooMuch
   if (code === 'type-refused')
-    return links.wrongType(kindsText(/: ([\w/*., +-]+)\.$/.exec(detail ?? '')?.[1]?.split(', ') ?? []))
+    return links.wrongType(
+      kindsText(/: ((?:[^\s,]+, )*[^\s,]+)\.(?: |$)/.exec(detail ?? '')?.[1]?.split(', ') ?? []),
+    )
   const bytes = /(\d+) bytes/.exec(detail ?? '')?.[1]
   const size = bytes === undefined ? null : formatSize(Number(bytes))
   if (status === 413 && size !== null && body.includes('"max_file_size"')) return links.tooLarge(size)

@@ -44,7 +44,7 @@ const limitMembers = {
       minItems: 1,
       maxItems: maxTypes,
       description:
-        'The permitted types, such as `image/png` or `image/*`: those that are detected from the bytes.',
+        'The permitted types, such as `image/png` or `image/*`: those that are detected from the bytes, and other types that are listed by their names, such as `image/svg+xml`.',
     }),
   ),
   item_days: nullable(
