@@ -21,7 +21,7 @@ await loadTexts('links')
 function refusal(
   status: number,
   body: string,
-  problem?: { readonly title?: string; readonly detail?: string },
+  problem?: { readonly title?: string; readonly detail?: string; readonly code?: string },
 ) {
   const details = { method: 'POST', url: 'https://media.example.org/api/media', status, body }
   const all = { ...details, headers: new Headers(), attempts: 1, retryAfter: null }
