@@ -1,8 +1,8 @@
 import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { parseTokenListQuery } from '../core/queries.ts'
+import { isNote, noteRule, readLimits } from '../core/quotas.ts'
 import { parseTimestamp } from '../core/times.ts'
-import { isNote, noteRule, readLimits } from '../core/token-limits.ts'
 import {
   defaultOverlap,
   isScope,

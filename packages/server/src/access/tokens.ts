@@ -1,9 +1,20 @@
+import type { IncomingMessage } from 'node:http'
 import { bucketDeleted, Fault, tokenExpired, tokenRevoked } from '../core/faults.ts'
 import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
-import { leftOf, limitsObject } from '../core/token-limits.ts'
-import { type Actor, hashToken, isWellFormedToken, newToken, requireGrantable } from '../core/tokens.ts'
-import type { VerifiedGrant } from '../http/authorizer.ts'
+import { leftOf, limitsObject } from '../core/quotas.ts'
+import {
+  type Actor,
+  hashToken,
+  isWellFormedToken,
+  newToken,
+  requireGrantable,
+  requireScope,
+  type Scope,
+} from '../core/tokens.ts'
+import type { AuthorizationVerifier, Authorizer, VerifiedGrant } from '../http/authorizer.ts'
+import { countHeader } from '../http/headers.ts'
+import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -225,6 +236,67 @@ export async function revokeToken(
 ): Promise<void> {
   const token = await findManagedToken(catalog, grant, id)
   await catalog.revokeToken(token.id, now, by)
+}
+
+export const createAuthorizationVerifier =
+  (verifyToken: (token: string, grace?: number) => Promise<VerifiedGrant>): AuthorizationVerifier =>
+  async (authorization, grace) =>
+    await verifyToken(parseBearerToken(authorization), grace)
+
+export const createAuthorizer =
+  (
+    verifyAuthorization: AuthorizationVerifier,
+    { countToken }: Pick<RequestLimits, 'countToken'>,
+    { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
+  ): Authorizer =>
+  async ({ request, id }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
+    const verify = () => verifyAuthorization(requireAuthorization(request), grace)
+    const found = await verify()
+    const grant = isSettled || writes(request.method, scope) ? await settled(found, verify) : found
+    const refusal = isCounted ? null : countToken(grant.tokenId)
+    if (refusal) throw refusal
+    if (scope !== null) requireScope(grant, scope)
+    const { tokenId, subject } = grant
+    const address = wholeOfRequest(request)
+    return { ...grant, actor: { kind: 'client', tokenId, subject, address, requestId: id } }
+  }
+
+/** Whether the request changes the bucket. Links are signed with the scope of reads. */
+const writes = (method: string | undefined, scope: Scope | null): boolean =>
+  scope !== null && scope !== 'media:read' && method !== 'GET' && method !== 'HEAD'
+
+/** What the token grants once earlier changes are done. An item may expire while the request waits for that of others. */
+async function settled(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant>): Promise<VerifiedGrant> {
+  let current = grant
+  for (let round = 0; round < 2 && current.settle !== undefined; round += 1) {
+    await current.settle()
+    current = await verify()
+  }
+  return current
+}
+
+/** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */
+export function requireAuthorization(request: IncomingMessage): string {
+  const header = request.headers.authorization
+  if (header === undefined)
+    throw new Fault('token-missing', 'Send the header `Authorization: Bearer` with a token of this bucket.')
+  if (countHeader(request, 'authorization') > 1)
+    throw new Fault(
+      'authorization-repeated',
+      'The request has more than one Authorization header; send exactly one.',
+    )
+  return header
+}
+
+/** Everything after the scheme is the token, spaces included: a token with spaces is malformed, not missing. */
+const credentials = /^bearer +(\S.*)$/i
+
+/** Returns the token of an Authorization header (docs/interface.md A1, A2). Throws Fault where it has none. */
+function parseBearerToken(authorization: string): string {
+  const token = credentials.exec(authorization)?.[1]
+  if (token === undefined)
+    throw new Fault('token-missing', 'The Authorization header must have the form `Bearer` and a token.')
+  return token
 }
 
 /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseSize, type Quota } from './space.ts'
+import { maxDays, parseSize, type Quota } from './quotas.ts'
 
 /** The settings of a bucket. */
 export interface BucketSettings extends Quota {
@@ -42,9 +42,6 @@ function option<Value>(
     },
   }
 }
-
-/** The most days after which items expire or leave the trash: a century. */
-export const maxDays = 36_500
 
 const parseCount = (text: string): number | undefined => {
   const value = /^(0|[1-9]\d*)$/.test(text) ? Number(text) : Number.NaN

@@ -67,26 +67,3 @@ export function changeLabels(labels: Labels | null | undefined, changes: LabelCh
   ])
   return inOrder([...changed].flatMap(([key, value]) => (value === null ? [] : [[key, value] as const])))
 }
-
-/** Texts whose labels stay in memory. Most items of a list have the labels of others, and parsing takes a third of the time to read such an item. */
-const maxKnown = 64
-// Replaced, not cleared: V8 keeps the entries of a cleared Map in memory (core/slab.ts).
-let known = new Map<string, Labels>()
-
-/** Reads the text of formatLabels. */
-export function readLabels(json: string): Labels {
-  const found = known.get(json)
-  if (found !== undefined) return found
-  const value = parseJson(json)
-  if (!isObject(value) || !isTexts(value)) throw new TypeError('the catalog holds labels that are no texts')
-  if (known.size === maxKnown) known = new Map()
-  known.set(json, Object.freeze(value))
-  return value
-}
-
-const isTexts = (value: object): value is Labels =>
-  Object.values(value).every((text) => typeof text === 'string')
-
-/** The text in which labels are stored and compared; null for none. */
-export const formatLabels = (labels: Labels | null | undefined): string | null =>
-  labels == null ? null : JSON.stringify(labels)

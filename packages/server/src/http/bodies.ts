@@ -5,6 +5,7 @@ import { Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
 import { maxIds } from '../core/ids.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { createSlab } from '../core/slab.ts'
+import type { AuthorizedJsonReader, Authorizer } from './authorizer.ts'
 
 /**
  * Yields the body as it arrives. The memory of a chunk is freed when the next one is requested. If the client expects
@@ -339,6 +340,14 @@ export async function readJsonObject(
   }
   return value
 }
+
+export const createAuthorizedJsonReader =
+  (authorize: Authorizer, readBody: BodyReader): AuthorizedJsonReader =>
+  async (exchange, scope, members, types) => {
+    await authorize(exchange, scope)
+    const body = await readJsonObject(exchange.request, readBody, members, types)
+    return { body, caller: await authorize(exchange, scope, { isCounted: true }) }
+  }
 
 /** The fault of members that are unknown or have wrong values. */
 export function malformed(parameters: readonly ParameterFault[]): Fault {

@@ -4,17 +4,10 @@ import type { SendFile } from '../core/storage-urls.ts'
 import { createTurns, type Turns } from '../core/tasks.ts'
 import type { PictureTool, VariantSize } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import {
-  type AuthorizationVerifier,
-  type AuthorizedJsonReader,
-  type Authorizer,
-  createAuthorizationVerifier,
-  createAuthorizedJsonReader,
-  createAuthorizer,
-  type VerifiedGrant,
-} from './authorizer.ts'
+import type { AuthorizationVerifier, AuthorizedJsonReader, Authorizer } from './authorizer.ts'
 import {
   type BodyReader,
+  createAuthorizedJsonReader,
   createBackpressure,
   createBodyReader,
   createWholeBodyReader,
@@ -82,25 +75,22 @@ const maxUnprocessedBytes = 8 * 1024 * 1024
 
 export function createHttpContext(
   parts: HttpParts,
-  verifyToken: (token: string, grace?: number) => Promise<VerifiedGrant>,
+  access: Pick<HttpContext, 'authorize' | 'verifyAuthorization'>,
 ): HttpContext {
-  const { settings, log, limits, addresses } = parts
+  const { settings, log } = parts
   const { baseUrl, mediaBaseUrl, corsOrigins } = settings
   const ownOrigins = [baseUrl, mediaBaseUrl].map((url) => new URL(url).origin)
-  const verifyAuthorization = createAuthorizationVerifier(verifyToken)
-  const authorize = createAuthorizer(verifyAuthorization, limits, addresses)
   const backpressure = createBackpressure(maxUnprocessedBytes)
   const readBody = createBodyReader(backpressure)
   return {
     ...parts,
+    ...access,
     urls: settings,
     corsHeaders: createCorsPolicy(corsOrigins, createRefusalHint(ownOrigins, log)),
     vary: (...names) => varyHeader(corsOrigins, ...names),
-    authorize,
-    verifyAuthorization,
     readBody,
     readWholeBody: createWholeBodyReader(backpressure),
-    readAuthorizedJson: createAuthorizedJsonReader(authorize, readBody),
+    readAuthorizedJson: createAuthorizedJsonReader(access.authorize, readBody),
     turns: createTurns(),
   }
 }

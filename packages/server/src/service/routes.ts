@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { tokenRoutes } from '../access/token-routes.ts'
+import { createAuthorizationVerifier, createAuthorizer } from '../access/tokens.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'
@@ -43,7 +44,9 @@ export function createApp(
   parts: HttpParts,
   { writeLine, downloadLog, gallery, signIn }: AppParts,
 ): Server {
-  const http = createHttpContext(parts, operations.access.verifyToken)
+  const verifyAuthorization = createAuthorizationVerifier(operations.access.verifyToken)
+  const authorize = createAuthorizer(verifyAuthorization, parts.limits, parts.addresses)
+  const http = createHttpContext(parts, { verifyAuthorization, authorize })
   const { settings, log, metrics, limits, corsHeaders, stopping } = http
   const { baseUrl, mediaBaseUrl } = settings
   const routes = [

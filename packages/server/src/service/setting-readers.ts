@@ -7,7 +7,7 @@ import {
 } from '../core/buckets.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
 import { isIssuerUrl, issuerUrlRule } from '../core/issuer.ts'
-import { parseSize } from '../core/space.ts'
+import { parseSize } from '../core/quotas.ts'
 import {
   parseS3Location,
   parseSendFile,

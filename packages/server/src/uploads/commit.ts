@@ -4,7 +4,6 @@ import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/labels.ts'
 import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
-import { storedType } from '../core/stored-type.ts'
 import {
   type AmountLeft,
   leftOf,
@@ -13,7 +12,8 @@ import {
   requireType,
   requireWithinLimits,
   withFixedLabels,
-} from '../core/token-limits.ts'
+} from '../core/quotas.ts'
+import { storedType } from '../core/stored-type.ts'
 import type { Actor } from '../core/tokens.ts'
 import { isDecoded } from '../core/variants.ts'
 import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/received-pictures.ts'

@@ -1,6 +1,6 @@
 import { Fault, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
-import { requireFileSize } from '../core/token-limits.ts'
+import { requireFileSize } from '../core/quotas.ts'
 import type { Actor } from '../core/tokens.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'

@@ -1,6 +1,6 @@
 import { renderUnicodeCompact } from 'uqr'
 import { issueToken } from '../../access/tokens.ts'
-import type { TokenLimits } from '../../core/token-limits.ts'
+import type { TokenLimits } from '../../core/quotas.ts'
 import { isTokenName, tokenNameRule } from '../../core/tokens.ts'
 import { type Config, defaultBaseUrl } from '../../service/config.ts'
 import { connect, withService } from '../client/client-command.ts'

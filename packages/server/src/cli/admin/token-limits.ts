@@ -1,14 +1,14 @@
-import { maxDays } from '../../core/buckets.ts'
 import { type Labels, labelRule, parseLabels } from '../../core/labels.ts'
-import { parseSize } from '../../core/space.ts'
 import {
   isNote,
   limitsObject,
+  maxDays,
   maxTypes,
   noteRule,
+  parseSize,
   readLimits,
   type TokenLimits,
-} from '../../core/token-limits.ts'
+} from '../../core/quotas.ts'
 import { UsageError } from '../command.ts'
 
 /** The options of commands that create tokens with limits, for node:util's parseArgs. */

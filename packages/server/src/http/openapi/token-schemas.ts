@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { maxDays } from '../../core/buckets.ts'
 import { maxLabelValue } from '../../core/labels.ts'
-import { maxNote, maxTypes, noteRule, typePattern } from '../../core/token-limits.ts'
+import { maxDays, maxNote, maxTypes, noteRule, typePattern } from '../../core/quotas.ts'
 import {
   defaultOverlap,
   maxOverlap,

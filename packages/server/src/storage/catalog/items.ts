@@ -1,13 +1,6 @@
 import { Fault } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
-import {
-  changeLabels,
-  formatLabels,
-  type LabelChanges,
-  type Labels,
-  maxLabels,
-  readLabels,
-} from '../../core/labels.ts'
+import { changeLabels, type LabelChanges, type Labels, maxLabels } from '../../core/labels.ts'
 import { nameKey, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
@@ -45,8 +38,10 @@ import {
   type EngineName,
   eachEngine,
   first,
+  formatLabels,
   integer,
   integerOrNull,
+  labelsOf,
   type Query,
   type Row,
   record,
@@ -328,7 +323,7 @@ export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewIt
   height: integerOrNull(row, 7),
   createdAt: integer(row, 8),
   ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
-  ...(row[10] === null ? {} : { labels: readLabels(text(row, 10)) }),
+  ...(row[10] === null ? {} : { labels: labelsOf(row, 10) }),
   ...(row[11] === null ? {} : { path: text(row, 11) }),
   ...(row[12] === null ? {} : { takenAt: integer(row, 12), takenOffset: integerOrNull(row, 13) }),
   ...(row[14] === null ? {} : { takenRead: true }),

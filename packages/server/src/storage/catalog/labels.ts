@@ -1,4 +1,4 @@
-import { type Labels, readLabels } from '../../core/labels.ts'
+import type { Labels } from '../../core/labels.ts'
 import { kindExpression, kindNumberOf } from './item-kinds.ts'
 import type { BucketId, LabelKey } from './records.ts'
 import {
@@ -8,6 +8,7 @@ import {
   eachEngine,
   first,
   integer,
+  labelsOf,
   type Query,
   type Row,
   text,
@@ -49,7 +50,7 @@ export const labelledRow = (seq: number, row: Row, column: number): readonly Lab
           seq,
           contentType: text(row, column),
           createdAt: integer(row, column + 1),
-          labels: readLabels(text(row, column + 2)),
+          labels: labelsOf(row, column + 2),
         },
       ]
 

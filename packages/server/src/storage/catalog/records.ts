@@ -2,7 +2,7 @@ import type { BucketSettings, MetadataRemoval } from '../../core/buckets.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { LabelChanges, Labels } from '../../core/labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
-import type { TokenLimits } from '../../core/token-limits.ts'
+import type { TokenLimits } from '../../core/quotas.ts'
 import type { Actor, Scope } from '../../core/tokens.ts'
 
 export type { BucketSettings } from '../../core/buckets.ts'

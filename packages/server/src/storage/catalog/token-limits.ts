@@ -1,13 +1,13 @@
 import { tokenRevoked } from '../../core/faults.ts'
-import type { Amount } from '../../core/space.ts'
 import {
+  type Amount,
   type LimitUse,
   leftOf,
   parseStoredLimits,
   requireWithinLimits,
   storedLimits,
   type TokenLimits,
-} from '../../core/token-limits.ts'
+} from '../../core/quotas.ts'
 import type { BucketId, TokenId } from './records.ts'
 import { all, change, first, integer, type Query, type Row, text, type Work } from './statements.ts'
 

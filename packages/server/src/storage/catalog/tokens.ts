@@ -1,5 +1,5 @@
 import { tokenRevoked } from '../../core/faults.ts'
-import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/token-limits.ts'
+import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/quotas.ts'
 import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import { createBucket, expiredColumn, findBucket, readRemoval } from './buckets.ts'

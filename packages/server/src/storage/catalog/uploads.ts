@@ -1,5 +1,5 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
-import type { Amount } from '../../core/space.ts'
+import type { Amount } from '../../core/quotas.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { AddedItem, BucketId, TokenId } from './records.ts'
 import {

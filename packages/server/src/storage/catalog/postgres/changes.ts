@@ -1,8 +1,7 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { formatLabels } from '../../../core/labels.ts'
 import { nameKey, nameLine } from '../../../core/names.ts'
-import { type Amount, requireWithinQuota } from '../../../core/space.ts'
+import { type Amount, requireWithinQuota } from '../../../core/quotas.ts'
 import { isPictured } from '../../../core/variants.ts'
 import { uploadEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
@@ -10,7 +9,15 @@ import { type Change, type ChangeKind, type Changes, isWork, type Output, shared
 import { refreshNames } from '../item-names.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
 import type { AddedItem, Bucket, BucketId, NewItem, RemovedItems } from '../records.ts'
-import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
+import {
+  type EngineChanges,
+  formatLabels,
+  integer,
+  integerOrNull,
+  type Row,
+  text,
+  type Work,
+} from '../statements.ts'
 import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
 import { bytesArray, runWork, type Session } from './session.ts'

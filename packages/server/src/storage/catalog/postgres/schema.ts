@@ -55,7 +55,7 @@ CREATE TABLE tokens (
 
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
 
--- The limits of a token (core/token-limits.ts), and what was uploaded with it and with the tokens that replaced it: their limited_by is
+-- The limits of a token (core/quotas.ts), and what was uploaded with it and with the tokens that replaced it: their limited_by is
 -- this id. Tokens without limits have no row. A row is changed with the lock of its bucket.
 CREATE TABLE token_limits (
   id text COLLATE "C" PRIMARY KEY,

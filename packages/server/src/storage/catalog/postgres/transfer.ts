@@ -1,6 +1,6 @@
-import { formatLabels } from '../../../core/labels.ts'
 import { nameKey, nameLine } from '../../../core/names.ts'
 import type { ItemDetails } from '../records.ts'
+import { formatLabels } from '../statements.ts'
 import {
   type CatalogRows,
   type CatalogSource,

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { auditActions } from '../audit-events.ts'
+import { type AuditEvent, auditActions, eventColumns, eventValues } from '../audit-events.ts'
 import {
   type AuditLog,
   batchLength,
@@ -18,7 +18,7 @@ import {
 } from '../audit-log.ts'
 import { integer } from '../statements.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { all, readTimeout } from './database.ts'
+import { all, one, readTimeout } from './database.ts'
 
 /**
  * After the clock was set back, numbers follow the earlier time until the clock has reached it again. Events whose numbers are ahead by
@@ -102,5 +102,34 @@ function prepareSelection(
   return {
     statement: db.prepare(`${selection} ORDER BY ${recordedColumnCount + 1} LIMIT ${batchLength}`),
     values: [...(target === null ? [] : [target]), ...conditions.flatMap(([, ...values]) => values)],
+  }
+}
+
+/** Stores events of the audit log; to be called within the transaction of the change that they describe. */
+export type RecordEvents = (events: readonly AuditEvent[]) => void
+
+export function prepareRecordEvents(db: DatabaseSync): RecordEvents {
+  const insert = prepareInsertEvents(db)
+  return (events) => {
+    const now = Date.now()
+    insert(
+      events.map((event) => eventValues(event, now)),
+      () => now,
+    )
+  }
+}
+
+/** Inserts rows of `eventColumns` in their order. `recordedAt` is when a row was recorded, at the latest. */
+export function prepareInsertEvents(db: DatabaseSync) {
+  const last = db.prepare('SELECT coalesce(max(id), 0) FROM audit_events')
+  const insert = db.prepare(`INSERT INTO audit_events (id, ${eventColumns})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  return <T extends readonly SQLInputValue[]>(rows: readonly T[], recordedAt: (row: T) => number): void => {
+    if (rows.length === 0) return
+    let number = integer(one(last) ?? [], 0)
+    for (const row of rows) {
+      number = Math.max(number + 1, recordedAt(row) * numbersPerMillisecond)
+      insert.run(number, ...row)
+    }
   }
 }

@@ -1,21 +1,14 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { nameKey, nameLine } from '../../../core/names.ts'
-import { requireWithinQuota } from '../../../core/space.ts'
+import { nameKey, nameLine, nameLines, nameSlot, namesPerRow } from '../../../core/names.ts'
+import { requireWithinQuota } from '../../../core/quotas.ts'
 import { isPictured } from '../../../core/variants.ts'
-import {
-  type AuditEvent,
-  type Audited,
-  eventColumns,
-  eventValues,
-  itemEvents,
-  uploadEvents,
-} from '../audit-events.ts'
-import { numbersPerMillisecond } from '../audit-log.ts'
+import { type Audited, itemEvents, uploadEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { changeKindOf, changeKinds, recordChanges } from '../item-changes.ts'
+import { refreshNames } from '../item-names.ts'
 import { newItemColumns, newItemValues } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
 import type { AddedItem, Bucket, BucketId, Preview, RemovedItems } from '../records.ts'
@@ -29,8 +22,8 @@ import {
   type Work,
 } from '../statements.ts'
 import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashName, trashOf } from '../trash.ts'
+import { prepareRecordEvents } from './audit-log.ts'
 import { all, createRun, one } from './database.ts'
-import { type Names, prepareNames } from './item-names.ts'
 import { prepareRanks, type Ranks } from './ranks.ts'
 
 /** Applies a change within a transaction of the caller. */
@@ -171,6 +164,32 @@ function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: Trash
         () => trash.purge(input.bucketId, input.ids),
         ({ ids }) => ids,
       ),
+  }
+}
+
+/** Writes the rows of catalog/item-names.ts, which the trash does not have. */
+type Names = ReturnType<typeof prepareNames>
+
+export function prepareNames(db: DatabaseSync) {
+  const append = db.prepare(`INSERT INTO item_names (bucket_id, slot, names) VALUES (?1, ?2, ?3 || ?4)
+    ON CONFLICT DO UPDATE SET names = names || char(10) || ?4`)
+  const clear = db.prepare(`DELETE FROM item_names WHERE bucket_id = ?1 AND slot = ?2 AND NOT EXISTS
+    (SELECT 1 FROM items WHERE bucket_id = ?1 AND seq >= ?2 * ${namesPerRow} AND seq < (?2 + 1) * ${namesPerRow})`)
+  const run = createRun(db)
+  return {
+    /** Appends the names of items that are numbered from `firstSeq`. */
+    append(bucketId: BucketId, firstSeq: number, items: readonly Pick<AddedItem, 'filename'>[]): void {
+      const filenames = items.map(({ filename }) => filename)
+      for (const { slot, padding, lines } of nameLines(firstSeq, filenames))
+        append.run(bucketId, slot, padding, lines)
+    },
+    /** To be called after items with these numbers were removed. */
+    clear(bucketId: BucketId, seqs: readonly number[]): void {
+      if (isTrash(bucketId)) return
+      for (const slot of new Set(seqs.map(nameSlot))) clear.run(bucketId, slot)
+    },
+    /** To be called after these items were restored. */
+    refresh: (bucketId: BucketId, ids: readonly ItemId[]): void => run(refreshNames(bucketId, ids)),
   }
 }
 
@@ -461,34 +480,5 @@ function prepareQuotas(db: DatabaseSync): Quotas {
     reserve(bucketId, { items, bytes }) {
       reserve.run(items, bytes, bucketId)
     },
-  }
-}
-
-/** Stores events of the audit log; to be called within the transaction of the change that they describe. */
-type RecordEvents = (events: readonly AuditEvent[]) => void
-
-function prepareRecordEvents(db: DatabaseSync): RecordEvents {
-  const insert = prepareInsertEvents(db)
-  return (events) => {
-    const now = Date.now()
-    insert(
-      events.map((event) => eventValues(event, now)),
-      () => now,
-    )
-  }
-}
-
-/** Inserts rows of `eventColumns` in their order. `recordedAt` is when a row was recorded, at the latest. */
-export function prepareInsertEvents(db: DatabaseSync) {
-  const last = db.prepare('SELECT coalesce(max(id), 0) FROM audit_events')
-  const insert = db.prepare(`INSERT INTO audit_events (id, ${eventColumns})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-  return <T extends readonly SQLInputValue[]>(rows: readonly T[], recordedAt: (row: T) => number): void => {
-    if (rows.length === 0) return
-    let number = integer(one(last) ?? [], 0)
-    for (const row of rows) {
-      number = Math.max(number + 1, recordedAt(row) * numbersPerMillisecond)
-      insert.run(number, ...row)
-    }
   }
 }

@@ -1,13 +1,22 @@
 import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
+import {
+  lowerOwnPriority,
+  type Outcome,
+  serveBatches,
+  startBatchThread,
+  startOnDemand,
+} from '../../batch-threads.ts'
 import type { ContentId } from '../records.ts'
 import { bytes } from '../statements.ts'
-import { one, withFaults } from './database.ts'
+import { asFault, one, openConnection, prepareSnapshots, readTimeout, withFaults } from './database.ts'
 
-/** Reads bytes of items; null if their item was deleted. */
+/** Null if the item was deleted. */
+type Content = Uint8Array<ArrayBuffer> | null
+
+/** Reads bytes of items. */
 export interface ContentReader {
-  read(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+  read(id: ContentId): Promise<Content>
   /** Finishes the pending reads. */
   close(): Promise<void>
 }
@@ -29,7 +38,7 @@ export function createContentReaderThread(directory: string): ContentReader {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./content-reader-thread${extname(import.meta.url)}`, import.meta.url)
   const thread = startOnDemand((onFailure) =>
-    startBatchThread<ContentId, Uint8Array<ArrayBuffer> | null, null>({
+    startBatchThread<ContentId, Content, null>({
       file,
       name: 'content-reader',
       workerData: { directory },
@@ -43,8 +52,38 @@ export function createContentReaderThread(directory: string): ContentReader {
   }
 }
 
-/** Reads bytes by id; null if there are none. */
-export function prepareReadContent(db: DatabaseSync): (id: ContentId) => Uint8Array<ArrayBuffer> | null {
+/** The side of the thread. */
+export function serveContents(directory: string): void {
+  lowerOwnPriority()
+  const db = openConnection(directory, readTimeout)
+  // A larger page cache would have few hits, because each read needs different pages. The operating system caches them.
+  db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -4096')
+  const read = prepareReadContent(db)
+  const snapshots = prepareSnapshots(db)
+
+  function readOne(id: ContentId): Outcome<Content> {
+    try {
+      return { output: read(id) }
+    } catch (error) {
+      return { error: asFault(error) }
+    }
+  }
+
+  serveBatches<ContentId, Content, null>(
+    (ids, reply) => {
+      snapshots.begin()
+      const outcomes = ids.map(readOne)
+      snapshots.end()
+      const buffers = outcomes.flatMap((outcome) =>
+        'output' in outcome && outcome.output ? [outcome.output.buffer] : [],
+      )
+      reply(outcomes, null, buffers)
+    },
+    () => db.close(),
+  )
+}
+
+function prepareReadContent(db: DatabaseSync): (id: ContentId) => Content {
   const select = db.prepare('SELECT bytes FROM contents WHERE id = ?')
   return (id) => {
     const row = one(select, id)

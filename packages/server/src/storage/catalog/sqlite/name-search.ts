@@ -1,10 +1,17 @@
 import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
+import {
+  lowerOwnPriority,
+  type Outcome,
+  serveBatches,
+  startBatchThread,
+  startOnDemand,
+} from '../../batch-threads.ts'
+import { hasLittleMemory } from '../../memory.ts'
 import { searchItems } from '../item-searches.ts'
 import { createSearchQueue, type SearchBounds } from '../name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
-import { createRun, prepareSnapshots, withFaults } from './database.ts'
+import { createRun, openConnection, prepareSnapshots, readTimeout, withFaults } from './database.ts'
 
 /** Searches that are sent to the thread together. */
 const sentTogether = 2
@@ -60,4 +67,28 @@ export function createNameSearchThread(directory: string): NameSearches {
       ),
     close: thread.close,
   }
+}
+
+/** KiB of pages: a million names. */
+const cacheSize = (hasLittleMemory ? 8 : 32) * 1024
+
+/** The side of the thread. */
+export function serveNameSearches(directory: string): void {
+  lowerOwnPriority()
+  const db = openConnection(directory, readTimeout)
+  db.exec(`PRAGMA query_only = ON; PRAGMA cache_size = -${cacheSize}`)
+  const search = prepareSearchNames(db)
+
+  function searchOne(input: NameSearch): Outcome<ItemRows> {
+    try {
+      return { output: search(input) }
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  serveBatches<NameSearch, ItemRows, null>(
+    (searches, reply) => reply(searches.map(searchOne), null),
+    () => db.close(),
+  )
 }

@@ -57,7 +57,7 @@ CREATE TABLE tokens (
 
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
 
--- The limits of a token (core/token-limits.ts), and what was uploaded with it and with the tokens that replaced it: their limited_by is
+-- The limits of a token (core/quotas.ts), and what was uploaded with it and with the tokens that replaced it: their limited_by is
 -- this id. Tokens without limits have no row.
 CREATE TABLE token_limits (
   id TEXT PRIMARY KEY NOT NULL,

@@ -16,7 +16,8 @@ import {
   transferKey,
 } from '../transfer.ts'
 import { isNew, readMeta } from '../upkeep.ts'
-import { prepareInsertEvents, prepareInsertItem } from './changes.ts'
+import { prepareInsertEvents } from './audit-log.ts'
+import { prepareInsertItem } from './changes.ts'
 import { openForTransfer, unmarkTransfer } from './data-directory.ts'
 import { all, createRun, one, readTimeout, runTransaction, withFaults } from './database.ts'
 import { migrate } from './schema.ts'

@@ -1,8 +1,16 @@
 import { extname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Actor } from '../../../core/tokens.ts'
-import { type Outcome, startBatchThread } from '../../batch-threads.ts'
-import { endsTransaction, isCorrupt, isFull, isIoError } from '../../sqlite.ts'
+import { type Outcome, serveBatches, startBatchThread } from '../../batch-threads.ts'
+import {
+  endsTransaction,
+  hasMuchFreeSpace,
+  isCorrupt,
+  isFull,
+  isIoError,
+  releaseInBackground,
+  releasePages,
+} from '../../sqlite.ts'
 import { addsItems, type Change, type ChangeKind, groupAddedItems, type Output } from '../catalog.ts'
 import { newItemColumnCount, newItemValues, readNewItem } from '../items.ts'
 import type { AddedItem } from '../records.ts'
@@ -13,6 +21,7 @@ import {
   asFault,
   begin,
   commit,
+  limitLogSize,
   one,
   openConnection,
   reclaimSpace,
@@ -72,6 +81,49 @@ export async function startWriterThread(
     pendingCount: thread.pendingCount,
     close: thread.close,
   }
+}
+
+/**
+ * The side of the thread, which owns the server's writing connection, so that no sync to disk stalls the requests. The report of a batch is the
+ * seconds of its transaction.
+ */
+export function serveChanges(directory: string): void {
+  const db = openConnection(directory)
+  // After a crash the write-ahead log may hold frames that were written but never synced. A checkpoint copies and syncs
+  // them before new changes depend on them.
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  const applyChange = prepareChanges(db)
+  const observeCommit = adaptCheckpoints(db)
+  const stopReleasing = releaseInBackground(() => {
+    if (!hasMuchFreeSpace(db)) return false
+    runTransaction(db, () => releasePages(db))
+    limitLogSize(db)
+    return true
+  })
+
+  function tendLog(commitSeconds: number): void {
+    try {
+      observeCommit(commitSeconds)
+    } catch {
+      // The interval between checkpoints stays as it is. The next change reports what is wrong with the disk.
+    }
+    limitLogSize(db)
+  }
+
+  serveBatches<SentChange, Output, number>(
+    (sent, reply) => {
+      const changes = sent.map(fromSent)
+      const start = performance.now()
+      const outcomes = commitBatch(db, applyChange, changes)
+      const seconds = (performance.now() - start) / 1000
+      reply(outcomes, seconds)
+      tendLog(seconds)
+    },
+    () => {
+      stopReleasing()
+      db.close()
+    },
+  )
 }
 
 /**

@@ -1,9 +1,56 @@
-import { maxDays } from './buckets.ts'
 import { Fault, type ParameterFault } from './faults.ts'
 import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
-import { type Amount, countText } from './space.ts'
 import { decodeText, essenceOf, storedNameOf } from './stored-type.ts'
+
+// What a bucket may hold, and what a token may upload.
+
+const powers = ['', 'k', 'm', 'g', 't']
+
+/**
+ * Bytes of `500`, `10kB`, `5 MB`, `1TB` (powers of 1000) and `5MiB`, `5GiB` (powers of 1024), in any case;
+ * null when malformed or beyond 2^53 − 1.
+ */
+export function parseSize(text: string): number | null {
+  const match = /^(0|[1-9][0-9]*)(?: ?(?:([kmgt]?)b|([kmgt])ib))?$/i.exec(text)
+  if (match === null) return null
+  const [, amount, decimal = '', binary] = match
+  const power = powers.indexOf((binary ?? decimal).toLowerCase())
+  const bytes = Number(amount) * (binary === undefined ? 1000 : 1024) ** power
+  return Number.isSafeInteger(bytes) ? bytes : null
+}
+
+/** A number of items, and their total bytes. */
+export interface Amount {
+  readonly items: number
+  readonly bytes: number
+}
+
+/** The limits of a bucket; null for no limit. */
+export interface Quota {
+  readonly maxItems: number | null
+  readonly maxBytes: number | null
+}
+
+/** `1 item`, `2 items`. */
+export const countText = (count: number, unit: 'item' | 'byte'): string =>
+  `${count} ${unit}${count === 1 ? '' : 's'}`
+
+/** Throws Fault `quota-exceeded`, which names the limit, unless `taken` and `more` together fit (docs/interface.md Q1). */
+export function requireWithinQuota({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
+  if (maxItems !== null && more.items > 0 && taken.items + more.items > maxItems)
+    throw quotaExceeded('max_items', countText(maxItems, 'item'))
+  if (maxBytes !== null && more.bytes > 0 && taken.bytes + more.bytes > maxBytes)
+    throw quotaExceeded('max_bytes', countText(maxBytes, 'byte'))
+}
+
+const quotaExceeded = (parameter: string, limit: string) =>
+  new Fault('quota-exceeded', `The bucket may hold ${limit}, and this upload would exceed that.`, {
+    parameters: [{ parameter, detail: `The bucket may hold ${limit}.` }],
+  })
+
+/** The most days after which items expire or leave the trash: a century. */
+export const maxDays = 36_500
 
 /** What a token may upload (docs/interface.md T9); null for no limit. */
 export interface TokenLimits {
@@ -156,12 +203,12 @@ export function requireWithinLimits(
   more: Amount,
 ): void {
   if (maxItems !== null && left.items !== null && more.items > left.items)
-    throw exceeded('max_items', countText(maxItems, 'item'), left.items)
+    throw limitExceeded('max_items', countText(maxItems, 'item'), left.items)
   if (maxBytes !== null && left.bytes !== null && more.bytes > left.bytes)
-    throw exceeded('max_bytes', countText(maxBytes, 'byte'), left.bytes)
+    throw limitExceeded('max_bytes', countText(maxBytes, 'byte'), left.bytes)
 }
 
-const exceeded = (parameter: string, limit: string, left: number) => {
+const limitExceeded = (parameter: string, limit: string, left: number) => {
   const rest = `${left} ${left === 1 ? 'is' : 'are'} left`
   return new Fault(
     'token-limit-exceeded',
