@@ -33,7 +33,7 @@ export interface Quota {
 }
 
 /** `1 item`, `2 items`. */
-export const countText = (count: number, unit: 'item' | 'byte'): string =>
+const countText = (count: number, unit: 'item' | 'byte'): string =>
   `${count} ${unit}${count === 1 ? '' : 's'}`
 
 /** Throws Fault `quota-exceeded`, which names the limit, unless `taken` and `more` together fit (docs/interface.md Q1). */
