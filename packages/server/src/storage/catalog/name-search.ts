@@ -1,9 +1,8 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
 import { globPattern, linePattern, matchingLines, nameSlot, namesPerRow } from '../../core/names.ts'
-import type { ItemOrder } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
-import { isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import { isLive, itemColumns, readItemRow } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
@@ -13,8 +12,8 @@ import {
   integer,
   integerOrNull,
   type Query,
-  type Row,
   type Sql,
+  type SqlValue,
   text,
 } from './statements.ts'
 
@@ -86,8 +85,8 @@ export function* searchNames(
   if (bucket === null) throw bucketDeleted()
 
   const { revision, expired, nextSeq, total, sample } = bucket
-  const read =
-    engine === 'sqlite' ? readOnSqlite(selection, terms, now) : readOnPostgres(selection, terms, sample, now)
+  const filter = engine === 'sqlite' ? filterOnSqlite(terms) : filterOnPostgres(terms, sample)
+  const read = createReadPart(selection, terms, filter, filterValues(selection, now))
   const isNewest = order === 'newest'
   // Numbers from `low` to below `high` are still to be examined.
   let low = isNewest ? 0 : (after?.seq ?? -1) + 1
@@ -159,13 +158,46 @@ const isSelected = (first: number): string =>
   `${isLive(`$${first}`)} AND created_at >= $${first + 1} AND created_at < $${first + 2}
     AND (${kindExpression} = $${first + 3} OR $${first + 3} < 0)`
 
-/** On SQLite, rows with all terms are read, and their lines are compared here, which takes less time than in a function of SQL. */
-function readOnSqlite(selection: ItemSelection, terms: readonly string[], now: number): ReadPart {
-  const { bucketId, order } = selection
+/** A condition for the names of a row, whose first value is the fifth of the statement. Rows with all terms pass it, and some others may. */
+interface RowFilter {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
+}
+
+const filterOnSqlite = (terms: readonly string[]): RowFilter => ({
+  sql: terms.map((_, index) => `names GLOB $${index + 5}`).join(' AND '),
+  values: terms.map(globPattern),
+})
+
+/**
+ * On PostgreSQL, the rarest term is compared first, and a row that has all terms with their pattern, because it is sent to this process. If even
+ * the rarest one is in all rows of the sample, only the pattern is.
+ */
+function filterOnPostgres(terms: readonly string[], sample: readonly number[]): RowFilter {
+  const counted = terms
+    .map((term, index) => ({ term, rows: sample[index] ?? 0 }))
+    .toSorted((one, other) => one.rows - other.rows)
+  const areFrequent = counted[0]?.rows === sampled
+  const hasTerms = terms.map((_, index) => `strpos(names, $${index + 7}) > 0`).join(' AND ')
+  return {
+    sql: `CASE WHEN $6::int4 = 1 OR (${hasTerms}) THEN $5::text IS NULL OR names ~ $5 ELSE false END`,
+    values: [linePattern(terms), areFrequent ? 1 : 0, ...counted.map(({ term }) => term)],
+  }
+}
+
+/**
+ * Reads rows that may have the terms in one line, compares their lines here, which takes less time than in SQL, and reads the items of these
+ * lines. The rows come from the primary key in their order, so that no more of them are read than the limit needs.
+ */
+function createReadPart(
+  { bucketId, order }: ItemSelection,
+  terms: readonly string[],
+  filter: RowFilter,
+  others: readonly number[],
+): ReadPart {
   const direction = directions[order]
-  const patterns = terms.map(globPattern)
-  const names = `SELECT slot, names FROM item_names WHERE bucket_id = $1 AND slot BETWEEN $2 AND $3
-    ${patterns.map((_, index) => `AND names GLOB $${index + 5}`).join(' ')} ORDER BY slot ${direction} LIMIT $4`
+  const names = `SELECT slot, names FROM item_names WHERE ${filter.sql} AND bucket_id = $1 AND slot BETWEEN $2 AND $3
+    ORDER BY slot ${direction} LIMIT $4`
   const items = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq = ANY ($2::int8[]) AND ${isSelected(4)}
     ORDER BY seq ${direction} LIMIT $3`
   return function* read({ start, end, batch, wanted }) {
@@ -173,7 +205,7 @@ function readOnSqlite(selection: ItemSelection, terms: readonly string[], now: n
     const found = yield* all(
       (row) => ({ slot: integer(row, 0), names: text(row, 1) }),
       names,
-      ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, ...patterns],
+      ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, ...filter.values],
     )
     const seqs: number[] = []
     for (const { slot, names } of found) {
@@ -185,9 +217,7 @@ function readOnSqlite(selection: ItemSelection, terms: readonly string[], now: n
       if (seqs.length === batch) break
     }
     const rows =
-      seqs.length === 0
-        ? []
-        : yield* all(readItemRow, items, ...[bucketId, seqs, wanted, ...filterValues(selection, now)])
+      seqs.length === 0 ? [] : yield* all(readItemRow, items, ...[bucketId, seqs, wanted, ...others])
     return {
       rows,
       numbers: seqs.length,
@@ -195,88 +225,6 @@ function readOnSqlite(selection: ItemSelection, terms: readonly string[], now: n
       lastSlot: found.length < rowLimit ? null : (found.at(-1)?.slot ?? null),
     }
   }
-}
-
-/**
- * On PostgreSQL, one statement reads a part, because each one is a round trip. The rarest term is compared first, and a row that has all terms
- * with their pattern. If even the rarest one is in all rows of the sample, only the pattern is.
- */
-function readOnPostgres(
-  selection: ItemSelection,
-  terms: readonly string[],
-  sample: readonly number[],
-  now: number,
-): ReadPart {
-  const { bucketId, order } = selection
-  const counted = terms
-    .map((term, index) => ({ term, rows: sample[index] ?? 0 }))
-    .toSorted((one, other) => one.rows - other.rows)
-  const areFrequent = counted[0]?.rows === sampled
-  const sorted = counted.map(({ term }) => term)
-  const pattern = linePattern(terms)
-  const sql = postgresText(order, terms.length)
-  return function* read({ start, end, batch, wanted }) {
-    const rowLimit = Math.min(batch, largestRows)
-    const read = yield* all(
-      readPostgresRow,
-      sql,
-      ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, pattern, start, end, batch],
-      ...[...filterValues(selection, now), wanted, areFrequent ? 1 : 0, ...sorted],
-    )
-    const [{ numbers = 0, lastNumber = null, slots = 0, lastSlot = null } = {}] = read
-    return {
-      rows: read.flatMap(({ row }) => (row === null ? [] : [row])),
-      numbers,
-      lastNumber,
-      lastSlot: slots < rowLimit ? null : lastSlot,
-    }
-  }
-}
-
-/** An item or none; how many matching lines there are, and how many rows with names were read, each with the last one. */
-const readPostgresRow = (row: Row) => {
-  const seq = itemColumnCount
-  return {
-    row: row[seq] === null ? null : readItemRow(row),
-    numbers: integer(row, seq + 1),
-    lastNumber: integerOrNull(row, seq + 2),
-    slots: integer(row, seq + 3),
-    lastSlot: integerOrNull(row, seq + 4),
-  }
-}
-
-/**
- * Reads the first rows with names, from one slot to another, their lines that have all terms, and the items of these lines. Rows without a term
- * are passed by with one comparison for each term, and the lines of the others are compared one by one. The rows come from the primary key in
- * their order, and their lines in theirs, so that no more rows are read than the lines need. Only if there are too few lines, all rows were read.
- */
-function postgresText(order: ItemOrder, terms: number): string {
-  const direction = directions[order]
-  const last = order === 'oldest' ? 'max' : 'min'
-  const has = (text: string) =>
-    Array.from({ length: terms }, (_, index) => `strpos(${text}, $${index + 15}) > 0`).join(' AND ')
-  const ofAll = (value: string) =>
-    `CASE WHEN (SELECT count(*) FROM number) < $8 THEN (SELECT ${value} FROM matched) END`
-  return `WITH matched AS MATERIALIZED (
-      SELECT slot, lines FROM item_names CROSS JOIN LATERAL (
-        SELECT array_agg(line - 1 ORDER BY line ${direction}) AS lines
-        FROM unnest(string_to_array(names, E'\\n')) WITH ORDINALITY AS named (name, line)
-        WHERE ${has('name')} HAVING count(*) > 0
-      ) AS matched
-      WHERE CASE WHEN $14::int4 = 1 OR (${has('names')}) THEN $5::text IS NULL OR names ~ $5 ELSE false END
-        AND bucket_id = $1 AND slot BETWEEN $2 AND $3
-      ORDER BY slot ${direction} LIMIT $4
-    ), number AS MATERIALIZED (
-      SELECT slot * ${namesPerRow} + line AS seq FROM matched CROSS JOIN LATERAL unnest(lines) AS line
-      WHERE slot * ${namesPerRow} + line >= $6 AND slot * ${namesPerRow} + line < $7 LIMIT $8
-    ), item AS MATERIALIZED (
-      SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq IN (SELECT seq FROM number) AND ${isSelected(9)}
-      ORDER BY seq ${direction} LIMIT $13
-    ), count AS MATERIALIZED (
-      SELECT (SELECT count(*) FROM number), (SELECT ${last}(seq) FROM number),
-        coalesce(${ofAll('count(*)')}, 0), ${ofAll(`${last}(slot)`)}
-    )
-    SELECT item.*, count.* FROM count LEFT JOIN item ON true ORDER BY seq ${direction}`
 }
 
 /** Searches that wait for others, of all buckets and of one; more are refused. */
