@@ -25,8 +25,6 @@ export interface SearchBounds {
   readonly boundsFewItems?: boolean
   /** Rows of items with the name. The other filters may exclude them. */
   readonly rows: number
-  /** Sequence numbers of one statement; as the engine needs it if absent. */
-  readonly together?: number
 }
 const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 
@@ -34,12 +32,6 @@ const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 const largestBatch = 8_192
 /** Rows with names that are read together at most. */
 const largestRows = 1_024
-
-/** Numbers of one statement. With SQLite, the thread of searches makes way for others between statements. */
-const numbersAtATime: Readonly<Record<EngineName, number>> = {
-  sqlite: largestRows * namesPerRow,
-  postgres: Number.POSITIVE_INFINITY,
-}
 
 /** Before all times, and after all of them. Milliseconds. */
 const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
@@ -106,8 +98,9 @@ export function* searchNames(
   const rows: ItemRows['rows'][number][] = []
 
   while (low < high && rows.length < limit && numbersLeft > 0 && rowsLeft > 0) {
-    const length = Math.min(numbersLeft, bounds.together ?? numbersAtATime[engine])
-    const [start, end] = isNewest ? [Math.max(low, high - length), high] : [low, Math.min(high, low + length)]
+    const [start, end] = isNewest
+      ? [Math.max(low, high - numbersLeft), high]
+      : [low, Math.min(high, low + numbersLeft)]
     const count = Math.min(batch, rowsLeft)
     const part = yield* read({ start, end, batch: count, wanted: limit - rows.length })
     // Up to there, the numbers are examined: all of them, or those of the rows that were read, or those of the matching lines that were.
@@ -118,7 +111,7 @@ export function* searchNames(
     else low = lastSlot === null ? end : Math.min(end, (lastSlot + 1) * namesPerRow)
     numbersLeft -= isNewest ? end - high : low - start
     rowsLeft -= part.numbers
-    if (reached !== null || lastSlot !== null) batch = Math.min(batch * 4, largestBatch)
+    batch = Math.min(batch * 4, largestBatch)
     rows.push(...part.rows)
   }
 

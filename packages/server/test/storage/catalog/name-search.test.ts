@@ -100,22 +100,6 @@ describe.each(itemOrders)('%s first', (order) => {
     })
   })
 
-  test.each([1, 40, 64])(
-    'K8 names that are read with several statements are all found: %i together',
-    (together) => {
-      const bounds = { numbers: 1000, rows: 1000, together }
-      for (const limit of [3, 500])
-        expect(searchAll(bounds, 'clip', limit, { order })).toEqual({
-          found: inOrder(order, numbers),
-          early: 0,
-        })
-      expect(searchAll(bounds, 'clip 299', 10, { order })).toEqual({ found: [299], early: 0 })
-      expect(searchAll(bounds, 'clip', 10, { order, kind: 'video' }).found).toEqual(
-        inOrder(order, numbers.filter(isVideo)),
-      )
-    },
-  )
-
   test('K13 a search that ends at its bound with nothing left has no cursor', () => {
     expect(searchAll({ numbers: count, rows: 1000 }, 'zebra', 10, { order })).toEqual({ found: [], early: 0 })
     // A bucket with few items is searched to its end, whatever numbers they have.

@@ -11,7 +11,6 @@ import { hasLittleMemory } from '../../memory.ts'
 import { searchItems } from '../item-searches.ts'
 import { createSearchQueue, type SearchBounds } from '../name-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
-import type { Query } from '../statements.ts'
 import { createRun, openConnection, prepareSnapshots, readTimeout, withFaults } from './database.ts'
 
 /** Searches that are sent to the thread together. */
@@ -33,12 +32,11 @@ export interface NameSearches {
 export function prepareSearchNames(
   db: DatabaseSync,
   bounds?: SearchBounds,
-  pace: <T>(query: Query<T>) => Query<T> = (query) => query,
 ): (search: NameSearch) => ItemRows {
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)
   return ({ selection, after, limit }) =>
-    withFaults(() => snapshots.run(() => run(pace(searchItems('sqlite', selection, after, limit, bounds)))))
+    withFaults(() => snapshots.run(() => run(searchItems('sqlite', selection, after, limit, bounds))))
 }
 
 /** For commands: on this thread, with the connection of the catalog. */
@@ -74,35 +72,12 @@ export function createNameSearchThread(directory: string): NameSearches {
 /** KiB of pages: a million names. */
 const cacheSize = (hasLittleMemory ? 8 : 32) * 1024
 
-/** Milliseconds for which statements run without a pause, and the length of a pause. The timers of the system make it longer. */
-const [uninterrupted, pause] = [0.5, 0.001]
-
-const sleeper = new Int32Array(new SharedArrayBuffer(4))
-
-/**
- * Pauses between statements. A thread that serves requests may wait for the core of this one: the system would give it the core only at the end
- * of a time slice, which takes milliseconds.
- */
-function* pausing<T>(query: Query<T>): Query<T> {
-  let start = performance.now()
-  let step = query.next()
-  while (!step.done) {
-    const result = yield step.value
-    if (performance.now() - start > uninterrupted) {
-      Atomics.wait(sleeper, 0, 0, pause)
-      start = performance.now()
-    }
-    step = query.next(result)
-  }
-  return step.value
-}
-
 /** The side of the thread. */
 export function serveNameSearches(directory: string): void {
   lowerOwnPriority()
   const db = openConnection(directory, readTimeout)
   db.exec(`PRAGMA query_only = ON; PRAGMA cache_size = -${cacheSize}`)
-  const search = prepareSearchNames(db, undefined, pausing)
+  const search = prepareSearchNames(db)
 
   function searchOne(input: NameSearch): Outcome<ItemRows> {
     try {
