@@ -3,7 +3,7 @@ import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
 import { decodeText, essenceOf, storedNameOf } from './stored-type.ts'
 
-// What a bucket may hold, and what a token may upload.
+// The quota of a bucket, and the limits of a token.
 
 const powers = ['', 'k', 'm', 'g', 't']
 

@@ -3,7 +3,7 @@ import type { Actor, Scope } from '../core/tokens.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import type { Exchange } from './route.ts'
 
-// What routes need of access/tokens.ts.
+// The types of what verifies the token of a request.
 
 /** What a verified token grants. */
 export interface VerifiedGrant extends Grant {

@@ -30,8 +30,11 @@ const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 
 /** Rows that are read together at most. */
 const largestBatch = 8_192
-/** Rows with names that are read together at most. */
-const largestRows = 1_024
+/**
+ * Rows with names that are read together at most. With PostgreSQL, their lines are compared on the thread that answers requests, and a row of long
+ * names has 90 kB.
+ */
+const largestRows: Readonly<Record<EngineName, number>> = { sqlite: 1_024, postgres: 128 }
 
 /** Before all times, and after all of them. Milliseconds. */
 const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
@@ -85,8 +88,8 @@ export function* searchNames(
   if (bucket === null) throw bucketDeleted()
 
   const { revision, expired, nextSeq, total, sample } = bucket
-  const filter = engine === 'sqlite' ? filterOnSqlite(terms) : filterOnPostgres(terms, sample)
-  const read = createReadPart(selection, terms, filter, filterValues(selection, now))
+  const rowFilter = engine === 'sqlite' ? filterOnSqlite(terms) : filterOnPostgres(terms, sample)
+  const read = createReadPart(engine, selection, terms, rowFilter, selectionValues(selection, now))
   const isNewest = order === 'newest'
   // Numbers from `low` to below `high` are still to be examined.
   let low = isNewest ? 0 : (after?.seq ?? -1) + 1
@@ -146,7 +149,7 @@ const bucketText = (terms: number): Sql =>
 type ReadPart = (range: Range) => Query<Part>
 
 /** The values of `isSelected`. */
-const filterValues = ({ kind, from, to }: ItemSelection, now: number): readonly number[] => [
+const selectionValues = ({ kind, from, to }: ItemSelection, now: number): readonly number[] => [
   now,
   from ?? firstTime,
   to ?? endOfTime,
@@ -158,7 +161,7 @@ const isSelected = (first: number): string =>
   `${isLive(`$${first}`)} AND created_at >= $${first + 1} AND created_at < $${first + 2}
     AND (${kindExpression} = $${first + 3} OR $${first + 3} < 0)`
 
-/** A condition for the names of a row, whose first value is the fifth of the statement. Rows with all terms pass it, and some others may. */
+/** A condition for the text of a row. Each row with all terms in one line passes it, and so may others. Its first value is the fifth of the statement. */
 interface RowFilter {
   readonly sql: string
   readonly values: readonly SqlValue[]
@@ -170,8 +173,8 @@ const filterOnSqlite = (terms: readonly string[]): RowFilter => ({
 })
 
 /**
- * On PostgreSQL, the rarest term is compared first, and a row that has all terms with their pattern, because it is sent to this process. If even
- * the rarest one is in all rows of the sample, only the pattern is.
+ * On PostgreSQL, the rarest term is compared first. A row with all terms is then compared with their pattern, so that fewer rows are sent. If even
+ * the rarest term is in all rows of the sample, only the pattern is compared.
  */
 function filterOnPostgres(terms: readonly string[], sample: readonly number[]): RowFilter {
   const counted = terms
@@ -187,21 +190,24 @@ function filterOnPostgres(terms: readonly string[], sample: readonly number[]): 
 
 /**
  * Reads rows that may have the terms in one line, compares their lines here, which takes less time than in SQL, and reads the items of these
- * lines. The rows come from the primary key in their order, so that no more of them are read than the limit needs.
+ * lines. The rows come from the primary key in their order, so a statement ends when it has as many rows as lines are wanted.
  */
 function createReadPart(
+  engine: EngineName,
   { bucketId, order }: ItemSelection,
   terms: readonly string[],
   filter: RowFilter,
-  others: readonly number[],
+  values: readonly number[],
 ): ReadPart {
   const direction = directions[order]
   const names = `SELECT slot, names FROM item_names WHERE ${filter.sql} AND bucket_id = $1 AND slot BETWEEN $2 AND $3
     ORDER BY slot ${direction} LIMIT $4`
-  const items = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq = ANY ($2::int8[]) AND ${isSelected(4)}
+  // In this form, PostgreSQL looks each number up, whatever it knows of the bucket.
+  const numbers = engine === 'sqlite' ? '= ANY ($2::int8[])' : 'IN (SELECT unnest($2::int8[]))'
+  const items = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq ${numbers} AND ${isSelected(4)}
     ORDER BY seq ${direction} LIMIT $3`
   return function* read({ start, end, batch, wanted }) {
-    const rowLimit = Math.min(batch, largestRows)
+    const rowLimit = Math.min(batch, largestRows[engine])
     const found = yield* all(
       (row) => ({ slot: integer(row, 0), names: text(row, 1) }),
       names,
@@ -217,7 +223,7 @@ function createReadPart(
       if (seqs.length === batch) break
     }
     const rows =
-      seqs.length === 0 ? [] : yield* all(readItemRow, items, ...[bucketId, seqs, wanted, ...others])
+      seqs.length === 0 ? [] : yield* all(readItemRow, items, ...[bucketId, seqs, wanted, ...values])
     return {
       rows,
       numbers: seqs.length,

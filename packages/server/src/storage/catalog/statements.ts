@@ -149,19 +149,19 @@ export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, c
 export const contentIdOf = (row: Row, column: number): ContentId => integer(row, column) as ContentId
 
 /** Texts whose labels stay in memory. Most items of a list have the labels of others, and parsing takes a third of the time to read such an item. */
-const maxKnown = 64
+const maxKnownLabels = 64
 // Replaced, not cleared: V8 keeps the entries of a cleared Map in memory (core/slab.ts).
-let known = new Map<string, Labels>()
+let knownLabels = new Map<string, Labels>()
 
 /** Reads a text of formatLabels. */
 export function labelsOf(row: Row, column: number): Labels {
   const json = text(row, column)
-  const found = known.get(json)
+  const found = knownLabels.get(json)
   if (found !== undefined) return found
   const value = parseJson(json)
   if (!isObject(value) || !isTexts(value)) throw new TypeError('the catalog holds labels that are no texts')
-  if (known.size === maxKnown) known = new Map()
-  known.set(json, Object.freeze(value))
+  if (knownLabels.size === maxKnownLabels) knownLabels = new Map()
+  knownLabels.set(json, Object.freeze(value))
   return value
 }
 

@@ -106,7 +106,7 @@ function prepareSelection(
 }
 
 /** Stores events of the audit log; to be called within the transaction of the change that they describe. */
-export type RecordEvents = (events: readonly AuditEvent[]) => void
+type RecordEvents = (events: readonly AuditEvent[]) => void
 
 export function prepareRecordEvents(db: DatabaseSync): RecordEvents {
   const insert = prepareInsertEvents(db)

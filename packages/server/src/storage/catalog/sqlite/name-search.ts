@@ -16,7 +16,7 @@ import { createRun, openConnection, prepareSnapshots, readTimeout, withFaults } 
 /** Searches that are sent to the thread together. */
 const sentTogether = 2
 
-export interface NameSearch {
+interface NameSearch {
   readonly selection: ItemSelection
   readonly after: ItemPlace | null
   readonly limit: number
