@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { bucketDeleted, Fault, tokenExpired, tokenRevoked } from '../core/faults.ts'
 import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
@@ -13,7 +12,7 @@ import {
   type Scope,
 } from '../core/tokens.ts'
 import type { AuthorizationVerifier, Authorizer, VerifiedGrant } from '../http/authorizer.ts'
-import { countHeader } from '../http/headers.ts'
+import { parseBearerToken, requireAuthorization } from '../http/headers.ts'
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
@@ -273,30 +272,6 @@ async function settled(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant
     current = await verify()
   }
   return current
-}
-
-/** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */
-export function requireAuthorization(request: IncomingMessage): string {
-  const header = request.headers.authorization
-  if (header === undefined)
-    throw new Fault('token-missing', 'Send the header `Authorization: Bearer` with a token of this bucket.')
-  if (countHeader(request, 'authorization') > 1)
-    throw new Fault(
-      'authorization-repeated',
-      'The request has more than one Authorization header; send exactly one.',
-    )
-  return header
-}
-
-/** Everything after the scheme is the token, spaces included: a token with spaces is malformed, not missing. */
-const credentials = /^bearer +(\S.*)$/i
-
-/** Returns the token of an Authorization header (docs/interface.md A1, A2). Throws Fault where it has none. */
-function parseBearerToken(authorization: string): string {
-  const token = credentials.exec(authorization)?.[1]
-  if (token === undefined)
-    throw new Fault('token-missing', 'The Authorization header must have the form `Bearer` and a token.')
-  return token
 }
 
 /**

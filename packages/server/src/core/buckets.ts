@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { maxDays, parseSize, type Quota } from './quotas.ts'
+import { parseSize, type Quota } from './quotas.ts'
+import { maxDays } from './times.ts'
 
 /** The settings of a bucket. */
 export interface BucketSettings extends Quota {

@@ -2,6 +2,7 @@ import { Fault, type ParameterFault } from './faults.ts'
 import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
 import { decodeText, essenceOf, storedNameOf } from './stored-type.ts'
+import { maxDays } from './times.ts'
 
 // The quota of a bucket, and the limits of a token.
 
@@ -48,9 +49,6 @@ const quotaExceeded = (parameter: string, limit: string) =>
   new Fault('quota-exceeded', `The bucket may hold ${limit}, and this upload would exceed that.`, {
     parameters: [{ parameter, detail: `The bucket may hold ${limit}.` }],
   })
-
-/** The most days after which items expire or leave the trash: a century. */
-export const maxDays = 36_500
 
 /** What a token may upload (docs/interface.md T9); null for no limit. */
 export interface TokenLimits {

@@ -57,3 +57,6 @@ export function parseExpiry(text: string, earliest: number): number | undefined 
 
 /** The last time that RFC 3339 can express. */
 const latest = Date.UTC(9999, 11, 31)
+
+/** The most days after which items expire or leave the trash: a century. */
+export const maxDays = 36_500

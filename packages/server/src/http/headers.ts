@@ -15,6 +15,30 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count
 }
 
+/** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */
+export function requireAuthorization(request: IncomingMessage): string {
+  const header = request.headers.authorization
+  if (header === undefined)
+    throw new Fault('token-missing', 'Send the header `Authorization: Bearer` with a token of this bucket.')
+  if (countHeader(request, 'authorization') > 1)
+    throw new Fault(
+      'authorization-repeated',
+      'The request has more than one Authorization header; send exactly one.',
+    )
+  return header
+}
+
+/** Everything after the scheme is the token, spaces included: a token with spaces is malformed, not missing. */
+const credentials = /^bearer +(\S.*)$/i
+
+/** Returns the token of an Authorization header (docs/interface.md A1, A2). Throws Fault where it has none. */
+export function parseBearerToken(authorization: string): string {
+  const token = credentials.exec(authorization)?.[1]
+  if (token === undefined)
+    throw new Fault('token-missing', 'The Authorization header must have the form `Bearer` and a token.')
+  return token
+}
+
 /**
  * Throws Fault unless the request has exactly one Host header (RFC 9112, section 3.2). HTTP/1.0 requests may omit it.
  * Node's own check accepts a repeated Host.

@@ -2,13 +2,13 @@ import { type Labels, labelRule, parseLabels } from '../../core/labels.ts'
 import {
   isNote,
   limitsObject,
-  maxDays,
   maxTypes,
   noteRule,
   parseSize,
   readLimits,
   type TokenLimits,
 } from '../../core/quotas.ts'
+import { maxDays } from '../../core/times.ts'
 import { UsageError } from '../command.ts'
 
 /** The options of commands that create tokens with limits, for node:util's parseArgs. */

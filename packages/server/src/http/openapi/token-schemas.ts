@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { maxLabelValue } from '../../core/labels.ts'
-import { maxDays, maxNote, maxTypes, noteRule, typePattern } from '../../core/quotas.ts'
+import { maxNote, maxTypes, noteRule, typePattern } from '../../core/quotas.ts'
+import { maxDays } from '../../core/times.ts'
 import {
   defaultOverlap,
   maxOverlap,
