@@ -4,6 +4,7 @@ import type { SendFile } from '../core/storage-urls.ts'
 import { createTurns, type Turns } from '../core/tasks.ts'
 import type { PictureTool, VariantSize } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import { hasLittleMemory } from '../storage/memory.ts'
 import type { AuthorizationVerifier, AuthorizedJsonReader, Authorizer } from './authorizer.ts'
 import {
   type BodyReader,
@@ -71,7 +72,7 @@ export interface HttpContext extends HttpParts {
 }
 
 /** The limit of bytes of all bodies that have been read and are not processed yet. */
-const maxUnprocessedBytes = 8 * 1024 * 1024
+const maxUnprocessedBytes = (hasLittleMemory ? 2 : 8) * 1024 * 1024
 
 export function createHttpContext(
   parts: HttpParts,

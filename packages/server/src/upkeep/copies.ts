@@ -147,7 +147,7 @@ async function readAll(to: BlobStore, id: ItemId, blob: OpenBlob): Promise<Recei
 }
 
 async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {
-  const chunks = blob.stream(0, blob.size - 1)[Symbol.asyncIterator]()
+  const chunks = bytesOf(blob)[Symbol.asyncIterator]()
   try {
     for (;;) {
       const { done, value } = await chunks.next().catch((cause: unknown) => {
@@ -162,6 +162,43 @@ async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** All bytes of a blob that is not empty. A chunk is valid until the next one is requested. Closes the blob. */
+const bytesOf = (blob: OpenBlob): AsyncIterable<Uint8Array> =>
+  blob.content.type === 'file' ? readBlocks(blob) : blob.stream(0, blob.size - 1)
+
+/** Bytes for each read of a file. */
+const blockLength = 256 * 1024
+
+/** Blocks that are used again: new memory for each read would stay until a garbage collection, which a backup of large files causes rarely. */
+const spareBlocks: Buffer<ArrayBuffer>[] = []
+
+/** Reads one block while the other one is processed. */
+async function* readBlocks(blob: OpenBlob): AsyncGenerator<Uint8Array, void, void> {
+  const takeBlock = () => spareBlocks.pop() ?? Buffer.allocUnsafeSlow(blockLength)
+  let [block, next] = [takeBlock(), takeBlock()]
+  function read(position: number): Promise<Uint8Array> {
+    const bytes = next.subarray(0, blob.size - position)
+    const reading = blob.read(bytes, position).then(() => bytes)
+    // Its failure is reported when the block is requested.
+    reading.catch(() => undefined)
+    return reading
+  }
+  let reading = read(0)
+  try {
+    for (let position = blockLength; ; position += blockLength) {
+      const bytes = await reading
+      ;[block, next] = [next, block]
+      if (position < blob.size) reading = read(position)
+      yield bytes
+      if (position >= blob.size) return
+    }
+  } finally {
+    await reading.catch(() => undefined)
+    spareBlocks.push(block, next)
+    await blob.close()
+  }
+}
 
 /** The bytes of an item, from the catalog or the blob store; null if they are missing. Throws as `BlobStore.open`. */
 export async function openItem(
@@ -183,7 +220,8 @@ export async function hashFile(path: string): Promise<string> {
 /** The SHA-256 of the whole blob, 32 bytes. Closes the blob. */
 export async function hashBlob(blob: OpenBlob): Promise<Buffer> {
   const hash = createHash('sha256')
-  if (blob.size === 0) await blob.close()
-  else for await (const chunk of blob.stream(0, blob.size - 1)) hash.update(chunk)
+  if (blob.content.type === 'bytes') hash.update(blob.content.bytes)
+  if (blob.content.type === 'bytes' || blob.size === 0) await blob.close()
+  else for await (const chunk of bytesOf(blob)) hash.update(chunk)
   return hash.digest()
 }

@@ -29,7 +29,7 @@ import {
 /** Milliseconds that a read waits for a lock. In WAL mode reads wait only while the log is recovered after a crash. */
 export const readTimeout = 5_000
 /** KiB of pages that one connection caches. */
-const cacheSize = (hasLittleMemory ? 8 : 64) * 1024
+const cacheSize = (hasLittleMemory ? 4 : 64) * 1024
 /** Bytes to which a checkpoint truncates the write-ahead log. */
 const journalSizeLimit = 64 * 1024 * 1024
 

@@ -70,7 +70,7 @@ export function createNameSearchThread(directory: string): NameSearches {
 }
 
 /** KiB of pages: a million names. */
-const cacheSize = (hasLittleMemory ? 8 : 32) * 1024
+const cacheSize = (hasLittleMemory ? 4 : 32) * 1024
 
 /** The side of the thread. */
 export function serveNameSearches(directory: string): void {
