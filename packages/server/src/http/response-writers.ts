@@ -78,10 +78,16 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 }
 
-/** Sends a 200 response with a text of ASCII characters to a GET request. `head` has alternating names and valid values. */
+const statusLines = { 200: 'HTTP/1.1 200 OK\r\n', 304: 'HTTP/1.1 304 Not Modified\r\n' } as const
+
+/**
+ * Sends a response with a text of ASCII characters to a GET request. `head` has alternating names and valid values, with `content-length` in a
+ * 200. A 304 has no text.
+ */
 export type TextWriter = (
   request: IncomingMessage,
   response: ServerResponse,
+  status: keyof typeof statusLines,
   head: readonly string[],
   text: string,
 ) => void
@@ -92,25 +98,26 @@ export type TextWriter = (
  */
 export function createTextWriter(now: () => number = Date.now): TextWriter {
   let second = 0
-  /** The lines after those of `head`. */
+  /** The lines after those of `head`, which are the same for both statuses. */
   let ownLines: string | null = null
 
-  return (request, response, head, text) => {
+  return (request, response, status, head, text) => {
     const { socket } = response
     if (!canWriteHead(request, response) || socket === null) {
-      response.writeHead(200, [...head])
+      response.writeHead(status, [...head])
       response.end(text, 'latin1')
       return
     }
     const current = Math.floor(now() / 1000)
-    const lines = linesOf(head)
+    const lines = linesOf(status, head)
     if (ownLines !== null && second === current) {
+      response.statusCode = status
       markHeadSent(response)
       socket.write(lines + ownLines + text, 'latin1')
       response.end()
       return
     }
-    response.writeHead(200, [...head])
+    response.writeHead(status, [...head])
     const whole = formattedHead(response)
     second = current
     ownLines = whole?.startsWith(lines) ? whole.slice(lines.length) : null
@@ -118,8 +125,8 @@ export function createTextWriter(now: () => number = Date.now): TextWriter {
   }
 }
 
-function linesOf(head: readonly string[]): string {
-  let lines = 'HTTP/1.1 200 OK\r\n'
+function linesOf(status: keyof typeof statusLines, head: readonly string[]): string {
+  let lines: string = statusLines[status]
   for (let index = 1; index < head.length; index += 2) lines += `${head[index - 1]}: ${head[index]}\r\n`
   return lines
 }

@@ -4,21 +4,27 @@ import { withHeadRoom } from '../../src/core/bytes.ts'
 import { createTextWriter, createWholeWriter } from '../../src/http/response-writers.ts'
 import { exchange, get, headOf, sequences, serve } from './exchange.ts'
 
-test.each(['abc', '', 'x'.repeat(1_000_000)])(
-  'L15 head and text in one write are what Node writes, in every kind of response',
-  async (body) => {
+test.each([
+  [200, 'abc'],
+  [200, ''],
+  [200, 'x'.repeat(1_000_000)],
+  [304, ''],
+] as const)(
+  'L15 head and text in one write are what Node writes, in every kind of response, with the status %i',
+  async (status, body) => {
     for (const requests of sequences) {
       const writeText = createTextWriter()
+      const headWith = (...more: string[]) => (status === 304 ? more : headOf(body, ...more))
       // Each response has a head of its own.
-      const heads = () => requests.map((_, index) => headOf(body, 'vary', `request ${index}`)).values()
+      const heads = () => requests.map((_, index) => headWith('vary', `request ${index}`)).values()
       const [first, second] = [heads(), heads()]
       const ours = await exchange((request, response) => {
-        writeText(request, response, first.next().value ?? [], body)
-        expect([response.headersSent, response.statusCode]).toEqual([true, 200])
+        writeText(request, response, status, first.next().value ?? [], body)
+        expect([response.headersSent, response.statusCode]).toEqual([true, status])
       }, requests)
       expect(ours).toBe(
         await exchange(
-          (_request, response) => response.writeHead(200, second.next().value ?? []).end(body),
+          (_request, response) => response.writeHead(status, second.next().value ?? []).end(body),
           requests,
         ),
       )
@@ -32,7 +38,7 @@ test('L15 a response finishes when its text is sent, and its connection serves t
   const listener: RequestListener = (request, response) => {
     for (const event of ['finish', 'close'])
       response.on(event, () => events.push(`${event} ${response.writableFinished}`))
-    writeText(request, response, headOf('abc'), 'abc')
+    writeText(request, response, 200, headOf('abc'), 'abc')
   }
   await exchange(listener, [get, get])
   expect(events).toEqual(['finish true', 'close true', 'finish true', 'close true'])
@@ -42,7 +48,7 @@ test('O3 a response whose connection was destroyed does not count as sent', asyn
   const [writeText, writeWhole] = [createTextWriter(), createWholeWriter()]
   const [head, bytes] = [headOf('abc'), withHeadRoom(Buffer.from('abc'))]
   const writers: ((...parts: Parameters<RequestListener>) => void)[] = [
-    (request, response) => writeText(request, response, head, 'abc'),
+    (request, response) => writeText(request, response, 200, head, 'abc'),
     (request, response) => writeWhole(request, response, head, bytes),
   ]
   for (const write of writers) {
@@ -60,6 +66,33 @@ test('O3 a response whose connection was destroyed does not count as sent', asyn
   }
 })
 
+test("L15 Node's own lines of a head serve both statuses", async () => {
+  const writeText = createTextWriter(() => 5_000)
+  let count = 0
+  const ours = await exchange(
+    (request, response) => {
+      const status = count++ % 2 === 0 ? 200 : 304
+      writeText(
+        request,
+        response,
+        status,
+        status === 200 ? headOf('abc') : ['vary', '*'],
+        status === 200 ? 'abc' : '',
+      )
+    },
+    [get, get, get],
+  )
+  count = 0
+  const nodes = await exchange(
+    (_request, response) => {
+      if (count++ % 2 === 0) response.writeHead(200, headOf('abc')).end('abc')
+      else response.writeHead(304, ['vary', '*']).end()
+    },
+    [get, get, get],
+  )
+  expect(ours).toBe(nodes)
+})
+
 test("L15 Node's own lines of the head are reused for a second, so that Date is right", async () => {
   let now = 5_000
   const formatted: number[] = []
@@ -67,7 +100,7 @@ test("L15 Node's own lines of the head are reused for a second, so that Date is 
   await serve(
     (request, response) => {
       const writeHead = vi.spyOn(response, 'writeHead')
-      writeText(request, response, headOf('a'), 'a')
+      writeText(request, response, 200, headOf('a'), 'a')
       formatted.push(writeHead.mock.calls.length)
     },
     async (port) => {
