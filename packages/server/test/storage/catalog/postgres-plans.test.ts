@@ -4,14 +4,15 @@ import { onServer } from '../../../../../test/harness/postgres.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
 import type { BucketId, ItemSelection, NewItem } from '../../../src/storage/catalog/records.ts'
-import { freshCatalog } from './postgres-database.ts'
+import { freshDatabase } from './postgres-database.ts'
 import { hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
 
 // PostgreSQL plans a prepared statement for its values five times. Then it compares the costs, and may do so for each execution.
 
 /** A catalog with one connection for reads and one for changes. */
 async function openCatalog() {
-  const url = await freshCatalog()
+  // Its tables are new: the planner has figures of tables that were in use before.
+  const url = await freshDatabase()
   const catalog = await openPostgresCatalog({ url, role: 'command' })
   onTestFinished(() => catalog.close())
   return { url, catalog, bucketId: await newBucket(catalog, 'plans') }

@@ -143,8 +143,8 @@ interface HotReads {
 }
 
 // Each statement returns the number of the key (from 1) in its last column. The arrays of keys are subqueries, whose values the planner does not
-// look at: it would plan each execution again for the number of its keys. It looks each key up, also while the table is small: otherwise it would
-// read the whole table, and continue to do so while the table grows.
+// look at: it would plan each execution again for the number of its keys. It looks each key up, also in a new table: otherwise it would read
+// the whole table, and continue to do so while the table grows, until PostgreSQL analyses it.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     ${grantedColumns('postgres', '$2')}, wanted.number
