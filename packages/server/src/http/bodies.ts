@@ -39,7 +39,7 @@ export function createBodyReader(backpressure: Backpressure): BodyReader {
  */
 export type WholeBodyReader = (request: IncomingMessage) => Promise<Uint8Array | null>
 
-export function createWholeBodyReader(backpressure: Backpressure, room = 8 * 1024 * 1024): WholeBodyReader {
+export function createWholeBodyReader(backpressure: Backpressure, room: number): WholeBodyReader {
   let reserved = 0
   return async (request) => {
     // Most small bodies arrive together with their headers.

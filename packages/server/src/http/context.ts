@@ -4,7 +4,6 @@ import type { SendFile } from '../core/storage-urls.ts'
 import { createTurns, type Turns } from '../core/tasks.ts'
 import type { PictureTool, VariantSize } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { hasLittleMemory } from '../storage/memory.ts'
 import type { AuthorizationVerifier, AuthorizedJsonReader, Authorizer } from './authorizer.ts'
 import {
   type BodyReader,
@@ -54,6 +53,8 @@ export interface HttpParts {
   readonly addresses: ClientAddresses
   /** Aborted when the service begins to stop: then readiness is false, and responses close their connections. */
   readonly stopping: AbortSignal
+  /** The limit for bodies that are read and not processed yet, and that for small ones that are collected. Bytes. */
+  readonly bodyMemory: number
 }
 
 /** What every route may use besides the operations. */
@@ -71,17 +72,14 @@ export interface HttpContext extends HttpParts {
   readonly turns: Turns
 }
 
-/** The limit of bytes of all bodies that have been read and are not processed yet. */
-const maxUnprocessedBytes = (hasLittleMemory ? 2 : 8) * 1024 * 1024
-
 export function createHttpContext(
   parts: HttpParts,
   access: Pick<HttpContext, 'authorize' | 'verifyAuthorization'>,
 ): HttpContext {
-  const { settings, log } = parts
+  const { settings, log, bodyMemory } = parts
   const { baseUrl, mediaBaseUrl, corsOrigins } = settings
   const ownOrigins = [baseUrl, mediaBaseUrl].map((url) => new URL(url).origin)
-  const backpressure = createBackpressure(maxUnprocessedBytes)
+  const backpressure = createBackpressure(bodyMemory)
   const readBody = createBodyReader(backpressure)
   return {
     ...parts,
@@ -90,7 +88,7 @@ export function createHttpContext(
     corsHeaders: createCorsPolicy(corsOrigins, createRefusalHint(ownOrigins, log)),
     vary: (...names) => varyHeader(corsOrigins, ...names),
     readBody,
-    readWholeBody: createWholeBodyReader(backpressure),
+    readWholeBody: createWholeBodyReader(backpressure, bodyMemory),
     readAuthorizedJson: createAuthorizedJsonReader(access.authorize, readBody),
     turns: createTurns(),
   }

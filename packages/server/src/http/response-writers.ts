@@ -78,18 +78,15 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 }
 
-const statusLines = { 200: 'HTTP/1.1 200 OK\r\n', 304: 'HTTP/1.1 304 Not Modified\r\n' } as const
-
 /**
- * Sends a response with a text of ASCII characters to a GET request. `head` has alternating names and valid values, with `content-length` in a
- * 200. A 304 has no text.
+ * Sends a 200 response with a text of ASCII characters to a GET request, or a 304 if the text is null. `head` has alternating names and valid
+ * values, and `content-length` if there is a text.
  */
 export type TextWriter = (
   request: IncomingMessage,
   response: ServerResponse,
-  status: keyof typeof statusLines,
   head: readonly string[],
-  text: string,
+  text: string | null,
 ) => void
 
 /**
@@ -98,14 +95,15 @@ export type TextWriter = (
  */
 export function createTextWriter(now: () => number = Date.now): TextWriter {
   let second = 0
-  /** The lines after those of `head`, which are the same for both statuses. */
+  /** The lines after those of `head`: for both statuses the same, because the connection stays open and a text has its length. */
   let ownLines: string | null = null
 
-  return (request, response, status, head, text) => {
+  return (request, response, head, text) => {
     const { socket } = response
+    const status = text === null ? 304 : 200
     if (!canWriteHead(request, response) || socket === null) {
       response.writeHead(status, [...head])
-      response.end(text, 'latin1')
+      response.end(text ?? '', 'latin1')
       return
     }
     const current = Math.floor(now() / 1000)
@@ -113,7 +111,7 @@ export function createTextWriter(now: () => number = Date.now): TextWriter {
     if (ownLines !== null && second === current) {
       response.statusCode = status
       markHeadSent(response)
-      socket.write(lines + ownLines + text, 'latin1')
+      socket.write(lines + ownLines + (text ?? ''), 'latin1')
       response.end()
       return
     }
@@ -121,12 +119,12 @@ export function createTextWriter(now: () => number = Date.now): TextWriter {
     const whole = formattedHead(response)
     second = current
     ownLines = whole?.startsWith(lines) ? whole.slice(lines.length) : null
-    response.end(text, 'latin1')
+    response.end(text ?? '', 'latin1')
   }
 }
 
-function linesOf(status: keyof typeof statusLines, head: readonly string[]): string {
-  let lines: string = statusLines[status]
+function linesOf(status: 200 | 304, head: readonly string[]): string {
+  let lines = status === 200 ? 'HTTP/1.1 200 OK\r\n' : 'HTTP/1.1 304 Not Modified\r\n'
   for (let index = 1; index < head.length; index += 2) lines += `${head[index - 1]}: ${head[index]}\r\n`
   return lines
 }

@@ -16,6 +16,7 @@ import { startPictures } from '../pictures/start-pictures.ts'
 import { toolNames } from '../pictures/tools.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { lockWorker, spacePlaces } from '../storage/engines.ts'
+import { hasLittleMemory } from '../storage/memory.ts'
 import { createFreeSpace, createSpaceReader, type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import { createUploadLocks, type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
 import { boundConfig } from './bound-config.ts'
@@ -65,6 +66,9 @@ export interface SharedParts {
 
 /** Milliseconds between two passes that close unused connections. */
 const closeInterval = 50
+
+/** As HttpParts.bodyMemory. */
+const bodyMemory = (hasLittleMemory ? 2 : 8) * 1024 * 1024
 
 /**
  * Starts a process that handles requests: the whole service, or one of its workers. The parent of workers holds the lock of the data
@@ -138,7 +142,7 @@ export async function startService(
     const stopping = new AbortController()
     const http = createApp(
       operations,
-      { settings, catalog, log, metrics, limits, addresses, stopping: stopping.signal },
+      { settings, catalog, log, metrics, limits, addresses, stopping: stopping.signal, bodyMemory },
       { writeLine, downloadLog, gallery, signIn: issuer?.signIn ?? null },
     )
     const connections = trackUnusedConnections(http)

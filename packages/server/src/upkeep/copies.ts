@@ -4,7 +4,7 @@ import { Fault } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
-import { openMemoryBlob } from '../storage/blobs/memory-blob.ts'
+import { openMemoryBlob, readLength } from '../storage/blobs/memory-blob.ts'
 import type { ReceivedBlob } from '../storage/blobs/received-file.ts'
 import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
@@ -60,6 +60,7 @@ export async function copyBlobs(parts: {
   readonly onItem: (item: InspectedItem) => void
 }): Promise<CopyResult> {
   const { inspection, from, to, onItem } = parts
+  const readChunks = createChunkReader()
   const faulty: FaultyItem[] = []
   let [items, copied, bytes, present, inCatalog] = [0, 0, 0, 0, 0]
 
@@ -80,7 +81,7 @@ export async function copyBlobs(parts: {
       await blob.close()
       return 'changed'
     }
-    const received = await receive(to, id, blob)
+    const received = await receive(to, id, blob, readChunks)
     if (received === null) return 'unreadable'
     if (Buffer.compare(received.sha256, item.sha256) !== 0) {
       await to.discard([received])
@@ -98,7 +99,8 @@ export async function copyBlobs(parts: {
   async function verifyContent(item: InspectedItem): Promise<CopyFault | null> {
     const blob = await openItem({ inspection, blobs: from }, item)
     if (blob === null) return 'missing'
-    if (blob.size !== item.size || Buffer.compare(await hashBlob(blob), item.sha256) !== 0) return 'changed'
+    if (blob.size !== item.size || Buffer.compare(await hashBlob(blob, readChunks), item.sha256) !== 0)
+      return 'changed'
     inCatalog += 1
     return null
   }
@@ -131,23 +133,33 @@ async function open(
 }
 
 /** Null if the source cannot be read to its end. */
-async function receive(to: BlobStore, id: ItemId, blob: OpenBlob): Promise<ReceivedBlob | null> {
+async function receive(
+  to: BlobStore,
+  id: ItemId,
+  blob: OpenBlob,
+  readChunks: ReadChunks,
+): Promise<ReceivedBlob | null> {
   try {
-    return await readAll(to, id, blob)
+    return await readAll(to, id, blob, readChunks)
   } catch (error) {
     if (error instanceof UnreadableSource) return null
     throw error
   }
 }
 
-async function readAll(to: BlobStore, id: ItemId, blob: OpenBlob): Promise<ReceivedBlob> {
+async function readAll(
+  to: BlobStore,
+  id: ItemId,
+  blob: OpenBlob,
+  readChunks: ReadChunks,
+): Promise<ReceivedBlob> {
   const { size } = blob
   if (size === 0) await blob.close()
-  return await to.receive(id, size === 0 ? nothing() : readable(blob), size)
+  return await to.receive(id, size === 0 ? nothing() : readable(blob, readChunks), size)
 }
 
-async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {
-  const chunks = bytesOf(blob)[Symbol.asyncIterator]()
+async function* readable(blob: OpenBlob, readChunks: ReadChunks): AsyncGenerator<Uint8Array> {
+  const chunks = readChunks(blob)[Symbol.asyncIterator]()
   try {
     for (;;) {
       const { done, value } = await chunks.next().catch((cause: unknown) => {
@@ -164,40 +176,45 @@ async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** All bytes of a blob that is not empty. A chunk is valid until the next one is requested. Closes the blob. */
-const bytesOf = (blob: OpenBlob): AsyncIterable<Uint8Array> =>
-  blob.content.type === 'file' ? readBlocks(blob) : blob.stream(0, blob.size - 1)
+export type ReadChunks = (blob: OpenBlob) => AsyncIterable<Uint8Array>
 
-/** Bytes for each read of a file. */
-const blockLength = 256 * 1024
+/**
+ * For the blobs of one operation. Files are read into memory that is used again: new memory for each read would stay until a garbage
+ * collection, which the copy of large files causes rarely.
+ */
+export function createChunkReader(): ReadChunks {
+  const spare: Buffer<ArrayBuffer>[] = []
 
-/** Blocks that are used again: new memory for each read would stay until a garbage collection, which a backup of large files causes rarely. */
-const spareBlocks: Buffer<ArrayBuffer>[] = []
-
-/** Reads one block while the other one is processed. */
-async function* readBlocks(blob: OpenBlob): AsyncGenerator<Uint8Array, void, void> {
-  const takeBlock = () => spareBlocks.pop() ?? Buffer.allocUnsafeSlow(blockLength)
-  let [block, next] = [takeBlock(), takeBlock()]
-  function read(position: number): Promise<Uint8Array> {
-    const bytes = next.subarray(0, blob.size - position)
-    const reading = blob.read(bytes, position).then(() => bytes)
-    // Its failure is reported when the block is requested.
-    reading.catch(() => undefined)
-    return reading
-  }
-  let reading = read(0)
-  try {
-    for (let position = blockLength; ; position += blockLength) {
-      const bytes = await reading
-      ;[block, next] = [next, block]
-      if (position < blob.size) reading = read(position)
-      yield bytes
-      if (position >= blob.size) return
+  /** Reads one block while the other one is processed. */
+  async function* readFile(blob: OpenBlob): AsyncGenerator<Uint8Array, void, void> {
+    const blocks: Buffer<ArrayBuffer>[] = []
+    async function read(index: number): Promise<Uint8Array> {
+      const block = blocks[index % 2] ?? spare.pop() ?? Buffer.allocUnsafeSlow(readLength)
+      blocks[index % 2] = block
+      const position = index * readLength
+      const bytes = block.subarray(0, blob.size - position)
+      await blob.read(bytes, position)
+      return bytes
     }
-  } finally {
-    await reading.catch(() => undefined)
-    spareBlocks.push(block, next)
-    await blob.close()
+    let reading = read(0)
+    try {
+      for (let index = 1; ; index += 1) {
+        const bytes = await reading
+        const isLast = index * readLength >= blob.size
+        if (!isLast) reading = read(index)
+        // A failure is reported when the block is requested.
+        reading.catch(() => undefined)
+        yield bytes
+        if (isLast) return
+      }
+    } finally {
+      await reading.catch(() => undefined)
+      spare.push(...blocks)
+      await blob.close()
+    }
   }
+
+  return (blob) => (blob.content.type === 'file' ? readFile(blob) : blob.stream(0, blob.size - 1))
 }
 
 /** The bytes of an item, from the catalog or the blob store; null if they are missing. Throws as `BlobStore.open`. */
@@ -218,10 +235,10 @@ export async function hashFile(path: string): Promise<string> {
 }
 
 /** The SHA-256 of the whole blob, 32 bytes. Closes the blob. */
-export async function hashBlob(blob: OpenBlob): Promise<Buffer> {
+export async function hashBlob(blob: OpenBlob, readChunks: ReadChunks): Promise<Buffer> {
   const hash = createHash('sha256')
   if (blob.content.type === 'bytes') hash.update(blob.content.bytes)
   if (blob.content.type === 'bytes' || blob.size === 0) await blob.close()
-  else for await (const chunk of bytesOf(blob)) hash.update(chunk)
+  else for await (const chunk of readChunks(blob)) hash.update(chunk)
   return hash.digest()
 }

@@ -10,7 +10,7 @@ import {
 } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
-import { hashBlob, openItem } from './copies.ts'
+import { createChunkReader, hashBlob, openItem } from './copies.ts'
 import { createFindings, type Finding, type FindingCode, type Findings } from './findings.ts'
 
 type CheckedCatalog = Pick<
@@ -115,6 +115,7 @@ export async function checkItems(parts: {
   readonly onItem: () => void
 }): Promise<{ items: number; bytes: number }> {
   const { catalog, inspection, blobs, findings, verifyBytes, onItem } = parts
+  const readChunks = createChunkReader()
   let items = 0
   let bytes = 0
 
@@ -130,7 +131,7 @@ export async function checkItems(parts: {
       await blob.close()
       return item.damaged ? 'bytes-damaged' : 'unverified'
     }
-    return Buffer.compare(await hashBlob(blob), item.sha256) === 0 ? 'intact' : 'hash-wrong'
+    return Buffer.compare(await hashBlob(blob, readChunks), item.sha256) === 0 ? 'intact' : 'hash-wrong'
   }
 
   /** Such an id must not become a path. */

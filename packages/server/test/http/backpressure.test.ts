@@ -174,7 +174,7 @@ test('failed readers release their bytes', async () => {
 async function* wholeBody(request: IncomingMessage) {
   // Some ticks later all of a body may have arrived.
   for (let tick = 0; tick < Number(request.headers['x-ticks']); tick += 1) await setImmediate()
-  yield (await createWholeBodyReader(createBackpressure(room))(request)) ??
+  yield (await createWholeBodyReader(createBackpressure(room), 8 * 1024 * 1024)(request)) ??
     expect.unreachable('there is room')
 }
 

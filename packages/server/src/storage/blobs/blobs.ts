@@ -150,7 +150,8 @@ export interface BlobStore {
   readonly recovery: BlobRecovery | null
 
   /**
-   * Reads the bytes of the item `id` from the source to its end, hashes and counts them. Throws Fault `file-too-large` above
+   * Reads the bytes of the item `id` from the source to its end, hashes and counts them. A chunk is valid until the next one is requested.
+   * Throws Fault `file-too-large` above
    * `limit` bytes and `storage-full`; leaves nothing behind when it throws.
    */
   receive(id: ItemId, source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>

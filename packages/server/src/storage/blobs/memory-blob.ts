@@ -27,7 +27,7 @@ export const shareContent = (content: LocalContent): LocalBytes => ({
 })
 
 /** Bytes for each read. 512 kB would be a fifth faster, but each slow reader holds two or three buffers. */
-const readLength = 256 * 1024
+export const readLength = 256 * 1024
 
 /** The bytes `start` to `end` of a blob, both inclusive. Closes the blob when it ends or is destroyed. */
 export function streamRange(blob: Pick<OpenBlob, 'read' | 'close'>, start: number, end: number): Readable {

@@ -69,7 +69,7 @@ export function createNameSearchThread(directory: string): NameSearches {
   }
 }
 
-/** KiB of pages: a million names. */
+/** KiB of pages: a million names, or an eighth of that with little memory. */
 const cacheSize = (hasLittleMemory ? 4 : 32) * 1024
 
 /** The side of the thread. */
