@@ -170,7 +170,7 @@ async function inTurn(
         for (let index = 0; index < batch; index += 1)
           responses.push(await send(target, next(target.bucket, round * batch + index)))
         if (round === 0) continue
-        if (responses.some((response) => response.isEmpty !== isEmpty))
+        if (responses.some((response) => response.isEmpty === !isEmpty))
           throw new Error(`a list of "${title}" has ${isEmpty ? 'items' : 'none'}`)
         taken.set(title, {
           times: [...entry.times, ...responses.map(({ milliseconds }) => milliseconds)],
@@ -199,14 +199,17 @@ function measureOf(times: readonly number[], cpu: number, bytes: number): Measur
 
 const agent = new Agent({ keepAlive: true })
 
-/** The start of a list without items. */
-const emptyList = '{"data":[]'
+/** The start of a list without items, and that of a search that ended at its bound before it found one (docs/interface.md K13). */
+const [emptyList, unfinishedList] = ['{"data":[]', '{"data":[],"next_cursor":"']
 
-/** Sends one request, and reads the response to its end. Rejects on a status other than 2xx. */
+/**
+ * Sends one request, and reads the response to its end. `isEmpty` is null if a search found nothing before its bound. Rejects on a status
+ * other than 2xx.
+ */
 function send(
   { subject, bucket }: Target,
   { method, path, body }: ItemRequest,
-): Promise<{ milliseconds: number; bytes: number; isEmpty: boolean }> {
+): Promise<{ milliseconds: number; bytes: number; isEmpty: boolean | null }> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = {
     authorization: `Bearer ${bucket.token}`,
@@ -218,12 +221,15 @@ function send(
       let [bytes, head] = [0, '']
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (head.length < emptyList.length) head += chunk.toString('latin1', 0, emptyList.length)
+        if (head.length < unfinishedList.length) head += chunk.toString('latin1', 0, unfinishedList.length)
       })
       response.on('end', () => {
         if (response.statusCode === undefined || response.statusCode >= 300)
           reject(new Error(`${method} ${path} was answered with ${response.statusCode}`))
-        else resolve({ milliseconds: performance.now() - start, bytes, isEmpty: head.startsWith(emptyList) })
+        else {
+          const isEmpty = head.startsWith(unfinishedList) ? null : head.startsWith(emptyList)
+          resolve({ milliseconds: performance.now() - start, bytes, isEmpty })
+        }
       })
     })
     sent.on('error', reject)
