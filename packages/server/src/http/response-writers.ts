@@ -78,15 +78,12 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
   }
 }
 
-/**
- * Sends a 200 response with a text of ASCII characters to a GET request, or a 304 if the text is null. `head` has alternating names and valid
- * values, and `content-length` if there is a text.
- */
+/** Sends a 200 response with a text of ASCII characters to a GET request. `head` has alternating names and valid values. */
 export type TextWriter = (
   request: IncomingMessage,
   response: ServerResponse,
   head: readonly string[],
-  text: string | null,
+  text: string,
 ) => void
 
 /**
@@ -95,36 +92,34 @@ export type TextWriter = (
  */
 export function createTextWriter(now: () => number = Date.now): TextWriter {
   let second = 0
-  /** The lines after those of `head`: for both statuses the same, because the connection stays open and a text has its length. */
+  /** The lines after those of `head`. */
   let ownLines: string | null = null
 
   return (request, response, head, text) => {
     const { socket } = response
-    const status = text === null ? 304 : 200
     if (!canWriteHead(request, response) || socket === null) {
-      response.writeHead(status, [...head])
-      response.end(text ?? '', 'latin1')
+      response.writeHead(200, [...head])
+      response.end(text, 'latin1')
       return
     }
     const current = Math.floor(now() / 1000)
-    const lines = linesOf(status, head)
+    const lines = linesOf(head)
     if (ownLines !== null && second === current) {
-      response.statusCode = status
       markHeadSent(response)
-      socket.write(lines + ownLines + (text ?? ''), 'latin1')
+      socket.write(lines + ownLines + text, 'latin1')
       response.end()
       return
     }
-    response.writeHead(status, [...head])
+    response.writeHead(200, [...head])
     const whole = formattedHead(response)
     second = current
     ownLines = whole?.startsWith(lines) ? whole.slice(lines.length) : null
-    response.end(text ?? '', 'latin1')
+    response.end(text, 'latin1')
   }
 }
 
-function linesOf(status: 200 | 304, head: readonly string[]): string {
-  let lines = status === 200 ? 'HTTP/1.1 200 OK\r\n' : 'HTTP/1.1 304 Not Modified\r\n'
+function linesOf(head: readonly string[]): string {
+  let lines = 'HTTP/1.1 200 OK\r\n'
   for (let index = 1; index < head.length; index += 2) lines += `${head[index - 1]}: ${head[index]}\r\n`
   return lines
 }

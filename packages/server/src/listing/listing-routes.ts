@@ -35,14 +35,14 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
     })
     const cors = corsHead(http.corsHeaders(headers))
     const isHead = request.method === 'HEAD'
-    const isInParts = body !== null && body.whole === null
-    if (isInParts || isHead || cors.length > 0) {
+    const whole = body?.whole ?? null
+    if (whole === null || isHead || cors.length > 0) {
       response.writeHead(status, cors.length === 0 ? head : [...cors, ...head])
       if (body === null || isHead) response.end()
-      else if (body.whole !== null) response.end(body.whole)
+      else if (whole !== null) response.end(whole)
       else await writeBody(response, body)
-    } else if (body?.whole instanceof Uint8Array) writeWhole(request, response, head, body.whole)
-    else writeText(request, response, head, body?.whole ?? null)
+    } else if (typeof whole === 'string') writeText(request, response, head, whole)
+    else writeWhole(request, response, head, whole)
     return null
   }
 
