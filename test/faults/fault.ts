@@ -25,3 +25,16 @@ export const verdictOf = (...ledgers: readonly Pick<Ledger, 'tally' | 'faults'>[
     faults: ledgers.flatMap(({ faults }) => faults),
   }
 }
+
+/** The same fault with servers on other engines than SQLite and the disk. `uses` are those of harness/database.ts. */
+export const onEngines = (fault: Fault, engines: string, ...uses: readonly (() => () => void)[]): Fault => ({
+  title: `${fault.title}, on ${engines}`,
+  async run(rounds, onRound) {
+    const restore = uses.map((use) => use())
+    try {
+      return await fault.run(rounds, onRound)
+    } finally {
+      for (const undo of restore) undo()
+    }
+  },
+})

@@ -14,7 +14,14 @@ import { failingCalls, failingSyncs } from './failing-disk.ts'
 import type { Fault } from './fault.ts'
 import { feedDuringDatabaseKills, feedDuringKills } from './feed-replay.ts'
 import { fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
-import { killDuringDeletes, killDuringUploads, killInARow } from './kill-at-random.ts'
+import {
+  killDuringDeletes,
+  killDuringUploads,
+  killDuringUploadsOnPostgres,
+  killDuringUploadsOnPostgresAndS3,
+  killDuringUploadsOnS3,
+  killInARow,
+} from './kill-at-random.ts'
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
 import { killSyncs, killSyncsOnPostgresAndS3 } from './kill-syncs.ts'
@@ -92,4 +99,7 @@ export const clusterFaults: readonly FaultRow[] = [
   row('U2, R6, M2', killedServers, 1, 25),
   row('O11', killedWorker, 1, 25),
   row('I2, K17', killSyncsOnPostgresAndS3, 5, 25),
+  row('U2, R6, M2', killDuringUploadsOnPostgres, 3, 100),
+  row('U2, R6, M2', killDuringUploadsOnS3, 3, 100),
+  row('U2, R6, M2', killDuringUploadsOnPostgresAndS3, 3, 100),
 ]

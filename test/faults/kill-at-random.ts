@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
+import { usePostgres, useS3 } from '../harness/database.ts'
 import { checkAuditLog, checkCleared, checkLeftovers } from './check-leftovers.ts'
 import { type Clients, createClients } from './clients.ts'
-import { type Fault, verdictOf } from './fault.ts'
+import { type Fault, onEngines, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Instance, openInstances } from './server-instances.ts'
 
@@ -47,7 +48,7 @@ async function onOneDirectory(
   await clients.resumeAll(instance)
   await ledger.check(instance)
   await instance.server.stop()
-  checkAuditLog(instances.directory, ledger)
+  await checkAuditLog(instances.directory, ledger)
   await checkLeftovers(instances.directory, ledger)
   return ledger
 }
@@ -65,6 +66,15 @@ export const killDuringUploads: Fault = {
   title: 'kill -9 at random during uploads, resumptions and deletes',
   run: killing({ work: (clients, instance) => clients.workUntilGone(instance, atOnce) }),
 }
+
+export const killDuringUploadsOnPostgres = onEngines(killDuringUploads, 'PostgreSQL', usePostgres)
+export const killDuringUploadsOnS3 = onEngines(killDuringUploads, 'S3', useS3)
+export const killDuringUploadsOnPostgresAndS3 = onEngines(
+  killDuringUploads,
+  'PostgreSQL and S3',
+  usePostgres,
+  useS3,
+)
 
 export const killInARow: Fault = {
   title: 'consecutive crashes on one data directory, under load',

@@ -8,7 +8,7 @@ import { usePostgres, useS3 } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import type { Fault, Verdict } from './fault.ts'
+import { type Fault, onEngines, type Verdict } from './fault.ts'
 
 /** Enough for several requests at a time; fewer in the short form. */
 const fileCounts = { short: 200, long: 500 }
@@ -130,14 +130,4 @@ async function run(rounds: number, onRound: () => void): Promise<Verdict> {
 
 export const killSyncs: Fault = { title: 'kill -9 of clients and services during sync', run }
 
-export const killSyncsOnPostgresAndS3: Fault = {
-  title: 'kill -9 of clients and services during sync, on PostgreSQL and S3',
-  async run(rounds, onRound) {
-    const restore = [usePostgres(), useS3()]
-    try {
-      return await run(rounds, onRound)
-    } finally {
-      for (const undo of restore) undo()
-    }
-  },
-}
+export const killSyncsOnPostgresAndS3 = onEngines(killSyncs, 'PostgreSQL and S3', usePostgres, useS3)

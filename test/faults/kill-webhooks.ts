@@ -9,7 +9,7 @@ import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { readCreatedWebhook } from '../harness/wire.ts'
 import { createClients } from './clients.ts'
-import { type Fault, verdictOf } from './fault.ts'
+import { type Fault, onEngines, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Instance, openInstances } from './server-instances.ts'
 
@@ -173,14 +173,4 @@ export const killDuringDeliveries: Fault = {
   run,
 }
 
-export const killDuringDeliveriesOnPostgres: Fault = {
-  title: 'kill -9 during deliveries to webhooks, on PostgreSQL',
-  async run(rounds, onRound) {
-    const restore = usePostgres()
-    try {
-      return await run(rounds, onRound)
-    } finally {
-      restore()
-    }
-  },
-}
+export const killDuringDeliveriesOnPostgres = onEngines(killDuringDeliveries, 'PostgreSQL', usePostgres)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { databaseSettings } from './database.ts'
 import { runCommand, type SharedServer } from './server.ts'
 import { readItem, readPage } from './wire.ts'
 
@@ -42,7 +43,8 @@ export async function outcome(
 
 /** Runs `mediabucket fsck --json` and returns its exit code, its report, and `[count, repaired]` by code. */
 export async function fsck(data: string, ...args: string[]) {
-  const { code, stdout } = await outcome(['fsck', '--json', '--grace', '1ms', ...args], data)
+  const settings = await databaseSettings(data)
+  const { code, stdout } = await outcome(['fsck', '--json', '--grace', '1ms', ...args], data, settings)
   const report = Value.Parse(Report, JSON.parse(stdout))
   return {
     code,

@@ -40,6 +40,6 @@ test('S8 consecutive crashes between rename and commit leave no file that a star
   await using last = await startServer({}, first.data)
   await expectCleared(last)
   await last.stop()
-  expect(intentsIn(first.data)).toEqual([])
+  expect(await intentsIn(first.data)).toEqual([])
   expect(await fsck(first.data, '--verify-bytes')).toMatchObject({ code: 0, found: {} })
 })
