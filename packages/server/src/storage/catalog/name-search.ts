@@ -25,8 +25,19 @@ export interface SearchBounds {
   readonly boundsFewItems?: boolean
   /** Rows of items with the name. The other filters may exclude them. */
   readonly rows: number
+  /** Names that one statement compares, about. */
+  readonly stretch?: number
 }
 const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
+
+/**
+ * Names that one statement compares, about. PostgreSQL compares so many in two milliseconds; after them, the other statements get their turn on its
+ * processors. SQLite compares them on a thread of its own.
+ */
+const stretches: Readonly<Record<EngineName, number>> = {
+  sqlite: Number.POSITIVE_INFINITY,
+  postgres: 2 ** 16,
+}
 
 /** Rows that are read together at most. */
 const largestBatch = 8_192
@@ -98,12 +109,17 @@ export function* searchNames(
   let numbersLeft = hasBound ? bounds.numbers : Number.POSITIVE_INFINITY
   let rowsLeft = bounds.rows
   let batch = limit
+  // Most numbers may be of items that were deleted.
+  const stretch = Math.ceil(
+    ((bounds.stretch ?? stretches[engine]) * Math.max(nextSeq, 1)) / Math.max(total, 1),
+  )
   const rows: ItemRows['rows'][number][] = []
 
   while (low < high && rows.length < limit && numbersLeft > 0 && rowsLeft > 0) {
+    const numbers = Math.min(numbersLeft, stretch)
     const [start, end] = isNewest
-      ? [Math.max(low, high - numbersLeft), high]
-      : [low, Math.min(high, low + numbersLeft)]
+      ? [Math.max(low, high - numbers), high]
+      : [low, Math.min(high, low + numbers)]
     const count = Math.min(batch, rowsLeft)
     const part = yield* read({ start, end, batch: count, wanted: limit - rows.length })
     // Up to there, the numbers are examined: all of them, or those of the rows that were read, or those of the matching lines that were.

@@ -109,6 +109,18 @@ describe.each(itemOrders)('%s first', (order) => {
     })
   })
 
+  test('K4, K13 a search that reads its names with many statements finds the same', () => {
+    for (const stretch of [1, 7, 100]) {
+      const bounds = { numbers: count, rows: 1000, stretch }
+      expect(searchAll(bounds, 'clip', 7, { order })).toEqual({ found: inOrder(order, numbers), early: 0 })
+      expect(searchAll(bounds, 'clip 299', 10, { order })).toEqual({ found: [299], early: 0 })
+      expect(searchAll(bounds, 'zebra', 10, { order })).toEqual({ found: [], early: 0 })
+      expect(searchAll({ ...bounds, numbers: 60 }, 'clip', 7, { order }).found).toEqual(
+        inOrder(order, numbers),
+      )
+    }
+  })
+
   test('K18 a numbered page that a search cannot complete is refused', async () => {
     const db = openConnection(directory)
     onTestFinished(() => db.close())
