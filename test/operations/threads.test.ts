@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { expect, test } from 'vitest'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
-import { bin, startServer } from '../harness/server.ts'
+import { bin, runCommand, startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
 const onLinux = test.skipIf(process.platform !== 'linux')
@@ -47,6 +47,14 @@ onLinux(
     expect(flagsOf(configured.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
   },
 )
+
+onLinux('a sync limits both generations of the V8 heap', async () => {
+  const printed = encodeURIComponent('console.error(process.execArgv.join())')
+  const { stderr } = await runCommand(['sync', '--help'], {
+    NODE_OPTIONS: `--import data:text/javascript,${printed}`,
+  })
+  expect(stderr).toContain('--max-semi-space-size=2,--heap-growing-percent=100')
+})
 
 /** A module that is loaded before the service: the thread that writes rows ends when it receives an upload. */
 const endThread = `data:text/javascript,${encodeURIComponent(`
