@@ -33,7 +33,7 @@ const isService = words[0] === 'serve'
 const isSmall = hasLittleMemory || words[0] === 'sync'
 const flags = ['--disable-sigusr1', `--max-semi-space-size=${isSmall ? 2 : 16}`]
 // V8 collects the old generation when it has grown by this much since the last time, and otherwise when it is several times as large.
-if (isSmall) flags.push('--heap-growing-percent=100')
+if (words[0] === 'sync') flags.push('--heap-growing-percent=100')
 if (isService || isSmall) {
   const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>
     text.replaceAll('_', '-').replace(/=.*/, ''),
