@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -16,18 +17,21 @@ export async function checkLeftovers(directory: string, ledger: Ledger): Promise
   await checkCleared(directory, ['tmp', 'uploads'], ledger)
 }
 
-/** Without a request in progress, these directories are empty and no intent remains. */
+/**
+ * Without a request in progress, these directories are empty and no intent remains. With an S3 store there are none of these directories, and intents
+ * remain for an hour, because another service may continue the upload.
+ */
 export async function checkCleared(
   directory: string,
   places: readonly string[],
   ledger: Ledger,
 ): Promise<void> {
   const { MEDIABUCKET_BLOBS_URL: store } = await databaseSettings(directory)
-  // With an S3 store, the directory has no files of uploads, and their intents stay for an hour, because another service may continue them.
-  if (store !== undefined) return
-  for (const place of places)
+  const present = store === undefined ? places : places.filter((place) => existsSync(join(directory, place)))
+  for (const place of present)
     for (const name of await readdir(join(directory, place)))
       ledger.fault('halfVisible', `${place}/${name} remains`)
+  if (store !== undefined) return
   for (const id of await intentsIn(directory)) ledger.fault('halfVisible', `the intent of ${id} remains`)
 }
 

@@ -32,7 +32,7 @@ const isService = words[0] === 'serve'
 // With little memory, a backup beside the service must not take much of it either. A sync has the same memory for any number of files.
 const isSmall = hasLittleMemory || words[0] === 'sync'
 const flags = ['--disable-sigusr1', `--max-semi-space-size=${isSmall ? 2 : 16}`]
-// V8 collects the old generation when it has grown by this much since the last time, and otherwise when it is several times as large.
+// V8 collects the old generation when it has doubled since the last time; without the flag, when it is several times as large.
 if (words[0] === 'sync') flags.push('--heap-growing-percent=100')
 if (isService || isSmall) {
   const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>

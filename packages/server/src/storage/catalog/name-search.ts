@@ -25,14 +25,14 @@ export interface SearchBounds {
   readonly boundsFewItems?: boolean
   /** Rows of items with the name. The other filters may exclude them. */
   readonly rows: number
-  /** Names that one statement compares, about. */
+  /** Names that one statement compares, if the numbers of deleted items are spread evenly; the default depends on the engine. */
   readonly stretch?: number
 }
 const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 
 /**
- * Names that one statement compares, about. PostgreSQL compares so many in two milliseconds; after them, the other statements get their turn on its
- * processors. SQLite compares them on a thread of its own.
+ * The stretch of each engine. PostgreSQL compares so many names in two milliseconds; after them, the other statements get their turn on its processors.
+ * SQLite compares them on a thread of its own.
  */
 const stretches: Readonly<Record<EngineName, number>> = {
   sqlite: Number.POSITIVE_INFINITY,
@@ -109,7 +109,7 @@ export function* searchNames(
   let numbersLeft = hasBound ? bounds.numbers : Number.POSITIVE_INFINITY
   let rowsLeft = bounds.rows
   let batch = limit
-  // Most numbers may be of items that were deleted.
+  // In numbers, of which most may be of deleted items.
   const stretch = Math.ceil(
     ((bounds.stretch ?? stretches[engine]) * Math.max(nextSeq, 1)) / Math.max(total, 1),
   )
@@ -130,7 +130,8 @@ export function* searchNames(
     else low = lastSlot === null ? end : Math.min(end, (lastSlot + 1) * namesPerRow)
     numbersLeft -= isNewest ? end - high : low - start
     rowsLeft -= part.numbers
-    batch = Math.min(batch * 4, largestBatch)
+    // A stretch that was read to its end says nothing of the next one.
+    if (reached !== null || lastSlot !== null) batch = Math.min(batch * 4, largestBatch)
     rows.push(...part.rows)
   }
 

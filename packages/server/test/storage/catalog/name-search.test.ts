@@ -121,6 +121,21 @@ describe.each(itemOrders)('%s first', (order) => {
     }
   })
 
+  test('K13 a stretch without a match does not make the next statement read more rows', () => {
+    const bounds = { numbers: 10_000, rows: 1000, stretch: 1000 }
+    const search = searchNames('postgres', selectionOf({ order }), ['a'], null, 2, bounds)
+    search.next()
+    // A bucket of 5,000 items, with as many numbers.
+    let { value } = search.next({ rows: [[1, 0, 5000, 5000, null]], changes: 0 })
+    const rowLimits: unknown[] = []
+    while ('sql' in value) {
+      rowLimits.push(value.values[3])
+      value = search.next({ rows: [], changes: 0 }).value
+    }
+    expect(rowLimits).toEqual([2, 2, 2, 2, 2])
+    expect(value).toMatchObject({ rows: [], examined: null })
+  })
+
   test('K18 a numbered page that a search cannot complete is refused', async () => {
     const db = openConnection(directory)
     onTestFinished(() => db.close())
