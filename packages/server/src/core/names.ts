@@ -176,7 +176,9 @@ export function matchingLines(names: string, terms: readonly string[]): readonly
   return found
 }
 
-const containsAll = (name: string, terms: readonly string[]) => terms.every((term) => name.includes(term))
+/** Whether a folded name has all terms. */
+export const containsAll = (name: string, terms: readonly string[]) =>
+  terms.every((term) => name.includes(term))
 
 /** A pattern of GLOB of SQLite for texts that contain the term. GLOB takes a third of the time of `instr`. */
 export const globPattern = (term: string): string => `*${term.replaceAll(/[*?[]/g, '[$&]')}*`

@@ -88,7 +88,7 @@ export function createVariantList(sizes: readonly VariantSize[]): VariantList {
 
   return {
     names,
-    keys: [...variants.values()].flatMap(({ webp, avif }) => [webp.key, avif.key]),
+    keys: [...variants.values()].flatMap((formats) => Object.values(formats).map(({ key }) => key)),
     find,
     parse(name, format) {
       if (name === undefined) return null

@@ -1,4 +1,4 @@
-import { afterPaths, nameLine } from '../../core/names.ts'
+import { afterPaths, containsAll, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindNumber, kindNumberOf } from './item-kinds.ts'
 import { readBucketState } from './item-lists.ts'
@@ -153,7 +153,7 @@ export function createFilter({
       (number === null || kindNumberOf(item.contentType) === number) &&
       (from === null || item.createdAt >= from) &&
       (to === null || item.createdAt < to) &&
-      (name === null || name.every((term) => folded.includes(term))) &&
+      (name === null || containsAll(folded, name)) &&
       wanted.every(([key, value]) => item.labels?.[key] === value) &&
       (hash === null || hash.equals(item.sha256)) &&
       (path == null || (item.path?.startsWith(path) ?? false))

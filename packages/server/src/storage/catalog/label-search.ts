@@ -1,5 +1,5 @@
 import { bucketDeleted } from '../../core/faults.ts'
-import { nameLine } from '../../core/names.ts'
+import { containsAll, nameLine } from '../../core/names.ts'
 import { type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindNumber } from './item-kinds.ts'
@@ -50,10 +50,7 @@ export function* searchLabels(
   bound = selection.name === null ? maxRows : maxNames,
 ): Query<ItemRows> {
   const { name, labels } = selection
-  const hasName = ({ filename }: ItemDetails) => {
-    const line = nameLine(filename)
-    return name?.every((term) => line.includes(term)) ?? true
-  }
+  const hasName = ({ filename }: ItemDetails) => name === null || containsAll(nameLine(filename), name)
   const isOneLabel = Object.keys(labels ?? {}).length === 1
   const readPart = engine === 'sqlite' ? yield* openParts(selection) : partReader(selection)
   const rows: ItemRows['rows'][number][] = []

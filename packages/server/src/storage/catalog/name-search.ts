@@ -1,5 +1,6 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
 import { globPattern, linePattern, matchingLines, nameSlot, namesPerRow } from '../../core/names.ts'
+import type { ItemOrder } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
 import { isLive, itemColumns, readItemRow } from './items.ts'
@@ -15,6 +16,7 @@ import {
   type Sql,
   type SqlValue,
   text,
+  textOrNull,
 } from './statements.ts'
 
 /** What one search reads at most. At a bound it ends early, and its rows say where. */
@@ -25,19 +27,16 @@ export interface SearchBounds {
   readonly boundsFewItems?: boolean
   /** Rows of items with the name. The other filters may exclude them. */
   readonly rows: number
-  /** Names that one statement compares, if the numbers of deleted items are spread evenly; the default depends on the engine. */
-  readonly stretch?: number
+  /** Rows of names that one statement compares on PostgreSQL. */
+  readonly compared?: number
 }
 const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 
 /**
- * The stretch of each engine. PostgreSQL compares so many names in two milliseconds; after them, the other statements get their turn on its processors.
- * SQLite compares them on a thread of its own.
+ * Rows of names that one statement compares on PostgreSQL, in two milliseconds; after them, the other statements get their turn on its processors.
+ * SQLite compares all of them with one statement, on a thread of its own.
  */
-const stretches: Readonly<Record<EngineName, number>> = {
-  sqlite: Number.POSITIVE_INFINITY,
-  postgres: 2 ** 16,
-}
+const maxCompared = 2 ** 11
 
 /** Rows that are read together at most. */
 const largestBatch = 8_192
@@ -56,11 +55,12 @@ const directions = { oldest: 'ASC', newest: 'DESC' } as const
 interface Part {
   /** Items with the name, in the order of the list. */
   readonly rows: ItemRows['rows']
-  /** How many lines have all terms, and the number of the last one; `batch` of them at most. */
+  /** How many lines have all terms; `batch` of them at most. */
   readonly numbers: number
-  readonly lastNumber: number | null
-  /** The last row with names, if there may be others after it; needed if there are less than `batch` numbers. */
-  readonly lastSlot: number | null
+  /** The last number that was examined; null for all of them. */
+  readonly reached: number | null
+  /** Whether the statement ended at its most rows. */
+  readonly isFull: boolean
 }
 
 interface Range {
@@ -100,7 +100,8 @@ export function* searchNames(
 
   const { revision, expired, nextSeq, total, sample } = bucket
   const rowFilter = engine === 'sqlite' ? filterOnSqlite(terms) : filterOnPostgres(terms, sample)
-  const read = createReadPart(engine, selection, terms, rowFilter, selectionValues(selection, now))
+  const compared = bounds.compared ?? maxCompared
+  const read = createReadPart(engine, selection, terms, rowFilter, compared, selectionValues(selection, now))
   const isNewest = order === 'newest'
   // Numbers from `low` to below `high` are still to be examined.
   let low = isNewest ? 0 : (after?.seq ?? -1) + 1
@@ -109,29 +110,19 @@ export function* searchNames(
   let numbersLeft = hasBound ? bounds.numbers : Number.POSITIVE_INFINITY
   let rowsLeft = bounds.rows
   let batch = limit
-  // In numbers, of which most may be of deleted items.
-  const stretch = Math.ceil(
-    ((bounds.stretch ?? stretches[engine]) * Math.max(nextSeq, 1)) / Math.max(total, 1),
-  )
   const rows: ItemRows['rows'][number][] = []
 
   while (low < high && rows.length < limit && numbersLeft > 0 && rowsLeft > 0) {
-    const numbers = Math.min(numbersLeft, stretch)
     const [start, end] = isNewest
-      ? [Math.max(low, high - numbers), high]
-      : [low, Math.min(high, low + numbers)]
+      ? [Math.max(low, high - numbersLeft), high]
+      : [low, Math.min(high, low + numbersLeft)]
     const count = Math.min(batch, rowsLeft)
     const part = yield* read({ start, end, batch: count, wanted: limit - rows.length })
-    // Up to there, the numbers are examined: all of them, or those of the rows that were read, or those of the matching lines that were.
-    const reached = part.numbers < count ? null : part.lastNumber
-    const { lastSlot } = part
-    if (isNewest) high = reached ?? (lastSlot === null ? start : Math.max(start, lastSlot * namesPerRow))
-    else if (reached !== null) low = reached + 1
-    else low = lastSlot === null ? end : Math.min(end, (lastSlot + 1) * namesPerRow)
+    if (isNewest) high = Math.max(start, part.reached ?? start)
+    else low = Math.min(end, (part.reached ?? end) + 1)
     numbersLeft -= isNewest ? end - high : low - start
     rowsLeft -= part.numbers
-    // A stretch that was read to its end says nothing of the next one.
-    if (reached !== null || lastSlot !== null) batch = Math.min(batch * 4, largestBatch)
+    if (part.isFull) batch = Math.min(batch * 4, largestBatch)
     rows.push(...part.rows)
   }
 
@@ -206,6 +197,20 @@ function filterOnPostgres(terms: readonly string[], sample: readonly number[]): 
 }
 
 /**
+ * Reads rows that pass the filter. The first values are the bucket, the first and the last slot, and the most rows. On PostgreSQL, if there are
+ * fewer, a row without names follows: its slot is of the last row that the statement compared, or null if that was all of them. If there are as
+ * many, PostgreSQL does not look for it.
+ */
+function namesText(engine: EngineName, { sql }: RowFilter, order: ItemOrder, compared: number): string {
+  const inOrder = `ORDER BY slot ${directions[order]}`
+  const selected = 'FROM item_names WHERE bucket_id = $1 AND slot BETWEEN $2 AND $3'
+  return engine === 'sqlite'
+    ? `SELECT slot, names ${selected} AND ${sql} ${inOrder} LIMIT $4`
+    : `(SELECT slot, names FROM (SELECT slot, names ${selected} ${inOrder} LIMIT ${compared}) AS compared WHERE ${sql} ${inOrder} LIMIT $4)
+      UNION ALL SELECT (SELECT slot ${selected} ${inOrder} LIMIT 1 OFFSET ${compared - 1}), NULL LIMIT $4`
+}
+
+/**
  * Reads rows that may have the terms in one line, compares their lines here, which takes less time than in SQL, and reads the items of these
  * lines. The rows come from the primary key in their order, so a statement ends when it has as many rows as lines are wanted.
  */
@@ -214,24 +219,25 @@ function createReadPart(
   { bucketId, order }: ItemSelection,
   terms: readonly string[],
   filter: RowFilter,
+  compared: number,
   values: readonly number[],
 ): ReadPart {
-  const direction = directions[order]
-  const names = `SELECT slot, names FROM item_names WHERE ${filter.sql} AND bucket_id = $1 AND slot BETWEEN $2 AND $3
-    ORDER BY slot ${direction} LIMIT $4`
+  const names = namesText(engine, filter, order, compared)
   // In this form, PostgreSQL looks each number up, whatever it knows of the bucket.
   const numbers = engine === 'sqlite' ? '= ANY ($2::int8[])' : 'IN (SELECT unnest($2::int8[]))'
   const items = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq ${numbers} AND ${isSelected(4)}
-    ORDER BY seq ${direction} LIMIT $3`
+    ORDER BY seq ${directions[order]} LIMIT $3`
+  const lastOfRow = (slot: number) => slot * namesPerRow + (order === 'newest' ? 0 : namesPerRow - 1)
   return function* read({ start, end, batch, wanted }) {
     const rowLimit = Math.min(batch, largestRows[engine])
-    const found = yield* all(
-      (row) => ({ slot: integer(row, 0), names: text(row, 1) }),
+    const results = yield* all(
+      (row) => ({ slot: integerOrNull(row, 0), names: textOrNull(row, 1) }),
       names,
       ...[bucketId, nameSlot(start), nameSlot(end - 1), rowLimit, ...filter.values],
     )
     const seqs: number[] = []
-    for (const { slot, names } of found) {
+    for (const { slot, names } of results) {
+      if (slot === null || names === null) break
       const lines = matchingLines(names, terms)
       for (const line of order === 'newest' ? lines.toReversed() : lines) {
         const seq = slot * namesPerRow + line
@@ -241,11 +247,15 @@ function createReadPart(
     }
     const rows =
       seqs.length === 0 ? [] : yield* all(readItemRow, items, ...[bucketId, seqs, wanted, ...values])
+    const last = results.at(-1) ?? { slot: null, names: null }
+    const isFull = results.length === rowLimit
+    const lastSlot = isFull || last.names === null ? last.slot : null
+    const lastNumber = seqs.length === batch ? seqs.at(-1) : undefined
     return {
       rows,
       numbers: seqs.length,
-      lastNumber: seqs.at(-1) ?? null,
-      lastSlot: found.length < rowLimit ? null : (found.at(-1)?.slot ?? null),
+      reached: lastNumber ?? (lastSlot === null ? null : lastOfRow(lastSlot)),
+      isFull: isFull || lastNumber !== undefined,
     }
   }
 }

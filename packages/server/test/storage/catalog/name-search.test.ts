@@ -3,14 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
 import { listNumberedOperation } from '../../../src/items/item-lists.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import {
   createSearchQueue,
   type SearchBounds,
   searchNames,
 } from '../../../src/storage/catalog/name-search.ts'
-import type { BucketId, ItemPlace, ItemSelection } from '../../../src/storage/catalog/records.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
+import { openConnections, parseDatabaseUrl } from '../../../src/storage/catalog/postgres/connections.ts'
+import { runQuery } from '../../../src/storage/catalog/postgres/session.ts'
+import type { BucketId, ItemPlace, ItemRows, ItemSelection } from '../../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { all, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
 import { prepareSearchNames } from '../../../src/storage/catalog/sqlite/name-search.ts'
@@ -23,12 +28,9 @@ const [firstDeleted, endOfDeleted] = [100, 250]
 const stays = (seq: number) => seq < firstDeleted || seq >= endOfDeleted
 const isVideo = (seq: number) => seq % 10 === 0
 
-const directory = mkdtempSync(join(tmpdir(), 'mediabucket-names-'))
-afterAll(() => rmSync(directory, { recursive: true }))
-let bucketId: BucketId
-beforeAll(async () => {
-  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
-  bucketId = await newBucket(catalog, 'a')
+/** Adds the items and deletes some of them. Both engines give the bucket the same number. */
+async function fill(catalog: Catalog): Promise<BucketId> {
+  const bucketId = await newBucket(catalog, 'a')
   const items = Array.from({ length: count }, (_, seq) =>
     newItem({
       filename: `clip ${seq}`,
@@ -42,6 +44,21 @@ beforeAll(async () => {
     items.slice(firstDeleted, endOfDeleted).map(({ id }) => id),
   )
   await catalog.close()
+  return bucketId
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'mediabucket-names-'))
+const database = createDatabase('catalog')
+let bucketId: BucketId
+beforeAll(async () => {
+  bucketId = await fill(await openSqliteCatalog({ directory, writer: 'direct' }))
+  const { url } = await database
+  expect(await fill(await openPostgresCatalog({ url, role: 'command' }))).toBe(bucketId)
+})
+afterAll(async () => {
+  rmSync(directory, { recursive: true })
+  const { release } = await database
+  await release()
 })
 
 const selectionOf = (fields: Partial<ItemSelection>): ItemSelection => ({
@@ -54,15 +71,50 @@ const selectionOf = (fields: Partial<ItemSelection>): ItemSelection => ({
   ...fields,
 })
 
-/** The numbers of all selected items, by several searches, and how many of these ended early. */
-function searchAll(bounds: SearchBounds, term: string, limit: number, fields: Partial<ItemSelection>) {
+type Search = (
+  selection: ItemSelection,
+  bounds: SearchBounds,
+  after: ItemPlace | null,
+  limit: number,
+) => ItemRows | Promise<ItemRows>
+
+function openSqliteSearch(): Search {
   const db = openConnection(directory)
   onTestFinished(() => db.close())
-  const search = prepareSearchNames(db, bounds)
+  return (selection, bounds, after, limit) => prepareSearchNames(db, bounds)({ selection, after, limit })
+}
+
+async function openPostgresSearch(
+  onStatement: (statement: string, values: unknown[]) => void = () => undefined,
+): Promise<Search> {
+  const { url } = await database
+  const connections = await openConnections(parseDatabaseUrl(url), { readers: 1, writers: 1 })
+  onTestFinished(() => connections.close())
+  return (selection, bounds, after, limit) =>
+    connections.read(({ run }) =>
+      runQuery(
+        (statement, ...values) => {
+          onStatement(statement, values)
+          return run(statement, ...values)
+        },
+        searchNames('postgres', selection, selection.name ?? [], after, limit, bounds),
+      ),
+    )
+}
+
+/** The numbers of all selected items, by several searches, and how many of these ended early. */
+async function searchAll(
+  search: Search,
+  bounds: SearchBounds,
+  term: string,
+  limit: number,
+  fields: Partial<ItemSelection>,
+) {
   const found: number[] = []
   for (let early = 0, after: ItemPlace | null = null; ; ) {
     if (early > count) throw new Error('the cursors do not end')
-    const { rows, examined } = search({ selection: { ...selectionOf(fields), name: [term] }, after, limit })
+    const selection = { ...selectionOf(fields), name: [term] }
+    const { rows, examined }: ItemRows = await search(selection, bounds, after, limit)
     found.push(...rows.map(({ seq }) => seq))
     const last = rows.at(-1)
     if (examined !== null) early += 1
@@ -76,64 +128,71 @@ const inOrder = (order: ItemSelection['order'], found: readonly number[]) =>
   order === 'oldest' ? found : found.toReversed()
 
 describe.each(itemOrders)('%s first', (order) => {
-  test('K13, K4 a search that compares very many names ends early, and its cursor leads to the others', () => {
-    // Numbers without items are passed by at once.
-    expect(searchAll({ numbers: 60, rows: 1000 }, 'clip 299', 10, { order })).toEqual({
-      found: [299],
-      early: 2,
+  describe.each([
+    ['SQLite', openSqliteSearch],
+    ['PostgreSQL', openPostgresSearch],
+  ] as const)('%s', (_name, openSearch) => {
+    test('K13, K4 a search that compares very many names ends early, and its cursor leads to the others', async () => {
+      const search = await openSearch()
+      // Numbers without items are passed by at once.
+      expect(await searchAll(search, { numbers: 60, rows: 1000 }, 'clip 299', 10, { order })).toEqual({
+        found: [299],
+        early: 2,
+      })
+      expect(await searchAll(search, { numbers: 60, rows: 1000 }, 'clip', 7, { order })).toMatchObject({
+        found: inOrder(order, numbers),
+      })
     })
-    expect(searchAll({ numbers: 60, rows: 1000 }, 'clip', 7, { order }).found).toEqual(
-      inOrder(order, numbers),
-    )
+
+    test('K13, K8 a search whose filters exclude very many items with the name ends early', async () => {
+      const search = await openSearch()
+      const bounds = { numbers: 1000, rows: 40 }
+      const { found, early } = await searchAll(search, bounds, 'clip', 10, { order, kind: 'video' })
+      expect(found).toEqual(inOrder(order, numbers.filter(isVideo)))
+      expect(early).toBeGreaterThan(0)
+      const times = { order, from: 20, to: 270 }
+      expect(await searchAll(search, { numbers: 1000, rows: 1000 }, 'clip', 3, times)).toEqual({
+        found: inOrder(
+          order,
+          numbers.filter((seq) => seq >= 20 && seq < 270),
+        ),
+        early: 0,
+      })
+    })
+
+    test('K13 a search that ends at its bound with nothing left has no cursor', async () => {
+      const search = await openSearch()
+      // A bucket with few items is searched to its end, whatever numbers they have.
+      for (const bound of [count, numbers.length])
+        expect(await searchAll(search, { numbers: bound, rows: 1000 }, 'zebra', 10, { order })).toEqual({
+          found: [],
+          early: 0,
+        })
+    })
   })
 
-  test('K13, K8 a search whose filters exclude very many items with the name ends early', () => {
-    const { found, early } = searchAll({ numbers: 1000, rows: 40 }, 'clip', 10, { order, kind: 'video' })
-    expect(found).toEqual(inOrder(order, numbers.filter(isVideo)))
-    expect(early).toBeGreaterThan(0)
-    expect(searchAll({ numbers: 1000, rows: 1000 }, 'clip', 3, { order, from: 20, to: 270 })).toEqual({
-      found: inOrder(
-        order,
-        numbers.filter((seq) => seq >= 20 && seq < 270),
-      ),
-      early: 0,
-    })
-  })
-
-  test('K13 a search that ends at its bound with nothing left has no cursor', () => {
-    expect(searchAll({ numbers: count, rows: 1000 }, 'zebra', 10, { order })).toEqual({ found: [], early: 0 })
-    // A bucket with few items is searched to its end, whatever numbers they have.
-    expect(searchAll({ numbers: numbers.length, rows: 1000 }, 'zebra', 10, { order })).toEqual({
-      found: [],
-      early: 0,
-    })
-  })
-
-  test('K4, K13 a search that reads its names with many statements finds the same', () => {
-    for (const stretch of [1, 7, 100]) {
-      const bounds = { numbers: count, rows: 1000, stretch }
-      expect(searchAll(bounds, 'clip', 7, { order })).toEqual({ found: inOrder(order, numbers), early: 0 })
-      expect(searchAll(bounds, 'clip 299', 10, { order })).toEqual({ found: [299], early: 0 })
-      expect(searchAll(bounds, 'zebra', 10, { order })).toEqual({ found: [], early: 0 })
-      expect(searchAll({ ...bounds, numbers: 60 }, 'clip', 7, { order }).found).toEqual(
-        inOrder(order, numbers),
-      )
+  test('K4, K13 a search on PostgreSQL that compares its names with many statements finds the same', async () => {
+    const search = await openPostgresSearch()
+    for (const compared of [1, 2, 5]) {
+      const bounds = { numbers: count, rows: 1000, compared }
+      const found = (term: string, more: Partial<SearchBounds> = {}) =>
+        searchAll(search, { ...bounds, ...more }, term, 7, { order })
+      expect(await found('clip')).toEqual({ found: inOrder(order, numbers), early: 0 })
+      expect(await found('clip 299')).toEqual({ found: [299], early: 0 })
+      expect(await found('zebra')).toEqual({ found: [], early: 0 })
+      expect(await found('clip', { numbers: 60 })).toMatchObject({ found: inOrder(order, numbers) })
     }
   })
 
-  test('K13 a stretch without a match does not make the next statement read more rows', () => {
-    const bounds = { numbers: 10_000, rows: 1000, stretch: 1000 }
-    const search = searchNames('postgres', selectionOf({ order }), ['a'], null, 2, bounds)
-    search.next()
-    // A bucket of 5,000 items, with as many numbers.
-    let { value } = search.next({ rows: [[1, 0, 5000, 5000, null]], changes: 0 })
+  test('K13 each statement on PostgreSQL compares as many rows of names, whatever numbers were deleted, and sends no more of them after one without a match', async () => {
     const rowLimits: unknown[] = []
-    while ('sql' in value) {
-      rowLimits.push(value.values[3])
-      value = search.next({ rows: [], changes: 0 }).value
-    }
-    expect(rowLimits).toEqual([2, 2, 2, 2, 2])
-    expect(value).toMatchObject({ rows: [], examined: null })
+    const search = await openPostgresSearch((statement, values) => {
+      if (statement.includes('item_names')) rowLimits.push(values[3])
+    })
+    const selection = { ...selectionOf({ order }), name: ['zebra'] }
+    await search(selection, { numbers: 1000, rows: 1000, compared: 2 }, null, 2)
+    // There are seven rows: none of them is in the middle of the deleted numbers.
+    expect(rowLimits).toEqual([2, 2, 2, 2])
   })
 
   test('K18 a numbered page that a search cannot complete is refused', async () => {
