@@ -85,7 +85,8 @@ function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, allocate: Allocate
   const own = allocate(bytes.length)
   own.set(bytes)
   const sha256 = hash('sha256', own, 'buffer')
-  return { id: newItemId(), ...file, size: own.length, sha256, createdAt: Date.now(), takenRead: true, bytes: own }
+  const stored = { size: own.length, sha256, createdAt: Date.now(), takenRead: true, bytes: own }
+  return { id: newItemId(), ...file, ...stored }
 }
 
 /** Seeds the bucket that the arguments name, with the settings of the service. Throws TypeError. */

@@ -6,6 +6,8 @@ import sharp from 'sharp'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seedBucket } from '../../bench/seed.ts'
+import { openSqliteCatalog } from '../../packages/server/src/storage/catalog/sqlite/catalog.ts'
 import { databaseSettings, prepareDatabase } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { seed } from '../harness/seed.ts'
@@ -81,6 +83,15 @@ test('L4 seed adds to existing items', async () => {
   await seed(server, '--items', '5', '--bucket', 'twice')
   const { token, total } = await seed(server, '--items', '7', '--bucket', 'twice')
   expect([total, (await list(token)).total]).toEqual([12, 12])
+})
+
+test('a seed leaves no item whose bytes the service reads later', async () => {
+  await using directory = await temporaryDirectory()
+  const catalog = await openSqliteCatalog({ directory: directory.path, writer: 'direct' })
+  for (const pictures of [false, true])
+    await seedBucket(catalog, `pictures-${pictures}`, { items: 10, pictures })
+  expect(await catalog.unreadTaken(null, 1)).toEqual([])
+  await catalog.close()
 })
 
 test('npm run seed works before the first start, and prints one line of JSON', async () => {
