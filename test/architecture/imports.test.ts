@@ -10,7 +10,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   http: ['storage', 'core'],
   access: ['http', 'storage', 'core'],
   items: ['access', 'http', 'storage', 'core'],
-  pictures: ['items', 'http', 'storage', 'core'],
+  pictures: ['http', 'storage', 'core'],
   uploads: ['pictures', 'items', 'http', 'storage', 'core'],
   listing: ['access', 'http', 'storage', 'core'],
   downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],

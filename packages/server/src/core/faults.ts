@@ -108,6 +108,10 @@ export const tokenRevoked = (): Fault => new Fault('token-revoked', 'This token 
 export const bucketDeleted = (): Fault =>
   new Fault('token-revoked', 'The bucket of this token has been deleted.')
 
+/** The same fault for every reason, so that it does not reveal items of other buckets (docs/interface.md M3). */
+export const itemUnknown = (options?: ErrorOptions): Fault =>
+  new Fault('media-unknown', 'There is no such item.', options)
+
 /** The code of a system error, such as `ENOENT`; null for any other error. */
 export function errorCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null

@@ -1,9 +1,9 @@
 import type { VerifyLink } from '../access/signed-links.ts'
+import { itemUnknown } from '../core/faults.ts'
 import { hasSignature, parseSignedUrl, type SignedUrl } from '../core/item-urls.ts'
 import type { Actor } from '../core/tokens.ts'
 import type { Authorizer } from '../http/authorizer.ts'
 import type { Exchange } from '../http/route.ts'
-import { itemUnknown } from '../items/items.ts'
 import type { Item } from '../storage/catalog/records.ts'
 
 /** By what a request reads bytes that are not public. `expires` is in seconds since 1970. */

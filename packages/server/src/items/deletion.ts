@@ -1,3 +1,4 @@
+import { itemUnknown } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { resolvesWithin } from '../core/tasks.ts'
 import type { Actor } from '../core/tokens.ts'
@@ -5,7 +6,6 @@ import { tooManyExpired } from '../storage/catalog/buckets.ts'
 import { type Catalog, expiryLimit } from '../storage/catalog/catalog.ts'
 import type { BucketId, RemovedItems } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'
-import { itemUnknown } from './items.ts'
 
 /** Ids in the order in which they were requested, each once. */
 interface DeletedItems {

@@ -1,4 +1,4 @@
-import { bucketDeleted, Fault } from '../core/faults.ts'
+import { bucketDeleted, Fault, itemUnknown } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
 import { type LabelChanges, labelRule } from '../core/labels.ts'
@@ -42,9 +42,6 @@ export function findByNameOperation(parts: { readonly catalog: Pick<Catalog, 'it
     return dot < 0 || name.slice(dot + 1) === item.extension ? item : null
   }
 }
-
-/** The same fault for every reason, so that it does not reveal items of other buckets (docs/interface.md M3). */
-export const itemUnknown = (): Fault => new Fault('media-unknown', 'There is no such item.')
 
 export type EditItem = ReturnType<typeof editItemOperation>
 

@@ -1,7 +1,6 @@
-import { Fault, storageCauseOf } from '../core/faults.ts'
+import { Fault, itemUnknown, storageCauseOf } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import { isDecoded, toolFor, type Variant, type VariantWait } from '../core/variants.ts'
-import { itemUnknown } from '../items/items.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import { openMemoryBlob } from '../storage/blobs/memory-blob.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
 import { basename, extname, join } from 'node:path'
-import { errorCode, Fault } from '../../../core/faults.ts'
+import { errorCode, Fault, itemUnknown } from '../../../core/faults.ts'
 import { type BatchThread, startBatchThread } from '../../batch-threads.ts'
 import { hasLittleMemory } from '../../memory.ts'
 import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
@@ -63,9 +63,7 @@ export async function openStoredFile(
 
 /** Returns Fault `media-unknown` for a foreign entry, which is not revealed (docs/interface.md B8), and other errors unchanged. */
 export const hideForeignEntry = (error: unknown): unknown =>
-  error instanceof ForeignEntry
-    ? new Fault('media-unknown', 'There is no such item.', { cause: error })
-    : error
+  error instanceof ForeignEntry ? itemUnknown({ cause: error }) : error
 
 /** A file that is open for reading. */
 export interface FileDescriptor {

@@ -73,9 +73,6 @@ export const stalled = (): Fault =>
     cause: new StoreError('the store sends no more bytes'),
   })
 
-/** The error of a request for an object that was there when it was opened: its item was deleted in between. */
-export const removed = (): Fault => new Fault('media-unknown', 'There is no such item.')
-
 const shortages: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'])
 
 /**

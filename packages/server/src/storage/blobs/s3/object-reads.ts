@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { connect as connectSecurely } from 'node:tls'
-import { Fault } from '../../../core/faults.ts'
+import { Fault, itemUnknown } from '../../../core/faults.ts'
 import { IncomingMessage } from '../../../core/node-http.ts'
 import { createTemporaryDirectory } from '../../temporary-directories.ts'
 import { BlobRemovedError, BlobTruncatedError, type LocalBytes, type OpenBlob } from '../blobs.ts'
 import { openMemoryBlob } from '../memory-blob.ts'
-import { asStoreFault, asTemporaryFault, removed, stalled } from './errors.ts'
+import { asStoreFault, asTemporaryFault, stalled } from './errors.ts'
 import type { ObjectCalls } from './object-calls.ts'
 
 type Calls = Pick<ObjectCalls, 'get' | 'head' | 'signUrl' | 'timeouts'>
@@ -141,7 +141,7 @@ async function streamObject(
     if (socket !== null) return failWhenStalled(socket, () => socket.bytesRead, calls.timeouts.stall)
   }
   const found = await calls.get(key, start, end)
-  if (found === null) throw removed()
+  if (found === null) throw itemUnknown()
   const { body } = found
   // Only a length that the store has announced is checked by Node.js.
   if (found.length === null || !(body instanceof IncomingMessage)) {
@@ -358,7 +358,7 @@ export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>):
       return { content: { type: 'bytes', bytes }, isWhole, release }
     } catch (error) {
       await release()
-      throw error instanceof BlobRemovedError ? removed() : error
+      throw error instanceof BlobRemovedError ? itemUnknown() : error
     }
   }
 }
