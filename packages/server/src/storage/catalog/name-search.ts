@@ -57,10 +57,10 @@ interface Part {
   readonly rows: ItemRows['rows']
   /** How many lines have all terms; `batch` of them at most. */
   readonly numbers: number
-  /** The last number that was examined; null for all of them. */
+  /** The last number that was examined, which may be beyond the range; null for all of the range. */
   readonly reached: number | null
-  /** Whether the statement ended at its most rows. */
-  readonly isFull: boolean
+  /** Whether as many rows or lines were found as one read takes at most. */
+  readonly isAtLimit: boolean
 }
 
 interface Range {
@@ -122,7 +122,7 @@ export function* searchNames(
     else low = Math.min(end, (part.reached ?? end) + 1)
     numbersLeft -= isNewest ? end - high : low - start
     rowsLeft -= part.numbers
-    if (part.isFull) batch = Math.min(batch * 4, largestBatch)
+    if (part.isAtLimit) batch = Math.min(batch * 4, largestBatch)
     rows.push(...part.rows)
   }
 
@@ -199,7 +199,8 @@ function filterOnPostgres(terms: readonly string[], sample: readonly number[]): 
 /**
  * Reads rows that pass the filter. The first values are the bucket, the first and the last slot, and the most rows. On PostgreSQL, if there are
  * fewer, a row without names follows: its slot is of the last row that the statement compared, or null if that was all of them. If there are as
- * many, PostgreSQL does not look for it.
+ * many, it does not look for it: it runs the parts of UNION ALL one after the other, which SQL does not guarantee, because the transaction of a search
+ * has no parallel workers.
  */
 function namesText(engine: EngineName, { sql }: RowFilter, order: ItemOrder, compared: number): string {
   const inOrder = `ORDER BY slot ${directions[order]}`
@@ -248,14 +249,14 @@ function createReadPart(
     const rows =
       seqs.length === 0 ? [] : yield* all(readItemRow, items, ...[bucketId, seqs, wanted, ...values])
     const last = results.at(-1) ?? { slot: null, names: null }
-    const isFull = results.length === rowLimit
+    const isFull = results.length === rowLimit && last.names !== null
     const lastSlot = isFull || last.names === null ? last.slot : null
     const lastNumber = seqs.length === batch ? seqs.at(-1) : undefined
     return {
       rows,
       numbers: seqs.length,
       reached: lastNumber ?? (lastSlot === null ? null : lastOfRow(lastSlot)),
-      isFull: isFull || lastNumber !== undefined,
+      isAtLimit: isFull || lastNumber !== undefined,
     }
   }
 }

@@ -1,6 +1,7 @@
 import { Client } from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { onServer } from '../../../../../test/harness/postgres.ts'
+import { itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
 import type { BucketId, ItemSelection, NewItem } from '../../../src/storage/catalog/records.ts'
@@ -103,3 +104,53 @@ test('the plan of a small table does not read all of it after it has grown', asy
     expect(plan, statement).not.toMatch(/Seq Scan on (items|contents|tokens|buckets)/)
   }
 })
+
+test.each(itemOrders)(
+  'a statement of a search reads rows of names in their order, and looks for the last one only if it ends early (%s)',
+  async (order) => {
+    const { catalog, bucketId } = await openCatalog()
+    await catalog.addItems(
+      bucketId,
+      newItems(500).map((item, number) => withBytes({ ...item, filename: `clip ${number}` })),
+    )
+    const query = vi.spyOn(Client.prototype, 'query')
+    await catalog.items({ bucketId, order, kind: null, from: null, to: null, name: ['clip'] }, null, 5)
+    const client = query.mock.contexts.find((context) => context instanceof Client)
+    const sent: unknown[] = query.mock.calls.map(([statement]) => statement)
+    query.mockRestore()
+    const begin = sent.find((statement) => typeof statement === 'string' && statement.startsWith('BEGIN'))
+    const names = sent.find(isStatementOfNames)
+    if (client === undefined || typeof begin !== 'string' || names === undefined) throw new Error('not sent')
+    const planOf = async (term: string) => {
+      await client.query(begin)
+      const values = names.values.map((value) => (value === 'clip' ? term : value))
+      const literals = values.map((value) => (value === null ? 'NULL' : `'${value}'`)).join(', ')
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+        `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE "${names.name}" (${literals})`,
+      )
+      await client.query('COMMIT')
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    }
+    const [full, empty] = [await planOf('clip'), await planOf('zebra')]
+    expect(full).toMatch(/InitPlan.*never executed/s)
+    expect(empty).not.toContain('never executed')
+    for (const plan of [full, empty]) {
+      expect(plan.match(/Index (Only )?Scan (Backward )?using item_names_pkey/g)).toHaveLength(2)
+      expect(plan).not.toContain('Sort')
+    }
+  },
+)
+
+interface NamedStatement {
+  readonly name: string
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+const isStatementOfNames = (sent: unknown): sent is NamedStatement =>
+  typeof sent === 'object' &&
+  sent !== null &&
+  'name' in sent &&
+  'text' in sent &&
+  'values' in sent &&
+  `${sent.text}`.includes('UNION ALL')
