@@ -7,6 +7,7 @@ import {
   noise,
   quarters,
   renderCount,
+  renderersOf,
   storedVariants,
   uploadPicture,
   variantUrl,
@@ -70,9 +71,14 @@ test('V5 a client that disconnects does not abort the rendering for others', asy
 })
 
 test('V17 a request that does not wait gets a 202 while the variant is rendered, and the variant later', async () => {
-  const before = await renderCount(shared)
-  const { id } = await uploadPicture(shared, quarters(3000, 2000).png().toBuffer(), 'image/png')
+  const { id } = await uploadPicture(shared, png(), 'image/png')
   const url = `${variantUrl(shared, id)}&wait=0`
+  const other = await uploadPicture(shared, png(), 'image/png')
+  await bytesOf(await fetch(variantUrl(shared, other.id)))
+  const before = await renderCount(shared)
+  const renderers = renderersOf(shared)
+  expect(renderers).not.toEqual([])
+  for (const pid of renderers) process.kill(pid, 'SIGSTOP')
   for (const method of ['GET', 'HEAD']) {
     const response = await fetch(url, { method })
     expect([response.status, await response.text()]).toEqual([202, ''])
@@ -85,6 +91,7 @@ test('V17 a request that does not wait gets a 202 while the variant is rendered,
   }
   const waiting = fetch(variantUrl(shared, id))
   expect((await fetch(url)).status).toBe(202)
+  for (const pid of renderers) process.kill(pid, 'SIGCONT')
   const rendered = await bytesOf(await waiting)
   expect(await bytesOf(await fetch(url))).toEqual(rendered)
   expect(await renderCount(shared)).toBe(before + 1)
