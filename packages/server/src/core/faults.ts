@@ -1,7 +1,7 @@
 /** An expected error, whose message contains the reason and what to do. The command line prints it without a stack. */
 export class ExplainedError extends Error {}
 
-/** The reason why an operation was refused or failed. http/problems/ maps each code to a status and a text. */
+/** The reason why an operation was refused or failed. http/problem-kinds.ts maps each code to a status and a text. */
 export type FaultCode =
   | 'page-malformed'
   | 'parameter-malformed'
