@@ -18,7 +18,7 @@ export function reportVariants({ rows, folder }: VariantsResults): string {
     atMost('first thumb after an upload, p50', first.p50, 500, 'ms', ''),
     atMost('the same, p99', first.p99, 1000, 'ms', ''),
     atMost(
-      'p99 of a listing meanwhile, against quiet',
+      'p99 of a listing while thumbnails are rendered, against a quiet service',
       of('listing while thumbs are rendered').p99 / of('listing, quiet').p99,
       4,
       '×',

@@ -28,7 +28,7 @@ export interface SearchBounds {
   /** Rows of items with the name. The other filters may exclude them. */
   readonly rows: number
   /** Rows of names that one statement compares on PostgreSQL. */
-  readonly compared?: number
+  readonly comparedRows?: number
 }
 const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
 
@@ -36,7 +36,7 @@ const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
  * Rows of names that one statement compares on PostgreSQL, in two milliseconds; after them, the other statements get their turn on its processors.
  * SQLite compares all of them with one statement, on a thread of its own.
  */
-const maxCompared = 2 ** 11
+const maxComparedRows = 2 ** 11
 
 /** Rows that are read together at most. */
 const largestBatch = 8_192
@@ -100,8 +100,15 @@ export function* searchNames(
 
   const { revision, expired, nextSeq, total, sample } = bucket
   const rowFilter = engine === 'sqlite' ? filterOnSqlite(terms) : filterOnPostgres(terms, sample)
-  const compared = bounds.compared ?? maxCompared
-  const read = createReadPart(engine, selection, terms, rowFilter, compared, selectionValues(selection, now))
+  const comparedRows = bounds.comparedRows ?? maxComparedRows
+  const read = createReadPart(
+    engine,
+    selection,
+    terms,
+    rowFilter,
+    comparedRows,
+    selectionValues(selection, now),
+  )
   const isNewest = order === 'newest'
   // Numbers from `low` to below `high` are still to be examined.
   let low = isNewest ? 0 : (after?.seq ?? -1) + 1
@@ -197,18 +204,17 @@ function filterOnPostgres(terms: readonly string[], sample: readonly number[]): 
 }
 
 /**
- * Reads rows that pass the filter. The first values are the bucket, the first and the last slot, and the most rows. On PostgreSQL, if there are
- * fewer, a row without names follows: its slot is of the last row that the statement compared, or null if that was all of them. If there are as
- * many, it does not look for it: it runs the parts of UNION ALL one after the other, which SQL does not guarantee, because the transaction of a search
- * has no parallel workers.
+ * Reads rows that pass the filter. The first values are the bucket, the first and the last slot, and the most rows. On PostgreSQL, a row without
+ * names follows fewer rows than that: its slot is of the last row that the statement compared, or null if that was all of them. PostgreSQL runs the
+ * parts of UNION ALL one after the other, and none after the most rows. SQL does not guarantee this order; a transaction without parallel workers keeps it.
  */
-function namesText(engine: EngineName, { sql }: RowFilter, order: ItemOrder, compared: number): string {
+function namesText(engine: EngineName, { sql }: RowFilter, order: ItemOrder, comparedRows: number): string {
   const inOrder = `ORDER BY slot ${directions[order]}`
   const selected = 'FROM item_names WHERE bucket_id = $1 AND slot BETWEEN $2 AND $3'
   return engine === 'sqlite'
     ? `SELECT slot, names ${selected} AND ${sql} ${inOrder} LIMIT $4`
-    : `(SELECT slot, names FROM (SELECT slot, names ${selected} ${inOrder} LIMIT ${compared}) AS compared WHERE ${sql} ${inOrder} LIMIT $4)
-      UNION ALL SELECT (SELECT slot ${selected} ${inOrder} LIMIT 1 OFFSET ${compared - 1}), NULL LIMIT $4`
+    : `(SELECT slot, names FROM (SELECT slot, names ${selected} ${inOrder} LIMIT ${comparedRows}) AS compared WHERE ${sql} ${inOrder} LIMIT $4)
+      UNION ALL SELECT (SELECT slot ${selected} ${inOrder} LIMIT 1 OFFSET ${comparedRows - 1}), NULL LIMIT $4`
 }
 
 /**
@@ -220,10 +226,10 @@ function createReadPart(
   { bucketId, order }: ItemSelection,
   terms: readonly string[],
   filter: RowFilter,
-  compared: number,
+  comparedRows: number,
   values: readonly number[],
 ): ReadPart {
-  const names = namesText(engine, filter, order, compared)
+  const names = namesText(engine, filter, order, comparedRows)
   // In this form, PostgreSQL looks each number up, whatever it knows of the bucket.
   const numbers = engine === 'sqlite' ? '= ANY ($2::int8[])' : 'IN (SELECT unnest($2::int8[]))'
   const items = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq ${numbers} AND ${isSelected(4)}

@@ -173,15 +173,15 @@ describe.each(itemOrders)('%s first', (order) => {
 
   test('K4, K13 a search on PostgreSQL that compares its names with many statements finds the same', async () => {
     const search = await openPostgresSearch()
-    for (const compared of [1, 2, 5]) {
-      const bounds = { numbers: count, rows: 1000, compared }
+    for (const comparedRows of [1, 2, 5]) {
+      const bounds = { numbers: count, rows: 1000, comparedRows }
       const found = (term: string, more: Partial<SearchBounds> = {}) =>
         searchAll(search, { ...bounds, ...more }, term, 7, { order })
       expect(await found('clip')).toEqual({ found: inOrder(order, numbers), early: 0 })
       expect(await found('clip-299')).toEqual({ found: [299], early: 0 })
       expect(await found('zebra')).toEqual({ found: [], early: 0 })
       expect(await found('clip', { numbers: 60 })).toMatchObject({ found: inOrder(order, numbers) })
-      // Most rows have a name with each term, and few a name with all: a statement is full of rows without the names that are sought.
+      // Many rows have all terms, and few of them in one name: a statement returns its most rows without a match.
       for (const limit of [1, 2])
         expect(await searchAll(search, bounds, 'clip 2 7 9', limit, { order })).toEqual({
           found: inOrder(order, [279, 297]),
@@ -196,14 +196,14 @@ describe.each(itemOrders)('%s first', (order) => {
     ['zebra', 2, [2, 2, 2, 2]],
     ['clip-31', 2, [2, 2, 2, 2]],
   ])(
-    'K13 each statement on PostgreSQL compares two rows of names, and one that finds few is not followed by larger ones (%s, %i)',
+    'K13 each statement on PostgreSQL compares two rows of names, and few matches do not make the next one send more (%s, limit %i)',
     async (term, limit, sent) => {
       const rowLimits: unknown[] = []
       const search = await openPostgresSearch((statement, values) => {
         if (statement.includes('item_names')) rowLimits.push(values[3])
       })
       const selection = { ...selectionOf({ order }), name: [term] }
-      await search(selection, { numbers: 1000, rows: 1000, compared: 2 }, null, limit)
+      await search(selection, { numbers: 1000, rows: 1000, comparedRows: 2 }, null, limit)
       expect(rowLimits).toEqual(sent)
     },
   )
