@@ -26,6 +26,7 @@ const packages: Readonly<Record<string, string>> = {
   pdftoppm: 'poppler-utils',
   php: 'php-cli',
   postgres: 'postgresql',
+  prometheus: 'prometheus',
   promtool: 'prometheus',
   python3: 'python3',
   radosgw: 'radosgw',

@@ -210,6 +210,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'not-ready': 'see test/operations/health.test.ts, full-disk.test.ts and unmounted.test.ts',
   'catalog-busy':
     'takes ten seconds of a held catalog; see packages/server/test/storage/catalog/sqlite.test.ts',
+  'catalog-unavailable': 'see test/postgres/outage.test.ts',
   'storage-full': 'needs a full disk; see packages/server/test/storage/blobs/failing-disk.test.ts',
   'storage-unavailable': 'see test/operations/unmounted.test.ts',
   overloaded: 'test/operations/shortages.test.ts lowers the limit of open files',

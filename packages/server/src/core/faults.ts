@@ -68,6 +68,7 @@ export type FaultCode =
   | 'checksum-malformed'
   | 'checksum-mismatch'
   | 'catalog-busy'
+  | 'catalog-unavailable'
   | 'overloaded'
   | 'storage-unavailable'
   | 'issuer-unavailable'
@@ -117,7 +118,7 @@ export function errorCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }
 
-/** Why the disk or the catalog failed. */
+/** Why the disk, the database or the store failed. */
 export const storageCauses = [
   'full',
   'io',
@@ -126,6 +127,8 @@ export const storageCauses = [
   'bytes-missing',
   'permission',
   'open-files',
+  'database-unreachable',
+  'bytes-unreachable',
 ] as const
 
 export type StorageCause = (typeof storageCauses)[number]
@@ -153,11 +156,18 @@ const sqliteCodes: Readonly<Record<number, StorageCause>> = {
   26: 'corrupt',
 }
 
+const faultCauses: Partial<Record<FaultCode, StorageCause>> = {
+  'bytes-missing': 'bytes-missing',
+  'storage-full': 'full',
+  'catalog-unavailable': 'database-unreachable',
+  'storage-unavailable': 'bytes-unreachable',
+}
+
 /** The storage failure in an error or in its chain of causes; null if there is none. */
 export function storageCauseOf(error: unknown): StorageCause | null {
   if (!(error instanceof Error)) return null
-  if (error instanceof Fault && error.code === 'bytes-missing') return 'bytes-missing'
-  if (error instanceof Fault && error.code === 'storage-full') return 'full'
+  const fault = error instanceof Fault ? faultCauses[error.code] : undefined
+  if (fault !== undefined) return fault
   const system = systemCodes[errorCode(error) ?? '']
   const sqlite =
     'errcode' in error && typeof error.errcode === 'number' ? sqliteCodes[error.errcode & 0xff] : undefined

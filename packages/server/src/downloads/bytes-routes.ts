@@ -249,6 +249,7 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
     'bytes-missing',
     'variants-busy',
     'catalog-busy',
+    'catalog-unavailable',
   ],
   problemHeaders: redirectHeaders,
   head: true,

@@ -197,7 +197,7 @@ async function drainOrClose(response: ServerResponse): Promise<void> {
 
 /** Whether the stream can go on later: the database is busy or cannot be reached. */
 const isTemporary = (error: unknown): boolean =>
-  error instanceof Fault && (error.code === 'catalog-busy' || error.code === 'overloaded')
+  error instanceof Fault && ['catalog-busy', 'catalog-unavailable', 'overloaded'].includes(error.code)
 
 /** Counts the responses of a token, and of an address, that stay open. A limit of 0 is none. */
 export function createStreamLimits(

@@ -193,6 +193,21 @@ export function createMetrics() {
       },
     })
   }
+  /** `check` returns whether the service can serve data and store uploads now. */
+  function watchReadiness(check: () => Promise<{ readonly reads: boolean; readonly writes: boolean }>): void {
+    new Gauge({
+      name: 'mediabucket_ready',
+      help: 'Whether the service can serve its data (reads) and store uploads (writes) now: 1 or 0.',
+      labelNames: ['for'],
+      aggregator: 'first',
+      registers: [registry],
+      async collect() {
+        const { reads, writes } = await check().catch(() => ({ reads: false, writes: false }))
+        this.set({ for: 'reads' }, reads ? 1 : 0)
+        this.set({ for: 'writes' }, writes ? 1 : 0)
+      },
+    })
+  }
   const observers = new Map<string, ResponseObserver>()
   /** One observer for each method and route. */
   function responseObserver(method: string, route: string): ResponseObserver {
@@ -244,6 +259,7 @@ export function createMetrics() {
     watchPageLinkCache,
     watchBytesCache,
     watchRenderAhead,
+    watchReadiness,
   }
 }
 
@@ -284,7 +300,7 @@ export function createStorageMetrics(registry: Registry): StorageMetrics {
   })
   const errors = new Counter({
     name: 'mediabucket_storage_errors_total',
-    help: 'Requests that failed because of the disk or the catalog, by cause.',
+    help: 'Requests that failed because of the disk, the database or the store, by cause.',
     labelNames: ['cause'],
     registers,
   })
@@ -358,6 +374,11 @@ function addGauges(registry: Registry, sources: Sources): void {
     'webhooks_stopped',
     'Webhooks that were switched off because of their receivers: after three days of failures, or a response 410.',
     ({ stoppedWebhooks }) => stoppedWebhooks,
+  )
+  catalogGauge(
+    'first_bucket_timestamp_seconds',
+    'When the oldest bucket was created, in seconds since 1970; 0 where there is none.',
+    ({ firstBucketAt }) => (firstBucketAt ?? 0) / 1000,
   )
   gauge(
     'data_free_bytes',

@@ -439,6 +439,12 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'Another process locked the catalog for longer than the service waits.',
     cure: 'Try again after the seconds in `Retry-After`.',
   },
+  'catalog-unavailable': {
+    status: 503,
+    title: 'The catalog is unavailable',
+    cause: 'The database cannot be reached, or it refuses connections.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may have to start the database.',
+  },
   overloaded: {
     status: 503,
     title: 'The service is out of resources',
@@ -448,8 +454,9 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'storage-unavailable': {
     status: 503,
     title: 'The stored bytes are unavailable',
-    cause: 'The directory of the stored bytes does not exist; its disk may not be mounted.',
-    cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk.',
+    cause:
+      'The directory of the stored bytes does not exist, for example because its disk is not mounted, or the store cannot be reached.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk, or to start the store.',
   },
   'issuer-unavailable': {
     status: 503,

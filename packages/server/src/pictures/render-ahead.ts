@@ -53,6 +53,7 @@ const temporaryFaults: readonly FaultCode[] = [
   'storage-unavailable',
   'overloaded',
   'catalog-busy',
+  'catalog-unavailable',
   'variants-busy',
 ]
 /** The first request for the variant reports the cause, if it remains. */

@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { ensureSigningKey } from '../access/signed-links.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import { type Closers, createClosers, startPeriodicTask } from '../core/tasks.ts'
+import { type Closers, createClosers, resolvesWithin, startPeriodicTask } from '../core/tasks.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../items/blob-deletion.ts'
 import { createItemRemover, type ItemRemover } from '../items/deletion.ts'
@@ -90,7 +90,7 @@ export async function openData(
     },
   )
   closers.add('the blob store', () => blobs.close())
-  metrics.storage.watch({ statistics: () => catalog.statistics(), space: () => spaceOf(config.data) })
+  metrics.storage.watch({ statistics: () => inTime(catalog.statistics()), space: () => spaceOf(config.data) })
 
   const hold = watchBackupHold(config)
   closers.add('the backup hold', () => hold.close())
@@ -111,6 +111,14 @@ export async function openData(
   })
   const blobDeletion = { ...deletionParts, isBackupRunning: deferred.isBackupRunning }
   return { catalog, blobs, blobDeletion, retryDeferredDeletions: deferred.retry }
+}
+
+/** Milliseconds. A scrape does not wait longer for a catalog that does not respond; Prometheus waits for 10 seconds. */
+const statisticsTimeout = 2_000
+
+async function inTime<T>(read: Promise<T>): Promise<T> {
+  if (await resolvesWithin(read, statisticsTimeout)) return read
+  throw new Error('the catalog does not respond')
 }
 
 /** Finishes what an interrupted run left. Only while no other process of the server writes. */

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -160,56 +161,74 @@ export function checkReadinessOperation(parts: {
   readonly space: Pick<FreeSpace, 'hasRoom'>
   /** `isReachable` is false while the store does not hold the bytes of the catalog, or cannot be reached. */
   readonly blobs: Pick<BlobStore, 'isReachable' | 'checkWrites'>
+  readonly log: Pick<Logger, 'info' | 'error'>
 }) {
-  const { catalog, space, blobs } = parts
+  const { catalog, space, blobs, log } = parts
   const canWriteRows = createWriteCheck(catalog.checkWrites)
   const canWriteBytes = createWriteCheck(blobs.checkWrites)
 
+  const reportReasons = createReasonLog(log)
+
   return async function checkReadiness(): Promise<Readiness> {
-    const reasons: ReadinessReason[] = []
-    const canRead = catalog.checkReads().then(
-      () => true,
-      () => false,
-    )
-    const reads = await within(checkTimeout, canRead)
-    if (!reads) reasons.push('catalog-unreadable')
+    const failures: unknown[] = []
+    const succeeds = (check: Promise<void>) =>
+      check.then(
+        () => true,
+        (error: unknown) => {
+          failures.push(error)
+          return false
+        },
+      )
+    const canRead = within(checkTimeout, succeeds(catalog.checkReads()))
     const hasBytes = await within(bytesTimeout, blobs.isReachable())
     // A full disk is not written to: the space that is left is for deletions.
     const isFull = hasBytes && !space.hasRoom()
-    const rows = isFull || within(checkTimeout, canWriteRows())
-    const bytes = isFull || !hasBytes || within(bytesTimeout, canWriteBytes())
+    const rows = isFull || within(checkTimeout, succeeds(canWriteRows()))
+    const bytes = isFull || !hasBytes || within(bytesTimeout, succeeds(canWriteBytes()))
+    const reasons: ReadinessReason[] = []
+    if (!(await canRead)) reasons.push('catalog-unreadable')
     if (!(await rows)) reasons.push('catalog-unwritable')
     if (!hasBytes) reasons.push('bytes-unavailable')
     else if (isFull) reasons.push('disk-full')
     else if (!(await bytes)) reasons.push('bytes-unwritable')
+    reportReasons(reasons, failures)
     return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }
   }
 }
 
+/** Returns a function that logs the reasons when they have changed. `failures` are the errors of the checks; one that was too late has none. */
+function createReasonLog(log: Pick<Logger, 'info' | 'error'>) {
+  let last = ''
+  return (reasons: readonly ReadinessReason[], failures: readonly unknown[]): void => {
+    const now = reasons.join()
+    if (now === last) return
+    last = now
+    if (reasons.length === 0) log.info('the service is ready again')
+    else log.error({ reasons, err: failures[0] }, 'the service is not ready')
+  }
+}
+
 /**
- * Returns a function that runs the check and reports whether it succeeded. Concurrent calls share one check, so that checks do not accumulate
+ * Returns a function that runs the check, and rejects as it does. Concurrent calls share one check, so that checks do not accumulate
  * while the catalog is locked. A success counts for a second, because anyone can call it.
  */
-function createWriteCheck(check: () => Promise<void>): () => Promise<boolean> {
-  let running: Promise<boolean> | null = null
+function createWriteCheck(check: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null
   let succeededAt = Number.NEGATIVE_INFINITY
 
-  async function run(): Promise<boolean> {
+  async function run(): Promise<void> {
     try {
       await check()
       succeededAt = performance.now()
-      return true
-    } catch {
-      return false
     } finally {
       running = null
     }
   }
 
   return async () => {
-    if (performance.now() - succeededAt < successLifetime) return true
+    if (performance.now() - succeededAt < successLifetime) return
     running ??= run()
-    return running
+    await running
   }
 }
 

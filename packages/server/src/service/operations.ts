@@ -134,7 +134,7 @@ export function createOperations(
       findByName: findByNameOperation({ catalog }),
       verifyLink: verifyLinkOperation({ catalog, now }),
     },
-    monitoring: { readiness: checkReadinessOperation({ catalog, space, blobs }) },
+    monitoring: { readiness: checkReadinessOperation({ catalog, space, blobs, log }) },
   }
 }
 

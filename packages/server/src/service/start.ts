@@ -135,6 +135,8 @@ export async function startService(
       issuer,
     })
 
+    if (shared === null) metrics.watchReadiness(operations.monitoring.readiness)
+
     // HTTP.
     const downloadLog = startDownloadLog(context, { catalog, space })
     const addresses = createClientAddresses(config.trustedProxies)

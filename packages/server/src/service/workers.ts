@@ -19,6 +19,7 @@ import {
   startInSteps,
   startRemovals,
 } from './data.ts'
+import { checkReadinessOperation } from './monitoring.ts'
 import { issueFirstToken, openSpace, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startSweeps } from './sweeps.ts'
@@ -55,8 +56,10 @@ export async function startWorkers(
     await recoverData(context, data)
     startRemovals(context, data)
     const locks = createUploadLockTable()
+    const space = openSpace(context)
+    metrics.watchReadiness(checkReadinessOperation({ ...data, space, log }))
     await startSweeps(context, data, {
-      space: openSpace(context),
+      space,
       locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
     })
 
@@ -372,7 +375,7 @@ interface MetricsSource {
   snapshotMetrics(): Promise<MetricsSnapshot>
 }
 
-/** Milliseconds to wait for a worker. The last snapshot of a slower worker is used. */
+/** Milliseconds to wait for a worker. The last snapshot of a slower worker is used, and its new one at the next scrape. */
 const readTimeout = 1_000
 
 const counting: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
@@ -385,11 +388,11 @@ export function createServiceMetrics(own: () => Promise<MetricsSnapshot>): Servi
   let ended: readonly MetricsSnapshot[] = []
 
   async function refresh(worker: MetricsSource): Promise<void> {
-    const snapshot = worker.snapshotMetrics()
-    if (!(await resolvesWithin(snapshot, readTimeout))) return
-    const metrics = await snapshot
-    // It may have ended since the request was sent.
-    if (snapshots.has(worker)) snapshots.set(worker, metrics)
+    const stored = worker.snapshotMetrics().then((metrics) => {
+      // It may have ended since the request was sent.
+      if (snapshots.has(worker)) snapshots.set(worker, metrics)
+    })
+    await resolvesWithin(stored, readTimeout)
   }
 
   async function mergeEnded(): Promise<void> {

@@ -328,6 +328,7 @@ function fingerprintOfArrivals(arrivals: readonly Arrival[]): Uint8Array {
 const notCommitted: ReadonlySet<string> = new Set([
   'storage-full',
   'catalog-busy',
+  'catalog-unavailable',
   'quota-exceeded',
   'token-limit-exceeded',
   'idempotency-key-reused',

@@ -9,6 +9,7 @@ const statistics: CatalogStatistics = {
   bytes: 4,
   unfinishedUploads: 0,
   unfinishedBytes: 0,
+  firstBucketAt: null,
   failingWebhooks: 0,
   stoppedWebhooks: 0,
   waitingChanges: 0,

@@ -287,6 +287,7 @@ const tokenProblems: readonly FaultCode[] = [
   'bucket-unknown',
   'issuer-unavailable',
   'catalog-busy',
+  'catalog-unavailable',
 ]
 
 /** The problem codes of an operation by status, in ascending order. */

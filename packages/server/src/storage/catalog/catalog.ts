@@ -94,7 +94,7 @@ import {
 
 /**
  * Stores buckets, items, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
- * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
+ * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `catalog-unavailable`, `overloaded` and
  * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
 export interface Catalog

@@ -277,6 +277,8 @@ export interface UpkeepRun {
 
 /** Values for monitoring. Reading them does not scan items. */
 export interface CatalogStatistics {
+  /** When the oldest bucket was created, in milliseconds since 1970; null if there is none. */
+  readonly firstBucketAt: number | null
   readonly items: number
   readonly bytes: number
   readonly unfinishedUploads: number

@@ -8,6 +8,7 @@ import {
   databaseTime,
   first,
   integer,
+  integerOrNull,
   itemIdOf,
   type Query,
   type Row,
@@ -192,9 +193,10 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
       bytes: integer(row, 1),
       unfinishedUploads: integer(row, 2),
       unfinishedBytes: integer(row, 3),
+      firstBucketAt: integerOrNull(row, 4),
     }),
     `SELECT coalesce(sum(total), 0)::int8, coalesce(sum(bytes), 0)::int8,
-      coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8 FROM buckets WHERE id > 0`,
+      coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8, min(created_at) FROM buckets WHERE id > 0`,
   )
   const upkeep: UpkeepRun[] = []
   for (const kind of upkeepKinds) {
@@ -203,7 +205,7 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
   }
   const webhooks = yield* countWebhooks()
   return {
-    ...(sums ?? { items: 0, bytes: 0, unfinishedUploads: 0, unfinishedBytes: 0 }),
+    ...(sums ?? { items: 0, bytes: 0, unfinishedUploads: 0, unfinishedBytes: 0, firstBucketAt: null }),
     ...webhooks,
     upkeep,
   }

@@ -223,7 +223,7 @@ export function asFault(error: unknown): unknown {
   if (/^53/.test(state))
     return new Fault('overloaded', 'The database has no memory or connection left.', { cause: error })
   if (isDead(error))
-    return new Fault('catalog-busy', 'The database cannot be reached; try again.', { cause: error })
+    return new Fault('catalog-unavailable', 'The database cannot be reached; try again.', { cause: error })
   // lock_not_available, query_canceled
   if (isConflict(error) || /^(55P03|57014)$/.test(state))
     return new Fault('catalog-busy', 'The catalog is busy with other work; try again.', { cause: error })

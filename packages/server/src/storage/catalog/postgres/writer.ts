@@ -219,9 +219,11 @@ async function commitEachBucket(
 
 const failAll = (changes: readonly Change[], error: unknown): Outcome[] => changes.map(() => ({ error }))
 
-/** The code is not `catalog-busy`, because the operations remove the bytes of an upload that failed with that code. */
+/** The code is not `catalog-unavailable`, because the operations remove the bytes of an upload that failed with that code. */
 const unknownOutcome = (cause: unknown): Fault =>
-  new Fault('overloaded', 'The database did not confirm this change: it may or may not be stored.', { cause })
+  new Fault('overloaded', 'The database did not confirm this change: it may or may not be stored.', {
+    cause: asFault(cause),
+  })
 
 const beginBatch = (id: string, timeout: number): string =>
   `SET LOCAL lock_timeout = ${timeout};INSERT INTO batches (id) VALUES ('${id}')`
