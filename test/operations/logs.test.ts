@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { sendRaw } from '../harness/raw-http.ts'
+import { scrape } from '../harness/scrape.ts'
 import { type LogLine, startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
@@ -145,7 +146,7 @@ test('O3 while the log is not read, requests are answered and no line is lost', 
   const { stderr } = stalled.process
   stderr?.pause()
   // More than the buffers of a pipe and its reader hold.
-  const paths = Array.from({ length: 400 }, (_, index) => `/${'xx-'.repeat(1_300)}${index}`)
+  const paths = Array.from({ length: 1_000 }, (_, index) => `/${'xx-'.repeat(330)}${index}`)
   for (const path of paths) expect((await fetch(stalled.url + path)).status).toBe(404)
   stderr?.resume()
   const logged = await until('all lines have come', () => {
@@ -153,4 +154,45 @@ test('O3 while the log is not read, requests are answered and no line is lost', 
     return found.length >= paths.length && found
   })
   expect(logged.filter((path) => path.startsWith('/xx'))).toEqual(paths)
+})
+
+test.each(['auto', 'json'])(
+  'O3 while the log (%s) is not read, requests are answered, further lines are dropped, and a line and a metric say how many',
+  async (format) => {
+    await using stalled = await startServer({ MEDIABUCKET_LOG_FORMAT: format })
+    const { stderr } = stalled.process
+    stderr?.pause()
+    const path = (index: number) => `/${'x-'.repeat(7_000)}${index}`
+    const sent = 4_000
+    for (let index = 0; index < sent; index += 8)
+      await Promise.all(Array.from({ length: 8 }, (_, at) => fetch(stalled.url + path(index + at))))
+    const { value } = await scrape(stalled)
+    const dropped = value('log_lines_dropped_total')
+    expect(dropped).toBeGreaterThan(100)
+    stderr?.resume()
+    const report = await until('the number of dropped lines', () =>
+      /^.*lines of the log were dropped.*$/m.exec(stalled.stderr()),
+    )
+    await fetch(`${stalled.url}/later`)
+    await until('a later line', () => stalled.stderr().includes('/later'))
+    expect(Number(/dropped"?[=:](\d+)/.exec(report[0])?.[1])).toBe(
+      (await scrape(stalled)).value('log_lines_dropped_total'),
+    )
+    // What was written before the first dropped line is complete.
+    const before =
+      stalled
+        .stderr()
+        .slice(0, report.index)
+        .match(/\/(?:x-)+x…/g) ?? []
+    expect(before.length).toBeGreaterThan(500)
+    expect(new Set(before.map(({ length }) => length))).toEqual(new Set([1_025]))
+    expect(await stalled.stop()).toBe(0)
+  },
+)
+
+test('O3, O5 a service whose log is not read stops', async () => {
+  await using stalled = await startServer()
+  stalled.process.stderr?.pause()
+  for (let index = 0; index < 400; index += 1) await fetch(`${stalled.url}/${'x-'.repeat(2_000)}`)
+  expect(await stalled.stop()).toBe(0)
 })

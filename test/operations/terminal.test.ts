@@ -98,3 +98,10 @@ test('O10 MEDIABUCKET_LOG_FORMAT=text prints text without colours where there is
   expect(output).not.toContain('"level"')
   expect(stripVTControlCharacters(output)).toBe(output)
 })
+
+test('O3 while a terminal shows nothing more, requests are answered', async () => {
+  await using started = await startOnTerminal()
+  started.process.stdout?.pause()
+  for (let index = 0; index < 2_000; index += 1) await fetch(`${started.url}/${'x'.repeat(1_000)}`)
+  expect((await fetch(`${started.url}/healthz`)).status).toBe(200)
+})

@@ -23,7 +23,7 @@ const send = (message: FromWorker): void => {
   if (process.connected) process.send?.(message)
 }
 const { config } = readConfig()
-const { log, writeLine } = openServiceLog(config)
+const { log, requestLog } = openServiceLog(config)
 const parent = openParentChannel(send)
 const failed = new AbortController()
 let worker: Awaited<ReturnType<typeof startWorker>> | null = null
@@ -54,7 +54,7 @@ async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Pro
       log.fatal({ err: error }, `${error.message}; the worker stops`)
       failed.abort(error)
     }
-    worker = await startWorker(config, log, { writeLine, onFailure, parent, owner, port })
+    worker = await startWorker(config, log, { requestLog, onFailure, parent, owner, port })
     lowerWorkerPriority()
     startPoolWithFirstRequest(worker.http)
     releaseMemoryOfStart()

@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { Logger } from 'pino'
 import { locationText, withoutPassword } from '../core/storage-urls.ts'
 import type { Config } from '../service/config.ts'
-import type { Service } from '../service/start.ts'
+import type { RequestLog, Service } from '../service/start.ts'
 import { type Command, UsageError } from './command.ts'
 import { programName, shellWord, watchNpm } from './processes.ts'
 import {
@@ -48,7 +48,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
       import('./service-log.ts'),
       import('close-with-grace'),
     ])
-    const { log, isReadable, writeLine } = openServiceLog(config)
+    const { log, isReadable, requestLog } = openServiceLog(config)
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
@@ -56,7 +56,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
       log.fatal({ err: error }, `${error.message}; stopping`)
       failed.abort(error)
     }
-    const service = await start(config, log, { writeLine, onFailure })
+    const service = await start(config, log, { requestLog, onFailure })
     lowerWorkerPriority()
     let cause: Cause = {}
     const { close } = closeWithGrace(
@@ -108,7 +108,7 @@ type Start = (
   config: Config,
   log: Logger,
   parts: {
-    readonly writeLine: (line: string) => void
+    readonly requestLog: RequestLog
     readonly onFailure: (error: Error) => void
   },
 ) => Promise<Service>
@@ -127,7 +127,7 @@ async function loadStart({ workers }: Pick<Config, 'workers'>): Promise<Start> {
   const { startWorkers } = await import('../service/workers.ts')
   // The extension is .ts in the sources and .js in the published build.
   const program = new URL(`./serve-worker${extname(import.meta.url)}`, import.meta.url)
-  return (config, log, { onFailure }) => startWorkers(config, log, { program, onFailure })
+  return (config, log, parts) => startWorkers(config, log, { ...parts, program })
 }
 
 type Places = Pick<Config, 'data' | 'databaseUrl' | 'blobsUrl'>

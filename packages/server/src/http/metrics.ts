@@ -136,6 +136,18 @@ export function createMetrics() {
     registers: [registry],
   })
   for (const outcome of ['delivered', 'failed']) webhookDeliveries.inc({ outcome }, 0)
+  /** `dropped` returns how many lines were dropped so far. */
+  function watchLog(dropped: () => number): void {
+    new Counter({
+      name: 'mediabucket_log_lines_dropped_total',
+      help: 'Lines of the log that were dropped, because what reads or stores the log was too slow or failed.',
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(dropped())
+      },
+    })
+  }
   const buildInfo = new Gauge({
     name: 'mediabucket_build_info',
     help: 'Always 1; the labels are the versions of Mediabucket and Node.js.',
@@ -253,6 +265,7 @@ export function createMetrics() {
     workerRestarts,
     lostDownloadEvents,
     webhookDeliveries,
+    watchLog,
     variantSeconds,
     countActiveUpload,
     storage,

@@ -5,13 +5,9 @@ import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
-import {
-  createDispatcher,
-  createMediaHost,
-  createRequestLogger,
-  type LineWriter,
-} from '../http/dispatcher.ts'
+import { createDispatcher, createMediaHost } from '../http/dispatcher.ts'
 import { createFaultReporter } from '../http/problems.ts'
+import { createRequestLogger, type LineWriter } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
 import { itemListRoutes } from '../items/item-list-routes.ts'

@@ -11,6 +11,7 @@ import { limitConnections } from '../http/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections.ts'
 import { createClientAddresses, createRequestLimits } from '../http/limits.ts'
 import { createMetrics, type Metrics } from '../http/metrics.ts'
+import type { LineWriter } from '../http/request-log.ts'
 import { type BoundPort, bindPort } from '../http/server.ts'
 import { startPictures } from '../pictures/start-pictures.ts'
 import { toolNames } from '../pictures/tools.ts'
@@ -46,6 +47,13 @@ export interface Service {
   stop(): Promise<void>
 }
 
+/** The log, for the lines of requests. */
+export interface RequestLog {
+  readonly write: LineWriter
+  /** How many lines of the log were dropped so far, of requests and others. */
+  readonly dropped: () => number
+}
+
 /** A process that handles requests, with its parts. */
 interface ServiceProcess extends Service {
   readonly data: OpenData
@@ -78,16 +86,16 @@ export async function startService(
   config: Config,
   log: Logger,
   parts: {
-    /** Writes one line per request to the log. */
-    readonly writeLine: (line: string) => void
+    readonly requestLog: RequestLog
     /** Called when a thread has ended unexpectedly; the process must stop then. */
     readonly onFailure: (error: Error) => void
     /** Null where this process is the whole service. */
     readonly shared: SharedParts | null
   },
 ): Promise<ServiceProcess> {
-  const { writeLine, onFailure, shared } = parts
+  const { requestLog, onFailure, shared } = parts
   const own = createMetrics()
+  own.watchLog(requestLog.dropped)
   const metrics = shared === null ? own : { ...own, text: shared.readMetrics }
   const peers = shared === null ? null : shared.counts
   return startInSteps({ config, log, metrics, peers }, async (context) => {
@@ -145,7 +153,7 @@ export async function startService(
     const http = createApp(
       operations,
       { settings, catalog, log, metrics, limits, addresses, stopping: stopping.signal, bodyMemory },
-      { writeLine, downloadLog, gallery, signIn: issuer?.signIn ?? null },
+      { writeLine: requestLog.write, downloadLog, gallery, signIn: issuer?.signIn ?? null },
     )
     const connections = trackUnusedConnections(http)
     limitConnections(http, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })

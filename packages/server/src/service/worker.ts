@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { type SharedParts, startService } from './start.ts'
+import { type RequestLog, type SharedParts, startService } from './start.ts'
 import { createPeerCounts, createReplies, type FromWorker, type ToWorker } from './worker-messages.ts'
 
 /**
@@ -11,16 +11,16 @@ export const startWorker = (
   config: Config,
   log: Logger,
   parts: {
-    readonly writeLine: (line: string) => void
+    readonly requestLog: RequestLog
     readonly onFailure: (error: Error) => void
     readonly parent: ParentChannel
     readonly owner: string
     readonly port: number
   },
 ) => {
-  const { writeLine, onFailure, parent, owner, port } = parts
+  const { requestLog, onFailure, parent, owner, port } = parts
   return startService(workerSettings(config, port), log, {
-    writeLine,
+    requestLog,
     onFailure,
     shared: { ...parent, owner },
   })

@@ -20,7 +20,7 @@ import {
   startRemovals,
 } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
-import { issueFirstToken, openSpace, type Service } from './start.ts'
+import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startSweeps } from './sweeps.ts'
 import {
@@ -42,6 +42,8 @@ export async function startWorkers(
   config: Config,
   log: Logger,
   parts: {
+    /** Of this process, which handles no requests. */
+    readonly requestLog: Pick<RequestLog, 'dropped'>
     /** The module that a worker runs. */
     readonly program: URL
     /** Called when the service cannot continue; it must stop then. */
@@ -49,6 +51,7 @@ export async function startWorkers(
   },
 ): Promise<Service> {
   const metrics = createMetrics()
+  metrics.watchLog(parts.requestLog.dropped)
   return startInSteps({ config, log, metrics, peers: null }, async (context) => {
     const { closers } = context
     lockDirectory(context)

@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createRequestLogger } from '../../src/http/dispatcher.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
+import { createRequestLogger } from '../../src/http/request-log.ts'
 
 /** The log line of a request to `url` with this status; null for a request that was aborted before its response. */
 function lineFor(method: string, url: string, status: number | null): string {
