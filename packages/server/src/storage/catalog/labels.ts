@@ -140,11 +140,22 @@ export function* indexEdits(
 }
 
 /** The pairs of an item and a label in the rows of a bucket: key, value, kind, time and number. */
-const labelledPairs = (engine: EngineName): string =>
+const labelledPairs = (engine: EngineName, bucket = '$1'): string =>
   `SELECT ${engine === 'sqlite' ? 'label.key, label.value' : 'label.key COLLATE "C" AS key, label.value COLLATE "C" AS value'},
     ${kindExpression} AS kind, created_at, seq
   FROM items, ${engine === 'sqlite' ? 'json_each(items.labels)' : 'json_each_text(items.labels::json)'} AS label
-  WHERE items.bucket_id = $1 AND items.labels IS NOT NULL`
+  WHERE items.bucket_id = ${bucket} AND items.labels IS NOT NULL`
+
+/** A statement of PostgreSQL that adds new items of a bucket to the index. `bucket` is an expression, and `isNew` a condition on the items. */
+export const newItemIndexing = (bucket: string, isNew: string): string => `WITH pair AS MATERIALIZED (
+    ${labelledPairs('postgres', bucket)} AND ${isNew}
+  ), label AS (
+    INSERT INTO labels (bucket_id, key, value, items)
+    SELECT ${bucket}, key, value, count(*) FROM pair GROUP BY key, value ORDER BY key, value
+    ON CONFLICT (bucket_id, key, value) DO UPDATE SET items = labels.items + excluded.items RETURNING id, key, value
+  )
+  INSERT INTO item_labels (bucket_id, label_id, kind, created_at, seq)
+  SELECT ${bucket}, label.id, pair.kind, pair.created_at, pair.seq FROM pair JOIN label USING (key, value)`
 
 /** The same of the index. */
 const indexedPairs = `SELECT labels.key, labels.value, item_labels.kind, item_labels.created_at, item_labels.seq

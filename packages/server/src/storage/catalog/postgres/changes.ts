@@ -55,7 +55,7 @@ const engineOf = (transaction: Transaction): EngineChanges => {
       )
       buckets.add(bucketId, { reservedItems: items, reservedBytes: bytes })
     },
-    append: (bucketId, items) => appendItems(transaction, bucketId, items),
+    append: async (bucketId, items) => void (await appendItems(transaction, bucketId, items)),
   }
 }
 
@@ -63,7 +63,7 @@ const functions: ChangeFunctions = {
   ...sharedChanges,
 
   async 'add-items'({ bucketId, items }, transaction) {
-    await addItems(transaction, bucketId, items)
+    await sendItems(transaction, bucketId, items)
     return undefined
   },
 
@@ -131,14 +131,18 @@ const functions: ChangeFunctions = {
   },
 }
 
-async function addItems(
+/**
+ * Adds items to a bucket. All statements are sent before this returns, so that a commit that is sent after it comes after them. Throws Fault
+ * `quota-exceeded`, before any of them.
+ */
+export function sendItems(
   transaction: Transaction,
   bucketId: BucketId,
   items: readonly AddedItem[],
-): Promise<void> {
+): Promise<unknown> {
   const bytes = items.reduce((sum, { size }) => sum + size, 0)
   transaction.buckets.requireRoom(bucketId, { items: items.length, bytes })
-  await appendItems(transaction, bucketId, items)
+  return appendItems(transaction, bucketId, items)
 }
 
 /** The transaction in which rows are changed. */
@@ -148,15 +152,15 @@ export interface Transaction {
 }
 
 /**
- * Appends items, with their contents and their changes in the feed, and updates the bucket's counters, its revision and the ranks. Records
- * those with an actor in the audit log.
+ * Appends items, with their contents, their labels and their changes in the feed, and updates the bucket's counters, its revision and the ranks.
+ * Records those with an actor in the audit log. As sendItems, no async function: nothing is sent after it has returned.
  */
-async function appendItems(
+function appendItems(
   transaction: Transaction,
   bucketId: BucketId,
   added: readonly AddedItem[],
-): Promise<void> {
-  if (added.length === 0) return
+): Promise<unknown> {
+  if (added.length === 0) return Promise.resolve()
   const { session, buckets } = transaction
   // Throws if the bucket was deleted.
   buckets.get(bucketId)
@@ -165,6 +169,7 @@ async function appendItems(
   const sparse = <T>(value: (item: NewItem) => T | null | undefined): (T | null)[] | null =>
     added.some((item) => value(item) != null) ? added.map((item) => value(item) ?? null) : null
   const sizes = column(({ size }) => size)
+  const events = uploadEvents(bucketId, added)
   const appended = session.run(
     'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)',
     bucketId,
@@ -188,13 +193,9 @@ async function appendItems(
     column(({ filename }) => nameKey(nameLine(filename))),
     sparse(({ takenRead }) => (takenRead === true ? 1 : null)),
   )
-  // Both are sent without waiting for the result of the first.
-  const [[row = []]] = await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
-  if (added.some(({ labels }) => labels != null)) {
-    const rows = added.map((item, index) => ({ ...item, seq: integer(row, 0) + index }))
-    await runWork(session, indexRows(bucketId, rows), engineOf(transaction))
-  }
+  const recorded = recordEvents(session, events)
   buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
+  return Promise.all([appended, recorded])
 }
 
 const removedColumns = 'seq, size, content_id, id, content_type, created_at, labels'

@@ -1,5 +1,6 @@
 import { expiredQuery } from '../buckets.ts'
 import { changeKinds } from '../item-changes.ts'
+import { newItemIndexing } from '../labels.ts'
 import { rankFunctions } from './ranks.ts'
 
 /** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
@@ -14,13 +15,21 @@ LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * 1048576)::int8 $$;
 CREATE FUNCTION new_content_id() RETURNS int8
 LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
 
--- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item. Returns the number of the first.
+-- Adds the labels of new items, which have numbers from _first to below _next, to their index. The plan is made once, also of an empty table.
+CREATE FUNCTION index_labels(_bucket int8, _first int8, _next int8) RETURNS void
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+  ${newItemIndexing('_bucket', 'seq >= _first AND seq < _next')};
+END $$;
+
+-- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item. Everything that belongs to them is in
+-- this one call: the commit is sent after it, without waiting for its result.
 CREATE FUNCTION append_items(
   _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
   _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
   _name_lines text[], _now int8, _labels text[], _paths text[], _taken int8[], _offsets int4[],
   _name_keys text[], _taken_read int4[]
-) RETURNS int8
+) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _count int8 := cardinality(_ids);
@@ -70,7 +79,9 @@ BEGIN
   END IF;
   DELETE FROM intents WHERE id = ANY (_ids);
   PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
-  RETURN _next - _count;
+  IF _labels IS NOT NULL THEN
+    PERFORM index_labels(_bucket, _next - _count, _next);
+  END IF;
 END $$;
 
 -- Removes the rows with the names of items whose rows no item is left of, after these items were removed.

@@ -4,7 +4,14 @@ import { Fault } from '../../../core/faults.ts'
 import { addsItems, type Change, type ChangeKind, groupAddedItems, type Output } from '../catalog.ts'
 import type { AddedItem } from '../records.ts'
 import { integer } from '../statements.ts'
-import { applyChange, bucketKeysOf, groupByBucket, lockBuckets, type Transaction } from './changes.ts'
+import {
+  applyChange,
+  bucketKeysOf,
+  groupByBucket,
+  lockBuckets,
+  sendItems,
+  type Transaction,
+} from './changes.ts'
 import {
   beginTransaction,
   type Connections,
@@ -246,15 +253,15 @@ async function runBatch(
     // The outcomes of successful uploads are known in advance, so the commit is sent together with the uploads. After an error, the
     // server rolls back instead.
     const outcomes = first.map(() => ({ output: undefined }))
+    const sent = sendUploads(transaction, first)
     onCommit(outcomes)
-    const [applied, committed] = await Promise.allSettled([
-      applyAlone(transaction, first),
-      commitTransaction(session),
-    ])
+    const [applied, committed] = await Promise.allSettled([sent, commitTransaction(session)])
+    if (committed.status === 'fulfilled')
+      // The server has executed all that it received. So a result could not be read, or the driver did not send a statement.
+      return applied.status === 'fulfilled' ? outcomes : failAll(first, unknownOutcome(applied.reason))
     // The error of the uploads has the cause, and determines whether they are retried one by one. It also causes the error of the commit.
-    if (applied.status === 'rejected') throw applied.reason
-    if (committed.status === 'rejected') throw committed.reason
-    return outcomes
+    if (applied.status === 'rejected') throw failureOfGroup(applied.reason)
+    throw committed.reason
   }
   const outcomes: Outcome[] = []
   if (groups.length === 1) outcomes.push(...(await applyAlone(transaction, first)))
@@ -269,8 +276,21 @@ async function applyAlone(transaction: Transaction, group: readonly Change[]): P
   try {
     return await applyGroup(transaction, group)
   } catch (error) {
-    if (endsTransaction(error)) throw error
-    throw new GroupFailed('a change failed', { cause: error })
+    throw failureOfGroup(error)
+  }
+}
+
+const failureOfGroup = (error: unknown): unknown =>
+  endsTransaction(error) ? error : new GroupFailed('a change failed', { cause: error })
+
+/** Sends all statements of uploads to one bucket before it returns. Throws GroupFailed, and then has sent none. */
+function sendUploads(transaction: Transaction, uploads: readonly Change<'add-items'>[]): Promise<unknown> {
+  try {
+    const [first] = uploads
+    const items = uploads.flatMap(({ input }) => input.items)
+    return first === undefined ? Promise.resolve() : sendItems(transaction, first.input.bucketId, items)
+  } catch (error) {
+    throw failureOfGroup(error)
   }
 }
 

@@ -1,0 +1,200 @@
+import { newUploadId } from '../../../src/core/ids.ts'
+import { service } from '../../../src/core/tokens.ts'
+import { newWebhookId } from '../../../src/core/webhooks.ts'
+import type { Catalog, ChangeKind } from '../../../src/storage/catalog/catalog.ts'
+import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
+import type { WebhookDelivery } from '../../../src/storage/catalog/webhook-deliveries.ts'
+import { hashOf, inBlobStore, newItem, newToken, newUpload, withBytes } from './samples.ts'
+
+const day = 86_400_000
+/** The time of the sample and its changes. */
+const now = 1_790_000_000_000
+
+const labels = { album: 'a', camera: 'x' }
+
+const bucketId = 1 as BucketId
+const doomed = 2 as BucketId
+
+/** What a sample catalog has. It can be prepared several times, with the same ids. */
+export type Sample = ReturnType<typeof newSample>
+
+export function newSample() {
+  const labelled = (fields: Partial<NewItem> = {}) => newItem({ labels, ...fields })
+  const upload = (fields = {}) => newUpload(bucketId, { length: 10, ...fields })
+  return {
+    /** In the bucket: with labels, in the catalog and in the blob store. */
+    kept: [labelled(), labelled(), labelled(), newItem()] as const,
+    expired: [labelled({ expiresAt: now - 1 }), labelled({ expiresAt: now - 2 })] as const,
+    trashed: [labelled(), labelled()] as const,
+    ofDoomed: [labelled(), labelled()] as const,
+    removed: labelled(),
+    ofRequest: newItem(),
+    added: [labelled(), newItem(), labelled({ labels: { album: 'b' } })] as const,
+    more: [labelled(), newItem()] as const,
+    begun: upload(),
+    ofUnknownLength: upload({ length: null }),
+    received: upload(),
+    webhookId: newWebhookId(),
+    newWebhookId: newWebhookId(),
+    newUpload: upload({ id: newUploadId() }),
+    intent: newItem().id,
+  }
+}
+
+const requestOf = (key: string, expiresAt = now + day): IdempotentRequest => ({
+  tokenId: 'camera' as TokenId,
+  key,
+  fingerprint: hashOf(key),
+  now,
+  expiresAt,
+})
+
+const limits = {
+  maxItems: 100,
+  maxBytes: 1_000_000,
+  maxFileSize: null,
+  types: null,
+  itemDays: null,
+  labels: null,
+}
+
+const idsOf = (items: readonly NewItem[]) => items.map(({ id }) => id)
+const stored = (items: readonly NewItem[]) => items.map((item) => withBytes(item))
+const receivedAt = { from: 0, to: 10, expiresAt: now + 2 * day }
+
+const delivery: WebhookDelivery = {
+  messageId: 'msg_1',
+  type: 'item.added',
+  time: now,
+  duration: 1,
+  changes: 1,
+  range: null,
+  status: 204,
+  reason: null,
+  response: '',
+  isManual: false,
+}
+
+/** Fills an empty catalog with rows for every kind of change. */
+export async function prepareSample(catalog: Catalog, sample: Sample): Promise<void> {
+  const { kept, expired, trashed, ofDoomed, removed, begun, ofUnknownLength, received } = sample
+  for (const name of ['b', 'doomed']) await catalog.createBucket(name, {}, now)
+  await catalog.addToken(newToken('camera', { bucket: 'b' }))
+  await catalog.addToken(newToken('limited', { bucket: 'b', limits }))
+  await catalog.addToken(newToken('other', { bucket: 'doomed' }))
+  await catalog.addItems(bucketId, [removed].map(withBytes))
+  await catalog.addItems(bucketId, stored([...kept.slice(0, 2), ...expired, ...trashed]))
+  await catalog.addItems(bucketId, inBlobStore(kept.slice(2)))
+  await catalog.addItems(doomed, inBlobStore(ofDoomed))
+  // Its tombstone stays.
+  await catalog.removeItems(bucketId, [removed.id], undefined, now)
+  await catalog.setBucket('b', { trashDays: 7 })
+  await catalog.removeItems(bucketId, [...idsOf(trashed), ...idsOf(expired.slice(1))], undefined, now - 1_000)
+  await catalog.addItemsOnce(bucketId, stored([sample.ofRequest]), requestOf('old', now - 1))
+  for (const upload of [begun, ofUnknownLength, received]) await catalog.createUpload(upload)
+  await catalog.storeParts(received.id, { parts: [], piece: new Uint8Array(10) }, receivedAt)
+  await catalog.addIntents([sample.intent], 0)
+  await catalog.addSigningKey({ id: 'first', secret: hashOf('first'), createdAt: now }, false)
+  const webhook = { url: 'https://example.org/', kinds: [], batch: 1, secret: 'whsec_1', createdAt: now }
+  await catalog.addWebhook({ id: sample.webhookId, bucketId, ...webhook })
+  await catalog.claimWebhook(sample.webhookId, 'owner', 30_000)
+}
+
+type Make = (catalog: Catalog, sample: Sample) => Promise<unknown>
+
+/** Each has an effect on the sample, except the last two. */
+const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
+  'add-items': (catalog, { added }) => catalog.addItems(bucketId, stored(added)),
+  'add-limited-items': (catalog, { added }) =>
+    catalog.addLimitedItems(bucketId, stored(added), 'limited' as TokenId),
+  'add-items-once': (catalog, { added }) => catalog.addItemsOnce(bucketId, stored(added), requestOf('new')),
+  'forget-requests': (catalog) => catalog.forgetRequests(now),
+  'remove-items': (catalog, { kept }) => catalog.removeItems(bucketId, idsOf(kept), undefined, now),
+  'restore-items': (catalog, { trashed }) => catalog.restoreItems(bucketId, idsOf(trashed), undefined, now),
+  'expire-items': (catalog) => catalog.expireItems(bucketId, now),
+  'purge-items': (catalog, { trashed }) => catalog.purgeItems(bucketId, idsOf(trashed)),
+  'delete-bucket-chunk': (catalog) => catalog.deleteBucketChunk(doomed, 100, now),
+  'create-bucket': (catalog) => catalog.createBucket('new', { trashDays: 1 }, now),
+  'set-bucket': (catalog) => catalog.setBucket('b', { isPrivate: true, maxItems: 1_000 }),
+  'add-token': (catalog) => catalog.addToken(newToken('new', { bucket: 'new', limits })),
+  'add-user': (catalog) => catalog.addUser(newToken('user', { bucket: 'users' }), { trashDays: 1 }),
+  'create-bucket-with-token': (catalog) => catalog.createBucketWithToken(newToken('new', { bucket: 'new' })),
+  'grant-token': (catalog) =>
+    catalog.grantToken(bucketId, 'camera' as TokenId, newToken('granted', { limits })),
+  'rotate-token': (catalog) =>
+    catalog.rotateToken(bucketId, 'camera' as TokenId, {
+      ...newToken('successor'),
+      replaces: 'limited' as TokenId,
+      replacedUntil: now + day,
+    }),
+  'revoke-token': (catalog) => catalog.revokeToken('limited' as TokenId, now),
+  'touch-token': (catalog) => catalog.touchToken('camera' as TokenId, now),
+  'add-key': (catalog) =>
+    catalog.addSigningKey({ id: 'second', secret: hashOf('second'), createdAt: now }, false),
+  'remove-key': (catalog) => catalog.removeSigningKey('first'),
+  'create-upload': (catalog, sample) => catalog.createUpload(sample.newUpload),
+  'declare-length': (catalog, { ofUnknownLength }) => catalog.declareLength(ofUnknownLength.id, 10),
+  'move-upload': (catalog, { ofUnknownLength }) => catalog.moveUpload(ofUnknownLength.id, 0, 5, now + day),
+  'begin-parts': (catalog, { begun }) => catalog.beginParts(begun.id, 'multipart'),
+  'store-parts': (catalog, { begun }) =>
+    catalog.storeParts(
+      begun.id,
+      { parts: [{ number: 1, size: 8, etag: 'e' }], piece: new Uint8Array(2) },
+      receivedAt,
+    ),
+  'finish-upload': (catalog, { received, added: [item] }) =>
+    catalog.finishUpload(received.id, { ...withBytes(item), size: 10 }, now + day),
+  'remove-upload': (catalog, { received }) => catalog.removeUpload(received.id),
+  'record-events': (catalog) =>
+    catalog.recordEvents([{ action: 'link', by: service, bucketId, target: 'item' }]),
+  'remove-events': (catalog) => catalog.removeEvents(now + 100 * day, 100),
+  'remove-changes': (catalog) => catalog.removeChanges(now + 100 * day, 100),
+  'add-webhook': (catalog, sample) =>
+    catalog.addWebhook({
+      ...{ id: sample.newWebhookId, bucketId, url: 'https://example.org/', kinds: [], batch: 1 },
+      ...{ secret: 'whsec_2', createdAt: now },
+    }),
+  'set-webhook': (catalog, { webhookId }) =>
+    catalog.setWebhook(bucketId, webhookId, { batch: 7, state: 'off' }),
+  'rotate-webhook-secret': (catalog, { webhookId }) =>
+    catalog.rotateWebhookSecret(bucketId, webhookId, 'whsec_3', now + day),
+  'remove-webhook': (catalog, { webhookId }) => catalog.removeWebhook(bucketId, webhookId),
+  'claim-webhook': (catalog, { webhookId }) => catalog.claimWebhook(webhookId, 'owner', 1),
+  'release-webhooks': (catalog) => catalog.releaseWebhooks('owner'),
+  'record-attempt': async (catalog, { webhookId }) => {
+    const from = (await catalog.webhook(webhookId))?.position ?? null
+    return catalog.recordAttempt({
+      id: webhookId,
+      owner: 'owner',
+      from,
+      outcome: { position: from ?? 0 },
+      delivery,
+    })
+  },
+  'record-manual-delivery': (catalog, { webhookId }) =>
+    catalog.recordManualDelivery(webhookId, { ...delivery, isManual: true }),
+  'add-intents': (catalog, { added }) => catalog.addIntents(idsOf(added), day),
+  'retire-intents': (catalog, { intent }) => catalog.retireIntents([intent]),
+  'clear-intents': (catalog, { intent }) => catalog.clearIntents([intent]),
+  'clear-tombstones': (catalog, { removed }) => catalog.clearTombstones([removed.id]),
+  'claim-blobs-identity': (catalog) => catalog.claimBlobsIdentity('identity'),
+  'record-upkeep': (catalog) => catalog.recordUpkeep({ kind: 'fsck', finishedAt: now, faults: 0 }),
+  'set-preview': (catalog, { kept: [item] }) =>
+    catalog.setPreview(bucketId, item.id, { thumbhash: hashOf('preview'), duration: 5, width: 1, height: 2 }),
+  'set-taken': (catalog, { kept: [item] }) => catalog.setTaken(bucketId, item.id, { time: now, offset: 60 }),
+  'edit-item': (catalog, { kept: [item] }) =>
+    catalog.editItem(bucketId, item.id, { filename: 'sea.jpg', labels: { album: 'c' } }, null),
+  'label-items': (catalog, { kept }) =>
+    catalog.labelItems(bucketId, idsOf(kept), { album: 'd', camera: null }),
+  settle: (catalog) => catalog.settle(),
+  check: (catalog) => catalog.checkWrites(),
+}
+
+const together: Make = (catalog, { added, more }) =>
+  Promise.all([catalog.addItems(bucketId, stored(added)), catalog.addItems(bucketId, inBlobStore(more))])
+
+/** One change of every kind, and changes that one transaction makes together. */
+export const sampleChanges: Readonly<Record<string, Make>> = {
+  ...ofEachKind,
+  'uploads to one bucket': together,
+}
