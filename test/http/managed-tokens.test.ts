@@ -153,16 +153,16 @@ test('T8 a token is replaced by one with its name and scopes, and is valid durin
   await expectProblem(again, 409, 'managed-token-inactive')
 })
 
-test('T8 a token replaces itself, by default with an overlap of a day, also repeatedly', async () => {
+test('T8 a token replaces itself, by default with an overlap of a day, and has one successor', async () => {
   const own = await makeManager(server.bucket)
-  for (let round = 0; round < 2; round += 1) {
-    const next = await rotate(own.id, { expires_at: null }, own.authorization)
-    expect([next.scopes, next.expires_at]).toEqual([['media:read', 'tokens:manage'], null])
-    const replaced = (await list('?limit=500', next.authorization)).data.find(({ id }) => id === own.id)
-    const overlap = millisecondsBetween(next.created_at, replaced?.expires_at)
-    if (round === 0) expect(overlap).toBe(86_400_000)
-    else expect(overlap).toBeLessThanOrEqual(86_400_000)
-  }
+  const next = await rotate(own.id, { expires_at: null }, own.authorization)
+  expect([next.scopes, next.expires_at]).toEqual([['media:read', 'tokens:manage'], null])
+  const replaced = (await list('?limit=500', next.authorization)).data.find(({ id }) => id === own.id)
+  expect(millisecondsBetween(next.created_at, replaced?.expires_at)).toBe(86_400_000)
+  const again = await send('POST', `/${own.id}/rotate`, { expires_at: null }, own.authorization)
+  await expectProblem(again, 409, 'managed-token-inactive')
+  // If the response was lost, the list has the successor, which is replaced in turn.
+  await rotate(next.id, { expires_at: null }, own.authorization)
 })
 
 test.each([

@@ -2,12 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { appendFile, mkdir, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../packages/server/src/core/ids.ts'
+import { runHere } from '../harness/commands.ts'
+import { usePostgres } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { catalogRows } from '../harness/rows.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { tusOf } from '../harness/tus.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
@@ -261,4 +265,70 @@ test('F1, F3, F7 bytes in the catalog are checked as files are, by fsck, backup 
   expect(paths).toHaveLength(4)
   expect(await (await fetch(`${later.url}/media/${sound.id}`)).text()).toBe('sound')
   await expectProblem(await fetch(`${later.url}/media/${changed.id}`), 500, 'bytes-missing')
+})
+
+/** The bytes of all items, by id. */
+const bytesOf = async (server: TestServer, items: readonly { readonly id: string }[]) =>
+  Promise.all(items.map(async ({ id }) => (await fetch(`${server.url}/media/${id}`)).text()))
+
+describe.each(['sqlite', 'postgres'] as const)('F12 with %s', (engine) => {
+  beforeAll(() => (engine === 'postgres' ? usePostgres() : undefined))
+
+  test('F12 a tombstone or an upload with the id of an item removes no bytes at a start, by fsck or by an expiry', async () => {
+    await using server = await startServer(onDisk)
+    const items = await Promise.all(['a', 'b', 'c', 'd'].map((text) => upload(server, text)))
+    const [buried, claimed, trashed, expired] = items.map(({ id }) => id)
+    const tus = tusOf(server)
+    const [first, second] = [await tus.createWithLength(4), await tus.createWithLength(4)]
+    const rows = await catalogRows(server.data)
+    const claim = (path: string, item = '') =>
+      `UPDATE uploads SET item_id = '${item}' WHERE id = '${path.split('/').at(-1)}'`
+    const settings = [server.data, 'bucket set', 'default', '--trash-days', '3'] as const
+    await runHere(...settings)
+    await server.request(`/api/media/${trashed}`, { method: 'DELETE' })
+    await rows.change(`INSERT INTO tombstones (id) VALUES ('${buried}'), ('${trashed}');
+      ${claim(first, claimed)}; ${claim(second, expired)}`)
+    expect((await tus.sendChunk(first, 0, 'abcd')).status).toBe(404)
+    expect((await tus.terminate(first)).status).toBe(404)
+    await server.stop()
+
+    const { authorization } = { authorization: `Bearer ${server.token}` }
+    for (const round of [1, 2]) {
+      await using later = await startServer(onDisk, server.data)
+      await later.request(`/api/trash/restore`, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: JSON.stringify({ ids: [trashed] }),
+      })
+      expect(await bytesOf(later, items)).toEqual(['a', 'b', 'c', 'd'])
+      await later.stop()
+      if (round === 1) await rows.change('UPDATE uploads SET expires_at = 1')
+    }
+    await rows.change(`INSERT INTO tombstones (id) VALUES ('${claimed}')`)
+    await using last = await startServer(onDisk, server.data)
+    const found = { 'tombstone-wrong': [3, 0] }
+    expect(await fsck(server.data)).toMatchObject({ code: 1, found })
+    expect(await fsck(server.data, '--repair')).toMatchObject({
+      code: 0,
+      found: { 'tombstone-wrong': [3, 3] },
+    })
+    expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
+    expect(await bytesOf(last, items)).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  test('F12 fsck ends an unfinished upload with the id of an item, and keeps the bytes of the item', async () => {
+    await using server = await startServer(onDisk)
+    const tus = tusOf(server)
+    const path = await tus.createWithLength(2)
+    await tus.sendChunk(path, 0, 'ab')
+    await server.stop()
+    const rows = await catalogRows(server.data)
+    await rows.change('UPDATE uploads SET finished = 0')
+    const found = await fsck(server.data)
+    expect(found.found).toMatchObject({ 'upload-wrong': [1, 0] })
+    expect(await fsck(server.data, '--repair')).toMatchObject({ code: 0 })
+    await using later = await startServer(onDisk, server.data)
+    const [url = ''] = await listAll(later, `Bearer ${server.token}`)
+    expect(await (await fetch(new URL(new URL(url).pathname, later.url))).text()).toBe('ab')
+  })
 })

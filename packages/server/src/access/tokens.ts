@@ -220,7 +220,7 @@ export async function rotateToken(
   if (!isRotated)
     throw new Fault(
       'managed-token-inactive',
-      'The token has expired or has been revoked, so it has no successor.',
+      'The token has expired, has been revoked or has been replaced before. A token has one successor, which can be replaced in turn.',
     )
   return createdToken(catalog, row.id, token)
 }
@@ -302,7 +302,8 @@ export function verifyTokenOperation(parts: {
     const at = now()
     if (grant.expiresAt !== null && grant.expiresAt + grace <= at) throw tokenExpired(grant.expiresAt)
     recordUse(grant, at)
-    return removeExpiredOf(grant, removeExpired, at)
+    const isExpired = grant.expiresAt !== null && grant.expiresAt <= at
+    return removeExpiredOf(isExpired ? { ...grant, isExpired } : grant, removeExpired, at)
   }
 }
 

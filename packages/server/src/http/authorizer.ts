@@ -7,6 +7,8 @@ import type { Exchange } from './route.ts'
 
 /** What a verified token grants. */
 export interface VerifiedGrant extends Grant {
+  /** The token has expired, and is accepted for what it began before (docs/interface.md R14). Left out if it has not. */
+  readonly isExpired?: boolean
   /**
    * Waits for changes of the catalog that precede a request that writes: the removal of expired items, so that their quota is free, and the
    * row of a new user. The token is then verified again. Requests that only read do not wait. Left out if there are none.
@@ -16,6 +18,8 @@ export interface VerifiedGrant extends Grant {
 
 /** The caller of an operation: what its token grants, and who it is in the audit log. */
 export interface Caller extends Grant {
+  /** As VerifiedGrant.isExpired: true only with a `grace`. */
+  readonly isExpired?: boolean
   readonly actor: Actor
 }
 

@@ -173,9 +173,9 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   },
   'managed-token-inactive': {
     status: 409,
-    title: 'The token is no longer valid',
-    cause: 'The token has expired or has been revoked, so it cannot be replaced.',
-    cure: 'Create a new token with `POST /api/tokens`.',
+    title: 'The token cannot be replaced',
+    cause: 'The token has expired, has been revoked or has been replaced before, so it cannot be replaced.',
+    cure: 'Replace its successor, which `GET /api/tokens` lists, or create a new token with `POST /api/tokens`.',
   },
   'webhook-unknown': {
     status: 404,

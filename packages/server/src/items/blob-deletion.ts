@@ -4,7 +4,7 @@ import type { BlobStore, IntentLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 
 export interface BlobDeletionParts {
-  readonly catalog: Pick<Catalog, 'clearTombstones'>
+  readonly catalog: Pick<Catalog, 'removableBlobs' | 'clearTombstones'>
   readonly blobs: Pick<BlobStore, 'remove'>
   /** True while a backup runs, which needs the bytes of items that existed when it began. */
   readonly isBackupRunning: () => boolean
@@ -19,8 +19,8 @@ const batchLength = 100
 const parallelism = 2
 
 /**
- * Deletes the bytes of deleted items, then their tombstones. Returns how many; 0 while a backup blocks deletions
- * (docs/interface.md F6). Never throws.
+ * Deletes the bytes of deleted items, then their tombstones. Bytes that a row names stay, whatever the tombstones say (docs/interface.md F12).
+ * Returns how many; 0 while a backup blocks deletions (F6). Never throws.
  */
 export async function deleteBlobs(parts: BlobDeletionParts, ids: readonly ItemId[]): Promise<number> {
   let deleted = 0
@@ -33,7 +33,14 @@ async function deleteBatch(parts: BlobDeletionParts, ids: readonly ItemId[]): Pr
   const { catalog, blobs, isBackupRunning, onDeletionFailure } = parts
   // The rows are deleted already, so the snapshot of a backup that begins after this check does not name these bytes.
   if (isBackupRunning()) return 0
-  const results = await settleAll(ids, parallelism, async (id) => {
+  let removable: readonly ItemId[]
+  try {
+    removable = await catalog.removableBlobs(ids)
+  } catch (error) {
+    for (const id of ids) onDeletionFailure(id, error)
+    return 0
+  }
+  const results = await settleAll(removable, parallelism, async (id) => {
     try {
       await blobs.remove(id)
       return id

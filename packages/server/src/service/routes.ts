@@ -62,7 +62,7 @@ export function createApp(
 }
 
 /** The routes of the OpenAPI document, in its order. */
-function serviceRoutes(
+export function serviceRoutes(
   http: HttpContext,
   operations: Operations,
   downloadLog: DownloadLog | null,

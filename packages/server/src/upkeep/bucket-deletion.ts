@@ -16,7 +16,7 @@ export async function deleteBucket(
   parts: Omit<BlobDeletionParts, 'catalog' | 'blobs'> & {
     readonly catalog: Pick<
       Catalog,
-      'deleteBucketChunk' | 'uploadsOf' | 'clearTombstones' | 'upload' | 'removeUpload'
+      'deleteBucketChunk' | 'uploadsOf' | 'removableBlobs' | 'clearTombstones' | 'upload' | 'removeUpload'
     >
     readonly blobs: Pick<BlobStore, 'remove' | 'partialUploads'>
     readonly now: () => number

@@ -36,6 +36,14 @@ export const findingKinds = {
     title: 'Rows with ids that the service did not create: something else has changed the catalog',
     cure: 'Restore a backup that you trust. fsck --repair removes such rows of uploads and deletions, but not those of items.',
   },
+  'tombstone-wrong': {
+    title: 'Tombstones of items that exist, or of uploads in progress',
+    cure: 'Run fsck --repair: it removes the tombstones, and keeps the bytes. If such an item was deleted and is listed again, delete it.',
+  },
+  'upload-wrong': {
+    title: 'Unfinished uploads with the id of an item',
+    cure: 'Run fsck --repair: it ends the uploads, and keeps the items with their bytes.',
+  },
   'bytes-missing': {
     title: 'Items whose bytes are missing',
     cure: 'Copy the files back from a backup (its blobs/ has the same names), restore a backup if there is no such file, or delete the items.',

@@ -17,6 +17,7 @@ type CheckedCatalog = Pick<
   Catalog,
   | 'item'
   | 'tombstones'
+  | 'removableBlobs'
   | 'clearTombstones'
   | 'intents'
   | 'clearIntents'
@@ -66,6 +67,7 @@ export async function checkData(parts: {
     if (repair) findings.repaired(`bucket-${what}-wrong`)
   }
   await checkIds(parts.catalog, findings, repair)
+  await checkClaims(parts, findings)
   await checkContents({ ...parts, findings })
   const { items } = await inspection.count()
   let done = 0
@@ -96,6 +98,24 @@ async function checkIds(catalog: CheckedCatalog, findings: Findings, repair: boo
     .filter(({ id, itemId }) => !isUploadId(id) || !isItemId(itemId))
     .map(({ id }) => id)
   await check('upload', uploads, (ids) => Promise.all(ids.map((id) => catalog.removeUpload(id))))
+}
+
+/** Reports tombstones and unfinished uploads with ids whose bytes are those of an item. A repair removes these rows, and no bytes. */
+async function checkClaims(
+  {
+    catalog,
+    inspection,
+    repair,
+  }: { catalog: CheckedCatalog; inspection: CatalogInspection; repair: boolean },
+  findings: Findings,
+): Promise<void> {
+  const tombstones = repair ? await inspection.removeWrongTombstones() : await inspection.wrongTombstones()
+  for (const id of tombstones) findings.add('tombstone-wrong', id)
+  if (repair) findings.repaired('tombstone-wrong', tombstones.length)
+  for (const id of await inspection.uploadsOfItems()) {
+    findings.add('upload-wrong', id)
+    if (repair && (await catalog.removeUpload(id, true))) findings.repaired('upload-wrong')
+  }
 }
 
 /** Items that are checked in parallel. */
@@ -179,8 +199,8 @@ export interface Quiescence {
 }
 
 interface Parts {
-  readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'upload' | 'intents'>
-  readonly inspection: Pick<CatalogInspection, 'findUnreferenced' | 'retire'>
+  readonly catalog: Pick<Catalog, 'tombstones' | 'removableBlobs' | 'clearTombstones' | 'upload' | 'intents'>
+  readonly inspection: Pick<CatalogInspection, 'findUnreferenced' | 'retire' | 'wrongTombstones'>
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobInspection: BlobInspection
   readonly isBackupRunning: () => boolean
@@ -204,11 +224,12 @@ const batchLength = 500
  * (`retired` in catalog/sqlite/schema.ts). So no completed upload can lose its bytes, however long its commit takes.
  */
 async function checkOrphans(parts: Parts): Promise<boolean | null> {
-  const { catalog, blobInspection, quiescence } = parts
+  const { catalog, inspection, blobInspection, quiescence } = parts
   const candidates: BlobEntry[] = []
   for await (const batch of batches(blobInspection.entries()))
     candidates.push(...(await orphansOf(parts, batch)))
-  const tombstones = new Set((await catalog.tombstones()).filter(isItemId))
+  const wrong = new Set(await inspection.wrongTombstones())
+  const tombstones = new Set((await catalog.tombstones()).filter((id) => isItemId(id) && !wrong.has(id)))
   if (candidates.length === 0 && tombstones.size === 0) return null
 
   const lock = quiescence.lock()

@@ -19,8 +19,10 @@ export async function recover(parts: {
     Catalog,
     | 'settle'
     | 'tombstones'
+    | 'removableBlobs'
     | 'clearTombstones'
     | 'unfinishedUploads'
+    | 'itemsNamed'
     | 'moveUpload'
     | 'intents'
     | 'clearIntents'
@@ -75,9 +77,11 @@ async function rewindUploads(
   recovery: BlobRecovery,
 ): Promise<number> {
   // Rows that the service did not write have no bytes. They expire.
-  const uploads = (await catalog.unfinishedUploads()).filter(
+  const written = (await catalog.unfinishedUploads()).filter(
     ({ id, itemId }) => isUploadId(id) && isItemId(itemId),
   )
+  const named = new Set(await catalog.itemsNamed(written.map(({ itemId }) => itemId)))
+  const uploads = written.map((upload) => ({ ...upload, isItem: named.has(upload.itemId) }))
   const short = await recovery.matchUploads(uploads)
   for (const { id, offset, expiresAt } of uploads) {
     const size = short.get(id)

@@ -32,6 +32,7 @@ import {
   checkUnlocked,
   findUpload,
   type RemoveUpload,
+  requireUnexpired,
 } from './resumable-uploads.ts'
 import type { UploadLocks } from './upload-locks.ts'
 
@@ -45,7 +46,7 @@ interface ResumableUploadOperations {
 
 const tusVersion = '1.0.0'
 
-/** For this time after its expiry, a token continues the uploads that it has created (R14). Milliseconds. */
+/** For this time after its expiry, a token continues the unfinished uploads that it has created (R14). Milliseconds. */
 const graceOfUploads = 3_600_000
 
 /**
@@ -181,6 +182,7 @@ export function resumableUploadRoutes(
   async function append(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
     const { request } = exchange
     const found = await findOwn(caller, exchange)
+    if (found.finished) requireUnexpired(caller)
     refuseContentCoding(request)
     // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
     // SHOULD return a 415 Unsupported Media Type status."
@@ -214,7 +216,10 @@ export function resumableUploadRoutes(
   async function remove(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
     const { id } = await findOwn(caller, exchange)
     parseUploadHeaders(exchange.request.headers)
-    const mayDelete = () => requireScope(caller, 'media:delete')
+    const mayDelete = () => {
+      requireUnexpired(caller)
+      requireScope(caller, 'media:delete')
+    }
     const removed = await operations.removeUpload(id, mayDelete, caller.actor)
     if (removed.item) metrics.deletedItems.inc()
     // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".

@@ -51,22 +51,30 @@ export function createUploadOperation(parts: {
 /** The same for every reason, so that the ids of other buckets cannot be probed (docs/interface.md R10). */
 export const uploadUnknown = (): Fault => new Fault('upload-unknown', 'There is no such upload.')
 
+/** Who sends a request to an upload. */
+type UploadCaller = Creator & Pick<Grant, 'expiresAt'> & { readonly isExpired?: boolean }
+
 /**
  * The upload with this id, which may be any text, if it is the bucket's and has not expired. An upload with limits is found only with the
- * same limits. A token that has expired finds the uploads that it created. Throws Fault `upload-unknown` and `token-expired`.
+ * same limits. A token that has expired finds only the uploads that it created. Throws Fault `upload-unknown` and `token-expired`.
  */
 export async function findUpload(
   catalog: Pick<Catalog, 'upload'>,
-  { bucketId, tokenId, limits, expiresAt }: Creator & Pick<Grant, 'expiresAt'>,
+  caller: UploadCaller,
   id: string,
   now: number,
 ): Promise<Upload> {
+  const { bucketId, tokenId, limits } = caller
   const upload = isUploadId(id) ? await catalog.upload(id) : null
   const isOwn = upload?.bucketId === bucketId && upload.limitedBy === (limits?.id ?? null)
-  if (expiresAt !== null && expiresAt <= now && !(isOwn && upload.tokenId === tokenId))
-    throw tokenExpired(expiresAt)
+  if (!isOwn || upload.tokenId !== tokenId) requireUnexpired(caller)
   if (!isOwn || upload.expiresAt <= now) throw uploadUnknown()
   return upload
+}
+
+/** Throws Fault `token-expired` for a token that is accepted only for unfinished uploads (docs/interface.md R14). */
+export function requireUnexpired({ expiresAt, isExpired = false }: Omit<UploadCaller, keyof Creator>): void {
+  if (isExpired && expiresAt !== null) throw tokenExpired(expiresAt)
 }
 
 /** A chunk as its request describes it, before its bytes are read. */
@@ -174,17 +182,20 @@ export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval) {
   }
 }
 
-/** Removes the row and, unless it has become an item, the bytes. The caller holds the lock. */
+/** Removes the row and, unless it has become an item, the bytes. The caller holds the lock. False if there is no such row. */
 export async function dropUpload(
   { catalog, blobs }: Omit<RemoveUploadParts, 'locks'>,
   upload: Upload,
-): Promise<void> {
+): Promise<boolean> {
   // A row that the service did not write has no bytes.
   const hasBytes = isUploadId(upload.id) && isItemId(upload.itemId)
-  // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes.
-  if (hasBytes && !upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.itemId)
-  await catalog.removeUpload(upload.id)
+  // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes. If the catalog does
+  // not return the upload, they are those of an item.
+  if (hasBytes && !upload.finished && (await catalog.upload(upload.id))?.finished === false)
+    await blobs.partialUploads.reclaim(upload.id, upload.itemId)
+  const isRemoved = await catalog.removeUpload(upload.id)
   if (hasBytes) await blobs.partialUploads.remove(upload.id)
+  return isRemoved
 }
 
 /** Returns false if the item was deleted before. */
@@ -212,14 +223,14 @@ export async function removeExpiredUploads(
 ): Promise<{ uploads: number; requests: number }> {
   const { catalog, locks, now } = parts
   let uploads = 0
-  for (const { id } of await catalog.expiredUploads(now())) {
+  for (const expired of await catalog.expiredUploads(now())) {
+    const { id } = expired
     // A request that writes to it extends its expiry.
     if (locks.isHeld(id)) continue
     await locks.hold(id, async () => {
       const upload = await catalog.upload(id)
-      if (upload === null || upload.expiresAt > now()) return
-      await dropUpload(parts, upload)
-      uploads += 1
+      if (upload !== null && upload.expiresAt > now()) return
+      if (await dropUpload(parts, upload ?? expired)) uploads += 1
     })
   }
   return { uploads, requests: await catalog.forgetRequests(now()) }

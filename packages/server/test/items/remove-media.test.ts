@@ -35,6 +35,7 @@ function watchedRemoval(
       removeItems: (bucketId, ids) => step('commit', () => data.catalog.removeItems(bucketId, ids)),
       purgeItems: data.catalog.purgeItems,
       expireItems: data.catalog.expireItems,
+      removableBlobs: data.catalog.removableBlobs,
       clearTombstones: (ids) => step(`clear ${ids.length}`, () => data.catalog.clearTombstones(ids)),
     },
     blobs: { remove: (id) => step('unlink', () => data.blobs.remove(id)) },

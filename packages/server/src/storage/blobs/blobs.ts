@@ -109,10 +109,16 @@ export interface BlobRecovery {
 
   /**
    * Makes the partial uploads match these uploads: reverts commits, truncates to the offsets, removes all other partial
-   * uploads. Returns the sizes of those that are shorter than their offset.
+   * uploads. Returns the sizes of those that are shorter than their offset. With `isItem`, what is stored under `itemId` belongs to an item,
+   * and stays.
    */
   matchUploads(
-    uploads: readonly { readonly id: UploadId; readonly itemId: ItemId; readonly offset: number }[],
+    uploads: readonly {
+      readonly id: UploadId
+      readonly itemId: ItemId
+      readonly offset: number
+      readonly isItem?: boolean
+    }[],
   ): Promise<Map<UploadId, number>>
 }
 

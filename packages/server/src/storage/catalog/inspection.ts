@@ -1,4 +1,4 @@
-import type { ItemId } from '../../core/ids.ts'
+import type { ItemId, UploadId } from '../../core/ids.ts'
 import { indexOf, raisedRevision, defaultShape as shape, slotOf, topLevel } from './buckets.ts'
 import { correctNames, wrongNames } from './item-names.ts'
 import { countWrongLabels, rebuildLabels } from './labels.ts'
@@ -18,6 +18,7 @@ import {
   type Query,
   type Row,
   text,
+  uploadIdOf,
   type Work,
 } from './statements.ts'
 import { correctLimits, wrongReservations } from './token-limits.ts'
@@ -73,6 +74,15 @@ export interface CatalogInspection {
    * moved while uploads are running.
    */
   retire(ids: readonly ItemId[]): Promise<readonly ItemId[]>
+
+  /** Tombstones of ids that an item or an unfinished upload has. They are wrong, because the bytes of such an id are not those of a deleted item. */
+  wrongTombstones(): Promise<ItemId[]>
+
+  /** Removes the tombstones of wrongTombstones, as they are in its transaction. Returns their ids. */
+  removeWrongTombstones(): Promise<ItemId[]>
+
+  /** Unfinished uploads with the id of an item, whose bytes are not those of the upload. */
+  uploadsOfItems(): Promise<UploadId[]>
 
   /** Marks items whose bytes have changed; ignores the ids of deleted items. */
   markDamaged(ids: readonly ItemId[]): Promise<void>
@@ -157,6 +167,9 @@ const orphans = {
     'SELECT id FROM contents WHERE NOT EXISTS (SELECT FROM items WHERE items.content_id = contents.id)',
 }
 
+const isNamed = `EXISTS (SELECT 1 FROM items WHERE items.id = tombstones.id)
+  OR EXISTS (SELECT 1 FROM uploads WHERE item_id = tombstones.id AND finished = 0)`
+
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes may wait. */
 const idsPerChange = 500
 
@@ -193,6 +206,18 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     },
     findUnreferenced: (ids) => query(findUnreferenced(ids)),
     retire: async (ids) => (await inChunks(ids, retireIds)).flat(),
+    wrongTombstones: () =>
+      query(all((row) => itemIdOf(row, 0), `SELECT id FROM tombstones WHERE ${isNamed}`)),
+    removeWrongTombstones: () =>
+      apply(() => all((row) => itemIdOf(row, 0), `DELETE FROM tombstones WHERE ${isNamed} RETURNING id`)),
+    uploadsOfItems: () =>
+      query(
+        all(
+          (row) => uploadIdOf(row, 0),
+          `SELECT id FROM uploads WHERE finished = 0
+          AND EXISTS (SELECT 1 FROM items WHERE items.id = item_id)`,
+        ),
+      ),
     async markDamaged(ids) {
       const marks =
         'INSERT INTO damaged (id) SELECT id FROM items WHERE id = ANY ($1::text[]) ON CONFLICT DO NOTHING'

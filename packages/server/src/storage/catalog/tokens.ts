@@ -96,7 +96,7 @@ export interface TokenCatalog {
 
   /**
    * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
-   * created. Throws Fault `token-revoked` as grantToken.
+   * created and has no successor yet. Throws Fault `token-revoked` as grantToken.
    */
   rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor, by?: Actor): Promise<boolean>
 
@@ -288,18 +288,19 @@ export function* rotateToken({
 }): Work<boolean> {
   yield* requireGrantor(bucketId, grantor, successor.createdAt)
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
-  // The lock makes a concurrent rotation wait, so that it reads the expiry that the first one sets.
+  // The lock makes a concurrent rotation wait, so that it reads the successor that the first one sets.
   const added = yield* change(
     `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id = $6 FOR UPDATE)
     INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, note, limited_by)
     SELECT $1, bucket_id, name, $2, scopes, $3, $4, note, limited_by FROM replaced
-    WHERE revoked_at IS NULL AND coalesce(expires_at > $3, true)`,
+    WHERE revoked_at IS NULL AND replaced_by IS NULL AND coalesce(expires_at > $3, true)`,
     ...[id, hash, createdAt, expiresAt, replaces, bucketId],
   )
   if (added !== 1) return false
   yield* change(
-    'UPDATE tokens SET expires_at = CASE WHEN expires_at < $1 THEN expires_at ELSE $1 END WHERE id = $2',
-    ...[replacedUntil, replaces],
+    `UPDATE tokens SET expires_at = CASE WHEN expires_at < $1 THEN expires_at ELSE $1 END, replaced_by = $3
+    WHERE id = $2`,
+    ...[replacedUntil, replaces, id],
   )
   yield* record(by, (by) => rotationEvent(bucketId, successor, by))
   return true

@@ -6,6 +6,7 @@ import {
   all,
   change,
   databaseTime,
+  eachEngine,
   first,
   integer,
   integerOrNull,
@@ -44,8 +45,17 @@ export interface UpkeepCatalog {
   /** Returns the ids that no item, tombstone or unfinished upload has. */
   findUnreferenced(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
+  /** Of these ids, those that items have. */
+  itemsNamed(ids: readonly ItemId[]): Promise<readonly ItemId[]>
+
   /** Ids of removed items whose bytes or variants may still exist in the blob store. */
   tombstones(): Promise<readonly ItemId[]>
+
+  /**
+   * Of these ids, those that have a tombstone and that no item, unfinished upload or current intent names: their bytes may be removed. No item
+   * whose bytes are in the blob store is added with such an id while it has its tombstone.
+   */
+  removableBlobs(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
   /** Removes the tombstones of items whose bytes and variants were removed. */
   clearTombstones(ids: readonly ItemId[]): Promise<void>
@@ -100,6 +110,15 @@ const unreferenced = `SELECT value FROM json_each($1) WHERE NOT EXISTS (SELECT 1
   AND NOT EXISTS (SELECT 1 FROM tombstones WHERE id = value)
   AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)`
 
+const removable = eachEngine(
+  (
+    engine,
+  ) => `${engine === 'sqlite' ? 'SELECT value FROM json_each($1)' : 'SELECT value FROM unnest($1::text[]) AS value'}
+  WHERE EXISTS (SELECT 1 FROM tombstones WHERE id = value) AND NOT EXISTS (SELECT 1 FROM items WHERE id = value)
+    AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)
+    AND NOT EXISTS (SELECT 1 FROM intents WHERE id = value AND NOT expires_at <= ${engine === 'sqlite' ? databaseTime.sqlite : 'clock_timestamp()'})`,
+)
+
 const retirement = {
   sqlite: 'INSERT INTO retired (id) SELECT value FROM json_each($1) WHERE true ON CONFLICT DO NOTHING',
   postgres: null,
@@ -141,7 +160,13 @@ export function* clearIntents({ ids }: { readonly ids: readonly ItemId[] }): Wor
 export const findUnreferenced = (ids: readonly ItemId[]): Query<ItemId[]> =>
   all(readId, { sqlite: unreferenced, postgres: 'SELECT unreferenced_ids($1)' }, ids)
 
+export const itemsNamed = (ids: readonly ItemId[]): Query<ItemId[]> =>
+  all(readId, 'SELECT id FROM items WHERE id = ANY ($1::text[])', ids)
+
 export const listTombstones = (): Query<ItemId[]> => all(readId, 'SELECT id FROM tombstones')
+
+/** As UpkeepCatalog.removableBlobs. */
+export const removableBlobs = (ids: readonly ItemId[]): Query<ItemId[]> => all(readId, removable, ids)
 
 export function* clearTombstones({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
   yield* change('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)

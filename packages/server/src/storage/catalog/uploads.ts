@@ -85,6 +85,7 @@ export interface UploadCatalog {
   /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded` and `token-limit-exceeded`. */
   createUpload(upload: NewUpload): Promise<void>
 
+  /** Null also for an unfinished upload that names an item: its bytes are those of the item. */
   upload(id: UploadId): Promise<Upload | null>
 
   /** The finished upload that has become this item; null if there is none, or if it has expired and was removed. */
@@ -155,8 +156,13 @@ const readUpload = (row: Row): Upload => ({
 
 const uploadRows = `SELECT ${uploadColumns} FROM uploads`
 
+/** Without a damaged row that names an item before it is finished: what is stored under this id is the item's. */
 export const findUpload = (id: UploadId): Query<Upload | null> =>
-  first(readUpload, `${uploadRows} WHERE id = $1`, id)
+  first(
+    readUpload,
+    `${uploadRows} WHERE id = $1 AND (finished = 1 OR NOT EXISTS (SELECT 1 FROM items WHERE items.id = item_id))`,
+    id,
+  )
 
 export const uploadOfItem = (id: ItemId): Query<Upload | null> =>
   first(readUpload, `${uploadRows} WHERE item_id = $1 AND finished = 1`, id)

@@ -165,7 +165,7 @@ export function createDiskPartialUploads(options: {
 
     async matchUploads(uploads) {
       const wanted = new Map(uploads.map((upload) => [upload.id, upload]))
-      for (const { id, itemId } of uploads) await reclaim(id, itemId)
+      for (const { id, itemId, isItem } of uploads) if (isItem !== true) await reclaim(id, itemId)
       const missing = new Map(uploads.map(({ id, offset }) => [id, offset]))
       const short = new Map<UploadId, number>()
       for (const name of readdirSync(directory)) {

@@ -74,8 +74,8 @@ BEGIN
   SET names = present.names || E'\\n' || substr(excluded.names, 1 + ((_next - _count) % 32)::int4);
 
   -- After the insertion, whose lock retire_ids waits for.
-  IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) THEN
-    RAISE EXCEPTION 'the bytes of this item were set aside by a check';
+  IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) OR EXISTS (SELECT 1 FROM tombstones WHERE id = ANY (_ids)) THEN
+    RAISE EXCEPTION 'the bytes of this item were set aside by a check, or are being deleted';
   END IF;
   DELETE FROM intents WHERE id = ANY (_ids);
   PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
@@ -103,7 +103,7 @@ BEGIN
     bytes = bytes - _bytes
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   DELETE FROM contents WHERE id = ANY (_contents);
-  INSERT INTO tombstones (id) SELECT unnest(_tombstones);
+  INSERT INTO tombstones (id) SELECT unnest(_tombstones) ON CONFLICT DO NOTHING;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
   PERFORM clear_names(_bucket, _seqs);
 END $$;

@@ -38,6 +38,7 @@ CREATE TABLE buckets (
   changes_start int8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 25);
 
+-- replaced_by is the id of the token that replaced this one: a token has one successor at most.
 CREATE TABLE tokens (
   id text COLLATE "C" PRIMARY KEY,
   number int8 GENERATED ALWAYS AS IDENTITY,
@@ -50,7 +51,8 @@ CREATE TABLE tokens (
   last_used_at int8,
   revoked_at int8,
   note text,
-  limited_by text COLLATE "C"
+  limited_by text COLLATE "C",
+  replaced_by text COLLATE "C"
 ) WITH (fillfactor = 70);
 
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);

@@ -208,19 +208,24 @@ export interface ItemTable {
   removeByIds(bucketId: BucketId, ids: readonly ItemId[]): RemovedItems
 }
 
-/** Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside; those in the catalog it cannot. */
+/**
+ * Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside, or if its id has a tombstone, by
+ * which they may be removed at any time. Neither concerns bytes in the catalog.
+ */
 export function prepareInsertItem(
   db: DatabaseSync,
 ): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
   const insert = db.prepare(`INSERT INTO items
     (bucket_id, seq, content_id, thumbhash, duration, name_key, ${newItemColumns})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-  const isRetired = db.prepare('SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?)')
+  const isRefused = db.prepare(
+    'SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?1) OR EXISTS (SELECT 1 FROM tombstones WHERE id = ?1)',
+  )
   const insertContent = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   return (bucketId, seq, added) => {
     const { id, bytes, thumbhash = null, duration = null } = added
-    if (bytes === null && integer(one(isRetired, id) ?? [], 0) === 1)
-      throw new Error('the bytes of this item were set aside by a check')
+    if (bytes === null && integer(one(isRefused, id) ?? [], 0) === 1)
+      throw new Error('the bytes of this item were set aside by a check, or are being deleted')
     // RETURNING costs a quarter more.
     const contentId = bytes === null ? null : Number(insertContent.run(bytes).lastInsertRowid)
     const key = nameKey(nameLine(added.filename))
@@ -242,7 +247,7 @@ export function prepareItemTable(
   const removeRow = db.prepare(`DELETE FROM items WHERE bucket_id = ? AND seq = ?
     RETURNING size, content_id, id, content_type, created_at, labels`)
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
-  const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
+  const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?) ON CONFLICT DO NOTHING')
   const removeContent = db.prepare('DELETE FROM contents WHERE id = ?')
   const record = prepareRecordEvents(db)
   const refreshExpiry = prepareRefreshExpiry(db)

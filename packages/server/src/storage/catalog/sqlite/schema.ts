@@ -40,6 +40,7 @@ CREATE TABLE buckets (
   changes_start INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- replaced_by is the id of the token that replaced this one: a token has one successor at most.
 CREATE TABLE tokens (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -52,7 +53,8 @@ CREATE TABLE tokens (
   last_used_at INTEGER,
   revoked_at INTEGER,
   note TEXT,
-  limited_by TEXT
+  limited_by TEXT,
+  replaced_by TEXT
 ) STRICT;
 
 CREATE INDEX tokens_by_bucket ON tokens (bucket_id);

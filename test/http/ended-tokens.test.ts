@@ -1,0 +1,297 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rotateToken } from '../../packages/server/src/access/tokens.ts'
+import { withCatalog } from '../../packages/server/src/cli/admin/open-catalog.ts'
+import { Fault } from '../../packages/server/src/core/faults.ts'
+import { hashToken, operator } from '../../packages/server/src/core/tokens.ts'
+import { readConfig } from '../../packages/server/src/service/config.ts'
+import { serviceRoutes } from '../../packages/server/src/service/routes.ts'
+import { runHere } from '../harness/commands.ts'
+import { databaseSettings, usePostgres } from '../harness/database.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { catalogRows, tablesOf } from '../harness/rows.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { tusOf } from '../harness/tus.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { upload } from '../harness/upload.ts'
+import { parseProblem, readCreatedWebhook, readTokenList } from '../harness/wire.ts'
+
+/** Stands for all that routes use: it can be called, and each of its members is itself. */
+const anything: unknown = new Proxy(() => undefined, {
+  get: (_, name) => (name === Symbol.toPrimitive ? () => 'x' : anything),
+  apply: () => anything,
+})
+
+interface RouteRequest {
+  readonly method: string
+  readonly pattern: string
+  /** The header `X-HTTP-Method-Override`. */
+  readonly override: string | null
+}
+
+/** The requests of the route table that accept a token. A route for GET responds to HEAD too. */
+const requests: readonly RouteRequest[] = serviceRoutes(anything as never, anything as never, null)
+  .filter(({ description }) => description !== null && description.needs !== 'nothing')
+  .flatMap(({ method, pattern }) => {
+    const methods = method === 'GET' ? ['GET', 'HEAD'] : [method]
+    const overrides =
+      method === 'POST' && pattern === '/api/uploads/:id' ? ['HEAD', 'PATCH', 'DELETE'] : [null]
+    return methods.flatMap((each) => overrides.map((override) => ({ method: each, pattern, override })))
+  })
+
+const rotate = async (server: TestServer, manager: string, id: string, overlap_seconds = 86_400) =>
+  server.request(`/api/tokens/${id}/rotate`, {
+    method: 'POST',
+    headers: { authorization: manager, 'content-type': 'application/json' },
+    body: JSON.stringify({ overlap_seconds, expires_at: null }),
+  })
+
+/** A private bucket with something for each route: by the prefix of the path, the id of what exists. */
+async function fullBucket(server: TestServer) {
+  const bucket = uniqueName('full')
+  const scopes = ['media:read', 'media:write', 'media:delete', 'tokens:manage', 'webhooks:manage']
+  const args = ['--bucket', bucket, ...scopes.flatMap((scope) => ['--scope', scope])]
+  const token = await makeToken(server, ...args)
+  const manager = await makeToken(server, ...args)
+  await runHere(server.data, 'bucket set', bucket, '--private', 'on')
+  const { authorization } = token
+  const tus = tusOf(server, authorization)
+  const item = await upload(server, 'kept', { authorization })
+  const finished = await tus.createWithLength(2)
+  await tus.sendChunk(finished, 0, 'ab')
+  const unfinished = await tus.createWithLength(4)
+  await tus.sendChunk(unfinished, 0, 'ab')
+  const foreign = await tusOf(server, manager.authorization).createWithLength(4)
+  const hook = readCreatedWebhook(
+    await (
+      await server.request('/api/webhooks', {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: JSON.stringify({ url: 'https://example.org/', kinds: ['removed'] }),
+      })
+    ).json(),
+  )
+  const idOf = (pattern: string, upload: string): string => {
+    if (pattern.startsWith('/api/uploads')) return upload.split('/').at(-1) ?? ''
+    if (pattern.startsWith('/api/tokens')) return token.id
+    return pattern.startsWith('/api/webhooks') ? hook.id : item.id
+  }
+  const send = (
+    { method, pattern, override }: RouteRequest,
+    { authorization, upload = unfinished }: { authorization: string; upload?: string },
+  ): Promise<Response> => {
+    const path = pattern
+      .replace(':id', idOf(pattern, upload))
+      .replace(':name', new URL(item.url).pathname.split('/').at(-1) ?? '')
+      .replace(':number', '1')
+    const isChunk = pattern.startsWith('/api/uploads')
+    const body = isChunk ? 'cd' : JSON.stringify({ ids: [item.id], scopes: ['media:read'], expires_at: null })
+    return fetch(new URL(path, server.url), {
+      method,
+      headers: {
+        authorization,
+        'tus-resumable': '1.0.0',
+        ...(override === null ? {} : { 'x-http-method-override': override }),
+        ...(isChunk ? { 'upload-offset': '2' } : {}),
+        ...(isChunk && pattern !== '/api/uploads/:id' ? { 'upload-length': '4' } : {}),
+        ...(method === 'GET' || method === 'HEAD'
+          ? {}
+          : { 'content-type': isChunk ? 'application/offset+octet-stream' : 'application/json' }),
+      },
+      ...(method === 'GET' || method === 'HEAD' || method === 'DELETE' ? {} : { body }),
+    })
+  }
+  return { bucket, token, manager, tus, item, finished, unfinished, foreign, send }
+}
+
+/** All rows, without the last uses of tokens. */
+async function stateOf({ data }: TestServer): Promise<string> {
+  const rows = await catalogRows(data)
+  const tables = await tablesOf(rows)
+  const read = async (table: string) =>
+    (await rows.read(`SELECT * FROM ${table}`))
+      .map((row) =>
+        JSON.stringify({ ...row, last_used_at: null }, (_, value) =>
+          typeof value === 'bigint' ? `${value}` : value,
+        ),
+      )
+      .toSorted()
+  // Of PostgreSQL's writer, which notes each transaction.
+  return JSON.stringify(await Promise.all(tables.filter((name) => name !== 'batches').map(read)), null, 1)
+}
+
+/** Moves the expiry of a token into the past. */
+async function expire({ data }: TestServer, id: string, minutes: number): Promise<void> {
+  const rows = await catalogRows(data)
+  await rows.change(`UPDATE tokens SET expires_at = ${Date.now() - minutes * 60_000} WHERE id = '${id}'`)
+}
+
+type Full = Awaited<ReturnType<typeof fullBucket>>
+
+/** How a token ends, and the code of the problem that every route then has, except as in R14. */
+const ends: readonly {
+  readonly title: string
+  readonly code: string
+  readonly hasHour?: boolean
+  readonly end: (server: TestServer, full: Full) => Promise<unknown>
+}[] = [
+  {
+    title: 'has expired, within the hour',
+    code: 'token-expired',
+    hasHour: true,
+    end: (server, { token }) => expire(server, token.id, 30),
+  },
+  {
+    title: 'has expired, after the hour',
+    code: 'token-expired',
+    end: (server, { token }) => expire(server, token.id, 61),
+  },
+  {
+    title: 'was replaced without an overlap',
+    code: 'token-expired',
+    hasHour: true,
+    end: (server, { token, manager }) => rotate(server, manager.authorization, token.id, 0),
+  },
+  {
+    title: 'was replaced, and its overlap and its hour have ended',
+    code: 'token-expired',
+    async end(server, { token, manager }) {
+      await rotate(server, manager.authorization, token.id)
+      await expire(server, token.id, 61)
+    },
+  },
+  {
+    title: 'was revoked',
+    code: 'token-revoked',
+    end: (server, { token }) => runHere(server.data, 'token revoke', token.id),
+  },
+  {
+    title: 'was revoked after it had expired',
+    code: 'token-revoked',
+    async end(server, { token }) {
+      await expire(server, token.id, 30)
+      await runHere(server.data, 'token revoke', token.id)
+    },
+  },
+]
+
+describe.each(['sqlite', 'postgres'] as const)('A2, A9, R14 with %s', (engine) => {
+  let server: TestServer
+  beforeAll(async () => {
+    const restore = engine === 'postgres' ? usePostgres() : () => undefined
+    try {
+      server = await startServer({ MEDIABUCKET_ADDRESS_RATE: 'off', MEDIABUCKET_AUTH_FAILURE_RATE: 'off' })
+    } finally {
+      restore()
+    }
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  test.each(ends)(
+    'A2, A9, R14 a token that $title does nothing else, on any route',
+    async ({ code, hasHour = false, end }) => {
+      const full = await fullBucket(server)
+      await end(server, full)
+      const { authorization } = full.token
+      const before = await stateOf(server)
+      const refused = async (request: RouteRequest, upload: string) => {
+        const response = await full.send(request, { authorization, upload })
+        const what = `${request.method} ${request.pattern} ${request.override ?? ''}`
+        expect([what, response.status]).toEqual([what, 401])
+        if (request.method === 'HEAD') return
+        expect([what, parseProblem(await response.text()).code]).toEqual([what, code])
+      }
+      for (const request of requests) {
+        const onUpload = request.pattern === '/api/uploads/:id'
+        const method = request.override ?? request.method
+        for (const upload of onUpload ? [full.foreign, full.finished, full.unfinished] : [full.unfinished]) {
+          const isContinued = hasHour && onUpload && upload !== full.foreign
+          // The contract: HEAD of its own uploads, PATCH and DELETE of its unfinished ones.
+          if (isContinued && (upload === full.unfinished || method === 'HEAD')) continue
+          await refused(request, upload)
+        }
+      }
+      expect(await stateOf(server)).toBe(before)
+      if (!hasHour) return
+      const { tus, finished, unfinished } = full
+      expect([(await tus.head(finished)).status, await tus.offset(unfinished)]).toEqual([200, 2])
+      expect((await tus.sendChunk(unfinished, 2, 'cd')).status).toBe(204)
+      // It has become an item.
+      const again = await tus.terminate(unfinished)
+      expect([again.status, (await tus.head(unfinished)).headers.get('content-location')]).toEqual([
+        401,
+        expect.stringContaining('/api/media/'),
+      ])
+      const list = await server.request('/api/bucket', {
+        headers: { authorization: full.manager.authorization },
+      })
+      expect(await list.json()).toMatchObject({ items: 3 })
+    },
+  )
+
+  test('R14 for an hour, an expired token removes an unfinished upload that it created', async () => {
+    const { token, tus, unfinished } = await fullBucket(server)
+    await expire(server, token.id, 59)
+    expect((await tus.terminate(unfinished)).status).toBe(204)
+    expect((await tus.head(unfinished)).status).toBe(401)
+  })
+
+  test('T8 a replaced token works on every route until its overlap ends', async () => {
+    const full = await fullBucket(server)
+    expect((await rotate(server, full.manager.authorization, full.token.id)).status).toBe(201)
+    for (const request of requests) {
+      // What ends the token, or waits for events.
+      if (request.pattern === '/api/tokens/:id' || request.pattern.startsWith('/api/changes')) continue
+      const { status } = await full.send(request, { authorization: full.token.authorization })
+      const what = `${request.method} ${request.pattern}`
+      expect([what, [401, 403, 500].includes(status)]).toEqual([what, false])
+    }
+  })
+
+  test('A7 the tokens of a deleted bucket have no hour', async () => {
+    const full = await fullBucket(server)
+    await server.command('bucket', 'delete', full.bucket, '--yes')
+    for (const request of requests) {
+      const { status } = await full.send(request, { authorization: full.token.authorization })
+      expect([request.pattern, status]).toEqual([request.pattern, 401])
+    }
+  })
+
+  test('T8 of concurrent replacements of a token by two processes, one succeeds', async () => {
+    const { token, manager } = await fullBucket(server)
+    const { MEDIABUCKET_DATABASE_URL: url } = await databaseSettings(server.data)
+    await using directory = await temporaryDirectory()
+    // Both servers use one database, and have the identity of one directory of bytes.
+    await cp(join(server.data, 'blobs'), join(directory.path, 'blobs'), { recursive: true })
+    await using other =
+      url === undefined ? null : await startServer({ MEDIABUCKET_DATABASE_URL: url }, directory.path)
+    const servers = [server, other ?? server, server, other ?? server]
+    // On SQLite, a command opens the catalog beside the server.
+    const { config } = readConfig({ MEDIABUCKET_DATA: server.data })
+    const command = () =>
+      withCatalog(config, async (catalog) => {
+        const grant = await catalog.findGrant(hashToken(manager.token))
+        if (grant === null) throw new Error('the token exists')
+        return await rotateToken(
+          catalog,
+          grant,
+          token.id,
+          { overlap: 60_000, expiresAt: null },
+          Date.now(),
+          operator('test'),
+        ).then(
+          () => 201,
+          (error: unknown) => (error instanceof Fault && error.code === 'managed-token-inactive' ? 409 : 0),
+        )
+      })
+    const statuses = await Promise.all([
+      ...servers.map(async (each) => (await rotate(each, manager.authorization, token.id)).status),
+      ...(url === undefined ? [command(), command()] : []),
+    ])
+    expect(statuses.toSorted()).toEqual([201, ...Array(statuses.length - 1).fill(409)])
+    const list = await server.request('/api/tokens', { headers: { authorization: manager.authorization } })
+    expect(readTokenList(await list.json()).data).toHaveLength(3)
+  })
+})
