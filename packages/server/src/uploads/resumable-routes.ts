@@ -4,7 +4,6 @@ import { Fault } from '../core/faults.ts'
 import type { UploadId } from '../core/ids.ts'
 import { withFixedLabels } from '../core/quotas.ts'
 import { essenceOf } from '../core/stored-type.ts'
-import { requireScope } from '../core/tokens.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -32,6 +31,7 @@ import {
   checkUnlocked,
   findUpload,
   type RemoveUpload,
+  requireItemRemoval,
   requireUnexpired,
 } from './resumable-uploads.ts'
 import type { UploadLocks } from './upload-locks.ts'
@@ -107,21 +107,14 @@ export function resumableUploadRoutes(
     const { request } = exchange
     metrics.countActiveUpload(exchange.response)
     const caller = await authorizeUpload(exchange)
-    const { actor: by, removesMetadata, limits } = caller
+    const { limits } = caller
     refuseContentCoding(request)
     const headers = parseUploadHeaders(request.headers)
     refuseConcatenation(headers)
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize, limits)
     const { metadata, checksum } = headers
-    const expiresAt = itemExpiryOfMetadata(metadata, caller, true)
-    const sender = {
-      by,
-      removesMetadata,
-      limits,
-      expiresAt,
-      labels: withFixedLabels(limits, labelsOfMetadata(metadata)),
-    }
+    const sender = senderOf(caller, metadata, true)
     const chunk = hasChunkType(request)
       ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
       : null
@@ -190,19 +183,11 @@ export function resumableUploadRoutes(
       throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
-    const { actor: by, removesMetadata, limits } = caller
     const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
-    const expiresAt = itemExpiryOfMetadata(metadata, caller, false)
-    const sender = {
-      by,
-      removesMetadata,
-      limits,
-      expiresAt,
-      labels: withFixedLabels(limits, labelsOfMetadata(metadata)),
-    }
+    const sender = senderOf(caller, metadata, false)
     const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
     // appendUpload checks with the lock of the upload. To get it, it may interrupt another request, so a chunk that does not fit is rejected here.
-    checkUnlocked(found, chunk, maxFileSize, limits)
+    checkUnlocked(found, chunk, maxFileSize, caller.limits)
     const upload = await appendChunk(found.id, chunk)
     // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
     // include the Upload-Offset header containing the new offset."
@@ -216,10 +201,7 @@ export function resumableUploadRoutes(
   async function remove(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
     const { id } = await findOwn(caller, exchange)
     parseUploadHeaders(exchange.request.headers)
-    const mayDelete = () => {
-      requireUnexpired(caller)
-      requireScope(caller, 'media:delete')
-    }
+    const mayDelete = () => requireItemRemoval(caller)
     const removed = await operations.removeUpload(id, mayDelete, caller.actor)
     if (removed.item) metrics.deletedItems.inc()
     // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".
@@ -360,16 +342,20 @@ function refuseContentCoding({ headers }: IncomingMessage): void {
     throw new Fault('content-coding-unsupported', 'Send the bytes without Content-Encoding.')
 }
 
+/** What a chunk has from the token of its request and from the metadata of its upload. `isNew` is false for an upload that exists. */
+function senderOf(caller: Caller, metadata: UploadMetadata | null, isNew: boolean): Sender {
+  const { actor: by, removesMetadata, limits } = caller
+  const labels = withFixedLabels(limits, labelsOfMetadata(metadata))
+  return { by, removesMetadata, limits, expiresAt: itemExpiryOfMetadata(metadata, caller, isNew), labels }
+}
+
+type Sender = Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'expiresAt' | 'labels'>
+
 /** The body of the request as a chunk. */
 function bodyChunk(
   request: IncomingMessage,
   readBody: BodyReader,
-  {
-    checksum,
-    ...header
-  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'limits' | 'expiresAt' | 'labels'> & {
-    readonly checksum: Checksum | null
-  },
+  { checksum, ...header }: Sender & Pick<Chunk, 'offset' | 'length'> & { readonly checksum: Checksum | null },
 ): Chunk {
   const body = readBody(request)
   return {
@@ -383,9 +369,7 @@ function bodyChunk(
 }
 
 /** The only chunk of an empty file. */
-const emptyChunk = (
-  sender: Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'expiresAt' | 'labels'>,
-): Chunk => ({
+const emptyChunk = (sender: Sender): Chunk => ({
   offset: 0,
   source: noBytes(),
   isAtomic: true,

@@ -1,7 +1,7 @@
 import { Fault, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
 import { requireFileSize } from '../core/quotas.ts'
-import type { Actor } from '../core/tokens.ts'
+import { type Actor, requireScope, type Scope } from '../core/tokens.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant } from '../storage/catalog/records.ts'
@@ -75,6 +75,14 @@ export async function findUpload(
 /** Throws Fault `token-expired` for a token that is accepted only for unfinished uploads (docs/interface.md R14). */
 export function requireUnexpired({ expiresAt, isExpired = false }: Omit<UploadCaller, keyof Creator>): void {
   if (isExpired && expiresAt !== null) throw tokenExpired(expiresAt)
+}
+
+/** Throws Fault `token-expired` and `scope-missing` unless the caller may remove the item of a finished upload (docs/interface.md R9). */
+export function requireItemRemoval(
+  caller: Parameters<typeof requireUnexpired>[0] & { readonly scopes: ReadonlySet<Scope> },
+): void {
+  requireUnexpired(caller)
+  requireScope(caller, 'media:delete')
 }
 
 /** A chunk as its request describes it, before its bytes are read. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { ExplainedError } from '../../core/faults.ts'
 import { eventColumnCount, eventColumns } from './audit-events.ts'
+import { bucketIds, correctBucket } from './bucket-counters.ts'
 import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
-import { bucketIds, correctBucket } from './inspection.ts'
 import {
   itemColumnCount,
   itemColumns,
