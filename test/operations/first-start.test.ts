@@ -3,11 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { scopes } from '../../packages/server/src/core/tokens.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer } from '../harness/server.ts'
 import { readPage } from '../harness/wire.ts'
 
-test('A8 the first start prints a token once, with two commands that work unchanged', async () => {
+test('A8, A3 the first start prints a token with all scopes once, with two commands that work unchanged', async () => {
   await using directory = await temporaryDirectory()
   await using server = await startServer()
   await writeFile(join(directory.path, 'README.md'), '# Hello')
@@ -21,6 +22,10 @@ test('A8 the first start prints a token once, with two commands that work unchan
   expect(stored).toMatchObject({ filename: 'README.md', size: 7, content_type: 'text/markdown' })
   expect(stored.url).toMatch(/\.md$/)
   expect(JSON.parse(await run(commands[1] ?? ''))).toMatchObject({ total: 1, data: [stored.url] })
+  const described = await server.request('/api/token', {
+    headers: { authorization: `Bearer ${server.token}` },
+  })
+  expect(await described.json()).toMatchObject({ bucket: 'default', scopes })
   expect(server.stderr()).not.toContain(server.token)
   // On a terminal only the banner shows the address; the log has one line with it.
   expect(server.stderr()).not.toContain('Server listening')

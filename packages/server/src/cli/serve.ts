@@ -22,7 +22,7 @@ export const serve: Command = {
 
 Listens on MEDIABUCKET_HOST and MEDIABUCKET_PORT (default http://127.0.0.1:8080). Stores all data in the directory
 MEDIABUCKET_DATA (default ./data), which is created if it does not exist. The first start creates the bucket "default"
-and prints its token; it is not shown again.
+and prints a token of it with all scopes; the token is not shown again.
 
 Signals:
   SIGTERM, SIGINT           finish the requests in progress within MEDIABUCKET_SHUTDOWN_TIMEOUT (10s), and exit;
@@ -158,7 +158,7 @@ export function banner(
     paint('dim', `Files are stored in ${files}. Ctrl-C stops the service.`),
   ]
   const first = [
-    heading('Created the bucket "default". Its token is shown only now:'),
+    heading('Created the bucket "default". Its token, with all scopes, is shown only now:'),
     '',
     `  ${paint(['bold', 'yellow'], firstToken ?? '')}`,
     '',

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueTokenOfNewBucket } from '../access/tokens.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import { defaultScopes } from '../core/tokens.ts'
+import { scopes } from '../core/tokens.ts'
 import { openBytesOperation } from '../downloads/bytes-cache.ts'
 import { createDownloadLog, type DownloadLog } from '../downloads/download-log.ts'
 import { limitConnections } from '../http/connection-limits.ts'
@@ -267,13 +267,13 @@ function loadGallery({ config, log }: StartContext): Gallery | null {
 const galleryDirectory = (): string =>
   fileURLToPath(new URL('dist/', import.meta.resolve('@mediabucket/gallery/package.json')))
 
-/** Creates the bucket `default` and its first token in a new catalog. Null if the catalog is not new, or another server creates it. */
+/** Creates the bucket `default` and its first token, with all scopes (docs/interface.md A8), in a new catalog. Null if the catalog is not new, or another server creates it. */
 export async function issueFirstToken(catalog: Catalog): Promise<string | null> {
   if (!(await catalog.isNew())) return null
   const issued = await issueTokenOfNewBucket(catalog, {
     bucket: 'default',
     name: 'first',
-    scopes: defaultScopes,
+    scopes,
     expiresAt: null,
     now: Date.now(),
   })
