@@ -2,11 +2,12 @@ import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readItems } from '../harness/wire.ts'
@@ -19,6 +20,8 @@ const Texts = Type.Object({
   alt_text: Type.Union([Type.String(), Type.Null()]),
   caption: Type.Union([Type.String(), Type.Null()]),
 })
+
+await loadTexts('labels')
 
 let browser: Browser
 let server: SharedServer
@@ -173,6 +176,59 @@ test('A3 a token without media:write offers no editing', async () => {
   await expect.poll(() => guest.button(strings.details.edit).count()).toBe(0)
 })
 
+test('G39, M7 labels that cannot be saved are refused in the form, with the field that is wrong, and the refusal goes away', async () => {
+  const { authorization } = await makeToken(server, '--bucket', uniqueName('mistyped'))
+  const file = await upload(server, 'a label', { name: 'a.txt', authorization })
+  const phone = { viewport: { width: 375, height: 667 }, hasTouch: true, isMobile: true }
+  await using guest = await visit(browser, server, { hash: `#item=${file.id}`, options: phone })
+  await guest.signIn(authorization.replace('Bearer ', ''))
+  const { page } = guest
+  await guest.button(strings.viewer.details).click()
+  await guest.button(strings.details.edit).click()
+  const { labels } = strings
+  const key = (row: number) => page.getByLabel(labels.keyOf(row), { exact: true })
+  const value = (row: number) => page.getByLabel(labels.valueOf(row), { exact: true })
+  const save = guest.button(strings.details.save)
+  await key(1).fill('my key')
+  await value(1).fill('one')
+  /** The refusal covers no button: a click reaches it. */
+  const refused = async (text: string, field: 'key' | 'value') => {
+    await save.click()
+    await page.getByRole('alert').getByText(text, { exact: true }).waitFor()
+    await expect
+      .poll(() => page.evaluate('[document.activeElement.name, document.activeElement.ariaInvalid].join()'))
+      .toBe(`label-${field},true`)
+    await expect.poll(() => page.locator('.notice').count()).toBe(0)
+  }
+  await refused(labels.badKey('my key'), 'key')
+  await expectAccessible(guest, 'a refused label')
+  await page.setViewportSize(phone.viewport)
+  await key(1).fill('')
+  await refused(labels.noKey('one'), 'key')
+  await key(1).fill('a')
+  await value(1).fill('x'.repeat(201))
+  await refused(labels.badValue('a'), 'value')
+  await value(1).fill('one')
+  await guest.button(labels.add).click()
+  await key(2).fill('A = two')
+  await refused(labels.twice('A'), 'key')
+  await key(2).fill('Key = value')
+
+  // Others may refuse too, for example the server.
+  await page.route(`**/api/media/${file.id}`, (route) =>
+    route.request().method() === 'PATCH' ? route.fulfill({ status: 500 }) : route.fallback(),
+  )
+  await save.click()
+  const notSaved = page.getByRole('alert').getByText(strings.details.notSaved(strings.errors.unexpected))
+  await notSaved.waitFor()
+  await page.unroute(`**/api/media/${file.id}`)
+  await save.click()
+  await page.getByRole('link', { name: 'key=value' }).waitFor()
+  await expect.poll(() => notSaved.count()).toBe(0)
+  const { data } = await readItems(await server.request('/api/items', { headers: { authorization } }))
+  expect(data.map(({ labels }) => labels)).toEqual([{ a: 'one', key: 'value' }])
+})
+
 test('G39, M7, M8, K14 labels are shown, edited, set for a selection, and select files', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'labels-gallery')
   const token = authorization.replace('Bearer ', '')
@@ -220,9 +276,12 @@ test('G39, M7, M8, K14 labels are shown, edited, set for a selection, and select
   await guest.button(strings.viewer.details).click()
   await page.getByRole('link', { name: 'user=7' }).waitFor()
   await guest.button(strings.details.edit).click()
-  const field = page.getByLabel(strings.details.labels, { exact: true })
-  await expect.poll(() => field.inputValue()).toBe('album=42\nuser=7')
-  await field.fill('album=43\n x = y ')
+  const value = (row: number) => page.getByLabel(strings.labels.valueOf(row), { exact: true })
+  await expect.poll(() => value(2).inputValue()).toBe('7')
+  await value(1).fill('43')
+  await guest.button(strings.labels.remove('user')).click()
+  await guest.button(strings.labels.add).click()
+  await page.keyboard.type(' X = y ')
   await guest.button(strings.details.save).click()
   await page.getByRole('link', { name: 'x=y' }).click()
   await files.filter({ hasText: 'two.txt' }).waitFor({ state: 'detached' })
@@ -243,8 +302,22 @@ test('G39, M7, M8, K14 labels are shown, edited, set for a selection, and select
   await files.filter({ hasText: 'three.txt' }).getByRole('checkbox').check()
   await files.filter({ hasText: 'two.txt' }).getByRole('checkbox').check()
   await guest.button(strings.selection.addLabel).click()
-  await page.getByLabel(strings.selection.labelKey, { exact: true }).fill('group')
-  await page.getByLabel(strings.selection.labelValue, { exact: true }).fill('both')
+  const dialog = page.getByRole('dialog')
+  await guest.button(strings.details.save).click()
+  await dialog.getByRole('alert').getByText(strings.labels.noKey('')).waitFor()
+  // The labels of the bucket are offered.
+  const offered = async (field: string) => {
+    const list = await dialog.getByLabel(field, { exact: true }).getAttribute('list')
+    const options = await page.locator(`datalist[id="${list}"] option`).all()
+    return await Promise.all(options.map((option) => option.getAttribute('value')))
+  }
+  await expect.poll(() => offered(strings.labels.key)).toEqual(['album', 'x'])
+  await expect.poll(() => offered(strings.labels.value)).toEqual([])
+  await dialog.getByLabel(strings.labels.key, { exact: true }).fill('album')
+  await expect.poll(() => offered(strings.labels.value)).toEqual(['42', '43'])
+  await expectAccessible(guest, 'the dialog that labels files')
+  await dialog.getByLabel(strings.labels.key, { exact: true }).fill('Group')
+  await dialog.getByLabel(strings.labels.value, { exact: true }).fill('both')
   await guest.button(strings.details.save).click()
   await page.getByText(strings.selection.labelled(2)).first().waitFor()
   const found = await server.request('/api/items?label.group=both', { headers: { authorization } })

@@ -105,15 +105,35 @@ test('G26, T7, T8 tokens are replaced with an overlap, and revoked after a quest
   await expect.poll(() => first.getByRole('button').count()).toBe(0)
 })
 
-test('G26, A3 without tokens:manage there is no page of tokens', async () => {
-  const { token } = await makeToken(server, '--bucket', uniqueName('plain'))
-  await using guest = await visit(browser, server, { hash: '#tokens' })
-  await guest.signIn(token)
-  await guest.button(strings.settings.label).click()
-  await expect.poll(() => guest.page.getByRole('link', { name: strings.sections.tokens }).count()).toBe(0)
-  await expect.poll(() => guest.button(tokens.create).count()).toBe(0)
-  expect(guest.requests.filter((url) => url.includes('/api/tokens'))).toEqual([])
-})
+test.each(['tokens', 'webhooks'] as const)(
+  'G26, G38, A3 without its scope, the page of %s says which one is missing, and the command that creates a token with it',
+  async (section) => {
+    const bucket = uniqueName('plain')
+    const { token } = await makeToken(server, '--bucket', bucket)
+    await using guest = await visit(browser, server, { hash: '' })
+    const { page } = guest
+    await guest.signIn(token)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await guest.button(strings.settings.label).press('Enter')
+    await page.getByRole('link', { name: strings.sections[section] }).press('Enter')
+    await page.getByRole('heading', { name: strings.sections[section] }).waitFor()
+    const scope = `${section}:manage`
+    await page.getByText(tokens.missing(scope, 1)).waitFor()
+    await expectAccessible(guest, `the missing scope of ${section}`)
+    await guest.button(tokens.copyCommand).press('Enter')
+    await page.getByRole('status').getByText(strings.copied).waitFor()
+    const command = Value.Parse(Type.String(), await page.evaluate('navigator.clipboard.readText()'))
+    const [npx, program, ...args] = command.split(' ')
+    expect([npx, program]).toEqual(['npx', 'mediabucket'])
+    const created = (await server.command(...args)).stdout.trim()
+    const described = await server.request('/api/token', { headers: { authorization: `Bearer ${created}` } })
+    expect(await described.json()).toMatchObject({
+      bucket,
+      scopes: ['media:read', 'media:write', 'media:delete', scope],
+    })
+    expect(guest.requests.filter((url) => url.includes(`/api/${section}`))).toEqual([])
+  },
+)
 
 test('G26 the page and its dialogs are accessible, on phones and desktops, in light and dark', async () => {
   const { guest, page, rows, dialog, bucket } = await opened('media:read', 'media:write', 'media:delete')

@@ -21,8 +21,8 @@ beforeAll(async () => {
   browser = await sharedBrowser()
 })
 
-await loadTexts('links', 'tokens')
-const { links, uploads } = strings
+await loadTexts('labels', 'links', 'tokens')
+const { labels, links, uploads } = strings
 
 /** A link of a new bucket with these limits, opened. */
 async function opened(limits: object, fields: object = {}, options?: BrowserContextOptions) {
@@ -186,20 +186,41 @@ test('G37 the page of tokens creates an upload link with a QR code, shows what a
   const bucket = uniqueName('asking')
   const scopes = ['tokens:manage', 'media:read', 'media:write']
   const own = await makeToken(server, '--bucket', bucket, '--scope', scopes.join(','))
+  await server.request('/api/media', {
+    method: 'POST',
+    body: 'known',
+    headers: { authorization: own.authorization, 'mediabucket-labels': 'album="41", album2="2"' },
+  })
   await using guest = await visit(browser, server, { hash: '#tokens' })
   const { page } = guest
   await guest.signIn(own.token)
-  await guest.button(links.ask).click()
+  await guest.button(strings.listing.ask).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel(links.title).fill('Party')
+  await expect.poll(() => dialog.locator('input:visible, select:visible, textarea:visible').count()).toBe(3)
+  await expectAccessible(guest, 'the dialog that asks for files, with few fields')
+  await dialog.getByText(links.moreFields, { exact: true }).click()
   await dialog.getByLabel(links.note, { exact: true }).fill('Your best one')
   await dialog.getByLabel(links.howMany).fill('2')
   await dialog.getByLabel(links.maxTotal).selectOption('1 GB')
   await dialog.getByLabel(links.deleteAfter).fill('9')
-  await dialog.getByLabel(links.labels).fill('Album=1')
+  const key = (row: number) => dialog.getByLabel(labels.keyOf(row), { exact: true })
+  const value = (row: number) => dialog.getByLabel(labels.valueOf(row), { exact: true })
+  await key(1).fill('my album')
+  await value(1).fill('42')
+  // The fields that are refused are shown, and get the focus.
+  await dialog.getByLabel(links.howMany).fill('0')
+  await dialog.getByText(links.moreFields, { exact: true }).click()
   await dialog.getByRole('button', { name: links.create }).click()
-  await dialog.getByRole('alert').getByText(strings.details.labelsHint).waitFor()
-  await dialog.getByLabel(links.labels).fill('album=42\nfrom = guests')
+  await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('items')
+  await dialog.getByLabel(links.howMany).fill('2')
+  await dialog.getByText(links.moreFields, { exact: true }).click()
+  await dialog.getByRole('button', { name: links.create }).click()
+  await dialog.getByRole('alert').getByText(labels.badKey('my album')).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.getAttribute("aria-invalid")')).toBe('true')
+  await key(1).fill('Album')
+  await dialog.getByRole('button', { name: labels.add }).click()
+  await page.keyboard.type('from = guests')
   await expectAccessible(guest, 'the dialog that asks for files')
   await dialog.getByRole('button', { name: links.create }).click()
   const field = dialog.getByLabel(links.created, { exact: true })
@@ -226,4 +247,58 @@ test('G37 the page of tokens creates an upload link with a QR code, shows what a
   await dialog.getByRole('button', { name: strings.tokens.revoke }).click()
   await row.getByText(strings.tokens.revoked).waitFor()
   expect((await server.request('/api/token', { headers })).status).toBe(401)
+})
+
+test('G37 the list of files has the button Ask for files, also on phones and in an empty bucket', async () => {
+  const bucket = uniqueName('asks')
+  const scopes = 'media:read,media:write,tokens:manage'
+  const own = await makeToken(server, '--bucket', bucket, '--scope', scopes)
+  await using guest = await visit(browser, server, { hash: '', options: phone })
+  const { page } = guest
+  await guest.signIn(own.token)
+  const dialog = page.getByRole('dialog')
+  // By keyboard, in the empty bucket.
+  await guest.button(strings.listing.ask).press('Enter')
+  await dialog.getByLabel(links.title).waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe(strings.listing.ask)
+  await guest.choose(strings.listing.chooseFiles, picture('a.png', 3))
+  await guest.files.first().waitFor()
+  await guest.button(strings.listing.ask).tap()
+  await dialog.getByLabel(links.title).fill('Wedding')
+  await page.keyboard.press('Enter')
+  const url = await dialog.getByLabel(links.created, { exact: true }).inputValue()
+  const headers = { authorization: `Bearer ${url.split('#')[1]}` }
+  const token: unknown = await (await server.request('/api/token', { headers })).json()
+  expect(token).toMatchObject({
+    ...{ name: 'Wedding', bucket, scopes: ['media:write'] },
+    limits: { types: ['image/*'], max_file_size: 100_000_000, max_items: null },
+  })
+  await dialog.getByRole('button', { name: strings.done }).click()
+  await expectAccessible(guest, 'the list with the button')
+  // The list of tokens is not requested.
+  expect(guest.requests.filter((url) => /\/api\/tokens(?:$|\?)/.test(url))).toHaveLength(1)
+})
+
+test('G37, A3 with a token that cannot create links, Ask for files says which scopes are missing', async () => {
+  const bucket = uniqueName('cannot-ask')
+  const writer = await makeToken(server, '--bucket', bucket)
+  await using guest = await visit(browser, server, { hash: '' })
+  const { page } = guest
+  await guest.signIn(writer.token)
+  await guest.button(strings.listing.ask).click()
+  const dialog = page.getByRole('dialog', { name: strings.listing.ask })
+  await dialog.getByText(strings.tokens.missing('tokens:manage', 1)).waitFor()
+  const command = `npx mediabucket token create --bucket ${bucket} --scope media:read,media:write,media:delete,tokens:manage`
+  await dialog.getByText(command, { exact: true }).waitFor()
+  await expectAccessible(guest, 'the dialog with the missing scope')
+  await dialog.getByRole('button', { name: strings.close }).click()
+  await guest.button(strings.header.signOut).click()
+
+  // A person who only reads is not asked to ask.
+  const reader = await makeToken(server, '--bucket', bucket, '--scope', 'media:read')
+  await guest.signIn(reader.token)
+  await page.getByText(strings.listing.emptyReadOnlyHint).waitFor()
+  await expect.poll(() => guest.button(strings.listing.ask).count()).toBe(0)
 })

@@ -88,12 +88,3 @@ test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and
   await dialog.getByRole('button', { name: webhooks.delete, exact: true }).click()
   await page.getByText(webhooks.none).waitFor()
 })
-
-test('G38, A3 without webhooks:manage there is no page of webhooks', async () => {
-  const { token } = await makeToken(server, '--bucket', 'plain')
-  await using guest = await visit(browser, server, { hash: '#webhooks' })
-  await guest.signIn(token)
-  await guest.button(strings.settings.label).click()
-  await expect.poll(() => guest.page.getByRole('link', { name: strings.sections.webhooks }).count()).toBe(0)
-  expect(guest.requests.filter((url) => url.includes('/api/webhooks'))).toEqual([])
-})

@@ -44,7 +44,7 @@ function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
   useEffect(() => () => gallery.close(), [gallery])
   const { router, isShown } = gallery
   const section = router.section.value
-  const shown = section !== null && gallery.canOpen(section) ? section : null
+  const shown = section !== null && gallery.offers(section) ? section : null
   useEffect(() => {
     const { bucket } = signedIn.tokenInfo
     const title = shown === null ? bucket : `${bucket}, ${strings.sections[shown]}`
@@ -91,7 +91,12 @@ const views = {
   tokens: async () => (await import('./tokens/tokens-view.tsx')).TokensView,
   webhooks: async () => (await import('./webhooks/webhooks-view.tsx')).WebhooksView,
 }
-const texts = { trash: ['trash'], tokens: ['tokens', 'links'], webhooks: ['webhooks'] } as const
+const texts = {
+  trash: ['trash'],
+  tokens: ['tokens', 'links', 'labels'],
+  webhooks: ['webhooks', 'tokens'],
+} as const
+const missing = async () => (await import('./tokens/missing-scopes.tsx')).MissingScopePage
 
 /** The list of uploads, when its code is loaded. */
 function Tray() {
@@ -105,7 +110,9 @@ function Tray() {
 
 /** What is shown instead of files, when its code is loaded. */
 function SectionPage({ section }: { section: Section }) {
-  const View = useCode<ComponentType>(views[section], ...texts[section])
+  const { canOpen } = useGallery()
+  const load = canOpen(section) ? views[section] : missing
+  const View = useCode<ComponentType>(load, ...texts[section])
   if (View === 'loading') return <p role="status">{strings.viewer.loading}</p>
   return View === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <View />
 }

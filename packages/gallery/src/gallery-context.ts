@@ -27,6 +27,10 @@ export interface Gallery {
   readonly canDelete: boolean
   readonly canEdit: boolean
   canOpen(section: Section): boolean
+  /** Whether a page is offered: it can be opened, or says which scope it needs. */
+  offers(section: Section): boolean
+  /** Whether *Ask for files* is offered: it creates upload links, or says which scopes that needs. */
+  readonly canAsk: boolean
   readonly edits: Edits
   readonly router: Router
   readonly connection: Connection

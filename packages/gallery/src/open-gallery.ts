@@ -1,7 +1,7 @@
 import { computed, effect } from '@preact/signals'
 import type { Gallery } from './gallery-context.ts'
 import type { Preferences } from './preferences.tsx'
-import { createRouter, noChoice } from './router.ts'
+import { createRouter, noChoice, type Section } from './router.ts'
 import { createDeletion, showDeletion } from './selection/deletion.ts'
 import { createLocationWarning } from './selection/location-warning.ts'
 import { createSelection, createSelectMany } from './selection/selection.ts'
@@ -18,6 +18,7 @@ import { strings } from './strings.ts'
 import { createPlaceholders } from './tiles/placeholders.ts'
 import { createShownList } from './timeline/shown-list.ts'
 import { createTimeline } from './timeline/timeline.ts'
+import { askScopes, isUser, missingScopes } from './tokens/token-kinds.ts'
 import { createTrash } from './trash/trash.ts'
 import { createUploads } from './uploads/uploads.ts'
 
@@ -31,6 +32,7 @@ export function openGallery(
   preferences: Preferences,
 ): Gallery {
   const closing = new AbortController()
+  const canOpen = (section: Section) => section === 'trash' || tokenInfo.scopes.includes(`${section}:manage`)
   const notices = createNotices()
   const { order, layout } = preferences
   const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() })
@@ -124,7 +126,10 @@ export function openGallery(
     tokenInfo,
     canDelete: tokenInfo.scopes.includes('media:delete'),
     canEdit: tokenInfo.scopes.includes('media:write'),
-    canOpen: (section) => section === 'trash' || tokenInfo.scopes.includes(`${section}:manage`),
+    canOpen,
+    // A person of an issuer cannot get these scopes (docs/interface.md J3).
+    offers: (section) => canOpen(section) || !isUser(tokenInfo),
+    canAsk: !isUser(tokenInfo) && missingScopes(tokenInfo, askScopes).length < askScopes.length,
     edits: createEdits(client, connection),
     router,
     connection,

@@ -38,6 +38,11 @@ const base = createPart<Texts>(
 
 /** Texts that are loaded with the code that uses them. */
 const parts = {
+  labels: createPart({
+    en: async () => (await import('./strings/labels/en.ts')).labels,
+    de: async () => (await import('./strings/labels/de.ts')).labels,
+    es: async () => (await import('./strings/labels/es.ts')).labels,
+  }),
   links: createPart({
     en: async () => (await import('./strings/links/en.ts')).links,
     de: async () => (await import('./strings/links/de.ts')).links,
@@ -63,6 +68,9 @@ export type PartName = keyof typeof parts
 
 const sections = {
   ...en,
+  get labels() {
+    return parts.labels.texts
+  },
   get links() {
     return parts.links.texts
   },

@@ -2,6 +2,9 @@ import { expect, test } from 'vitest'
 import { de } from '../src/strings/de.ts'
 import { en } from '../src/strings/en.ts'
 import { es } from '../src/strings/es.ts'
+import { labels as labelsDe } from '../src/strings/labels/de.ts'
+import { labels as labelsEn } from '../src/strings/labels/en.ts'
+import { labels as labelsEs } from '../src/strings/labels/es.ts'
 import { links as linksDe } from '../src/strings/links/de.ts'
 import { links as linksEn } from '../src/strings/links/en.ts'
 import { links as linksEs } from '../src/strings/links/es.ts'
@@ -28,6 +31,7 @@ function keysOf(texts: object, path = ''): string[] {
 
 test.each([
   ['all pages', en, de, es],
+  ['labels', labelsEn, labelsDe, labelsEs],
   ['upload links', linksEn, linksDe, linksEs],
   ['tokens', tokensEn, tokensDe, tokensEs],
   ['the trash', trashEn, trashDe, trashEs],

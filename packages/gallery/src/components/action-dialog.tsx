@@ -10,8 +10,8 @@ interface ActionDialogProps {
   readonly label: string
   readonly danger?: boolean
   readonly onClose: () => void
-  /** Why these fields are refused; empty if they are not. */
-  readonly check?: (fields: FormData) => string
+  /** Why these fields are refused, empty if a field says it; null if they are not refused. */
+  readonly check?: (fields: FormData) => string | null
   /** Rejects with an error whose message is shown. */
   readonly act: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
@@ -26,9 +26,9 @@ export function ActionDialog(props: ActionDialogProps) {
   async function submit(form: HTMLFormElement): Promise<void> {
     if (busy) return
     const fields = new FormData(form)
-    const refusal = check?.(fields) ?? ''
-    setError(refusal)
-    if (refusal !== '') return
+    const refusal = check?.(fields) ?? null
+    setError(refusal ?? '')
+    if (refusal !== null) return
     setBusy(true)
     await act(fields).catch((reason: unknown) => setError(errorMessage(reason)))
     setBusy(false)

@@ -1,13 +1,26 @@
+import { useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { useGallery } from '../gallery-context.ts'
+import { LabelFields } from '../labels/label-fields.tsx'
+import { isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
 import { strings } from '../strings.ts'
 
 /** Sets a label of the selected items. */
 export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
   const { edits, notices, timeline } = useGallery()
+  const [mistake, setMistake] = useState<LabelMistake | null>(null)
+  function isComplete(fields: FormData): boolean {
+    const labels = labelsOf(fields)
+    const isEmpty = Object.keys(labels).length === 0
+    setMistake(
+      isMistake(labels) ? labels : isEmpty ? { row: 0, field: 'key', reason: 'noKey', text: '' } : null,
+    )
+    return !isMistake(labels) && !isEmpty
+  }
   async function save(fields: FormData): Promise<void> {
-    const textOf = (name: string) => `${fields.get(name) ?? ''}`.trim()
-    await edits.label(ids, textOf('key'), textOf('value'))
+    const labels = labelsOf(fields)
+    if (isMistake(labels)) return
+    await edits.label(ids, labels)
     notices.show(strings.selection.labelled(ids.length))
     void timeline.refresh()
     onDone()
@@ -17,29 +30,10 @@ export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: (
       title={strings.selection.labelTitle(ids.length)}
       label={strings.details.save}
       onClose={onDone}
+      check={(fields) => (isComplete(fields) ? null : '')}
       act={save}
     >
-      <div class="text-field">
-        <label for="label-key">{strings.selection.labelKey}</label>
-        <input
-          id="label-key"
-          name="key"
-          type="text"
-          required
-          autocomplete="off"
-          autocapitalize="none"
-          pattern="[a-z0-9_.\-]{1,40}"
-          title={strings.selection.labelKeyHint}
-          aria-describedby="label-key-hint"
-        />
-        <p id="label-key-hint" class="small muted">
-          {strings.selection.labelKeyHint}
-        </p>
-      </div>
-      <div class="text-field">
-        <label for="label-value">{strings.selection.labelValue}</label>
-        <input id="label-value" name="value" type="text" autocomplete="off" maxLength={200} />
-      </div>
+      <LabelFields single legend={strings.labels.legend} mistake={mistake} />
     </ActionDialog>
   )
 }

@@ -24,8 +24,8 @@ export interface Edits {
    * removes one.
    */
   save(loaded: TaggedMedia, texts: ItemTexts, labels?: LabelChanges): Promise<SaveResult>
-  /** Sets a label of these items. */
-  label(ids: readonly string[], key: string, value: string): Promise<void>
+  /** Sets labels of these items. */
+  label(ids: readonly string[], labels: Readonly<Record<string, string>>): Promise<void>
   /** Increases with each change of labels on this page. */
   readonly labelChanges: ReadonlySignal<number>
 }
@@ -41,8 +41,8 @@ export function createEdits(client: Client, connection: Connection): Edits {
   return {
     load,
     labelChanges,
-    async label(ids, key, value) {
-      await connection.watch(() => client.labelMany(ids, { [key]: value }))
+    async label(ids, labels) {
+      await connection.watch(() => client.labelMany(ids, labels))
       labelChanges.value += 1
     },
     async save(loaded, texts, labels = {}) {

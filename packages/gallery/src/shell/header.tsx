@@ -74,7 +74,7 @@ function SignOutDialog({ onStay }: { onStay: () => void }) {
 
 /** A button that opens the settings of this browser. */
 function SettingsMenu() {
-  const { preferences, usage, canDelete, canOpen } = useGallery()
+  const { preferences, usage, canDelete, offers } = useGallery()
   const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
   const menu = useRef<HTMLDivElement>(null)
   const link = (section: Section, icon: IconName, count?: number) => (
@@ -97,8 +97,8 @@ function SettingsMenu() {
       </button>
       <div ref={menu} id="settings" class="menu settings" popover="auto">
         <DisplaySettings preferences={preferences} />
-        {canOpen('tokens') && link('tokens', 'key')}
-        {canOpen('webhooks') && link('webhooks', 'send')}
+        {offers('tokens') && link('tokens', 'key')}
+        {offers('webhooks') && link('webhooks', 'send')}
         {canDelete && (trash_days > 0 || trash_items > 0) && link('trash', 'trash', trash_items)}
       </div>
     </>

@@ -69,8 +69,6 @@ const details: Texts['details'] = {
   altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
   caption: 'Bildunterschrift',
   labels: 'Labels',
-  labelsHint:
-    'Eines pro Zeile, als schlüssel=wert. Schlüssel haben Kleinbuchstaben a bis z, Ziffern, _ . und -.',
   edit: 'Bearbeiten',
   save: 'Speichern',
   saved: 'Gespeichert.',
@@ -272,6 +270,7 @@ export const de: Texts = {
     empty: 'Dieser Bucket ist leer',
     emptyHint:
       'Ziehe Dateien oder Ordner auf diese Seite, füge ein Bild aus der Zwischenablage ein oder wähle unten Dateien aus.',
+    ask: 'Um Dateien bitten',
     emptyReadOnlyHint: 'Melde dich zum Hochladen mit einem Token an, das media:write erlaubt.',
     chooseFiles: 'Dateien auswählen',
     chooseFolder: 'Ordner auswählen',
@@ -353,9 +352,6 @@ export const de: Texts = {
     addLabel: 'Label setzen',
     labelTitle: (count: number) =>
       count === 1 ? 'Label dieser Datei setzen' : `Label setzen: ${files(count)}`,
-    labelKey: 'Schlüssel',
-    labelKeyHint: 'Kleinbuchstaben a bis z, Ziffern, _ . und -',
-    labelValue: 'Wert',
     labelled: (count: number) => `Label gesetzt: ${files(count)}.`,
     zipStarted: (count: number) =>
       `${files(count)} werden gepackt. Der Download beginnt, wenn das Archiv vollständig ist.`,

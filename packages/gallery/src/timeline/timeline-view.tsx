@@ -4,6 +4,7 @@ import { Icon, type IconName } from '../components/icon.tsx'
 import { LoadError } from '../components/section.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
+import { AskButton } from '../tokens/ask-button.tsx'
 import { Filters } from './filters.tsx'
 import { isByName, isDescending, isFiltered, reverse } from './shown-list.ts'
 import { TimelineGrid } from './timeline-grid.tsx'
@@ -24,7 +25,14 @@ export function TimelineView() {
   const isEmpty = !filtered && !loading && error === null && loaded?.items.length === 0
   return (
     <>
-      <ListHead about={about}>{!isEmpty && <OrderButton />}</ListHead>
+      <ListHead about={about}>
+        {!isEmpty && (
+          <>
+            <AskButton small />
+            <OrderButton />
+          </>
+        )}
+      </ListHead>
       {!isEmpty && <Filters />}
       <p class="off-screen" role="status">
         {loading ? strings.listing.loading : error === null && (found || strings.timeline.loaded)}
@@ -169,6 +177,7 @@ function EmptyBucket() {
             <Icon name="folder" />
             {strings.listing.chooseFolder}
           </FileButton>
+          <AskButton />
         </div>
       )}
     </div>

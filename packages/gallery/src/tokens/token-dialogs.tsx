@@ -7,7 +7,7 @@ import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { shareXConfiguration, type Tokens } from './tokens.ts'
 
-export interface DialogProps {
+interface DialogProps {
   readonly tokens: Tokens
   readonly onClose: () => void
   /** Receives a new token, to be shown once. */
@@ -51,7 +51,7 @@ export function CreateDialog({ tokens, onClose, onCreated }: DialogProps) {
       title={texts.create}
       label={texts.create}
       onClose={onClose}
-      check={(fields) => (scopesOf(fields).length === 0 ? texts.noScope : '')}
+      check={(fields) => (scopesOf(fields).length === 0 ? texts.noScope : null)}
       act={create}
     >
       <label>

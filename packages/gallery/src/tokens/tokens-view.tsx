@@ -5,9 +5,10 @@ import { formatSize, formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { limitTexts } from '../limit-texts.ts'
 import { strings } from '../strings.ts'
-import { AskDialog, LinkDialog } from './ask-dialogs.tsx'
+import { AskDialogs, LinkDialog } from './ask-dialogs.tsx'
 import { CreateDialog, NewTokenDialog, RevokeDialog, RotateDialog } from './token-dialogs.tsx'
-import { createTokens, isActive, isLink, isUser } from './tokens.ts'
+import { isActive, isLink, isUser } from './token-kinds.ts'
+import { createTokens } from './tokens.ts'
 
 type Dialog =
   | { readonly kind: 'create' | 'ask' }
@@ -16,7 +17,7 @@ type Dialog =
 
 /** The tokens of the bucket, for tokens with `tokens:manage`. */
 export function TokensView() {
-  const { client, connection, tokenInfo } = useGallery()
+  const { client, connection } = useGallery()
   const tokens = useMemo(() => createTokens(client, connection), [client, connection])
   const [dialog, setDialog] = useState<Dialog | null>(null)
   useEffect(() => void tokens.reload(), [tokens])
@@ -30,11 +31,9 @@ export function TokensView() {
   return (
     <>
       <SectionHead title={strings.sections.tokens} about={strings.tokens.about}>
-        {tokenInfo.scopes.includes('media:write') && (
-          <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'ask' })}>
-            {strings.links.ask}
-          </button>
-        )}
+        <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'ask' })}>
+          {strings.listing.ask}
+        </button>
         <button type="button" class="button small" onClick={() => setDialog({ kind: 'create' })}>
           {strings.tokens.create}
         </button>
@@ -59,7 +58,7 @@ export function TokensView() {
       )}
       {dialog?.kind === 'create' && <CreateDialog {...dialogProps} />}
       {dialog?.kind === 'ask' && (
-        <AskDialog {...dialogProps} onCreated={(created) => setDialog({ kind: 'link', created })} />
+        <AskDialogs onClose={() => setDialog(null)} onCreated={() => void tokens.reload()} />
       )}
       {dialog?.kind === 'link' && (
         <LinkDialog secret={dialog.created.token} onClose={() => setDialog(null)} />

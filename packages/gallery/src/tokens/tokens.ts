@@ -1,10 +1,10 @@
-import type { Client, CreatedToken, ManagedToken, NewTokenLimits, Token } from '@mediabucket/client'
+import type { Client, CreatedToken, ManagedToken, NewTokenLimits } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage } from '../service/connection.ts'
 
 /** The properties of a new token. */
-interface NewProperties {
+export interface NewProperties {
   readonly name: string
   readonly scopes: readonly string[]
   readonly expiresAt: Date | null
@@ -27,6 +27,13 @@ export interface Tokens {
   rotate(id: string, overlapSeconds: number, expiresAt: Date | null): Promise<CreatedToken>
   revoke(id: string): Promise<void>
 }
+
+export const createToken = (
+  tokens: Client['tokens'],
+  connection: Connection,
+  { expiresAt, ...properties }: NewProperties,
+): Promise<CreatedToken> =>
+  connection.watch(() => tokens.create({ ...properties, ...(expiresAt && { expiresAt }) }))
 
 /** Tokens that are loaded together. */
 const chunk = 100
@@ -69,10 +76,8 @@ export function createTokens({ tokens: client }: Client, connection: Connection)
     error,
     reload,
     loadMore: () => read(items.value ?? [], chunk),
-    async create({ expiresAt, ...properties }) {
-      const created = await connection.watch(() =>
-        client.create({ ...properties, ...(expiresAt && { expiresAt }) }),
-      )
+    async create(token) {
+      const created = await createToken(client, connection, token)
       await reload()
       return created
     },
@@ -87,10 +92,6 @@ export function createTokens({ tokens: client }: Client, connection: Connection)
     },
   }
 }
-
-/** Whether requests with the token are accepted. */
-export const isActive = ({ revoked_at, expires_at }: ManagedToken): boolean =>
-  revoked_at === null && (expires_at === null || Date.parse(expires_at) > Date.now())
 
 /**
  * The file `.sxcu` with which ShareX (13.7.2 or later) uploads pictures, texts and files to the service at this URL. With braces, ShareX reads
@@ -114,10 +115,3 @@ export const shareXConfiguration = (service: URL, token: string): string =>
     null,
     2,
   )
-
-/** Whether the token is that of an upload link: it uploads within limits, and does nothing else. */
-export const isLink = ({ limits, scopes }: Token): boolean =>
-  limits !== null && scopes.length === 1 && scopes[0] === 'media:write'
-
-/** A person who signed in with the issuer, among the tokens. */
-export const isUser = ({ id }: ManagedToken): boolean => id.startsWith('usr_')

@@ -93,7 +93,7 @@ export function Details({ media }: { media: Media }) {
 
 /** The form that changes the texts of an item, when its code is loaded. */
 function Editing(props: { media: Media; onDone: () => void }) {
-  const form = useCode(() => import('./edit-details.tsx'))
+  const form = useCode(() => import('./edit-details.tsx'), 'labels')
   if (form === 'loading') return <p role="status">{strings.viewer.loading}</p>
   if (form !== 'failed') return <form.EditDetails {...props} />
   return (

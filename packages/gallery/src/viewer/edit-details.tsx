@@ -1,10 +1,11 @@
 import type { Media, TaggedMedia } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
+import { LabelFields } from '../labels/label-fields.tsx'
+import { isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
 import { errorMessage } from '../service/connection.ts'
 import { type ItemTexts, type LabelChanges, type TextName, textNames, typedText } from '../service/edits.ts'
 import { strings } from '../strings.ts'
-import { splitLabel } from '../timeline/shown-list.ts'
 
 interface Versions {
   /** What the form was opened with. */
@@ -20,6 +21,9 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
   const { edits, mediaCache, notices } = useGallery()
   const [versions, setVersions] = useState<Versions | null>(null)
   const [busy, setBusy] = useState(false)
+  /** Why the texts could not be loaded or saved; empty if they were. */
+  const [error, setError] = useState('')
+  const [mistake, setMistake] = useState<LabelMistake | null>(null)
 
   useEffect(() => {
     let unmounted = false
@@ -28,9 +32,8 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       .then((loaded) => {
         if (!unmounted) setVersions({ opened: loaded.media, current: loaded, theirs: {} })
       })
-      .catch((error: unknown) => {
-        notices.show(errorMessage(error), { tone: 'bad' })
-        onDone()
+      .catch((reason: unknown) => {
+        if (!unmounted) setError(errorMessage(reason))
       })
     return () => {
       unmounted = true
@@ -38,13 +41,16 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
   }, [media.id])
 
   async function save({ opened, current }: Versions, form: HTMLFormElement): Promise<void> {
-    const textOf = (name: TextName) => typedText(`${new FormData(form).get(name) ?? ''}`)
+    const fields = new FormData(form)
+    const textOf = (name: TextName) => typedText(`${fields.get(name) ?? ''}`)
+    const labels = labelsOf(fields)
+    setError('')
+    setMistake(isMistake(labels) ? labels : null)
+    if (isMistake(labels)) return
     setBusy(true)
     try {
       const texts = { filename: textOf('filename'), alt_text: textOf('alt_text'), caption: textOf('caption') }
-      const labels = changedLabels(opened.labels ?? {}, `${new FormData(form).get('labels') ?? ''}`)
-      if (labels === null) throw new Error(strings.details.labelsHint)
-      const result = await edits.save(current, texts, labels)
+      const result = await edits.save(current, texts, changedLabels(opened.labels ?? {}, labels))
       if ('conflict' in result) {
         const { media: now } = result.conflict
         const theirs: Partial<Record<TextName, string | null>> = {}
@@ -64,13 +70,25 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       mediaCache.putEdited({ ...result.saved, url, variants })
       notices.show(strings.details.saved)
       onDone()
-    } catch (error) {
-      notices.show(strings.details.notSaved(errorMessage(error)), { tone: 'bad' })
+    } catch (reason) {
+      setError(strings.details.notSaved(errorMessage(reason)))
       setBusy(false)
     }
   }
 
-  if (versions === null) return <p role="status">{strings.viewer.loading}</p>
+  if (versions === null)
+    return error === '' ? (
+      <p role="status">{strings.viewer.loading}</p>
+    ) : (
+      <>
+        <p role="alert">{error}</p>
+        <div class="dialog-actions">
+          <button type="button" class="button" onClick={onDone}>
+            {strings.cancel}
+          </button>
+        </div>
+      </>
+    )
   const { opened, theirs } = versions
   const inConflict = Object.keys(theirs).length > 0
   const textsOf = (name: TextName) => ({
@@ -99,24 +117,14 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
         maxLength={1000}
       />
       <TextField {...textsOf('caption')} label={strings.details.caption} rows={3} maxLength={5000} />
-      <div class="text-field">
-        <label for="labels-field">{strings.details.labels}</label>
-        <textarea
-          id="labels-field"
-          name="labels"
-          rows={2}
-          readOnly={busy}
-          defaultValue={Object.entries(opened.labels ?? {})
-            .map(([key, value]) => `${key}=${value}`)
-            .join('\n')}
-          aria-describedby="labels-hint"
-        />
-        <p id="labels-hint" class="small muted">
-          {strings.details.labelsHint}
-        </p>
-      </div>
+      <LabelFields
+        legend={strings.labels.legend}
+        labels={opened.labels ?? {}}
+        readOnly={busy}
+        mistake={mistake}
+      />
       <p role="alert" class="edit-conflict">
-        {inConflict && strings.details.conflict}
+        {error !== '' ? error : inConflict && strings.details.conflict}
       </p>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={onDone}>
@@ -130,16 +138,12 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
   )
 }
 
-/** The changes from labels to the typed ones, one a line; null if a line is none. */
-function changedLabels(opened: Readonly<Record<string, string>>, typed: string): LabelChanges | null {
-  const lines = typed
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-  if (!lines.every((line) => /^[a-z0-9_.-]{1,40}\s*=/.test(line))) return null
-  const labels = new Map(lines.map(splitLabel).map(([key, value]) => [key.trim(), value.trim()]))
-  const removed = Object.keys(opened).filter((key) => !labels.has(key))
-  const set = [...labels].filter(([key, value]) => opened[key] !== value)
+type Labels = Readonly<Record<string, string>>
+
+/** The changes from labels to the typed ones, whose values are trimmed. */
+function changedLabels(opened: Labels, typed: Labels): LabelChanges {
+  const removed = Object.keys(opened).filter((key) => !Object.hasOwn(typed, key))
+  const set = Object.entries(typed).filter(([key, value]) => opened[key]?.trim() !== value)
   return Object.fromEntries([...removed.map((key): [string, null] => [key, null]), ...set])
 }
 

@@ -9,8 +9,8 @@ import { downloadLink } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
 import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 import { Carousel } from './carousel.tsx'
-import { Details } from './details.tsx'
 
 /** The viewer, open while the URL names an item. */
 export function Viewer() {
@@ -101,10 +101,25 @@ function ViewerDialog({ id }: { id: string }) {
           <IconButton class="viewer-step next" icon="next" label={strings.viewer.next} onClick={next} />
         )}
       </div>
-      {detailsOpen && media && <Details media={media} />}
+      {detailsOpen && media && <DetailsPanel media={media} />}
       <NoticeList />
       <NoticeAnnouncer />
     </Modal>
+  )
+}
+
+/** The properties of an item, when their code is loaded. */
+function DetailsPanel({ media }: { media: Media }) {
+  const code = useCode(() => import('./details.tsx'))
+  if (code !== 'loading' && code !== 'failed') return <code.Details media={media} />
+  return (
+    <aside class="details" aria-label={strings.details.title}>
+      {code === 'loading' ? (
+        <p role="status">{strings.viewer.loading}</p>
+      ) : (
+        <p role="alert">{strings.notLoaded}</p>
+      )}
+    </aside>
   )
 }
 

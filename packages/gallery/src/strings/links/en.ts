@@ -53,8 +53,8 @@ export const links = {
   tooLarge: (limit: string) => `This file is too large: the link allows up to ${limit} per file.`,
   wrongType: (kinds: string) => `This link accepts only ${kinds}.`,
   // The dialogs of the gallery.
-  ask: 'Ask for files',
   askAbout: 'People who open the link send files to this bucket. They see nothing of it and need no account.',
+  moreFields: 'More',
   title: 'Title',
   note: 'Note',
   noteHint: 'Shown on the page, for example what the files are for',
@@ -70,7 +70,7 @@ export const links = {
   noLimit: 'No limit',
   deleteAfter: 'Days until the files are deleted',
   never: 'Never',
-  labels: 'Labels of the files, one a line',
+  labels: 'Labels of the files',
   validFor: 'The link works for',
   create: 'Create the link',
   created: 'The link',

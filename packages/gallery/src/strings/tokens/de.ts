@@ -18,6 +18,11 @@ export const tokens: typeof english = {
     'webhooks:manage': 'Webhooks verwalten',
   },
   noScope: 'Wähle mindestens eine Berechtigung.',
+  missing: (scopes, count) =>
+    `Das braucht ein Token mit ${count === 1 ? 'der Berechtigung' : 'den Berechtigungen'} ${scopes}, die deines nicht hat.`,
+  missingCommand:
+    'Dieser Befehl gibt ein Token aus, das alles Nötige darf. Führe ihn dort aus, wo der Dienst läuft, und melde dich dann mit dem neuen Token an:',
+  copyCommand: 'Befehl kopieren',
   expiry: 'Gültig für',
   noExpiry: 'Ohne Ablauf',
   never: 'Nie',

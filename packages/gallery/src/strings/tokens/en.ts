@@ -16,6 +16,11 @@ export const tokens = {
     'webhooks:manage': 'Manage webhooks',
   } as Readonly<Record<string, string>>,
   noScope: 'Choose at least one permission.',
+  missing: (scopes: string, count: number) =>
+    `This needs a token with the ${count === 1 ? 'scope' : 'scopes'} ${scopes}, which your token does not have.`,
+  missingCommand:
+    'This command prints a token that has all that it needs. Run it where the service runs, then sign in with the new token:',
+  copyCommand: 'Copy the command',
   expiry: 'Valid for',
   noExpiry: 'No expiry',
   never: 'Never',

@@ -18,6 +18,11 @@ export const tokens: typeof english = {
     'webhooks:manage': 'Gestionar webhooks',
   },
   noScope: 'Elige al menos un permiso.',
+  missing: (scopes, count) =>
+    `Esto necesita un token con ${count === 1 ? 'el permiso' : 'los permisos'} ${scopes}, que el tuyo no tiene.`,
+  missingCommand:
+    'Este comando muestra un token con todo lo necesario. Ejecútalo donde se ejecuta el servicio y luego inicia sesión con el token nuevo:',
+  copyCommand: 'Copiar el comando',
   expiry: 'Válido durante',
   noExpiry: 'Sin caducidad',
   never: 'Nunca',
