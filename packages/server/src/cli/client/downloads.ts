@@ -1,14 +1,21 @@
-import { createHash, type Hash, randomUUID } from 'node:crypto'
-import { constants, createReadStream, createWriteStream } from 'node:fs'
-import { link, lstat, mkdir, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { setTimeout } from 'node:timers/promises'
-import type { Client, GetOptions, Media } from '@mediabucket/client'
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { link, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import { createProgressBars, formatCount, type Progress } from '../terminal.ts'
 import { affectsAllFiles, type ClientContext } from './client-command.ts'
+import {
+  createRegular,
+  type GuardedTree,
+  nullIfMissing,
+  openRegular,
+  openTree,
+  removeIrregular,
+} from './guarded-files.ts'
 import { localName, localPath, numbered } from './local-names.ts'
+import { openTransfer } from './transfers.ts'
 
 /** Downloads in progress at a time. */
 const concurrency = 6
@@ -68,7 +75,9 @@ export async function downloadItems(
   const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
-  const target = await openTarget(directory, isDryRun, naming)
+  if (!isDryRun) await mkdir(directory, { recursive: true })
+  await using tree = isDryRun ? null : await openTree(directory)
+  const target = await openTarget(directory, naming)
   const running = new Map<Media, Progress>()
   const downloaded: number[] = []
   const failed: { path: string; reason: string }[] = []
@@ -92,8 +101,8 @@ export async function downloadItems(
 
   async function settle(item: Media): Promise<void> {
     const { name, isPresent } = await target.choose(item)
-    if (!isPresent && !isDryRun)
-      await downloadItem(item, name, target, client, signal, (done, resumed) => {
+    if (!isPresent && tree !== null)
+      await downloadItem({ item, name, tree }, target, client, signal, (done, resumed) => {
         if (!running.has(item)) skipped += resumed
         running.set(item, { name, done, total: item.size })
         show()
@@ -156,53 +165,27 @@ const isDiskFull = (error: unknown): boolean =>
 
 /** A directory that receives items. */
 interface Target {
-  readonly directory: string
-  /** The paths of unfinished downloads and the `ETag` of their responses, by the ids of the items. */
-  readonly parts: Map<string, { readonly path: string; readonly etag: string }>
+  /** The names of unfinished downloads and the `ETag` of their responses, by the ids of the items. */
+  readonly parts: ReadonlyMap<string, Part>
   /** Finds a name for the file of an item, which no other item of the run gets. */
   readonly choose: Choose
-  readonly makeParent: (name: string) => Promise<void>
   /** Whether files are replaced. */
   readonly isMirror: boolean
 }
 
-/**
- * Returns a function that creates the directories of a file, whose name is a path below `root`. Throws CommandError if one of them is a link,
- * which would lead out of `root`, or a file.
- */
-function directoriesBelow(root: string): (name: string) => Promise<void> {
-  const made = new Map<string, Promise<void>>()
-
-  async function make(parts: readonly string[]): Promise<void> {
-    if (parts.length === 0) return
-    await ensure(parts.slice(0, -1))
-    const path = join(root, ...parts)
-    await mkdir(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    })
-    if (!(await lstat(path)).isDirectory()) throw new CommandError(`${path} is no directory`)
-  }
-
-  function ensure(parts: readonly string[]): Promise<void> {
-    const key = parts.join('/')
-    const making = made.get(key) ?? make(parts)
-    made.set(key, making)
-    return making
-  }
-
-  return (name) => ensure(name.split('/').slice(0, -1))
+interface Part {
+  readonly name: string
+  readonly etag: string
 }
 
 /** `.ID.ETAG.mediabucket-part`, with the ETag in base64url. */
 const partName = /^\.([\w~=-]+)\.([\w-]+)\.mediabucket-part$/
 
-async function openTarget(directory: string, isDryRun: boolean, naming: Naming): Promise<Target> {
-  if (!isDryRun) await mkdir(directory, { recursive: true })
-  const parts: Target['parts'] = new Map()
+async function openTarget(directory: string, naming: Naming): Promise<Target> {
+  const parts = new Map<string, Part>()
   for (const name of await readdir(directory).catch(emptyIfMissing)) {
     const [, id, etag = ''] = partName.exec(name) ?? []
-    if (id !== undefined)
-      parts.set(id, { path: join(directory, name), etag: Buffer.from(etag, 'base64url').toString('latin1') })
+    if (id !== undefined) parts.set(id, { name, etag: Buffer.from(etag, 'base64url').toString('latin1') })
   }
   const claimed = new Set<string>()
   const numbers = new Map<string, number>()
@@ -220,9 +203,8 @@ async function openTarget(directory: string, isDryRun: boolean, naming: Naming):
       if (state !== 'other') return { name, isPresent: state === 'complete' }
     }
   }
-  const makeParent = directoriesBelow(directory)
   const isMirror = typeof naming === 'function'
-  return { directory, parts, choose: isMirror ? naming : choose, makeParent, isMirror }
+  return { parts, choose: isMirror ? naming : choose, isMirror }
 }
 
 /** Whether a file is a partial download. */
@@ -230,8 +212,10 @@ export const isPart = (name: string): boolean => partName.test(name)
 
 /** Removes the partial files of items that the bucket no longer has. */
 export async function removeParts(directory: string): Promise<void> {
-  for (const name of await readdir(directory))
-    if (partName.test(name)) await rm(join(directory, name), { force: true })
+  await using tree = await openTree(directory)
+  for (const entry of await readdir(directory, { withFileTypes: true }))
+    if (partName.test(entry.name) && !entry.isDirectory())
+      await tree.at(entry.name, (path) => rm(path, { force: true }))
 }
 
 function emptyIfMissing(error: NodeJS.ErrnoException): string[] {
@@ -253,14 +237,14 @@ async function compare(path: string, item: Media): Promise<'free' | 'complete' |
 /** The SHA-256 of a file in hex. */
 export async function hashOfFile(path: string): Promise<string> {
   const hash = createHash('sha256')
-  await hashFile(path, hash)
+  await hashFile(createReadStream(path), hash)
   return hash.digest('hex')
 }
 
 /** Adds the bytes of a file to a hash, and returns their number. */
-async function hashFile(path: string, hash: Hash): Promise<number> {
+async function hashFile(chunks: AsyncIterable<Buffer>, hash: Hash): Promise<number> {
   let size = 0
-  for await (const chunk of createReadStream(path)) {
+  for await (const chunk of chunks) {
     hash.update(chunk)
     size += chunk.length
   }
@@ -269,19 +253,16 @@ async function hashFile(path: string, hash: Hash): Promise<number> {
 
 /** Downloads an item into a partial file, checks its bytes, and gives it its name. `onProgress` gets the bytes, and those of earlier runs. */
 async function downloadItem(
-  item: Media,
-  name: string,
-  { directory, parts, makeParent, isMirror }: Target,
+  { item, name, tree }: { readonly item: Media; readonly name: string; readonly tree: GuardedTree },
+  { parts, isMirror }: Target,
   client: ClientContext['client'],
   signal: AbortSignal,
   onProgress: (done: number, resumed: number) => void,
 ): Promise<void> {
-  const earlier = parts.get(item.id)
-  let hash = createHash('sha256')
-  let done = earlier ? await hashFile(earlier.path, hash) : 0
-  let part = earlier?.path ?? ''
-  if (earlier === undefined || done !== item.size) {
-    const canResume = earlier !== undefined && done > 0 && done < item.size && isStrongTag(earlier.etag)
+  const earlier = await readPart(tree, parts.get(item.id))
+  let { part = '', hash, done } = earlier ?? { hash: createHash('sha256'), done: 0 }
+  if (earlier === null || done !== item.size) {
+    const canResume = earlier !== null && done > 0 && done < item.size && isStrongTag(earlier.etag)
     const transfer = await openTransfer(client, item.id, {
       signal,
       resumeFrom: canResume ? { offset: done, etag: earlier.etag } : undefined,
@@ -289,12 +270,15 @@ async function downloadItem(
     if (transfer.offset === 0) {
       hash = createHash('sha256')
       done = 0
-      if (earlier) await rm(earlier.path, { force: true })
-      part = join(directory, `.${item.id}.${tagInName(transfer.headers.get('etag'))}.mediabucket-part`)
+      if (earlier !== null) await tree.at(part, removeFile)
+      part = `.${item.id}.${tagInName(transfer.headers.get('etag'))}.mediabucket-part`
+      await tree.at(part, removeFile)
     }
     const resumed = done
     onProgress(done, resumed)
-    await using file = await open(part, done === 0 ? 'w' : 'a')
+    await using file = await tree.at(part, (path) =>
+      resumed === 0 ? createRegular(path) : openRegular(path, 'append'),
+    )
     for await (const chunk of transfer.chunks) {
       await file.writeFile(chunk)
       hash.update(chunk)
@@ -306,12 +290,29 @@ async function downloadItem(
     await file.sync()
   }
   if (done !== item.size || hash.digest('hex') !== item.sha256) {
-    await rm(part, { force: true })
+    await tree.at(part, removeFile)
     throw new CommandError('the bytes are not those that the service describes; download it again')
   }
-  await makeParent(name)
-  await (isMirror ? rename : giveName)(part, join(directory, name))
+  await tree.at(part, (from) =>
+    tree.at(name, (to) => (isMirror ? rename(from, to) : giveName(from, to, name)), { creates: true }),
+  )
 }
+
+/** What an earlier run has downloaded; null for nothing, and for anything but a file, which is removed. */
+async function readPart(tree: GuardedTree, found: Part | undefined) {
+  if (found === undefined) return null
+  const { name: part, etag } = found
+  return await tree.at(part, async (path) => {
+    await removeIrregular(path)
+    const file = await openRegular(path, 'read').catch(nullIfMissing)
+    if (file === null) return null
+    const hash = createHash('sha256')
+    return { part, etag, hash, done: await hashFile(file.createReadStream(), hash) }
+  })
+}
+
+/** Also a link, a FIFO or a device, but no directory. */
+const removeFile = (path: string): Promise<void> => rm(path, { force: true })
 
 const isStrongTag = (etag: string): boolean => /^"[\x21\x23-\x7e]*"$/.test(etag)
 
@@ -320,7 +321,7 @@ const tagInName = (etag: string | null): string =>
   etag !== null && isStrongTag(etag) && etag.length <= 100 ? Buffer.from(etag).toString('base64url') : 'none'
 
 /** Renames without replacing a file that another program has created in the meantime. */
-async function giveName(part: string, path: string): Promise<void> {
+async function giveName(part: string, path: string, name: string): Promise<void> {
   try {
     await link(part, path)
     await rm(part)
@@ -330,138 +331,7 @@ async function giveName(part: string, path: string): Promise<void> {
     const hasLinks = !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)
     if (code !== 'EEXIST' && hasLinks) throw error
     const isFree = !hasLinks && (await lstat(path).catch(() => null)) === null
-    if (!isFree) throw new CommandError(`${path} was created during the download; run the command again`)
+    if (!isFree) throw new CommandError(`${name} was created during the download; run the command again`)
     await rename(part, path)
   }
 }
-
-type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-
-/** The bytes of an item as they arrive. */
-export interface Transfer {
-  readonly headers: Headers
-  /** Where the bytes begin: 0 unless the server continues an earlier download. */
-  readonly offset: number
-  /** All bytes of the item; null if unknown. */
-  readonly size: number | null
-  readonly chunks: AsyncGenerator<Uint8Array, void, void>
-}
-
-/** Attempts to continue a download after which it fails, unless one of them receives bytes. */
-const maxContinuations = 5
-
-/** Requests the bytes of an item. A connection that breaks is continued at the byte at which it broke. */
-export async function openTransfer(
-  client: Client,
-  reference: string,
-  { signal, resumeFrom }: { readonly signal: AbortSignal; readonly resumeFrom?: GetOptions['resumeFrom'] },
-): Promise<Transfer> {
-  const first = await client.get(reference, { signal, resumeFrom })
-  const offset = resumeFrom !== undefined && first.status === 206 ? startOf(first, resumeFrom.offset) : 0
-  const length = first.headers.has('content-encoding') ? null : first.headers.get('content-length')
-  const size = length === null ? null : offset + Number(length)
-  return { headers: first.headers, offset, size, chunks: chunksOf() }
-
-  async function* chunksOf(): AsyncGenerator<Uint8Array, void, void> {
-    const etag = first.headers.get('etag')
-    let { body } = first
-    let at = offset
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        for await (const chunk of body ?? []) {
-          attempt = 0
-          at += chunk.length
-          yield chunk
-        }
-        return
-      } catch (error) {
-        signal.throwIfAborted()
-        if (at === size) return
-        const isStrong = etag?.startsWith('"') === true
-        if (!isBroken(error) || !isStrong || at === 0 || attempt >= maxContinuations) throw error
-        await setTimeout(250 * 2 ** attempt, undefined, { signal })
-        const next = await client.get(reference, { signal, resumeFrom: { offset: at, etag } })
-        if (next.status !== 206)
-          throw new CommandError('the item changed during the download; download it again')
-        startOf(next, at)
-        body = next.body
-      }
-    }
-  }
-}
-
-/** Checks that a 206 response begins at this byte. */
-function startOf(response: Response, offset: number): number {
-  const range = response.headers.get('content-range') ?? ''
-  if (range.startsWith(`bytes ${offset}-`)) return offset
-  throw new CommandError(`the server sent another range (${JSON.stringify(range)}) than requested`)
-}
-
-const isBroken = (error: unknown): boolean =>
-  error instanceof Error && (error.name === 'ConnectionError' || error.name === 'TimeoutError')
-
-/**
- * Checks the path of a download before anything is requested, and returns the function that writes it. A regular file is
- * replaced when the download is complete; links are followed; a FIFO or a device is written to. Throws CommandError.
- */
-export async function downloadFile(
-  path: string,
-): Promise<(bytes: Bytes, signal: AbortSignal) => Promise<void>> {
-  const target = await explained(path, () => followLinks(path))
-  const found = await explained(path, () => statOrNull(target))
-  if (found?.isDirectory())
-    throw new CommandError(`${path} is a directory. Name a file in it: -o ${join(path, 'FILE')}`)
-  const write = found === null || found.isFile() ? replaceFile : writeInto
-  if (found === null) await requireDirectory(path, dirname(target))
-  return (bytes, signal) => explained(path, () => write(target, bytes, signal))
-}
-
-/** The path behind links; the last one may lead to a file that does not exist yet. */
-async function followLinks(path: string): Promise<string> {
-  const found = await lstat(path).catch(() => null)
-  if (!found?.isSymbolicLink()) return path
-  if ((await statOrNull(path)) !== null) return await realpath(path)
-  return await followLinks(resolve(dirname(path), await readlink(path)))
-}
-
-async function statOrNull(path: string) {
-  return await stat(path).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return null
-    throw error
-  })
-}
-
-async function requireDirectory(path: string, directory: string): Promise<void> {
-  if ((await explained(path, () => statOrNull(directory))) === null)
-    throw new CommandError(`the directory ${directory} does not exist. Create it, or choose another one.`)
-}
-
-/** Writes a temporary file and renames it, so that an incomplete file never has the final name. */
-async function replaceFile(file: string, bytes: Bytes, signal: AbortSignal): Promise<void> {
-  const part = join(dirname(file), `.${basename(file).slice(0, 100)}.${randomUUID()}.part`)
-  try {
-    await pipeline(bytes, createWriteStream(part, { flags: 'wx', flush: true }), { signal })
-    await rename(part, file)
-  } catch (error) {
-    await rm(part, { force: true })
-    throw error
-  }
-}
-
-/** Without O_CREAT and O_TRUNC: the file exists, and is not a regular one. */
-async function writeInto(file: string, bytes: Bytes, signal: AbortSignal): Promise<void> {
-  const handle = await open(file, constants.O_WRONLY)
-  await pipeline(bytes, handle.createWriteStream(), { signal })
-}
-
-/** Names the path of the user in an error of the file system, instead of a temporary file. */
-async function explained<T>(path: string, act: () => Promise<T>): Promise<T> {
-  try {
-    return await act()
-  } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error && 'path' in error)) throw error
-    throw new CommandError(`${path} cannot be written (${codeOf(error)}). Choose another file.`)
-  }
-}
-
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : null)

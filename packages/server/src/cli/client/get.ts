@@ -20,16 +20,10 @@ import {
   ownUrl,
 } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
-import {
-  type DownloadOutcome,
-  downloadFile,
-  downloadItems,
-  type LocalItem,
-  openTransfer,
-  removeParts,
-  type Transfer,
-} from './downloads.ts'
+import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './downloads.ts'
 import { readExclusions } from './local-files.ts'
+import { downloadFile } from './output-file.ts'
+import { openTransfer, type Transfer } from './transfers.ts'
 import { lockPaths, stateFiles } from './upload-state.ts'
 
 /** Where the bytes of one item go. */

@@ -1,4 +1,4 @@
-import { appendFile, open, rename, writeFile } from 'node:fs/promises'
+import { appendRegular, openRegular, replaceRegular } from './guarded-files.ts'
 import type { StateFiles } from './upload-state.ts'
 
 /**
@@ -29,7 +29,7 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
   const records = new Map<string, string>()
   const recordOf = (version: string, id: string) => `${id} ${version}`
   await files.use(sync, async (path) => {
-    const file = await open(path).catch(() => null)
+    const file = await openRegular(path, 'read').catch(() => null)
     for await (const line of file?.readLines() ?? []) {
       const [path, version, id] = readLine(line) ?? []
       if (path !== undefined && version !== undefined && id !== undefined)
@@ -42,7 +42,7 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
     if (waiting.length === 0) return
     const text = waiting.join('')
     waiting = []
-    await files.use(sync, (path) => appendFile(path, text, { mode: 0o600 }))
+    await files.use(sync, (path) => appendRegular(path, text))
   }
 
   return {
@@ -66,8 +66,7 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
             yield `${JSON.stringify([name, value.slice(end + 1), value.slice(0, end)])}\n`
           }
         }
-        await writeFile(`${path}.new`, lines(), { mode: 0o600 })
-        await rename(`${path}.new`, path)
+        await replaceRegular(path, lines())
       })
     },
   }

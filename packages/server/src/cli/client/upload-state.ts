@@ -1,21 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto'
-import {
-  appendFile,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
-import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { ResumeStore } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
 import { isRunning, type ProcessIdentity, startTime, thisProcess } from '../processes.ts'
+import {
+  appendRegular,
+  nullIfMissing,
+  readRegular,
+  removeIrregular,
+  replaceRegular,
+} from './guarded-files.ts'
 
 /** Small files that persist, one for each key, readable by the user only. */
 export interface StateFiles {
@@ -36,6 +32,7 @@ export function stateFiles(directory: string, report: (message: string) => void)
 
   async function prepare(): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
+    await requireDirectories(directory)
     await removeOld(directory)
   }
 
@@ -44,9 +41,9 @@ export function stateFiles(directory: string, report: (message: string) => void)
       try {
         prepared ??= prepare()
         await prepared
+        await requireDirectories(directory)
         const path = join(directory, createHash('sha256').update(key).digest('hex'))
-        // Its target would be overwritten.
-        if ((await lstat(path).catch(nullIfMissing))?.isSymbolicLink()) await rm(path)
+        await removeIrregular(path)
         return await operation(path, directory)
       } catch (error) {
         if (!reported)
@@ -60,17 +57,19 @@ export function stateFiles(directory: string, report: (message: string) => void)
   }
 }
 
-function nullIfMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
+/** A link in place of the directory, or of that of all state, would lead to files of somebody else. */
+async function requireDirectories(directory: string): Promise<void> {
+  for (const path of [dirname(directory), directory])
+    if (!(await lstat(path)).isDirectory()) throw new CommandError(`${path} is no directory`)
 }
 
 async function removeOld(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const path = join(directory, name)
     // Another process may have removed it.
-    const changed = await stat(path).then(({ mtimeMs }) => mtimeMs, nullIfMissing)
-    if (changed !== null && Date.now() - changed > maxAge) await rm(path, { force: true })
+    const found = await lstat(path).catch(nullIfMissing)
+    if (found === null || found.isDirectory() || Date.now() - found.mtimeMs <= maxAge) continue
+    await rm(path, { force: true })
   }
 }
 
@@ -113,13 +112,8 @@ export async function lockPaths(
   const real = await Promise.all(paths.map((path) => realpath(path).catch(() => resolve(path))))
   const lock: Lock = { process: thisProcess(), owner, paths: real, isHeld: false, completedAt: null }
   const name = `${randomUUID()}.lock`
-  const write = async (directory: string, changes: Partial<Lock>) => {
-    await writeFile(join(directory, `${name}.new`), JSON.stringify({ ...lock, ...changes }), {
-      mode: 0o600,
-      flag: 'wx',
-    })
-    await rename(join(directory, `${name}.new`), join(directory, name))
-  }
+  const write = (directory: string, changes: Partial<Lock>) =>
+    replaceRegular(join(directory, name), JSON.stringify({ ...lock, ...changes }))
   const release = async (isCompleted: boolean) => {
     await files.use(name, (_path, directory) =>
       isCompleted
@@ -154,7 +148,7 @@ async function otherLocks(directory: string, own: string, lock: Lock): Promise<O
   for (const name of await readdir(directory)) {
     if (!name.endsWith('.lock') || name === own) continue
     const path = join(directory, name)
-    const other = readLock((await readFile(path, 'utf8').catch(nullIfMissing)) ?? '')
+    const other = readLock((await readRegular(path).catch(nullIfIrregular)) ?? '')
     if (other === null) continue
     const { completedAt } = other
     const hasEnded =
@@ -164,6 +158,12 @@ async function otherLocks(directory: string, own: string, lock: Lock): Promise<O
       found.push({ ...other, name, path })
   }
   return found
+}
+
+/** No run writes its lock as a link or a FIFO. */
+function nullIfIrregular(error: unknown): null {
+  if (error instanceof CommandError) return null
+  throw error
 }
 
 const overlap = (one: Lock, other: Lock): boolean =>
@@ -225,13 +225,13 @@ export function uploadStates(files: StateFiles): UploadStates {
 
     async get(key) {
       if (finished.has(key)) return null
-      const id = await files.use(key, (path) => readFile(path, 'utf8').catch(nullIfMissing))
+      const id = await files.use(key, (path) => readRegular(path))
       if (id) stored.add(key)
       return id?.trim() || null
     },
 
     async set(key, upload) {
-      await files.use(key, (path) => writeFile(path, `${upload}\n`, { mode: 0o600 }))
+      await files.use(key, (path) => replaceRegular(path, `${upload}\n`))
       stored.add(key)
       finished.delete(key)
     },
@@ -295,7 +295,7 @@ type Entry =
 
 /** One line of JSON for each entry, appended. */
 export async function openJournal(files: StateFiles, command: string): Promise<UploadJournal> {
-  const found = await files.use(command, (path) => readFile(path, 'utf8').catch(nullIfMissing))
+  const found = await files.use(command, (path) => readRegular(path))
   const entries = (found ?? '').split('\n').flatMap(readEntry)
   const earlier = entries.find((entry) => 'run' in entry)
   const { run, at: startedAt = Date.now() } = earlier ?? { run: randomUUID() }
@@ -319,7 +319,7 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
     begun = true
     // The file may end with an incomplete line of a killed process.
     const text = lines.map((line) => `\n${JSON.stringify(line)}`).join('')
-    await files.use(command, (path) => appendFile(path, text, { mode: 0o600, flush: true }))
+    await files.use(command, (path) => appendRegular(path, text, { flush: true }))
   }
 
   return {
