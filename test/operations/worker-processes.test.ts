@@ -128,9 +128,12 @@ test('O11, W2 requests that one worker accepts count against the rate limits of 
 test('O11, N2, N3 the connections of all workers count against the limits, and those of a killed worker no longer', async () => {
   await using server = await startServer({ ...settings, MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '3' })
   const [one, other] = await connected(server)
+  // An idle connection would be closed to make room for another one.
+  const uploadHead = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 9\r\n\r\n`
+  for (const { socket } of [one, other]) socket.write(uploadHead)
   const connect = async () => {
     const connection = await openConnection(server.url)
-    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    connection.send('GET /problems/internal HTTP/1.1\r\nHost: x\r\n\r\n')
     await until('a response', () => connection.received().includes('\r\n\r\n'))
     return { connection, status: connection.received().split(' ')[1] }
   }
@@ -141,7 +144,10 @@ test('O11, N2, N3 the connections of all workers count against the limits, and t
   }
   using _held = await until('a third connection', async () => {
     const { connection, status } = await connect()
-    if (status === '200') return connection
+    if (status === '200') {
+      connection.send(uploadHead)
+      return connection
+    }
     connection[Symbol.dispose]()
     return null
   })

@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
-import { Fault } from '../core/faults.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import { createLingeringClose, serializeProblem } from './connections.ts'
 import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import { createProbePlaces } from './probe-places.ts'
+import { createRefuser, type RefusalReason } from './refused-connections.ts'
 
 export interface ConnectionSettings {
   /** 0 for no limit. */
@@ -14,28 +13,12 @@ export interface ConnectionSettings {
   readonly maxConnectionsPerAddress: number
 }
 
-type RefusalReason = 'total' | 'address'
-
 /** The key of the connections of trusted proxies, whose number is not limited for each address. */
 const proxies = ''
 
-/** Refusals within this time share one log line and one request id. Milliseconds. */
-const reportInterval = 10_000
-
-const texts: Readonly<Record<RefusalReason, { readonly detail: string; readonly message: string }>> = {
-  total: {
-    detail: 'The service has as many open connections as it accepts.',
-    message: 'connections are refused: MEDIABUCKET_MAX_CONNECTIONS is reached',
-  },
-  address: {
-    detail: 'Your address has as many open connections as the service accepts from one address.',
-    message:
-      'connections are refused: their address has reached MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS; if it is your reverse proxy, add it to MEDIABUCKET_TRUSTED_PROXIES',
-  },
-}
-
 /**
- * Limits the open connections, in total and for each address (docs/interface.md N2, N3). A refused connection gets neither
+ * Limits the open connections, in total and for each address (docs/interface.md N2, N3). At a limit, a new connection replaces the one
+ * that has been idle for longest. Where none is idle, it gets a place that is kept for probes, or is refused: then it gets neither
  * a parser nor any other listener of the server. Call it after all other listeners for connections have been added.
  */
 export function limitConnections(
@@ -43,7 +26,7 @@ export function limitConnections(
   { maxConnections, maxConnectionsPerAddress }: ConnectionSettings,
   parts: {
     readonly addresses: Pick<ClientAddresses, 'ofConnection'>
-    readonly metrics: Pick<Metrics, 'refusedConnections' | 'countConnections'>
+    readonly metrics: Pick<Metrics, 'refusedConnections' | 'closedIdleConnections' | 'countConnections'>
     readonly log: Pick<BaseLogger, 'warn'>
     readonly baseUrl: string
     /** Null for a service of one process. */
@@ -51,12 +34,14 @@ export function limitConnections(
   },
 ): void {
   const { addresses, metrics, log, baseUrl, peers } = parts
-  const refuse = createRefuser(baseUrl, log)
+  const refuser = createRefuser(baseUrl, log, metrics)
+  const idle = trackIdleConnections(server)
+  const places = createProbePlaces(refuser)
   /** Of all processes. */
   const perAddress = new Map<string, number>()
   let all = 0
   let open = 0
-  metrics.countConnections(() => open)
+  metrics.countConnections(() => open + places.count())
 
   function refusalOf(address: string | null): RefusalReason | null {
     // The address is checked first, so that the reason is `total` only where other clients are affected too.
@@ -86,55 +71,95 @@ export function limitConnections(
 
   function count(socket: Socket, address: string): void {
     changeOwn(address, 1)
-    socket.once('close', () => changeOwn(address, -1))
+    const release = once(() => changeOwn(address, -1))
+    socket.once('close', release)
+    idle.add(socket, address, release)
+  }
+
+  /** Closes the connection that has been idle for longest, of the address if its limit is reached; false if none is idle. */
+  function closeIdle(reason: RefusalReason, address: string | null): boolean {
+    const closed = idle.closeOldest(reason === 'address' ? address : null)
+    if (closed) metrics.closedIdleConnections.inc()
+    return closed
   }
 
   const listeners = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const address = addresses.ofConnection(socket)
-    const reason = refusalOf(address)
-    if (reason !== null) {
-      metrics.refusedConnections.inc({ reason })
-      refuse(socket, reason)
-      return
-    }
-    count(socket, address ?? proxies)
+    let reason = refusalOf(address)
+    // A connection of a trusted proxy or of another address can leave both limits reached.
+    while (reason !== null && closeIdle(reason, address)) reason = refusalOf(address)
+    if (reason === null) count(socket, address ?? proxies)
+    else if (!places.take(socket, address ?? proxies, reason)) return
     for (const listener of listeners) listener.call(server, socket)
   })
 }
 
-/** One log line for many refusals. */
-interface Report {
-  readonly response: Buffer
-  refused: number
+function once(action: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) action()
+    isDone = true
+  }
 }
 
-function createRefuser(baseUrl: string, log: Pick<BaseLogger, 'warn'>) {
-  const reports = new Map<RefusalReason, Report>()
-  const sendAndClose = createLingeringClose()
+/** A connection without a request in progress. */
+interface IdleConnection {
+  readonly address: string
+  /** Counts the connection as closed. */
+  readonly release: () => void
+  /** The bytes that it had received when it became idle: more of them are the beginning of a request. */
+  bytesRead: number
+}
 
-  function reportOf(reason: RefusalReason, peer: string | undefined): Report {
-    const known = reports.get(reason)
-    if (known) return known
-    const requestId = randomUUID()
-    const { detail, message } = texts[reason]
-    const report = {
-      response: serializeProblem(new Fault('connections-too-many', detail), baseUrl, requestId).bytes,
-      refused: 0,
-    }
-    reports.set(reason, report)
-    log.warn({ requestId, peer }, message)
-    setTimeout(() => {
-      reports.delete(reason)
-      if (report.refused > 1) log.warn({ requestId, refused: report.refused }, 'connections were refused')
-    }, reportInterval).unref()
-    return report
+/** Knows which connections have no request in progress, in the order in which they were last used. */
+function trackIdleConnections(server: Server) {
+  const known = new WeakMap<Socket, IdleConnection>()
+  const idle = new Set<Socket>()
+  const byAddress = new Map<string, Set<Socket>>()
+
+  function remove(socket: Socket): void {
+    if (!idle.delete(socket)) return
+    const address = known.get(socket)?.address ?? ''
+    const same = byAddress.get(address)
+    same?.delete(socket)
+    if (same?.size === 0) byAddress.delete(address)
   }
 
-  return (socket: Socket, reason: RefusalReason): void => {
-    const report = reportOf(reason, socket.remoteAddress)
-    report.refused += 1
-    sendAndClose(socket, report.response)
+  function insert(socket: Socket): void {
+    const connection = known.get(socket)
+    if (connection === undefined || socket.destroyed) return
+    connection.bytesRead = socket.bytesRead
+    idle.add(socket)
+    const same = byAddress.get(connection.address) ?? new Set()
+    byAddress.set(connection.address, same.add(socket))
+  }
+
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    remove(socket)
+    response.once('close', () => insert(socket))
+  })
+
+  return {
+    add(socket: Socket, address: string, release: () => void): void {
+      known.set(socket, { address, release, bytesRead: 0 })
+      insert(socket)
+      socket.once('close', () => remove(socket))
+    },
+
+    /** Closes the one that has been idle for longest, of all or of an address; false if there is none. */
+    closeOldest(address: string | null): boolean {
+      for (const socket of (address === null ? idle : byAddress.get(address)) ?? []) {
+        const connection = known.get(socket)
+        remove(socket)
+        // The head of its next request is arriving. It is idle again after the response.
+        if (connection === undefined || socket.bytesRead > connection.bytesRead) continue
+        connection.release()
+        socket.destroy()
+        return true
+      }
+      return false
+    },
   }
 }

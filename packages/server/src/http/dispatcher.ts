@@ -14,6 +14,7 @@ import {
 } from './headers.ts'
 import type { RequestLimits } from './limits.ts'
 import type { OperationDescription } from './openapi/description.ts'
+import { isForProbe, refusalOfConnection } from './probe-places.ts'
 import { type FaultReporter, problemResponse } from './problems.ts'
 import type { RequestLogger } from './request-log.ts'
 import type { Exchange, Reply, Route } from './route.ts'
@@ -85,7 +86,8 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     endpoint: Endpoint | undefined,
   ): Reply | null {
     const { method = '', headers } = request
-    const refusal = endpoint?.route.description?.unlimited ? null : limits.countAddress(request)
+    const isProbe = endpoint?.route.description?.unlimited === true
+    const refusal = isProbe ? null : (refusalOfConnection(request.socket) ?? limits.countAddress(request))
     if (refusal) throw refusal
     if (isMalformed) throw new Fault('request-malformed', 'The path of the request cannot be decoded.')
     requireHostHeader(request)
@@ -150,7 +152,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     const { params, query } = match
     logRequest({ id, method, url, route: match.path?.pattern ?? 'unknown' }, response)
     discardUnreadBody(request, response)
-    if (fault !== null || stopping.aborted) response.shouldKeepAlive = false
+    if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
     const exchange = { id, request, response, params, query }
     if (fault === null) void serve(exchange, match)
     // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.

@@ -1,16 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers'
-import {
-  type Aggregator,
-  Counter,
-  Gauge,
-  Histogram,
-  type HistogramConfiguration,
-  Registry,
-} from 'prom-client'
+import { type Aggregator, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { storageCauseOf, storageCauses } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { CatalogStatistics } from '../storage/catalog/records.ts'
+import { PrelabelledHistogram } from './prelabelled-histogram.ts'
 import { addProcessMetrics } from './process-metrics.ts'
 
 /** `status` is null where the connection ended before the response began. */
@@ -65,6 +59,11 @@ export function createMetrics() {
     registers: [registry],
   })
   for (const reason of ['total', 'address']) refusedConnections.inc({ reason }, 0)
+  const closedIdleConnections = new Counter({
+    name: 'mediabucket_idle_connections_closed_total',
+    help: 'Idle connections that were closed to make room for new ones at a limit of connections.',
+    registers: [registry],
+  })
   const workerRestarts = new Counter({
     name: 'mediabucket_worker_restarts_total',
     help: 'Workers that were started in the place of one that had ended; 0 with one process.',
@@ -257,6 +256,7 @@ export function createMetrics() {
     deletedItems,
     limitedRequests,
     refusedConnections,
+    closedIdleConnections,
     countConnections,
     slowReaders,
     sentChanges,
@@ -423,70 +423,4 @@ function addGauges(registry: Registry, sources: Sources): void {
     'Faults that remained after the last fsck.',
     (read) => run('fsck', read)?.faults ?? 0,
   )
-}
-
-type Labels = Readonly<Record<string, string | number>>
-
-/** The values of one combination of labels: the count of each bucket, the last of which has no bound, and the sum. */
-interface Series {
-  readonly labels: Labels
-  readonly counts: number[]
-  sum: number
-}
-
-/**
- * A histogram whose labels are resolved once, by `observer`, instead of at each observation. prom-client validates labels
- * each time, which takes as long as the SQL of a listing; here an observation is two additions.
- */
-export class PrelabelledHistogram extends Histogram<string> {
-  readonly #configuration: HistogramConfiguration<string>
-  readonly #bounds: readonly number[]
-  readonly #series: Series[] = []
-
-  constructor(configuration: HistogramConfiguration<string> & { readonly buckets: number[] }) {
-    super(configuration)
-    this.#configuration = configuration
-    this.#bounds = configuration.buckets
-  }
-
-  /** Call it once for each combination of labels. */
-  observer(labels: Labels): (value: number) => void {
-    const bounds = this.#bounds
-    const series: Series = { labels, counts: [0, ...bounds.map(() => 0)], sum: 0 }
-    this.#series.push(series)
-    return (value) => {
-      let bucket = 0
-      while (value > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
-      series.counts[bucket] = (series.counts[bucket] ?? 0) + 1
-      series.sum += value
-    }
-  }
-
-  /** The registry of prom-client calls this to read the samples. */
-  async getForPromString() {
-    const { name, help } = this.#configuration
-    return {
-      name,
-      help,
-      type: 'histogram',
-      aggregator: 'sum',
-      values: this.#series.flatMap((series) => this.#samples(series)),
-    }
-  }
-
-  /** The cumulative counts and the sum. */
-  #samples({ labels, counts, sum }: Series) {
-    const sample = (suffix: string, value: number, extraLabels: Labels = {}) => ({
-      metricName: this.#configuration.name + suffix,
-      labels: extraLabels,
-      sharedLabels: labels,
-      value,
-    })
-    let count = 0
-    const buckets = counts.map((more, bucket) => {
-      count += more
-      return sample('_bucket', count, { le: this.#bounds[bucket] ?? '+Inf' })
-    })
-    return [...buckets, sample('_sum', sum), sample('_count', count)]
-  }
 }

@@ -1,6 +1,6 @@
 import { Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { PrelabelledHistogram } from '../../src/http/metrics.ts'
+import { PrelabelledHistogram } from '../../src/http/prelabelled-histogram.ts'
 
 const about = {
   name: 'taken_seconds',

@@ -1,0 +1,89 @@
+import type { Socket } from 'node:net'
+import type { Fault } from '../core/faults.ts'
+import { currentResponse } from './connections.ts'
+import type { RefusalReason, Refuser } from './refused-connections.ts'
+
+/** Connections beyond the limits that may send a probe: a request for `/healthz`, `/readyz` or `/metrics`. */
+const maxPlaces = 128
+
+/** How long such a connection stays open. A check of readiness takes up to four seconds. Milliseconds. */
+const longestTime = 5_000
+
+/** How long a connection has its place at least, if many compete for them: its request has been sent with it. Milliseconds. */
+const leastTime = 50
+
+interface Place {
+  readonly address: string
+  readonly reason: RefusalReason
+  readonly since: number
+}
+
+/** Counts the refusal of a request, and returns its fault. */
+const refusals = new WeakMap<Socket, () => Fault>()
+
+/** Whether a connection is beyond the limits, and so only for one probe. */
+export const isForProbe = (socket: Socket): boolean => refusals.has(socket)
+
+/** The fault for a request that is no probe on a connection beyond the limits; null for all other connections. */
+export const refusalOfConnection = (socket: Socket): Fault | null => refusals.get(socket)?.() ?? null
+
+/**
+ * Keeps places for probes while the limits of connections are reached. If all are taken, the oldest connection of the address with
+ * the most places gives way, so that no client can shut out the others by taking all of them.
+ */
+export function createProbePlaces(refuser: Refuser) {
+  const places = new Map<Socket, Place>()
+  const byAddress = new Map<string, Set<Socket>>()
+
+  function leave(socket: Socket): void {
+    const place = places.get(socket)
+    if (place === undefined) return
+    places.delete(socket)
+    const same = byAddress.get(place.address)
+    same?.delete(socket)
+    if (same?.size === 0) byAddress.delete(place.address)
+  }
+
+  /** Refuses the connection if it has not sent the head of a request. */
+  function close(socket: Socket): void {
+    const place = places.get(socket)
+    if (place === undefined) return
+    leave(socket)
+    if (currentResponse(socket) === null && socket.bytesWritten === 0) refuser.refuse(socket, place.reason)
+    else socket.destroy()
+  }
+
+  /** Frees a place for another connection of the address; false if it has as many as any other, and all are new. */
+  function makeRoom(address: string): boolean {
+    const own = byAddress.get(address)?.size ?? 0
+    const [largest] = [...byAddress.values()].sort((a, b) => b.size - a.size)
+    const most = largest?.size ?? 0
+    const [oldest] = (most > own ? largest : byAddress.get(address)) ?? []
+    const place = oldest && places.get(oldest)
+    if (oldest === undefined || place === undefined) return false
+    if (most <= own + 1 && performance.now() - place.since < leastTime) return false
+    close(oldest)
+    return true
+  }
+
+  return {
+    count: () => places.size,
+
+    /** Gives the connection a place; refuses it and returns false if there is none. */
+    take(socket: Socket, address: string, reason: RefusalReason): boolean {
+      if (places.size >= maxPlaces && !makeRoom(address)) {
+        refuser.refuse(socket, reason)
+        return false
+      }
+      places.set(socket, { address, reason, since: performance.now() })
+      byAddress.set(address, (byAddress.get(address) ?? new Set()).add(socket))
+      refusals.set(socket, () => refuser.report(socket, reason))
+      const timer = setTimeout(() => close(socket), longestTime)
+      socket.once('close', () => {
+        clearTimeout(timer)
+        leave(socket)
+      })
+      return true
+    },
+  }
+}
