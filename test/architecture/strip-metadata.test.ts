@@ -7,15 +7,19 @@ const files = sourcesBelow(src)
 /** The files of each layer. A file may import those of its own layer and of the layers before it. */
 const layers: readonly (readonly string[])[] = [
   ['pieces.ts'],
-  ['boxes.ts', 'tiff-directory.ts'],
+  ['boxes.ts', 'tiff-directory.ts', 'time-text.ts', 'xmp.ts'],
   [
     'boxed-file.ts',
+    'exif-times.ts',
     'jpeg.ts',
     'movie.ts',
+    'movie-times.ts',
     'picture-items.ts',
     'png.ts',
+    'png-times.ts',
     'sample-entries.ts',
     'tiff.ts',
+    'time-search.ts',
     'webp.ts',
   ],
   ['plan-removal.ts', 'taken-time.ts'],

@@ -173,6 +173,54 @@ test('X7 a bucket that removes metadata has no time, unless it keeps that', asyn
   }
 })
 
+test.each([
+  [
+    'XMP of a TIFF file',
+    async () =>
+      tagged('a.tiff', await red.clone().tiff().toBuffer(), '-XMP-xmp:CreateDate=2018:07:19 18:02:11'),
+    local,
+  ],
+  [
+    'keys that ffmpeg copies to an MP4 file',
+    () =>
+      film('mp4', '64x48', [
+        ...['-metadata', 'com.apple.quicktime.creationdate=2018-07-19T18:02:11+0200'],
+        ...['-movflags', 'use_metadata_tags'],
+      ]),
+    `${local}+02:00`,
+  ],
+  [
+    'a QuickTime file whose first box is unknown',
+    async () => {
+      const sent = await tagged('a.mov', await datedFilm('mov'), quickTime)
+      sent.set(Buffer.from('junk'), 4)
+      return sent
+    },
+    `${local}+02:00`,
+  ],
+] as const)('X7 the time in %s is kept when its metadata is removed', async (_, make, expected) => {
+  const { upload } = await newBucket('--remove-metadata', 'except-taken')
+  const item = await upload(new Uint8Array(await make()), 'a')
+  expect(item.taken_at).toBe(expected)
+  const stored = Buffer.from(await (await fetch(item.url)).arrayBuffer())
+  expect(stored.includes('2018-07-19')).toBe(false)
+})
+
+test('X7 a file is refused if its time cannot be read and would be lost', async () => {
+  const sent = new Uint8Array(await red.clone().withExif(exif).jpeg().toBuffer())
+  // The position of the first directory, in the first block of Exif.
+  sent.set([0xff, 0xff], Buffer.from(sent).indexOf('Exif') + 10)
+  const { request } = await newBucket('--remove-metadata', 'except-taken')
+  const response = await request('/api/media', { method: 'POST', body: sent })
+  const { detail } = await expectProblem(response, 422, 'file-unreadable')
+  expect(detail).toMatch(/time .* cannot be read/)
+  expect(await (await request('/api/bucket')).json()).toMatchObject({ items: 0 })
+  for (const setting of ['on', 'off']) {
+    const { upload } = await newBucket('--remove-metadata', setting)
+    expect((await upload(sent, 'a.jpg')).taken_at).toBeNull()
+  }
+})
+
 test('K19, K20 lists are in the order of the times of cameras, with other items at their upload, or of names, and continue after a cursor', async () => {
   const { upload, request } = await newBucket()
   const at = async (time: string, offset?: string) =>

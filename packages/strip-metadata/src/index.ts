@@ -24,6 +24,7 @@ export {
   type RemovableFormat,
   type RemovalPlan,
 } from './plan-removal.ts'
-export { mayHaveTakenTime, readTakenTime, type TakenTime } from './taken-time.ts'
+export { mayHaveTakenTime, readTakenTime, type TakenReading } from './taken-time.ts'
 export { isRawExtension } from './tiff.ts'
 export { readDirectory, readFormat, readNumbers, sizesOf, type TiffDirectory } from './tiff-directory.ts'
+export type { TakenTime } from './time-text.ts'

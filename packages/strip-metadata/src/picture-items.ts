@@ -91,15 +91,19 @@ export async function planPictureItems(source: ByteSource, loaded: LoadedBoxes, 
   return { edits: [...edits.edits, ...cleared], needed }
 }
 
-/** The items that are no pictures, and where they are. */
-export function findMetadataItems(loaded: LoadedBoxes, list: Box, fileSize: number): OtherItem[] {
+/** The items that are no pictures, and where their parts are. */
+export function findMetadataItems(
+  loaded: LoadedBoxes,
+  list: Box,
+  fileSize: number,
+): (Item & { readonly ranges: readonly Range[] })[] {
   const boxes = new Map(childrenOf(loaded, list, 4).map((box) => [box.type, box]))
   const [information, locations, data = null] = ['iinf', 'iloc', 'idat'].map((type) => boxes.get(type))
   if (!information || !locations) return []
   const items = readItems(loaded, new BoxEdits(loaded), information)
-  return [...readItemPlaces(dataOf(loaded, locations), data, fileSize)].flatMap(([id, [range, ...more]]) => {
+  return [...readItemPlaces(dataOf(loaded, locations), data, fileSize)].flatMap(([id, ranges]) => {
     const item = items.get(id)
-    return item && range && more.length === 0 && !pictureKinds.has(item.kind) ? [{ ...range, ...item }] : []
+    return item && !pictureKinds.has(item.kind) ? [{ ranges, ...item }] : []
   })
 }
 
@@ -130,7 +134,7 @@ function readItems(loaded: LoadedBoxes, edits: BoxEdits, information: Box): Map<
 }
 
 /** A part of an item that is no picture. */
-export interface OtherItem extends Range, Item {}
+interface OtherItem extends Range, Item {}
 
 /** Content of the same length that says nothing: readers of pictures refuse Exif items without a header. */
 function emptied({ start, end, kind, isXmp }: OtherItem): Edit[] {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createByteSource, createMemorySource } from './pieces.ts'
 import { mayHaveTakenTime, readTakenTime } from './taken-time.ts'
+import { parseTimeText } from './time-text.ts'
 
 const now = Date.UTC(2026, 10, 26)
 
@@ -8,28 +9,44 @@ const u16 = (value: number) => Buffer.of(value >> 8, value & 255)
 const u32 = (value: number) => Buffer.concat([u16(value >>> 16), u16(value & 65_535)])
 const at = (text: string) => Date.parse(`${text}Z`)
 
-/** A TIFF structure whose Exif directory has these texts. */
-function exifOf(texts: Readonly<Record<number, string>>): Buffer {
-  const entries = Object.entries(texts)
-  const data = 26 + 2 + entries.length * 12 + 4
-  const values = entries.map(([, text]) => Buffer.from(`${text}\0`.padEnd(8, '\0')))
-  let position = data
-  const rows = entries.map(([tag, text], index) => {
-    const row = Buffer.concat([u16(Number(tag)), u16(2), u32(text.length + 1), u32(position)])
-    position += values[index]?.length ?? 0
-    return row
-  })
+type Texts = Readonly<Record<number, string>>
+
+/** A TIFF structure whose Exif directory, and whose first one, have these texts. */
+function exifOf(exif: Texts, first: Texts = {}, xmp?: string | Buffer): Buffer {
+  const firstRows = Object.keys(first).length + 1 + (xmp === undefined ? 0 : 1)
+  const start = 8 + 2 + firstRows * 12 + 4
+  let position = start + 2 + Object.keys(exif).length * 12 + 4
+  const values: Buffer[] = []
+  const row = (tag: number, type: number, value: Buffer) => {
+    const at = position
+    values.push(value)
+    position += value.length
+    return Buffer.concat([u16(tag), u16(type), u32(value.length), u32(at)])
+  }
+  const rows = (texts: Texts) =>
+    Object.entries(texts).map(([tag, text]) => row(Number(tag), 2, Buffer.from(`${text}\0`.padEnd(8, '\0'))))
+  const packet = xmp === undefined ? [] : [row(700, 1, Buffer.from(xmp))]
   return Buffer.concat([
     Buffer.from('MM\0*\0\0\0\x08', 'latin1'),
-    ...[u16(1), u16(0x8769), u16(4), u32(1), u32(26), u32(0)],
-    ...[u16(entries.length), ...rows, u32(0), ...values],
+    ...[u16(firstRows), ...rows(first), ...packet, u16(0x8769), u16(4), u32(1), u32(start), u32(0)],
+    ...[u16(Object.keys(exif).length), ...rows(exif), u32(0), ...values],
   ])
 }
 
 const original = (text: string) => exifOf({ 36867: text })
 
-const xmpOf = (properties: string) =>
-  Buffer.from(`http://ns.adobe.com/xap/1.0/\0<x:xmpmeta><rdf:Description ${properties}</x:xmpmeta>`, 'latin1')
+const rdf = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+const namespaces = [
+  'xmlns:exif="http://ns.adobe.com/exif/1.0/"',
+  'xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/"',
+].join(' ')
+/** A packet of XMP whose description begins with these attributes, and ends as they do. */
+const packetOf = (properties: string, declared = namespaces) =>
+  `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF ${rdf}><rdf:Description ${declared} ${properties}</rdf:RDF></x:xmpmeta>`
+const xmpPrefix = 'http://ns.adobe.com/xap/1.0/\0'
+const xmpOf = (properties: string, declared?: string) =>
+  Buffer.from(`${xmpPrefix}${packetOf(properties, declared)}`, 'latin1')
+const elements = (content: string) => `>${content}</rdf:Description>`
 
 /** A JPEG file with these application segments. */
 const jpegOf = (...segments: readonly Buffer[]) =>
@@ -52,6 +69,8 @@ const movieOf = (seconds: number) =>
   ])
 const since1904 = (text: string) => (at(text) - Date.UTC(1904, 0, 1)) / 1000
 
+const taken = async (file: Buffer) => (await readTakenTime(createMemorySource(file), now)).taken
+
 const clock = '2018:07:19 18:02:11'
 const time = at('2018-07-19T18:02:11')
 
@@ -67,7 +86,12 @@ test.each([
   ['a picture of 1890', original('1890:05:01 12:00:00'), at('1890-05-01T12:00:00'), null],
   ['a leap day', original('2024:02:29 00:00:00'), at('2024-02-29T00:00:00'), null],
   ['an attribute of XMP', jpegOf(xmpOf('exif:DateTimeOriginal="2018-07-19T18:02:11+02:00"/>')), time, 120],
-  ['an element of XMP', jpegOf(xmpOf('><xmp:CreateDate>2018-07-19T18:02:11Z</xmp:CreateDate>')), time, 0],
+  [
+    'an element of XMP',
+    jpegOf(xmpOf(elements('<xmp:CreateDate>2018-07-19T18:02:11Z</xmp:CreateDate>'))),
+    time,
+    0,
+  ],
   ['a date of XMP', jpegOf(xmpOf('photoshop:DateCreated="2018-07-19"/>')), at('2018-07-19T00:00:00'), null],
   [
     'XMP before Exif',
@@ -85,7 +109,158 @@ test.each([
   ['a movie', movieOf(since1904('2018-07-19T18:02:11')), time, 0],
 ])('M9 %s is read', async (_, file, expected, offset) => {
   expect(mayHaveTakenTime(file)).toBe(true)
-  expect(await readTakenTime(createMemorySource(file), now)).toEqual({ time: expected, offset })
+  expect(await taken(file)).toEqual({ time: expected, offset })
+})
+
+const comment = '<!-- <xmp:CreateDate>1999-09-09T09:09:09</xmp:CreateDate> xmp:CreateDate="1999-09-09" -->'
+const other =
+  '<m:Pantry xmlns:m="http://ns.adobe.com/xap/1.0/mm/"><rdf:Description xmp:CreateDate="1999-09-09"/></m:Pantry>'
+const dated = 'xmp:CreateDate="2018-07-19T18:02:11"/>'
+const damagedExif = exifSegment(original(clock).subarray(0, 30))
+
+/** A JPEG file whose XMP continues in other segments, the last of which comes first. */
+function extendedXmp(): Buffer {
+  const identifier = '0123456789ABCDEF0123456789ABCDEF'
+  const rest = packetOf('exif:DateTimeOriginal="2018-07-19T18:02:11"/>')
+  const part = (from: number, to: number) =>
+    Buffer.concat([
+      Buffer.from(`http://ns.adobe.com/xmp/extension/\0${identifier}`),
+      ...[u32(rest.length), u32(from), Buffer.from(rest.slice(from, to))],
+    ])
+  const note = `xmlns:n="http://ns.adobe.com/xmp/note/" n:HasExtendedXMP="${identifier}"/>`
+  return jpegOf(part(150, rest.length), xmpOf(note), part(0, 150))
+}
+
+const keysOf = (created: string) =>
+  Buffer.concat([
+    box('hdlr', Buffer.alloc(8), Buffer.from('mdta'), Buffer.alloc(13)),
+    box('keys', u32(0), u32(1), box('mdta', Buffer.from('com.apple.quicktime.creationdate'))),
+    box('ilst', box('\0\0\0\x01', box('data', u32(1), u32(0), Buffer.from(created)))),
+  ])
+
+test.each([
+  ['times in the first directory', exifOf({}, { 36867: clock, 36881: '+02:00' }), 120],
+  ['an offset without its time', exifOf({ 36867: clock, 36880: '+02:00' }), 120],
+  ['the offset of the same time', exifOf({ 36867: clock, 36880: '+02:00' }, { 306: clock }), 120],
+  [
+    'the offset of another time',
+    exifOf({ 36867: clock, 36880: '+02:00' }, { 306: '2020:01:01 00:00:00' }),
+    null,
+  ],
+  ['a fraction that lies outside', damagedFraction(), null],
+  ['XMP behind a damaged block of Exif', jpegOf(damagedExif, xmpOf(dated)), null],
+  ['Exif behind a damaged one', jpegOf(damagedExif, exifSegment(original(clock))), null],
+  ['Exif behind damaged XMP', jpegOf(Buffer.from(`${xmpPrefix}<x`), exifSegment(original(clock))), null],
+  [
+    'Exif whose letters are large',
+    jpegOf(Buffer.concat([Buffer.from('EXIF\0\xff', 'latin1'), original(clock)])),
+    null,
+  ],
+  ['XMP in a TIFF file', exifOf({}, {}, packetOf(dated)), null],
+  ['XMP in UTF-16', exifOf({}, {}, Buffer.from(`\ufeff${packetOf(dated)}`, 'utf16le')), null],
+  [
+    'XMP with another prefix',
+    jpegOf(xmpOf('xap:CreateDate="2018-07-19T18:02:11"/>', 'xmlns:xap="http://ns.adobe.com/xap/1.0/"')),
+    null,
+  ],
+  [
+    'XMP with a text in CDATA',
+    jpegOf(xmpOf(elements('<xmp:CreateDate><![CDATA[2018-07-19T18:02:11]]></xmp:CreateDate>'))),
+    null,
+  ],
+  [
+    'XMP behind a comment',
+    jpegOf(xmpOf(elements(`${comment}<xmp:CreateDate>2018-07-19T18:02:11</xmp:CreateDate>`))),
+    null,
+  ],
+  [
+    'XMP behind that of another document',
+    jpegOf(xmpOf(elements(`${other}<xmp:CreateDate>2018-07-19T18:02:11</xmp:CreateDate>`))),
+    null,
+  ],
+  ['XMP in several segments', extendedXmp(), null],
+  ['keys in a QuickTime file', box('moov', box('meta', keysOf('2018-07-19T18:02:11+0200'))), 120],
+  [
+    'keys in an MP4 file',
+    box('moov', box('udta', box('meta', u32(0), keysOf('2018-07-19T18:02:11+0200')))),
+    120,
+  ],
+  [
+    'keys behind a damaged box',
+    box('moov', box('meta', u32(0)), box('udta', box('meta', u32(0), keysOf('2018-07-19T18:02:11Z')))),
+    0,
+  ],
+])('M9 %s: the time is read', async (_, file, offset) => {
+  expect(await taken(file)).toEqual({ time, offset })
+})
+
+/** The text of the fraction ends after the block. */
+function damagedFraction(): Buffer {
+  const block = exifOf({ 36867: clock, 37521: '12345678' })
+  return block.subarray(0, -4)
+}
+
+test.each([
+  ['in a comment of XMP', jpegOf(xmpOf(elements(comment)))],
+  ['of another document in XMP', jpegOf(xmpOf(elements(other)))],
+  ['with the prefix of XMP for another namespace', jpegOf(xmpOf(dated, 'xmlns:xmp="http://example.com/"'))],
+])('M9 a time %s is none', async (_, file) => {
+  expect(await readTakenTime(createMemorySource(file), now)).toEqual({ taken: null, fault: null })
+})
+
+test.each([
+  ['2012', '2012-01-01T00:00:00'],
+  ['2012-05', '2012-05-01T00:00:00'],
+  ['2012-05-29T08:55', '2012-05-29T08:55:00'],
+  ['2012:05:29 8:5:6', '2012-05-29T08:05:06'],
+  ['2012:05:  ', '2012-05-01T00:00:00'],
+  ['2012:00:00 00:00:00', '2012-01-01T00:00:00'],
+  ['2012:05:00 00:00:00', '2012-05-01T00:00:00'],
+  ['2012:05:29 24:12:54', '2012-05-29T00:12:54'],
+  ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00'],
+])('M9 the text %s is a time', (text, expected) => {
+  expect(parseTimeText(text)?.time).toBe(at(expected))
+})
+
+test.each([
+  ['of another form', original('29 May 2012, 8:55 am')],
+  ['in a damaged block of Exif', jpegOf(damagedExif)],
+  ['in a damaged directory', original(clock).subarray(0, 34)],
+  ['in damaged XMP', jpegOf(Buffer.from(`${xmpPrefix}<x:xmpmeta>`))],
+  ['in XMP that is too long', exifOf({}, {}, packetOf(elements(`${' '.repeat(300_000)}${dated}`)))],
+  ['behind too many segments', jpegOf(...Array.from({ length: 3_000 }, () => Buffer.of(1)))],
+])('X7 that a time %s may be there is known', async (_, file) => {
+  const { taken: found, fault } = await readTakenTime(createMemorySource(file), now)
+  expect([found, typeof fault]).toEqual([null, 'string'])
+})
+
+test.each([
+  ['no time', exifOf({})],
+  ['an unset clock', original('0000:00:00 00:00:00')],
+  ['a block of zeros', jpegOf(exifSegment(Buffer.alloc(100)))],
+  ['a day that does not exist', original('2023:02:29 10:00:00')],
+  ['XMP without a time', jpegOf(xmpOf('/>'))],
+])('X7 a file with %s has none', async (_, file) => {
+  expect(await readTakenTime(createMemorySource(file), now)).toEqual({ taken: null, fault: null })
+})
+
+test('X7 all parts of a file of a known format are searched', async () => {
+  const many = (part: Buffer) => Array.from({ length: 3_000 }, () => part)
+  const webp = Buffer.concat([
+    Buffer.from('RIFF\0\0\0\0WEBP'),
+    ...many(Buffer.from('ANMF\0\0\0\0')),
+    ...[Buffer.from('EXIF'), u32(original(clock).length).reverse(), original(clock)],
+  ])
+  const png = pngOf([], [chunk('eXIf', original(clock)), chunk('tEXt', Buffer.alloc(100_000))])
+  const jpeg = jpegOf(...many(Buffer.of(1)), exifSegment(original(clock)))
+  for (const [format, file] of [
+    ['webp', webp],
+    ['png', png],
+    ['jpeg', jpeg],
+  ] as const) {
+    expect((await readTakenTime(createMemorySource(file), now)).taken).toBeNull()
+    expect((await readTakenTime(createMemorySource(file), now, format)).taken?.time).toBe(time)
+  }
 })
 
 test.each([
@@ -95,7 +270,9 @@ test.each([
   ['the zero of QuickTime', original('1904:01:01 00:00:00')],
   ['a day that does not exist', original('2023:02:29 10:00:00')],
   ['a month that does not exist', original('2018:13:01 10:00:00')],
-  ['an hour that does not exist', original('2018:07:19 24:00:00')],
+  ['an hour that does not exist', original('2018:07:19 25:00:00')],
+  ['a minute that does not exist', original('2018:07:19 24:60:00')],
+  ['the zero of Unix with a fraction', exifOf({ 36867: '1970:01:01 00:00:00', 37521: '67' })],
   ['a year before photography', original('1700:01:01 10:00:00')],
   ['the future', original('2026:11:28 00:00:00')],
   ['a text', original('yesterday')],
@@ -124,7 +301,7 @@ test.each([
   ['nothing', Buffer.alloc(0)],
   ['another format', Buffer.from('GIF89a')],
 ])('M9 %s is no time', async (_, file) => {
-  expect(await readTakenTime(createMemorySource(file), now)).toBeNull()
+  expect(await taken(file)).toBeNull()
 })
 
 /** A file of pictures with this many items of metadata, which are all the same bytes: a directory of 100 entries. */
@@ -177,13 +354,13 @@ test.each([
       return source.read(position, length)
     },
   }
-  expect(await readTakenTime(counted, now)).toBeNull()
+  expect((await readTakenTime(counted, now)).taken).toBeNull()
   expect(reads).toBeLessThan(20_000)
 })
 
 const chunk = (type: string, data: Buffer) =>
   Buffer.concat([u32(data.length), Buffer.from(type), data, u32(0)])
-const itxt = (xmp: string) => chunk('iTXt', Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${xmp}`))
+const itxt = (xmp: string) => chunk('iTXt', Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${packetOf(xmp)}`))
 /** A PNG file of 5 MB with these chunks before and behind its pixels, which are in chunks of 8 kB as encoders write them. */
 const pngOf = (before: readonly Buffer[], behind: readonly Buffer[]) =>
   Buffer.concat([
@@ -194,8 +371,6 @@ const pngOf = (before: readonly Buffer[], behind: readonly Buffer[]) =>
     ...behind,
     chunk('IEND', Buffer.alloc(0)),
   ])
-const dated = 'exif:DateTimeOriginal="2018-07-19T18:02:11"/>'
-
 test.each([
   ['no time', pngOf([], []), null],
   ['Exif before the pixels', pngOf([chunk('eXIf', original(clock))], []), time],
@@ -226,6 +401,6 @@ async function expectFewFetches(file: Buffer, expected: number | null) {
     },
     262_144,
   )
-  expect((await readTakenTime(source, now))?.time ?? null).toBe(expected)
+  expect((await readTakenTime(source, now)).taken?.time ?? null).toBe(expected)
   expect(fetches).toBeLessThanOrEqual(3)
 }

@@ -2,7 +2,8 @@ import { type ByteSource, maxTable, type Range, UnreadableFile } from './pieces.
 
 /** Bytes of a value of each type; other types are of later specifications, and no kept tag has them. */
 const typeSizes: ReadonlyMap<number, number> = new Map([
-  ...([1, 2, 6, 7].map((type) => [type, 1]) as [number, number][]),
+  // Texts of Exif 3.0 can have the type 129.
+  ...([1, 2, 6, 7, 129].map((type) => [type, 1]) as [number, number][]),
   ...([3, 8].map((type) => [type, 2]) as [number, number][]),
   ...([4, 9, 11, 13].map((type) => [type, 4]) as [number, number][]),
   ...([5, 10, 12, 16, 17, 18].map((type) => [type, 8]) as [number, number][]),
@@ -86,16 +87,54 @@ export async function readDirectory(
   position: number,
 ): Promise<TiffDirectory> {
   const sizes = sizesOf(format)
-  const count = numberAt(format, await source.read(position, sizes.count), 0, sizes.count)
-  if (count > maxEntries) throw damaged('too many entries')
+  const count = await readCount(source, format, position, maxEntries)
   const start = position + sizes.count
   const bytes = await source.read(start, count * sizes.entry + sizes.pointer)
-  const entries = Array.from({ length: count }, (_, at) => {
-    const entry = bytes.subarray(at * sizes.entry, (at + 1) * sizes.entry)
+  return {
+    position,
+    entries: entriesIn(format, bytes, { start, count }),
+    next: numberAt(format, bytes, count * sizes.entry, sizes.pointer),
+  }
+}
+
+/** The entries of a directory that are in the source, which may end before the directory does. Throws UnreadableFile. */
+export async function readEntries(
+  source: ByteSource,
+  format: TiffFormat,
+  position: number,
+  limit: number,
+): Promise<{ readonly entries: readonly TiffEntry[]; readonly isWhole: boolean }> {
+  const sizes = sizesOf(format)
+  const stated = await readCount(source, format, position, limit)
+  const start = position + sizes.count
+  const count = Math.min(stated, Math.floor((source.size - start) / sizes.entry))
+  const bytes = await source.read(start, count * sizes.entry)
+  return { entries: entriesIn(format, bytes, { start, count }), isWhole: count === stated }
+}
+
+async function readCount(
+  source: ByteSource,
+  format: TiffFormat,
+  position: number,
+  limit: number,
+): Promise<number> {
+  const { count: size } = sizesOf(format)
+  const count = numberAt(format, await source.read(position, size), 0, size)
+  if (count > limit) throw damaged('too many entries')
+  return count
+}
+
+const entriesIn = (
+  format: TiffFormat,
+  bytes: Buffer,
+  { start, count }: { readonly start: number; readonly count: number },
+): TiffEntry[] => {
+  const { entry: size } = sizesOf(format)
+  return Array.from({ length: count }, (_, at) => {
+    const entry = bytes.subarray(at * size, (at + 1) * size)
     const [tag, type] = [numberAt(format, entry, 0, 2), numberAt(format, entry, 2, 2)]
-    return { tag, type, bytes: entry, position: start + at * sizes.entry }
+    return { tag, type, bytes: entry, position: start + at * size }
   })
-  return { position, entries, next: numberAt(format, bytes, count * sizes.entry, sizes.pointer) }
 }
 
 /** Where the value of an entry is, and whether that is in the entry. Throws UnreadableFile. */

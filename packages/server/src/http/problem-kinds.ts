@@ -316,7 +316,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 422,
     title: 'The metadata of the file cannot be removed',
     cause:
-      'The bucket removes metadata from pictures and videos, and this file is damaged or of a form that the service does not know, or it would not show the same afterwards. Nothing was stored.',
+      'The bucket removes metadata from pictures and videos, and this file is damaged or of a form that the service does not know, or it would not show the same afterwards, or the time at which it was taken would be lost although the bucket keeps it. Nothing was stored.',
     cure: 'Save the file again with another program, or upload it to a bucket that does not remove metadata.',
   },
   'content-coding-unsupported': {

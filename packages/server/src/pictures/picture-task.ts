@@ -1,4 +1,4 @@
-import type { RemovalPlan } from '@mediabucket/strip-metadata'
+import type { RemovalPlan, TakenReading } from '@mediabucket/strip-metadata'
 import type { VariantFormat, VariantSize } from '../core/variants.ts'
 import type { LocalBytes } from '../storage/blobs/blobs.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
@@ -56,6 +56,8 @@ export interface RemovalTask {
   readonly contentType: string
   readonly size: number
   readonly bytes: Uint8Array | null
+  /** The present time, if the result is to have the time at which the picture was taken; otherwise null. Milliseconds since 1970. */
+  readonly now: number | null
 }
 
 /** Compares a file with its copy without metadata. */
@@ -114,7 +116,7 @@ export type PictureResult =
   | { readonly outcome: 'measured'; readonly size: PictureSize }
   | { readonly outcome: 'resized'; readonly bytes: Uint8Array; readonly preview: NewPreview | null }
   /** The file without its metadata. */
-  | ({ readonly outcome: 'planned' } & RemovalPlan)
+  | ({ readonly outcome: 'planned'; readonly reading: TakenReading | null } & RemovalPlan)
   | { readonly outcome: 'compared'; readonly verdict: Verdict }
   /** The file has several pictures; with these bytes, only the primary one. */
   | { readonly outcome: 'several'; readonly hiding: readonly HidingByte[] }

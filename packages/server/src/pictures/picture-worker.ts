@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import { createByteSource, planRemoval, UnreadableFile } from '@mediabucket/strip-metadata'
+import { createByteSource, planRemoval, readTakenTime, UnreadableFile } from '@mediabucket/strip-metadata'
 import { rgbaToThumbHash, thumbHashToRGBA } from 'thumbhash'
 import { type VariantFormat, variantDimensions } from '../core/variants.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
@@ -69,13 +69,17 @@ async function load(): Promise<Sharp['default']> {
   return sharp
 }
 
-async function plan({ contentType, size, bytes }: RemovalTask): Promise<PictureResult> {
+async function plan({ contentType, size, bytes, now }: RemovalTask): Promise<PictureResult> {
   const read =
     bytes === null
       ? readFromService
       : async (position: number, length: number) => bytes.subarray(position, position + length)
   try {
-    return { outcome: 'planned', ...(await planRemoval(createByteSource(size, read, maxRead), contentType)) }
+    const source = createByteSource(size, read, maxRead)
+    const removal = await planRemoval(source, contentType)
+    const { format } = removal
+    const reading = now === null || format === null ? null : await readTakenTime(source, now, format)
+    return { outcome: 'planned', reading, ...removal }
   } catch (error) {
     // A position beyond the end of a buffer, too.
     if (error instanceof UnreadableFile || error instanceof RangeError) return { outcome: 'unreadable' }

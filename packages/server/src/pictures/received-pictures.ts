@@ -9,6 +9,7 @@ import {
   type RemovalPlan,
   readTakenTime,
   requireBounded,
+  type TakenReading,
   type TakenTime,
   UnreadableFile,
 } from '@mediabucket/strip-metadata'
@@ -86,11 +87,10 @@ export function readTakenOperation(parts: {
   readonly now: () => number
 }): ReadTaken {
   async function read(file: ReceivedFile): Promise<TakenTime | null> {
-    if ('bytes' in file)
-      return await readTakenTime(
-        createMemorySource(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.size)),
-        parts.now(),
-      )
+    if ('bytes' in file) {
+      const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.size)
+      return (await readTakenTime(createMemorySource(bytes), parts.now())).taken
+    }
     const opened = await parts.blobs.openReceived(file)
     try {
       return await readTakenOf(opened, parts.now())
@@ -116,7 +116,7 @@ export async function readTakenOf(opened: OpenBlob, now: number): Promise<TakenT
     if (left < 0) throw new UnreadableFile('the time must be read from too many parts')
     return readPart(opened, position, length)
   }
-  return readTakenTime(createByteSource(opened.size, fetch, maxTakenRead), now)
+  return (await readTakenTime(createByteSource(opened.size, fetch, maxTakenRead), now)).taken
 }
 
 /**
@@ -124,11 +124,20 @@ export async function readTakenOf(opened: OpenBlob, now: number): Promise<TakenT
  * same one if it has none, or no decoder of the formats of X2 reads it. The caller discards the other one. Throws Fault `file-unreadable`,
  * `overloaded` and `storage-full`.
  */
-export type RemoveMetadata = (
-  file: ReceivedFile,
-  contentType: string,
-  bucketId: BucketId,
-) => Promise<ReceivedFile>
+export type RemoveMetadata = (file: ReceivedFile, removal: Removal) => Promise<CleanFile>
+
+interface Removal {
+  readonly contentType: string
+  readonly bucketId: BucketId
+  /** Whether the bucket keeps the time at which the picture was taken (docs/interface.md X7). */
+  readonly keepsTaken: boolean
+}
+
+interface CleanFile {
+  readonly stored: ReceivedFile
+  /** What the file that was sent states, if the bucket keeps it; null if no decoder of the formats of X2 reads the file. */
+  readonly reading: TakenReading | null
+}
 
 /** Bytes that are copied at a time. */
 const copyLength = 1024 * 1024
@@ -168,12 +177,12 @@ export function removeMetadataOperation(parts: {
 
   async function plan(
     file: ReceivedFile,
-    contentType: string,
-    bucketId: BucketId,
+    { contentType, bucketId, keepsTaken }: Removal,
     read?: ReadBytes,
-  ): Promise<RemovalPlan> {
+  ): Promise<RemovalPlan & { readonly reading: TakenReading | null }> {
     const bytes = 'bytes' in file ? file.bytes : null
-    const task = { type: 'plan-removal', contentType, size: file.size, bytes } as const
+    const now = keepsTaken ? parts.now() : null
+    const task = { type: 'plan-removal', contentType, size: file.size, bytes, now } as const
     const result = await orFault(contentType, workers.run(task, `${bucketId}`, read))
     if (result.outcome !== 'planned') throw unreadable(contentType)
     try {
@@ -221,26 +230,30 @@ export function removeMetadataOperation(parts: {
     throw new Fault('file-unreadable', `${mustShowSame} ${reasons[verdict]}`)
   }
 
-  return async (file, contentType, bucketId) => {
-    if (!mayHaveRemovableMetadata(file.head, file.size, contentType, isText)) return file
+  return async (file, removal) => {
+    const { contentType, bucketId } = removal
+    if (!mayHaveRemovableMetadata(file.head, file.size, contentType, isText))
+      return { stored: file, reading: null }
     if ('bytes' in file) {
-      const { pieces, format } = await plan(file, contentType, bucketId)
-      if (format === null || isWhole(pieces, file)) return file
+      const { pieces, format, reading } = await plan(file, removal)
+      if (format === null || isWhole(pieces, file)) return { stored: file, reading }
+      requireRead(reading)
       const stored = received(joined(pieces, file.bytes))
       await requireSame(file, stored, { format, contentType, bucketId, isRemote: false })
-      return stored
+      return { stored, reading }
     }
     const opened = await blobs.openReceived(file)
     try {
-      const { pieces, format } = await plan(file, contentType, bucketId, (position, length) =>
+      const { pieces, format, reading } = await plan(file, removal, (position, length) =>
         readPart(opened, position, length),
       )
-      if (format === null || isWhole(pieces, file)) return file
+      if (format === null || isWhole(pieces, file)) return { stored: file, reading }
+      requireRead(reading)
       const stored = await blobs.receive(newId(), copied(pieces, opened), Number.POSITIVE_INFINITY)
       try {
         const isRemote = opened.content.type === 'object'
         await requireSame(file, stored, { format, contentType, bucketId, isRemote })
-        return stored
+        return { stored, reading }
       } catch (error) {
         await blobs.discard([stored])
         throw error
@@ -314,5 +327,14 @@ const unreadable = (contentType: string, cause?: unknown) =>
     `This bucket removes metadata from files of the type ${contentType}. This file is damaged or of an unknown form, so its metadata cannot be found.`,
     { cause },
   )
+
+/** Throws Fault `file-unreadable` if the time would be lost with the metadata (docs/interface.md X7). */
+function requireRead(reading: TakenReading | null): void {
+  if (reading === null || reading.taken !== null || reading.fault === null) return
+  throw new Fault(
+    'file-unreadable',
+    `This bucket removes metadata except the time at which pictures and videos were taken. The time of this file cannot be read and would be lost: ${reading.fault}.`,
+  )
+}
 
 const isText = (head: Uint8Array): boolean => decodeText(head) !== null

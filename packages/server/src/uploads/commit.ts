@@ -380,9 +380,6 @@ export interface ItemParts {
   readonly readTaken: ReadTaken
 }
 
-/** What is read of a file that can have no time, or whose bucket keeps none. */
-const nothingToRead = { taken: null, isRead: true } as const
-
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
  * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
@@ -408,11 +405,13 @@ export async function newItem(
     requireType(limits, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
   // A RAW file with the structure of TIFF is stored as it is sent.
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
-  const stored =
-    removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
+  const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')
+  const removal = { contentType: type.contentType, bucketId, keepsTaken }
+  const { stored, reading } =
+    removesMetadata && !isRaw ? await parts.removeMetadata(file, removal) : { stored: file, reading: null }
   // Of the file as it was sent. Most files are no pictures, and nothing is awaited for them.
-  const reading = removesMetadata === true ? null : parts.readTaken(file, type.contentType)
-  const { taken, isRead } = (reading && (await reading)) ?? nothingToRead
+  const later = removesMetadata === true || reading ? null : parts.readTaken(file, type.contentType)
+  const { taken, isRead } = (later && (await later)) ?? { taken: reading?.taken ?? null, isRead: true }
   const dimensions = isDecoded(type.contentType) ? await parts.measurePicture(stored, bucketId) : null
   const item = {
     id: 'id' in stored && stored !== file ? stored.id : given.id,

@@ -23,6 +23,7 @@ import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { temporaryS3Store } from '../storage/blobs/temporary-s3-store.ts'
 import { unlimited } from '../uploads/temporary-media.ts'
 
+const removal = { contentType: 'image/jpeg', bucketId: 1 as BucketId, keepsTaken: false }
 const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 6e8, niceness: 0 }
 
 describe('X6 whatever the plan is, a file is refused unless it shows the same afterwards', () => {
@@ -35,12 +36,12 @@ describe('X6 whatever the plan is, a file is refused unless it shows the same af
   async function removedBy(bytes: Buffer, pieces: readonly Piece[], format: RemovableFormat) {
     const remove = removeMetadataOperation({
       blobs: { openReceived: unused, receive: unused, share: unused, discard: unused },
-      workers: { run: async () => ({ outcome: 'planned', format, pieces }) },
+      workers: { run: async () => ({ outcome: 'planned', format, pieces, reading: null }) },
       ...{ comparisonWorkers, tools, now: Date.now },
     })
     const file = received(Uint8Array.from(bytes))
-    return remove(file, 'image/jpeg', 1 as BucketId).then(
-      ({ size }) => size,
+    return remove(file, removal).then(
+      ({ stored }) => stored.size,
       (error: unknown) => (error instanceof Fault ? error.code : error),
     )
   }
@@ -126,11 +127,11 @@ describe('X6 a program that does not end says nothing about the file', () => {
     const pieces = [{ from: 0, to: 2 }]
     const remove = removeMetadataOperation({
       blobs: { openReceived: unused, receive: unused, share: unused, discard: unused },
-      workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces }) },
+      workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces, reading: null }) },
       comparisonWorkers: { run: async () => ({ outcome: 'unreadable' }) },
       ...{ tools: new Map(), now: Date.now },
     })
-    const removing = remove(received(Uint8Array.of(0xff, 0xd8, 0xff)), 'image/jpeg', 1 as BucketId)
+    const removing = remove(received(Uint8Array.of(0xff, 0xd8, 0xff)), removal)
     await expect(removing).rejects.toMatchObject({ code: 'overloaded' })
   })
 })
@@ -197,14 +198,14 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
           return copy
         },
       },
-      workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces }) },
+      workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces, reading: null }) },
       // All others wait for their downloads.
       comparisonWorkers: { run: (...args) => allCopied.then(() => comparisonWorkers.run(...args)) },
     })
     const newId = createItemIds(Date.now)
     const file = await blobs.receive(newId(), chunksOf(sent, 65_536), sent.length)
-    const removing = Array.from({ length: count }, () => remove(file, 'image/jpeg', 1 as BucketId))
-    for (const { size } of await Promise.all(removing)) expect(size).toBe(sent.length)
+    const removing = Array.from({ length: count }, () => remove(file, removal))
+    for (const { stored: copy } of await Promise.all(removing)) expect(copy.size).toBe(sent.length)
   } finally {
     workers.close()
     comparisonWorkers.close()

@@ -5,6 +5,8 @@ import { removeMetadataOperation } from '../../src/pictures/received-pictures.ts
 import { received } from '../../src/storage/blobs/received-file.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
 
+const removal = { contentType: 'image/jpeg', bucketId: 1 as BucketId, keepsTaken: false }
+
 /** The removal with these metadata workers. It compares nothing. */
 const removalWith = (run: PictureWorkers['run']) => {
   const unused = () => Promise.reject(new Error('the bytes are in memory'))
@@ -18,7 +20,7 @@ test.each([
   ['crashes', 'file-unreadable', {}],
 ])('X4 a file whose process %s is refused as %s', async (_what, code, reason) => {
   const remove = removalWith(() => Promise.reject(new PictureOverLimits('SIGKILL', reason)))
-  await expect(remove(received(Buffer.alloc(9)), 'image/jpeg', 1 as BucketId)).rejects.toMatchObject({ code })
+  await expect(remove(received(Buffer.alloc(9)), removal)).rejects.toMatchObject({ code })
 })
 
 test.each([
@@ -27,7 +29,7 @@ test.each([
   ['copies what is not in the file', [{ from: 0, to: 101 }]],
   ['has too many parts', Array.from({ length: 100_001 }, () => ({ zeros: 0 }))],
 ])('X4 a plan of a process that %s is refused', async (_what, pieces) => {
-  const remove = removalWith(async () => ({ outcome: 'planned', format: 'jpeg', pieces }))
+  const remove = removalWith(async () => ({ outcome: 'planned', format: 'jpeg', pieces, reading: null }))
   const file = received(Buffer.alloc(100))
-  await expect(remove(file, 'image/jpeg', 1 as BucketId)).rejects.toMatchObject({ code: 'file-unreadable' })
+  await expect(remove(file, removal)).rejects.toMatchObject({ code: 'file-unreadable' })
 })

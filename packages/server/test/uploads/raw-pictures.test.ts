@@ -18,7 +18,7 @@ test('X3 a file with the structure of TIFF is stored as it is sent if its name i
       readTaken: () => null,
       removeMetadata: async () => {
         isRemoved = true
-        return file
+        return { stored: file, reading: null }
       },
     }
     const bucket = { bucketId: 1 as BucketId, removesMetadata: true, limits: null }

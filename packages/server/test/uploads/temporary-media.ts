@@ -46,7 +46,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
   const blobs = disk.store
   const measurePicture = async () => null
   const readTaken = () => null
-  const removeMetadata: RemoveMetadata = async (file) => file
+  const removeMetadata: RemoveMetadata = async (file) => ({ stored: file, reading: null })
   const onStored = () => undefined
   const newReceiver = createFileReceivers({ blobs, inlineSize })
   const { storeItems } = storeOperations({

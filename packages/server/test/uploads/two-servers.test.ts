@@ -38,7 +38,7 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
     ...{
       measurePicture: async () => null,
       readTaken: () => null,
-      removeMetadata: async (file) => file,
+      removeMetadata: async (file) => ({ stored: file, reading: null }),
       onStored: null,
       space: unlimited,
     },
