@@ -1,8 +1,9 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import server from '../packages/server/package.json' with { type: 'json' }
 import { readSource, runIn } from './pack.ts'
-import { type Architecture, debianNames } from './tree.ts'
+import { type Architecture, completionFiles, debianNames } from './tree.ts'
 
 /** Who publishes the package. */
 const maintainer = process.env['RELEASE_MAINTAINER'] ?? 'Mediabucket <mediabucket@localhost>'
@@ -11,17 +12,6 @@ const environment = `# Settings of Mediabucket, one NAME=value a line. \`mediabu
 MEDIABUCKET_DATA=/var/lib/mediabucket
 MEDIABUCKET_LOG_FORMAT=json
 #MEDIABUCKET_BASE_URL=https://media.example.org
-`
-
-/** Commands run as the user of the service, with its settings, if root runs them. */
-const command = `#!/bin/sh
-# The PATH of cron does not contain runuser.
-PATH=$PATH:/usr/sbin:/sbin
-if [ "$(id -u)" = 0 ]; then
-  exec runuser -u mediabucket -- env HOME=/var/lib/mediabucket XDG_CACHE_HOME=/var/cache /usr/lib/mediabucket/bin/mediabucket \\
-    --env-file /etc/mediabucket/env "$@"
-fi
-exec /usr/lib/mediabucket/bin/mediabucket "$@"
 `
 
 /** In a chroot and in a container there is no systemd. */
@@ -40,6 +30,11 @@ if [ "$1" = configure ]; then
     systemctl daemon-reload
     systemctl enable --quiet mediabucket.service
     systemctl restart mediabucket.service
+  fi
+  if [ -z "$2" ]; then
+    echo "mediabucket: http://127.0.0.1:8080 is the service, and /etc/mediabucket/env has its settings."
+    echo "mediabucket: To see the token of the first start: sudo journalctl -u mediabucket | grep mbkt_"
+    echo "mediabucket: To create another one: sudo mediabucket token create --bucket default"
   fi
 fi
 `,
@@ -70,28 +65,17 @@ const overrides = [
   'mediabucket: missing-dep-for-interpreter node *',
 ]
 
-/** The unit of docs/operations, with the places of the package. */
-async function readUnit(): Promise<string> {
-  const places: readonly [string, string][] = [
-    [
-      '# Mediabucket under systemd: /etc/systemd/system/mediabucket.service. The project is installed in /opt/mediabucket.\n',
-      '',
-    ],
-    [
-      '# Settings are in /etc/mediabucket.env, one NAME=value a line; MEDIABUCKET_DATA=/var/lib/mediabucket is one of them.\n\n',
-      '',
-    ],
-    ['Environment=PATH=/opt/mediabucket/node_modules/.bin:/usr/local/bin:/usr/bin:/bin\n', ''],
-    ['EnvironmentFile=/etc/mediabucket.env', 'EnvironmentFile=/etc/mediabucket/env'],
-    ['/opt/mediabucket/node_modules/.bin/mediabucket serve', '/usr/lib/mediabucket/bin/mediabucket serve'],
-  ]
-  return places.reduce(
-    (unit, [from, to]) => {
-      if (!unit.includes(from)) throw new Error(`the unit does not contain: ${from}`)
-      return unit.replace(from, to)
-    },
-    await readSource('docs/operations/mediabucket.service'),
-  )
+/** Where Debian has what a tree contains. */
+const places: Readonly<Record<string, string>> = {
+  docs: 'usr/share/doc/mediabucket/docs',
+  'README.md': 'usr/share/doc/mediabucket/README.md',
+  'CHANGELOG.md': 'usr/share/doc/mediabucket/CHANGELOG.md',
+  ...Object.fromEntries(
+    ['man/man1/mediabucket.1', ...Object.values(completionFiles)].map((path) => [
+      `share/${path}`,
+      `usr/share/${path}`,
+    ]),
+  ),
 }
 
 /** Writes the Debian package of a tree (tree.ts) to `file`. Needs dpkg-deb. */
@@ -110,13 +94,23 @@ export async function writeDebianPackage(
   await chmod(directory, 0o755)
   await mkdir(join(directory, 'usr/lib'), { recursive: true })
   await runIn(directory)('cp', '-a', '--reflink=auto', tree, join(directory, 'usr/lib/mediabucket'))
-  await write('usr/bin/mediabucket', command, 0o755)
-  await write('lib/systemd/system/mediabucket.service', await readUnit())
+  for (const [from, to] of Object.entries(places)) {
+    const path = join(directory, 'usr/lib/mediabucket', from)
+    if (!existsSync(path)) continue
+    await mkdir(join(directory, dirname(to)), { recursive: true, mode: 0o755 })
+    await rename(path, join(directory, to))
+  }
+  await rm(join(directory, 'usr/lib/mediabucket/share'), { recursive: true, force: true })
+  await mkdir(join(directory, 'usr/bin'), { mode: 0o755 })
+  await symlink('../lib/mediabucket/bin/mediabucket', join(directory, 'usr/bin/mediabucket'))
+  await write(
+    'lib/systemd/system/mediabucket.service',
+    await readSource('docs/operations/mediabucket.service'),
+  )
   await write('etc/mediabucket/env', environment, 0o640)
-  const licences = ['node_modules/mediabucket/dist/THIRD-PARTY-NOTICES.txt', 'LICENSE-NODE']
   const copyright = [
     'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/',
-    `Comment: The licences of what it contains are in ${licences.map((name) => `/usr/lib/mediabucket/lib/${name}`).join(' and ')}.`,
+    'Comment: The licences of what it contains, such as Node.js and libvips (LGPL-3), are in /usr/lib/mediabucket/licences.',
     '',
     'Files: *',
     'Copyright: the authors of Mediabucket',
@@ -130,7 +124,9 @@ export async function writeDebianPackage(
   const date = new Date(Number(time) * 1_000).toUTCString().replace('GMT', '+0000')
   const changes = `mediabucket (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md of the project.\n\n -- ${maintainer}  ${date}\n`
   await write('usr/share/doc/mediabucket/changelog', changes)
-  await runIn(directory)('gzip', '-9n', 'usr/share/doc/mediabucket/changelog')
+  const manual = 'usr/share/man/man1/mediabucket.1'
+  const compressed = [manual].filter((path) => existsSync(join(directory, path)))
+  await runIn(directory)('gzip', '-9n', 'usr/share/doc/mediabucket/changelog', ...compressed)
   await write('usr/share/lintian/overrides/mediabucket', `${overrides.join('\n')}\n`)
   const { stdout: size } = await runIn(directory)('du', '-sk', '--exclude=DEBIAN', '.')
   const control = [

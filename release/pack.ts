@@ -38,7 +38,7 @@ export async function packAll(directory: string): Promise<Tarballs> {
       recursive: true,
       filter: (source) => !['node_modules', 'dist'].includes(basename(source)),
     })
-  await Promise.all([copy('packages'), copy('tsconfig.json')])
+  await Promise.all(['packages', 'tsconfig.json', 'docs', 'CHANGELOG.md'].map(copy))
   await symlink(join(root, 'node_modules'), join(directory, 'repo/node_modules'))
   const pack = async (name: string) => {
     const { stdout } = await runIn(join(directory, 'repo/packages', name))(

@@ -1,10 +1,10 @@
-import { globSync, readdirSync, readFileSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { cp, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown'
 import { parseAst } from 'rolldown/parseAst'
 
-// npm run build: bundles the service with its dependencies into dist.
+// npm run build: bundles the service with its dependencies into dist, and copies the pages for operators and users.
 
 const packageDirectory = import.meta.dirname
 
@@ -144,7 +144,22 @@ function describeLicences(packages: readonly BundledPackage[]): string {
   return `${['The files of this directory contain these packages:', ...described].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
+/** Copies the pages for operators and users beside the bundle, with the files that they name; the build of an image has none of them. */
+async function copyPages(): Promise<void> {
+  const repository = join(packageDirectory, '../..')
+  const forDevelopers = ['images', 'architecture', 'architecture.md', 'decisions', 'openapi.json']
+  for (const name of ['docs', 'CHANGELOG.md']) {
+    await rm(join(packageDirectory, name), { recursive: true, force: true })
+    if (!existsSync(join(repository, name))) continue
+    await cp(join(repository, name), join(packageDirectory, name), {
+      recursive: true,
+      filter: (path) => !forDevelopers.includes(basename(path)),
+    })
+  }
+}
+
 if (import.meta.main) {
+  await copyPages()
   const dist = join(packageDirectory, 'dist')
   await rm(dist, { recursive: true, force: true })
   await writeBundle(dist)

@@ -92,7 +92,7 @@ test('the packages contain built code, licence and README; the server is one bun
   expect(
     server.filter(
       (name) =>
-        !/^package\/(bin\/|dist\/[^/]*\.js$|dist\/THIRD-PARTY-NOTICES\.txt$|LICENSE$|README\.md$|package\.json$)/.test(
+        !/^package\/(bin\/|dist\/[^/]*\.js$|dist\/THIRD-PARTY-NOTICES\.txt$|LICENSE$|README\.md$|CHANGELOG\.md$|docs\/|package\.json$)/.test(
           name,
         ),
     ),

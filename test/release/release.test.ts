@@ -8,6 +8,7 @@ import { writeDebianPackage } from '../../release/debian.ts'
 import { runIn } from '../../release/pack.ts'
 import { root } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { expectOperatorPages, runOperatorPages } from '../harness/machine.ts'
 import { installMissing } from '../harness/tools.ts'
 import { commandInArm64Root, commandInRoot, createArm64Root, createBareRoot } from './bare-root.ts'
 import { buildDockerfile, readConfig, useImage } from './container.ts'
@@ -31,6 +32,7 @@ const hours = 3_600_000
 const tools = {
   buildah: 'buildah',
   lintian: 'lintian',
+  man: 'man-db',
   mmdebstrap: 'mmdebstrap',
   'qemu-aarch64-static': 'qemu-user-static',
 }
@@ -181,9 +183,7 @@ describe.skipIf(chosen === undefined)('what is published', () => {
         const unit = await read('lib/systemd/system/mediabucket.service')
         const command = /^ExecStart=(.*)/m.exec(unit)?.[1]?.split(' ') ?? []
         const user = '--userspec=mediabucket:mediabucket'
-        const settings = [...(await read('etc/mediabucket/env')).matchAll(/^(\w+)=(.*)/gm)]
         return await startCommand(commandInRoot(machine, command, user), {
-          ...Object.fromEntries(settings.map(([, name, value]) => [name, value])),
           CACHE_DIRECTORY: '/var/cache/mediabucket',
         })
       }
@@ -226,6 +226,53 @@ describe.skipIf(chosen === undefined)('what is published', () => {
       await inside('env', 'MEDIABUCKET_PURGE_DATA=yes', 'dpkg', '--purge', 'mediabucket')
       expect(existsSync(join(machine, 'var/lib/mediabucket'))).toBe(false)
     },
+    hours,
+  )
+
+  test.each<[string, () => { install: string[]; hasUnit: boolean }]>([
+    [
+      'npm',
+      () => ({
+        install: [
+          // Its npm runs with the machine's own Node.js.
+          `mkdir /opt/node && cp ${process.execPath} /opt/node/node && PATH=/opt/node:$PATH`,
+          `npm install --global --prefix /usr/local --no-audit --prefer-offline ${join(release, `mediabucket-*${version}.tgz`)}`,
+          'ln -s /opt/node/node /usr/local/bin/node',
+          'cd "$(npm root --global --prefix /usr/local)/mediabucket"',
+        ],
+        hasUnit: false,
+      }),
+    ],
+    [
+      'the archive',
+      () => ({
+        install: [
+          `sudo tar xzf ${file(`mediabucket-${version}-linux-x64.tar.gz`)} -C /opt`,
+          `sudo ln -sfn /opt/mediabucket-${version}-linux-x64/bin/mediabucket /usr/local/bin/mediabucket`,
+          `cd /opt/mediabucket-${version}-linux-x64`,
+        ],
+        hasUnit: false,
+      }),
+    ],
+    [
+      'the Debian package',
+      () => ({
+        install: [
+          `dpkg --install --force-depends ${file(`mediabucket_${version}_amd64.deb`)} | tee $STAGE/printed`,
+          'grep "sudo journalctl -u mediabucket | grep mbkt_" $STAGE/printed',
+          'sudo journalctl -u mediabucket | grep mbkt_',
+          'test -s /usr/share/doc/mediabucket/docs/operations/alerts.yml',
+          'grep -q "LESSER GENERAL PUBLIC" /usr/lib/mediabucket/licences/LGPL-3.txt',
+          'man --warnings --local-file /usr/share/man/man1/mediabucket.1.gz > $STAGE/manual 2> $STAGE/warnings',
+          'test ! -s $STAGE/warnings && grep -q "mediabucket token create" $STAGE/manual',
+          '. /usr/share/bash-completion/completions/mediabucket',
+        ],
+        hasUnit: true,
+      }),
+    ],
+  ])(
+    'the lines of the pages for operators run with %s',
+    async (_, installation) => await runOperatorPages(installation(), expectOperatorPages),
     hours,
   )
 

@@ -1,4 +1,5 @@
 import { nearestName } from '../core/names.ts'
+import { settingsFile } from '../service/environment.ts'
 import { settings } from '../service/settings.ts'
 import { clientSettings } from './client/client-settings.ts'
 import { exitCodes, UsageError } from './command.ts'
@@ -6,7 +7,7 @@ import { commandGroups, commands } from './commands.ts'
 import { programName } from './processes.ts'
 
 /** The exit codes in the help; docs/client.md has the same table. */
-const exitCodeRows: readonly (readonly [string, string])[] = [
+export const exitCodeRows: readonly (readonly [string, string])[] = [
   ['0', 'done'],
   ['1', 'failed'],
   ['2', 'an argument or setting is invalid'],
@@ -36,7 +37,8 @@ export function help(): string {
 
 Usage: mediabucket [--env-file FILE] COMMAND [OPTIONS]
 
---env-file reads settings from a file of lines NAME=value, such as that of the service. Variables that are set take precedence.
+The service and the commands on its data read settings from ${settingsFile} if it exists: lines NAME=value. --env-file names
+another file. Variables that are set take precedence. Run by root, a command becomes the user who owns the data directory.
 
 Here it runs as: ${programName()}
 

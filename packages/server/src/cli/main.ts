@@ -8,7 +8,8 @@ import { printableLines, printableText } from './terminal.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
-    await dispatch(await withoutEnvFile(args))
+    const words = await withoutEnvFile(args)
+    await dispatch(words, words.length < args.length)
   } catch (error) {
     const explained = explainFailure(error)
     console.error(printableLines(explained === null ? inspect(error) : `mediabucket: ${explained}`))
@@ -27,7 +28,8 @@ async function withoutEnvFile(args: readonly string[]): Promise<readonly string[
   return args.slice(joined === undefined ? 2 : 1)
 }
 
-async function dispatch(args: readonly string[]): Promise<void> {
+/** `hasEnvFile` is whether the settings of a file were read. */
+async function dispatch(args: readonly string[], hasEnvFile: boolean): Promise<void> {
   const [name, rest] = split(args)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
@@ -37,7 +39,7 @@ async function dispatch(args: readonly string[]): Promise<void> {
       const { help, settingsHelp } = await import('./help.ts')
       return console.log(topic.length === 0 ? help() : settingsHelp(topic.slice(1)))
     }
-    if (name === 'help' || isHelp(name)) return await dispatch([...topic, '--help'])
+    if (name === 'help' || isHelp(name)) return await dispatch([...topic, '--help'], hasEnvFile)
     if (name === '--version' || name === '-V') return console.log(version)
     const group = Object.entries(commands).filter(([known]) => known.startsWith(`${name} `))
     if (group.length > 0 && rest.some(isHelp)) {
@@ -47,7 +49,7 @@ async function dispatch(args: readonly string[]): Promise<void> {
     throw new UsageError(unknownCommand(name, rest))
   }
   if (rest.some(isHelp)) return console.log(await helpOf(command))
-  await run(command, rest)
+  await run(command, rest, hasEnvFile)
 }
 
 async function helpOf(listed: ListedCommand): Promise<string> {
@@ -56,7 +58,7 @@ async function helpOf(listed: ListedCommand): Promise<string> {
   return help
 }
 
-async function run(listed: ListedCommand, args: readonly string[]): Promise<void> {
+async function run(listed: ListedCommand, args: readonly string[], hasEnvFile: boolean): Promise<void> {
   const output = {
     print: (...lines: readonly string[]) => console.log(lines.map(printableText).join('\n')),
     report: (...lines: readonly string[]) => console.error(lines.map(printableText).join('\n')),
@@ -69,12 +71,19 @@ async function run(listed: ListedCommand, args: readonly string[]): Promise<void
     const command = await listed.loadClient()
     return await command.run(args, output)
   }
-  const [command, { readConfig }] = await Promise.all([listed.load(), import('../service/config.ts')])
+  const [command, { readConfig }, { loadSettingsFile }, { becomeOwnerOf }] = await Promise.all([
+    listed.load(),
+    import('../service/config.ts'),
+    import('../service/environment.ts'),
+    import('./service-user.ts'),
+  ])
   // Read on first use: invalid arguments are reported before invalid settings.
   let config: ReturnType<typeof readConfig> | undefined
   const loadConfig = () => {
     if (config) return config
+    if (!hasEnvFile) loadSettingsFile()
     config = readConfig()
+    if (listed !== commands['serve']) becomeOwnerOf(config.config.data)
     // Commands that read these settings write data and backups, which only their owner may access.
     process.umask(0o077)
     return config

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadEnvFile, parseEnvFile } from './environment.ts'
+import { loadEnvFile, loadSettingsFile, parseEnvFile } from './environment.ts'
 
 // As systemd reads them: src/basic/env-file.c and its tests.
 test.each([
@@ -34,4 +34,10 @@ test.each([
 
 test('a file that cannot be read is named with the reason', () => {
   expect(() => loadEnvFile('/', {})).toThrow('The file of --env-file cannot be read: / (EISDIR).')
+})
+
+test('O7 the file of the installation may be missing; one that cannot be read is an error, except with a data directory', () => {
+  expect(() => loadSettingsFile({}, '/nowhere/env')).not.toThrow()
+  expect(() => loadSettingsFile({}, '/')).toThrow('/ cannot be read (EISDIR). Run the command with sudo')
+  expect(() => loadSettingsFile({ MEDIABUCKET_DATA: '/srv/other' }, '/')).not.toThrow()
 })

@@ -15,22 +15,67 @@ export class ConfigError extends ExplainedError {
 
 type Env = Record<string, string | undefined>
 
+/** The file of the settings in every installation, for the service and for the commands on its data. */
+export const settingsFile = '/etc/mediabucket/env'
+
+/** The file that this process has read, and the variables that it has set by it. */
+let loaded: { readonly path: string; readonly names: readonly string[] } | null = null
+
 /**
- * Sets the variables of a file that systemd reads as `EnvironmentFile=`, so that a command has the settings of the service. Variables that
- * are set already stay, as with `node --env-file`. Throws ConfigError, without the values of the file, which can be secrets.
+ * Sets the variables of a file in the syntax of systemd's `EnvironmentFile=`. Variables that are set already stay, as with
+ * `node --env-file`. Throws ConfigError, without the values of the file, which can be secrets.
  */
 export function loadEnvFile(path: string, env: Env = process.env): void {
-  for (const [name, value] of Object.entries(parseEnvFile(path, readText(path)))) env[name] ??= value
-}
-
-function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    setVariables(path, readFileSync(path, 'utf8'), env)
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     throw new ConfigError([
       `The file of --env-file cannot be read: ${path} (${errorCode(error)}). Run the command as the user of the service, or as root.`,
     ])
   }
+}
+
+/**
+ * As loadEnvFile, for the file of every installation, if it exists. Who cannot read it and names a data directory uses other data than
+ * those of the service.
+ */
+export function loadSettingsFile(env: Env = process.env, path = settingsFile): void {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') || env['MEDIABUCKET_DATA']) return
+    throw new ConfigError([
+      `The settings of the service in ${path} cannot be read (${errorCode(error)}). Run the command with sudo, or set MEDIABUCKET_DATA to use other data.`,
+    ])
+  }
+  setVariables(path, text, env)
+}
+
+/** Reads the file of this process again. Throws ConfigError, and changes nothing then. */
+export function reloadEnvFile(env: Env = process.env): void {
+  if (loaded === null) return
+  const { path, names } = loaded
+  const before = Object.fromEntries(names.map((name) => [name, env[name]]))
+  for (const name of names) delete env[name]
+  try {
+    loadEnvFile(path, env)
+  } catch (error) {
+    Object.assign(env, before)
+    throw error
+  }
+}
+
+function setVariables(path: string, text: string, env: Env): void {
+  const values = Object.entries(parseEnvFile(path, text)).filter(([name]) => env[name] === undefined)
+  for (const [name, value] of values) env[name] = value
+  loaded = { path, names: values.map(([name]) => name) }
+}
+
+/** Sets the home directory of this process, which has become another user. */
+export function setHome(directory: string): void {
+  process.env['HOME'] = directory
 }
 
 /** One assignment: a name, and quoted parts or an unquoted value, which a backslash at the end of a line continues. */
