@@ -4,15 +4,7 @@ import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/labels.ts'
 import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
-import {
-  type AmountLeft,
-  leftOf,
-  maxFileSizeOf,
-  requireFileSize,
-  requireType,
-  requireWithinLimits,
-  withFixedLabels,
-} from '../core/quotas.ts'
+import { maxFileSizeOf, requireFileSize, requireType, withFixedLabels } from '../core/quotas.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { Actor } from '../core/tokens.ts'
 import { isDecoded } from '../core/variants.ts'
@@ -20,23 +12,16 @@ import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/rece
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { ReceivedBlob, ReceivedFile } from '../storage/blobs/received-file.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type {
-  AddedItem,
-  BucketId,
-  Grant,
-  IdempotentRequest,
-  NewItem,
-  TokenId,
-} from '../storage/catalog/records.ts'
+import type { AddedItem, BucketId, Grant, IdempotentRequest, NewItem } from '../storage/catalog/records.ts'
 import { sniffType } from './file-type.ts'
 import { type FileReceiver, receivedBytes } from './received-files.ts'
 import {
-  createQuotaReservations,
-  type FreeSpace,
-  noReservation,
-  type QuotaReservation,
-  type SpaceClaim,
-} from './space.ts'
+  createKeyedReservations,
+  createUploadReservations,
+  type RequestKey,
+  type Reservation,
+} from './reservations.ts'
+import type { FreeSpace, SpaceClaim } from './space.ts'
 
 /** What a client says about a file, as it was sent. */
 export interface SentFile {
@@ -71,7 +56,7 @@ interface StoreOptions {
 /** Parts of the uploads of one request. */
 interface Receiving {
   readonly receiver: FileReceiver
-  readonly reservation: QuotaReservation
+  readonly reservation: Reservation
   readonly claim: SpaceClaim
 }
 
@@ -80,7 +65,7 @@ export type StoreOperations = ReturnType<typeof storeOperations>
 export function storeOperations(
   parts: Omit<ItemParts, 'blobs'> &
     CommitParts & {
-      readonly catalog: Pick<Catalog, 'bucket' | 'token'>
+      readonly catalog: Pick<Catalog, 'bucket' | 'token' | 'findKeyed'>
       readonly blobs: BlobStore
       readonly newReceiver: () => FileReceiver
       readonly space: Pick<FreeSpace, 'claim'>
@@ -89,7 +74,8 @@ export function storeOperations(
     },
 ) {
   const { blobs, newReceiver, space, maxFileSize, now } = parts
-  const reserve = createQuotaReservations(parts)
+  const reserve = createUploadReservations(parts)
+  const reserveKeyed = createKeyedReservations({ ...parts, reserve })
   const newId = createItemIds(now)
   const commitFiles = commitFilesOperation(parts)
 
@@ -124,7 +110,7 @@ export function storeOperations(
       const file = inMemory ?? (await receiver.receive(id, source, largest, atMost))
       received.push(file)
       const { item, stored } = await newItem(parts, file, bucket, sent, { id, createdAt: now(), expiresAt })
-      arrivals.push({ sent, sha256: file.sha256, file: stored, item })
+      arrivals.push({ sent, sha256: file.sha256, size: file.size, file: stored, item })
       if (stored === file) return
       received.push(stored)
       await blobs.discard(blobsOf([file]))
@@ -153,11 +139,9 @@ export function storeOperations(
     files: IncomingFiles,
     options: StoreOptions,
   ): Promise<Stored> {
-    const { bucketId, limits } = bucket
     const { by, key = null, declaredBytes = 0, atMost } = options
     const claim = space.claim(atMost ?? declaredBytes)
-    // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
-    const reservation = key ? noReservation : limitedReservation(parts.catalog, limits, reserve(bucketId))
+    const reservation = key === null ? reserve(bucket) : reserveKeyed(key, bucket)
     const receiver = newReceiver()
     try {
       const arrivals = await receiveAll(bucket, files, { receiver, reservation, claim }, options)
@@ -195,7 +179,7 @@ export function storeOperations(
         const { item, stored } = await newItem(parts, file, bucket, sent, {
           ...{ id: newId(), createdAt: now(), expiresAt },
         })
-        const arrival = { sent, sha256: file.sha256, file: stored, item }
+        const arrival = { sent, sha256: file.sha256, size, file: stored, item }
         return await commitFiles(bucket, [arrival], { by, key })
       } finally {
         claim.release()
@@ -217,14 +201,10 @@ interface Arrival {
   readonly sent: SentFile
   /** Of the bytes as they were sent; 32 bytes. */
   readonly sha256: Uint8Array
+  /** Of these bytes. */
+  readonly size: number
   readonly file: ReceivedFile
   readonly item: AddedItem
-}
-
-/** The idempotency key of a request (docs/interface.md I1). */
-export interface RequestKey {
-  readonly tokenId: TokenId
-  readonly key: string
 }
 
 export interface Stored {
@@ -269,7 +249,9 @@ function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
 
   function requestOf(key: RequestKey, arrivals: readonly Arrival[]): IdempotentRequest {
     const at = now()
-    return { ...key, fingerprint: fingerprintOfArrivals(arrivals), now: at, expiresAt: at + keyLifetime }
+    const sent = arrivals.reduce((sum, { size }) => sum + size, 0)
+    const fingerprint = fingerprintOfArrivals(arrivals)
+    return { ...key, fingerprint, bytes: sent, now: at, expiresAt: at + keyLifetime }
   }
 
   /**
@@ -337,30 +319,6 @@ const notCommitted: ReadonlySet<string> = new Set([
 
 /** The bucket of an upload, and the limits of its token. */
 export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata' | 'limits'>
-
-/**
- * Also checks what is left of the limits of a token. A best-effort early check: the catalog enforces the limits at the commit. Reads the
- * counters once, because the others only increase.
- */
-function limitedReservation(
-  catalog: Pick<Catalog, 'token'>,
-  limits: Grant['limits'],
-  reservation: QuotaReservation,
-): QuotaReservation {
-  if (limits === null) return reservation
-  let left: AmountLeft | null = null
-  return {
-    ...reservation,
-    async hold(amount) {
-      await reservation.hold(amount)
-      if (left === null) {
-        const counted = (await catalog.token(limits.id))?.limits
-        left = counted ? leftOf(limits, counted) : { items: null, bytes: null }
-      }
-      requireWithinLimits(limits, left, amount)
-    },
-  }
-}
 
 /** When a new item expires, by the lifetime of its token or its bucket; null for never. */
 export const defaultExpiry = (itemDays: number | null, now: number): number | null =>

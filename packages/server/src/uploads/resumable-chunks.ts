@@ -11,6 +11,7 @@ import type { AddedItem, NewItem } from '../storage/catalog/records.ts'
 import type { Upload } from '../storage/catalog/uploads.ts'
 import { type ItemParts, newItem, type OnStored, type UploadBucket } from './commit.ts'
 import { type FileReceiver, resumed } from './received-files.ts'
+import { createUploadReservations } from './reservations.ts'
 import { type ChunkHeader, checkChunk, uploadUnknown } from './resumable-uploads.ts'
 import type { FreeSpace, SpaceClaim } from './space.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
@@ -60,7 +61,7 @@ export function appendUploadOperation(
   parts: Omit<ItemParts, 'blobs'> & {
     readonly catalog: Pick<
       Catalog,
-      'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'
+      'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload' | 'bucket' | 'token'
     >
     readonly blobs: BlobStore
     readonly newReceiver: () => FileReceiver
@@ -75,6 +76,21 @@ export function appendUploadOperation(
   },
 ) {
   const { catalog, blobs, space, locks, maxFileSize, expiry, now } = parts
+  const reserve = createUploadReservations(parts)
+
+  /** Without a length, the upload has reserved only the bytes that are stored. Throws Fault before others arrive that do not fit. */
+  async function requireRoom(
+    { bucketId, length }: Upload,
+    { limits, declaredBytes = 0 }: Chunk,
+  ): Promise<void> {
+    if (length !== null) return
+    const reservation = reserve({ bucketId, limits })
+    try {
+      await reservation.hold({ items: 0, bytes: declaredBytes })
+    } finally {
+      reservation.release()
+    }
+  }
 
   async function append(
     upload: Upload,
@@ -232,6 +248,7 @@ export function appendUploadOperation(
         checkChunk(found, chunk, maxFileSize, chunk.limits)
         if (chunk.length != null) upload = await declareLength(found, chunk.length)
         if (upload.finished) return { upload, item: null }
+        await requireRoom(upload, chunk)
         return await append(upload, chunk, lock, claim)
       } catch (error) {
         if (isRefusal(error, found)) await removeRefused(upload)

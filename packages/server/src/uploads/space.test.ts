@@ -1,7 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import type { Bucket, BucketId } from '../storage/catalog/records.ts'
-import { createFreeSpace, createQuotaReservations, type FileSystemSpace } from './space.ts'
+import { createFreeSpace, type FileSystemSpace } from './space.ts'
 
 const megabyte = 1024 * 1024
 
@@ -102,91 +101,4 @@ test('S4 without a file system of this machine, nothing is refused', () => {
   const watched = watch([])
   expect(readingsOf(watched, 200)).toEqual([])
   watched.space.claim(Number.MAX_SAFE_INTEGER)
-})
-
-const id = 1 as BucketId
-
-/** A catalog with one bucket, and reservations in it. */
-function open(limits: Partial<Bucket>) {
-  const state = {
-    bucket: {
-      name: 'b',
-      items: 0,
-      bytes: 0,
-      reservedItems: 0,
-      reservedBytes: 0,
-      maxItems: null,
-      maxBytes: null,
-      trashDays: 0,
-      isPrivate: false,
-      signedPages: false,
-      removesMetadata: false,
-      itemDays: null,
-      ...limits,
-    },
-  }
-  return { state, reserve: createQuotaReservations({ catalog: { bucket: async () => state.bucket } }) }
-}
-
-const one = (bytes: number) => ({ items: 1, bytes })
-const exceeded = { code: 'quota-exceeded' }
-
-test('Q2 reserved quota is not available to others until it is released', async () => {
-  const { reserve } = open({ maxBytes: 100, reservedBytes: 20 })
-  const [first, second] = [reserve(id), reserve(id)]
-  await first.hold(one(50))
-  await expect(second.hold(one(31))).rejects.toMatchObject(exceeded)
-  await second.hold(one(30))
-  await expect(first.hold(one(51))).rejects.toMatchObject(exceeded)
-  await first.hold(one(10))
-  second.release()
-  await first.hold(one(80))
-  first.release()
-  await reserve(id).hold(one(80))
-})
-
-test('Q2 reservations do not affect other buckets', async () => {
-  const { reserve } = open({ maxItems: 1 })
-  await reserve(id).hold(one(0))
-  await reserve(2 as BucketId).hold(one(0))
-  await expect(reserve(id).hold(one(0))).rejects.toMatchObject(exceeded)
-})
-
-test('Q2 a second release ends no pending commit of another upload', async () => {
-  const { state, reserve } = open({ maxBytes: 100 })
-  const [ended, pending] = [reserve(id), reserve(id)]
-  ended.settle()
-  ended.release()
-  await pending.hold(one(60))
-  pending.settle()
-  ended.release()
-  state.bucket = { ...state.bucket, items: 1, bytes: 60 }
-  const waiting = reserve(id).hold(one(40))
-  pending.release()
-  await waiting
-})
-
-describe('Q2 a reservation that does not fit waits for pending commits', () => {
-  test('bytes that are both committed and reserved count once', async () => {
-    const { state, reserve } = open({ maxBytes: 100 })
-    const first = reserve(id)
-    await first.hold(one(60))
-    first.settle()
-    state.bucket = { ...state.bucket, items: 1, bytes: 60 }
-    const [fitting, tooMuch] = [reserve(id).hold(one(40)), reserve(id).hold(one(41))]
-    const refused = expect(tooMuch).rejects.toMatchObject(exceeded)
-    first.release()
-    await fitting
-    await refused
-  })
-
-  test('the reservation of a failed commit becomes available', async () => {
-    const { reserve } = open({ maxBytes: 100 })
-    const [first, second] = [reserve(id), reserve(id)]
-    await first.hold(one(60))
-    first.settle()
-    const waiting = second.hold(one(100))
-    first.release()
-    await waiting
-  })
 })

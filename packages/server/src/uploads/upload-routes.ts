@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import { type Labels, labelRule, parseLabels, parseLabelText } from '../core/labels.ts'
 import { listingPaths } from '../core/page.ts'
-import { requireFileSize } from '../core/quotas.ts'
+import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
 import { parseExpiry } from '../core/times.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
@@ -20,7 +20,6 @@ import {
   defaultExpiry,
   type IncomingFile,
   type IncomingFiles,
-  type RequestKey,
   type SentFile,
   type Stored,
   type StoreOperations,
@@ -35,6 +34,7 @@ import {
   readParts,
 } from './form-parts.ts'
 import { resumed } from './received-files.ts'
+import type { RequestKey } from './reservations.ts'
 
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
 export function uploadRoutes(http: HttpContext, operations: StoreOperations): readonly Route[] {
@@ -45,6 +45,8 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
 
   async function storeForm(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFormLength(maxFileSize)) throw fileTooLarge(maxFileSize)
+    const largest = maxFileSizeOf(caller.limits, maxFileSize)
+    if (length > maxFormLength(largest)) requireFileSize(caller.limits, largest + 1)
     const key = requestKey(request, caller)
     return await operations.storeItems(caller, readFormFiles(request, readBody, headerLabels(request)), {
       by: caller.actor,

@@ -10,6 +10,7 @@ import {
   addItemsOnce,
   addLimitedItems,
   editItem,
+  findKeyed,
   findRepeated,
   forgetRequests,
   type ItemCatalog,
@@ -177,6 +178,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
         input: { bucketId, items: signedItems(items, by), request, limitedBy },
       }),
     findRepeated: (request) => query(findRepeated(request)),
+    findKeyed: (key, now) => query(findKeyed(key, now)),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeItems: (bucketId, ids, by, now = Date.now()) =>
       applyTo(bucketId, { kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),

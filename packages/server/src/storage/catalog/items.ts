@@ -103,6 +103,12 @@ export interface ItemCatalog {
   /** The items of the first request with the key; null if there is none. Throws as addItemsOnce. */
   findRepeated(request: IdempotentRequest): Promise<readonly NewItem[] | null>
 
+  /** The first request with a key, if it was stored and has not expired at `now`: the bytes of its files, as they were sent, if that is known. */
+  findKeyed(
+    key: Pick<IdempotentRequest, 'tokenId' | 'key'>,
+    now: number,
+  ): Promise<{ readonly bytes: number | null } | null>
+
   /** Removes the records of requests that expired at `now` or before; returns how many. */
   forgetRequests(now: number): Promise<number>
 
@@ -412,6 +418,17 @@ export function* findRepeated({
   return found.map(({ item }) => item)
 }
 
+/** As ItemCatalog.findKeyed. */
+export const findKeyed = (
+  { tokenId, key }: Pick<IdempotentRequest, 'tokenId' | 'key'>,
+  now: number,
+): Query<{ readonly bytes: number | null } | null> =>
+  first(
+    (row) => ({ bytes: integerOrNull(row, 0) }),
+    'SELECT bytes FROM keyed_requests WHERE token_id = $1 AND key = $2 AND expires_at > $3',
+    ...[tokenId, key, now],
+  )
+
 /** Adds items once for each key, as ItemCatalog.addItemsOnce. */
 export function* addItemsOnce({
   bucketId,
@@ -450,14 +467,14 @@ export function* addLimitedItems({
 
 /** To be called within a transaction that holds the lock of the bucket. */
 export function* storeRequest(
-  { tokenId, key, fingerprint, expiresAt }: Omit<IdempotentRequest, 'now'>,
+  { tokenId, key, fingerprint, bytes = null, expiresAt }: Omit<IdempotentRequest, 'now'>,
   items: readonly NewItem[],
 ): Work<void> {
   yield* change(
-    `INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (token_id, key) DO UPDATE SET
-      fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`,
-    ...[tokenId, key, fingerprint, serializeItems(items), expiresAt],
+    `INSERT INTO keyed_requests (token_id, key, fingerprint, items, bytes, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (token_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, items = excluded.items,
+      bytes = excluded.bytes, expires_at = excluded.expires_at`,
+    ...[tokenId, key, fingerprint, serializeItems(items), bytes, expiresAt],
   )
 }
 

@@ -238,6 +238,8 @@ export interface IdempotentRequest {
   readonly key: string
   /** 32 bytes; differs for another content with the same key. */
   readonly fingerprint: Uint8Array
+  /** Of the files, as they were sent; null or left out if it is not known. */
+  readonly bytes?: number | null
   /** Milliseconds since 1970: records that expired before `now` are ignored; this one expires at `expiresAt`. */
   readonly now: number
   readonly expiresAt: number

@@ -236,7 +236,7 @@ const countItems = (upTo?: ItemPosition): Query<number | null> =>
 
 /** The items of the first keys after one, also of those that have expired. */
 const keyedRows = eachEngine(
-  (engine) => `SELECT ${keyedItemColumns(engine)}, token_id, requests.key, fingerprint, expires_at
+  (engine) => `SELECT ${keyedItemColumns(engine)}, token_id, requests.key, fingerprint, expires_at, bytes
     FROM (SELECT * FROM keyed_requests WHERE (token_id, key) > ($1, $2) ORDER BY token_id, key LIMIT ${requestsPerBatch})
       AS requests, ${keyedItems[engine].rows}
     ORDER BY token_id, requests.key, ${keyedItems[engine].order}`,
@@ -251,6 +251,7 @@ function* requestsAfter(tokenId: string, key: string): Query<TransferredRequest[
         key: text(row, keyedItemColumnCount + 1),
         fingerprint: bytes(row, keyedItemColumnCount + 2),
         expiresAt: integer(row, keyedItemColumnCount + 3),
+        bytes: integerOrNull(row, keyedItemColumnCount + 4),
       },
     }),
     keyedRows,

@@ -69,11 +69,13 @@ CREATE TABLE token_limits (
   reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
 ) WITH (fillfactor = 50);
 
+-- bytes is the size of the files as they were sent, null if it is not known.
 CREATE TABLE keyed_requests (
   token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
   key text COLLATE "C" NOT NULL,
   fingerprint bytea NOT NULL,
   items json NOT NULL,
+  bytes int8,
   expires_at int8 NOT NULL,
   PRIMARY KEY (token_id, key)
 );

@@ -71,11 +71,13 @@ CREATE TABLE token_limits (
   reserved_bytes INTEGER NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
 ) STRICT, WITHOUT ROWID;
 
+-- bytes is the size of the files as they were sent, null if it is not known.
 CREATE TABLE keyed_requests (
   token_id TEXT NOT NULL REFERENCES tokens (id),
   key TEXT NOT NULL,
   fingerprint BLOB NOT NULL,
   items TEXT NOT NULL,
+  bytes INTEGER,
   expires_at INTEGER NOT NULL,
   PRIMARY KEY (token_id, key)
 ) STRICT, WITHOUT ROWID;
