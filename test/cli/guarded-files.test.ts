@@ -64,6 +64,13 @@ test('removeIrregular removes everything but files with one name and directories
   expect(await readdir(at.at('outside'))).toEqual(['precious'])
 })
 
+test('several calls at a time append to a new file', async () => {
+  await using at = await scene()
+  const path = at.at('root/file')
+  await Promise.all(Array.from({ length: 50 }, () => appendRegular(path, 'x', { flush: true })))
+  expect((await readRegular(path))?.length).toBe(50)
+})
+
 test.each(['../outside/new', 'a/../../outside/new', 'a//b', './b', '', '..', '/etc/b'])(
   'the path %j is not below a directory',
   async (name) => {

@@ -14,7 +14,7 @@ const guarded = O_NOFOLLOW | O_NONBLOCK
 
 /** Creates a file, for writing. Fails with EEXIST if the path has anything, also a link to nothing. */
 export const createRegular = (path: string, mode = 0o666): Promise<FileHandle> =>
-  open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
+  open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
 
 /**
  * Opens a file that exists, to read it or to append to it. Throws CommandError for a link, a FIFO, a device, and a file with a further name (a
@@ -22,12 +22,10 @@ export const createRegular = (path: string, mode = 0o666): Promise<FileHandle> =
  */
 export async function openRegular(path: string, access: 'read' | 'append'): Promise<FileHandle> {
   // Before it is opened, because opening a device can have effects.
-  const before = requireRegular(path, await lstat(path))
+  requireRegular(path, await lstat(path))
   const file = await open(path, guarded | (access === 'read' ? O_RDONLY : O_WRONLY | O_APPEND))
   try {
-    const found = requireRegular(path, await file.stat())
-    if (found.ino !== before.ino || found.dev !== before.dev)
-      throw new CommandError(`${path} was replaced while it was opened`)
+    requireRegular(path, await file.stat())
     return file
   } catch (error) {
     await file.close()
@@ -37,9 +35,8 @@ export async function openRegular(path: string, access: 'read' | 'append'): Prom
 
 const isRegular = (found: Stats): boolean => found.isFile() && found.nlink <= 1
 
-function requireRegular(path: string, found: Stats): Stats {
-  if (isRegular(found)) return found
-  throw new CommandError(`${path} is a link or no regular file`)
+function requireRegular(path: string, found: Stats): void {
+  if (!isRegular(found)) throw new CommandError(`${path} is a link or no regular file`)
 }
 
 /** Removes a link, a FIFO or a device, and a name of a file that has others. Fails for a directory. */
@@ -58,8 +55,11 @@ export async function readRegular(path: string): Promise<string | null> {
 
 /** Appends to a file, which is created with mode 0600 if it does not exist. */
 export async function appendRegular(path: string, text: string, { flush = false } = {}): Promise<void> {
-  const found = await openRegular(path, 'append').catch(nullIfMissing)
-  await using file = found ?? (await createRegular(path, 0o600))
+  const open = () => openRegular(path, 'append').catch(nullIfMissing)
+  // Several calls at a time may create it.
+  await using file =
+    (await open()) ?? (await createRegular(path, 0o600).catch(nullIfExisting)) ?? (await open())
+  if (file === null) throw new CommandError(`${path} is removed as soon as it is created`)
   await file.writeFile(text)
   if (flush) await file.datasync()
 }
@@ -157,6 +157,11 @@ const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
 
 function ignoreExisting(error: unknown): void {
   if (!isCode(error, 'EEXIST')) throw error
+}
+
+function nullIfExisting(error: unknown): null {
+  if (isCode(error, 'EEXIST')) return null
+  throw error
 }
 
 export function nullIfMissing(error: unknown): null {
