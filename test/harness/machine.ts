@@ -58,7 +58,7 @@ function nightlyJob(): string {
   const crontab = blocksOf('docs/operations.md').find(({ reason }) => reason?.includes('crontab'))?.code ?? ''
   const command = /^[\d*]+ .* \* (.+)$/m.exec(crontab)?.[1] ?? 'false'
   const path = /^PATH=.*$/m.exec(crontab)?.[0] ?? 'PATH=/usr/bin:/bin'
-  return `env -i HOME=/root STAGE=$STAGE sh -c '${path}; ${command}'`
+  return `env -i HOME=/root STAGE=$STAGE "${path}" sh -c '${command}'`
 }
 
 /** A request with the token of the first start, to the service that runs now. */

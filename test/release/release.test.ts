@@ -265,7 +265,7 @@ describe.skipIf(chosen === undefined)('what is published', () => {
           'grep -q "LESSER GENERAL PUBLIC" /usr/lib/mediabucket/licences/LGPL-3.txt',
           'man --warnings --local-file /usr/share/man/man1/mediabucket.1.gz > $STAGE/manual 2> $STAGE/warnings',
           'test ! -s $STAGE/warnings && grep -q "mediabucket token create" $STAGE/manual',
-          '. /usr/share/bash-completion/completions/mediabucket',
+          "bash -c '. /usr/share/bash-completion/completions/mediabucket'",
         ],
         hasUnit: true,
       }),
