@@ -251,3 +251,19 @@ test('Y1, Y7 a restored backup has the audit log and the restore; a migrated cat
   expect(events.slice(0, -1)).toEqual(restored)
   expect(events.at(-1)).toMatch(/,migrate,,,,,"{""items"":\d+,""faults"":0}",operator,/)
 })
+
+test('Y3 a command records its changes if the service does, whatever its own environment is', async () => {
+  await using server = await startServer({ MEDIABUCKET_AUDIT: 'changes' })
+  const actions = async () =>
+    (await server.command('audit', '--csv')).stdout
+      .split('\n')
+      .flatMap((line) => /bucket-create.*/.exec(line)?.[0] ?? []).length
+  const before = await actions()
+  const own = { ...(await databaseSettings(server.data)), MEDIABUCKET_DATA: server.data }
+  await runCommand(['bucket', 'create', 'recorded'], own)
+  expect(await actions()).toBe(before + 1)
+  await server.stop()
+  await using next = await startServer({}, server.data)
+  await next.command('bucket', 'create', 'unrecorded')
+  expect(await actions()).toBe(before + 1)
+})

@@ -25,6 +25,7 @@ const commands = [
   'token create',
   'token list',
   'token revoke',
+  'token restore',
   'bucket create',
   'bucket list',
   'bucket set',

@@ -95,6 +95,27 @@ test('J5 a deleted bucket is gone at once, and is created again by the next requ
   expect((await describeToken(server, token)).id).not.toBe(before.id)
 })
 
+test('J7 a user whose access is restored has it again with the next request; a token of the service stays revoked', async () => {
+  const token = await issuer.sign({ sub: 'restored' })
+  await store(token, 'x')
+  const { id } = await describeToken(server, token)
+  await server.command('token', 'revoke', id)
+  await expectProblem(await send(server, token), 401, 'token-revoked')
+  const { stderr } = await server.command('token', 'restore', 'restored')
+  expect(stderr).toContain(`Restored the access of the user ${id} "restored" of the bucket "user-restored".`)
+  expect(await listed(token)).toMatchObject({ total: 1 })
+  const again = await server.command('token', 'restore', id)
+  expect(again.stderr).toContain('was not revoked')
+  const own = await makeToken(server, '--bucket', 'user-restored')
+  const { id: ownId } = await describeToken(server, own.token)
+  await server.command('token', 'revoke', ownId)
+  await expect(server.command('token', 'restore', ownId)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('stays revoked'),
+  })
+  await expectProblem(await send(server, own.token), 401, 'token-revoked')
+})
+
 test('J7 a revoked user fails with the next request, with every JWT, in every process', async () => {
   const token = await issuer.sign({ sub: 'revoked' })
   const { id } = await describeToken(server, token)

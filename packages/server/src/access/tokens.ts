@@ -80,7 +80,7 @@ export const newUserId = (): TokenId => `usr_${randomBase32(12)}` as TokenId
 
 const isTokenId = (text: string): text is TokenId => /^(?:tok|usr)_[0-9a-z]{12}$/.test(text)
 
-const isUserId = (id: TokenId): boolean => id.startsWith('usr_')
+export const isUserId = (id: TokenId): boolean => id.startsWith('usr_')
 
 /** Generates a token and its id. Only the hash of the token is stored (docs/interface.md A8). `now` is milliseconds since 1970. */
 function generateToken(now: number): { readonly token: string; readonly row: NewTokenSecret } {

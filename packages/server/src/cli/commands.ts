@@ -69,6 +69,10 @@ const access: Commands = {
     summary: 'Revoke a token; it is invalid from the next request on.',
     load: async () => (await import('./admin/tokens.ts')).tokenRevoke,
   },
+  'token restore': {
+    summary: 'Give a user of the issuer whose access was revoked the access back.',
+    load: async () => (await import('./admin/tokens.ts')).tokenRestore,
+  },
   ask: {
     summary: 'Create a link with which people without a token upload files.',
     load: async () => (await import('./admin/ask.ts')).ask,

@@ -123,13 +123,18 @@ async function inTime<T>(read: Promise<T>): Promise<T> {
 
 /** Finishes what an interrupted run left. Only while no other process of the server writes. */
 export async function recoverData(
-  { log }: Pick<StartContext, 'log'>,
+  { config, log }: Pick<StartContext, 'config' | 'log'>,
   { blobDeletion }: Pick<OpenData, 'blobDeletion'>,
 ): Promise<void> {
   const { leftovers, ...cleared } = await recover(blobDeletion)
   for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
     log.info(cleared, 'recovered after an interrupted run')
+  await blobDeletion.catalog
+    .storeAudit(config.audit !== 'off')
+    .catch((err: unknown) =>
+      log.warn({ err }, 'commands use the earlier setting of the audit log until the catalog can be written'),
+    )
   await prepareSigning(blobDeletion.catalog).catch((err: unknown) =>
     log.warn(
       { err },

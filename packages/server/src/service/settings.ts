@@ -298,7 +298,7 @@ export const settings = {
   MEDIABUCKET_AUDIT: setting(
     'off',
     oneOf('off', 'changes', 'all'),
-    'What the audit log records, which `mediabucket audit` prints: nothing, changes, or changes and downloads (`all`). Set it for the service and for the commands.',
+    'What the audit log records, which `mediabucket audit` prints: nothing, changes, or changes and downloads (`all`). What the service records, commands record too.',
   ),
   MEDIABUCKET_AUDIT_DAYS: setting(
     '365',

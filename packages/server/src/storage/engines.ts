@@ -46,14 +46,17 @@ export async function openCatalog(
   { data, databaseUrl: url, audit }: StorageSettings,
   writer: Writer,
 ): Promise<Catalog> {
-  const actor = audit === 'off' ? null : writer.writer === 'direct' ? writer.actor : service
+  const isCommand = writer.writer === 'direct'
+  const actor = audit === 'off' ? null : isCommand ? writer.actor : service
+  // The environment of a command can lack the setting of the service.
+  const actorIfAudited = isCommand ? writer.actor : null
   if (url === null) {
     const { openSqliteCatalog } = await import('./catalog/sqlite/catalog.ts')
-    return openSqliteCatalog({ directory: data, ...writer, actor })
+    return openSqliteCatalog({ directory: data, ...writer, actor, actorIfAudited })
   }
   const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
   return writer.writer === 'direct'
-    ? openPostgresCatalog({ url, role: 'command', actor })
+    ? openPostgresCatalog({ url, role: 'command', actor, actorIfAudited })
     : openPostgresCatalog({ url, role: 'server', ...writer, actor })
 }
 

@@ -66,9 +66,8 @@ export async function withNewCatalog<T>(
   return result
 }
 
-/** Adds an event of the command to the audit log, if the setting turns it on. */
+/** Adds an event of the command to the audit log, if it is on. */
 export async function recordCommand(config: Config, eventBy: (by: Actor) => AuditEvent): Promise<void> {
-  if (config.audit === 'off') return
   await withCatalog(config, (catalog) => catalog.recordEvents([eventBy(operator(userName()))]))
 }
 

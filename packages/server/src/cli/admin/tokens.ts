@@ -1,4 +1,4 @@
-import { issueToken } from '../../access/tokens.ts'
+import { issueToken, isUserId } from '../../access/tokens.ts'
 import { bucketNameRule, isBucketName, nearestName } from '../../core/names.ts'
 import { type Amount, leftOf, limitsObject } from '../../core/quotas.ts'
 import { parseDuration } from '../../core/times.ts'
@@ -189,34 +189,75 @@ Options:
   --bucket NAME  Search only the tokens of this bucket.`,
 
   async run(args, { config, report }) {
-    const { values, positionals } = parse('token revoke', {
-      args: [...args],
-      allowPositionals: true,
-      options: { bucket: { type: 'string' } },
-    })
-    const [word, ...more] = positionals
-    if (word === undefined || word === '' || more.length > 0)
-      throw new UsageError('token revoke takes one ID or NAME. See: mediabucket token list')
+    const { word, bucket } = readTokenArguments('token revoke', args)
     const token = await withCatalog(config, async (catalog) => {
-      const found = await findToken(catalog, word, values.bucket)
+      const found = await findToken(catalog, word, bucket, ({ revokedAt }) => revokedAt === null)
       await catalog.revokeToken(found.id, Date.now())
       return found
     })
-    const name = token.name === '' ? '' : ` "${token.name}"`
-    report(`Revoked the token ${token.id}${name} of the bucket "${token.bucket}".`)
+    report(`Revoked the token ${tokenText(token)}.`)
   },
 }
 
-/** Finds a token by its id, else by its name: the active one, or the only one. Throws CommandError. */
+export const tokenRestore: Command = {
+  help: `Usage: mediabucket token restore ID|NAME [--bucket NAME]
+
+Gives a user of the issuer whose access was revoked the access back, from the next request on. ID is the first column of
+\`mediabucket token list\` (usr_…), NAME the subject of the user. A token of the service is not restored, because others may know it:
+create a new one. Works while the service is running.
+
+Options:
+  --bucket NAME  Search only the tokens of this bucket.`,
+
+  async run(args, { config, report }) {
+    const { word, bucket } = readTokenArguments('token restore', args)
+    const token = await withCatalog(config, async (catalog) => {
+      const found = await findToken(catalog, word, bucket, ({ revokedAt }) => revokedAt !== null)
+      if (!isUserId(found.id))
+        throw new CommandError(
+          `${found.id} is a token of the service, and stays revoked, because others may know it. Create a new one: mediabucket token create --bucket ${found.bucket}`,
+        )
+      await catalog.restoreToken(found.id)
+      return found
+    })
+    report(
+      token.revokedAt === null
+        ? `The user ${tokenText(token)} was not revoked.`
+        : `Restored the access of the user ${tokenText(token)}.`,
+    )
+  },
+}
+
+/** One token by its id or name, in one bucket or in all. Throws UsageError. */
+function readTokenArguments(
+  command: string,
+  args: readonly string[],
+): { readonly word: string; readonly bucket: string | undefined } {
+  const { values, positionals } = parse(command, {
+    args: [...args],
+    allowPositionals: true,
+    options: { bucket: { type: 'string' } },
+  })
+  const [word, ...more] = positionals
+  if (word === undefined || word === '' || more.length > 0)
+    throw new UsageError(`${command} takes one ID or NAME. See: mediabucket token list`)
+  return { word, bucket: values.bucket }
+}
+
+const tokenText = ({ id, name, bucket }: TokenRecord): string =>
+  `${id}${name === '' ? '' : ` "${name}"`} of the bucket "${bucket}"`
+
+/** Finds a token by its id, else by its name: the one of the state, or the only one. Throws CommandError. */
 async function findToken(
   catalog: Pick<Catalog, 'tokens' | 'bucketNamed'>,
   idOrName: string,
   bucket: string | undefined,
+  hasState: (token: TokenRecord) => boolean,
 ): Promise<TokenRecord> {
   if (bucket !== undefined && (await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
   const tokens = await catalog.tokens(bucket)
   const named = tokens.filter(({ name }) => name === idOrName)
-  const active = named.filter(({ revokedAt }) => revokedAt === null)
+  const active = named.filter(hasState)
   const matches = [tokens.filter(({ id }) => id === idOrName), active, named].find((all) => all.length > 0)
   const [found] = matches ?? []
   if (matches === undefined || found === undefined)

@@ -22,6 +22,7 @@ export const auditActions = {
   'webhook-set': 26,
   'webhook-rotate': 27,
   'webhook-delete': 28,
+  'token-restore': 29,
   'bucket-create': 30,
   'bucket-set': 31,
   'bucket-delete': 32,

@@ -30,6 +30,7 @@ import {
   grantToken,
   listTokens,
   newUserGrant,
+  restoreToken,
   revokeToken,
   rotateToken,
   type TokenCatalog,
@@ -46,6 +47,7 @@ import {
   clearTombstones,
   expiredIntents,
   findUnreferenced,
+  isAudited,
   isNew,
   itemsNamed,
   listIntents,
@@ -56,6 +58,7 @@ import {
   retireIntents,
   settle,
   someWithBlobs,
+  storeAudit,
   type UpkeepCatalog,
 } from './upkeep.ts'
 import {
@@ -147,8 +150,25 @@ export interface CatalogEngine
   logBytes(): number
 }
 
+/** Who makes the changes of a process for the audit log. */
+export interface CatalogActor {
+  /** Makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
+  readonly actor?: Actor | null
+  /** The actor if the last start of the service has turned the audit log on (storeAudit). */
+  readonly actorIfAudited?: Actor | null
+}
+
+/** As createCatalog, with the actor of the options. */
+export async function createCatalogFor(
+  engine: CatalogEngine,
+  { actor = null, actorIfAudited = null }: CatalogActor,
+): Promise<Catalog> {
+  const stored = actor === null && actorIfAudited !== null && (await engine.query(isAudited()))
+  return createCatalog(engine, stored ? actorIfAudited : actor)
+}
+
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
-export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
+function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
   const { query, apply, bell, pendingCount, logBytes, ...reads } = engine
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
@@ -230,6 +250,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     rotateToken: (bucketId, grantor, successor, by) =>
       apply({ kind: 'rotate-token', input: signed({ bucketId, grantor, successor }, by) }),
     revokeToken: (id, at, by) => apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
+    restoreToken: (id, by) => apply({ kind: 'restore-token', input: signed({ id }, by) }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
     addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: signed({ key, onlyFirst }) }),
     removeSigningKey: (id) => apply({ kind: 'remove-key', input: signed({ id }) }),
@@ -294,6 +315,7 @@ export function createCatalog(engine: CatalogEngine, actor: Actor | null): Catal
     removableBlobs: (ids) => query(removableBlobs(ids)),
     clearTombstones: (ids) => apply({ kind: 'clear-tombstones', input: { ids } }),
     blobsIdentity: () => query(blobsIdentity()),
+    storeAudit: (isOn) => apply({ kind: 'store-audit', input: { isOn } }),
     claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),
     someWithBlobs: () => query(someWithBlobs()),
     statistics: async () => ({
@@ -317,6 +339,7 @@ export const sharedChanges = {
   'create-bucket-with-token': createBucketWithToken,
   'grant-token': grantToken,
   'rotate-token': rotateToken,
+  'restore-token': restoreToken,
   'revoke-token': revokeToken,
   'touch-token': touchToken,
   'add-key': addKey,
@@ -347,6 +370,7 @@ export const sharedChanges = {
   'clear-intents': clearIntents,
   'clear-tombstones': clearTombstones,
   'claim-blobs-identity': claimBlobsIdentity,
+  'store-audit': storeAudit,
   'record-upkeep': recordUpkeep,
   'set-preview': setPreview,
   'set-taken': setTaken,

@@ -111,6 +111,9 @@ export interface TokenCatalog {
   /** False if there is no such token. A second revocation keeps the first time. */
   revokeToken(id: TokenId, at: number, by?: Actor): Promise<boolean>
 
+  /** Undoes the revocation of a token. False if there is no such token. */
+  restoreToken(id: TokenId, by?: Actor): Promise<boolean>
+
   /** Records a use; the caller limits how often. */
   touchToken(id: TokenId, at: number): Promise<void>
 }
@@ -322,6 +325,21 @@ export function* revokeToken({
   if (revokedAt !== null) return true
   yield* change('UPDATE tokens SET revoked_at = $1 WHERE id = $2', at, id)
   yield* record(by, (by) => ({ action: 'token-revoke', by, target: id, ...revoked }))
+  return true
+}
+
+/** As TokenCatalog.restoreToken. */
+export function* restoreToken({ id, by }: Audited & { readonly id: TokenId }): Work<boolean> {
+  const token = yield* first(
+    (row) => ({ bucketId: bucketIdOf(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
+    'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
+    id,
+  )
+  if (token === null) return false
+  const { revokedAt, ...restored } = token
+  if (revokedAt === null) return true
+  yield* change('UPDATE tokens SET revoked_at = NULL WHERE id = $1', id)
+  yield* record(by, (by) => ({ action: 'token-restore', by, target: id, ...restored }))
   return true
 }
 

@@ -66,6 +66,9 @@ export interface UpkeepCatalog {
   /** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
   claimBlobsIdentity(identity: string): Promise<string>
 
+  /** Stores whether the audit log is on, for the changes of commands. */
+  storeAudit(isOn: boolean): Promise<void>
+
   /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
   someWithBlobs(): Promise<readonly ItemId[]>
 
@@ -188,6 +191,18 @@ export const blobsIdentity = (): Query<string | null> => readMeta('blobs')
 export function* claimBlobsIdentity({ identity }: { readonly identity: string }): Work<string> {
   yield* change("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
   return (yield* blobsIdentity()) ?? identity
+}
+
+const auditKey = 'audit'
+
+/** Whether the last start of the service has turned the audit log on. */
+export function* isAudited(): Query<boolean> {
+  return (yield* readMeta(auditKey)) === 'on'
+}
+
+/** As UpkeepCatalog.storeAudit. */
+export function* storeAudit({ isOn }: { readonly isOn: boolean }): Work<undefined> {
+  if ((yield* isAudited()) !== isOn) yield* writeMeta(auditKey, isOn ? 'on' : 'off')
 }
 
 /** As UpkeepCatalog.someWithBlobs. */

@@ -139,6 +139,8 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       await catalog.rotateToken(bucketId, grantor, successor, client)
       await catalog.revokeToken(granted.id, 5, client)
       await catalog.revokeToken(granted.id, 6, client)
+      await catalog.restoreToken(granted.id, client)
+      await catalog.restoreToken(granted.id, client)
       await catalog.recordUpkeep({ kind: 'fsck', finishedAt: 1, faults: 2 })
       while (!(await catalog.deleteBucketChunk(bucketId, 10, 1)).isDeleted);
       const id = client.requestId
@@ -161,6 +163,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
           id,
         ],
         ['token-revoke', 'granted', 'granted', {}, id],
+        ['token-restore', 'granted', 'granted', {}, id],
         ['fsck', null, null, { faults: 2 }, 'ada'],
         ['bucket-delete', null, 'b', {}, 'ada'],
       ])

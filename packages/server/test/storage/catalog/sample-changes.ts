@@ -128,6 +128,7 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
       replacedUntil: now + day,
     }),
   'revoke-token': (catalog) => catalog.revokeToken('limited' as TokenId, now),
+  'restore-token': (catalog) => catalog.restoreToken('limited' as TokenId),
   'touch-token': (catalog) => catalog.touchToken('camera' as TokenId, now),
   'add-key': (catalog) =>
     catalog.addSigningKey({ id: 'second', secret: hashOf('second'), createdAt: now }, false),
@@ -178,6 +179,7 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
   'clear-intents': (catalog, { intent }) => catalog.clearIntents([intent]),
   'clear-tombstones': (catalog, { removed }) => catalog.clearTombstones([removed.id]),
   'claim-blobs-identity': (catalog) => catalog.claimBlobsIdentity('identity'),
+  'store-audit': (catalog) => catalog.storeAudit(true),
   'record-upkeep': (catalog) => catalog.recordUpkeep({ kind: 'fsck', finishedAt: now, faults: 0 }),
   'set-preview': (catalog, { kept: [item] }) =>
     catalog.setPreview(bucketId, item.id, { thumbhash: hashOf('preview'), duration: 5, width: 1, height: 2 }),

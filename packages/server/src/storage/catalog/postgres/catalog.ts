@@ -2,9 +2,14 @@ import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
-import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf, maxExpired } from '../buckets.ts'
-import { type Catalog, type CatalogEngine, createCatalog, DatabaseError } from '../catalog.ts'
+import {
+  type Catalog,
+  type CatalogActor,
+  type CatalogEngine,
+  createCatalogFor,
+  DatabaseError,
+} from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { itemStatements, readListRow } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
@@ -42,13 +47,11 @@ import { createPostgresBell } from './feed-bell.ts'
 import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
 import { openWriter } from './writer.ts'
 
-export interface PostgresCatalogOptions {
+export interface PostgresCatalogOptions extends CatalogActor {
   /** The URL of the database. */
   readonly url: string
   /** `server` for the service, `command` for commands, which use fewer connections. */
   readonly role: 'server' | 'command'
-  /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
-  readonly actor?: Actor | null
   /** Receives the seconds of each transaction. */
   readonly onCommit?: (seconds: number) => void
 }
@@ -120,7 +123,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       await connections.close()
     },
   }
-  return createCatalog(engine, options.actor ?? null)
+  return createCatalogFor(engine, options)
 }
 
 /** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */

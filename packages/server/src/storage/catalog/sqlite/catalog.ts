@@ -5,9 +5,8 @@ import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
-import type { Actor } from '../../../core/tokens.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../buckets.ts'
-import { type Catalog, type CatalogEngine, createCatalog } from '../catalog.ts'
+import { type Catalog, type CatalogActor, type CatalogEngine, createCatalogFor } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
 import { listOnSqlite } from '../item-lists.ts'
@@ -37,13 +36,11 @@ import { createNameSearchThread, openDirectNameSearches } from './name-search.ts
 import { type LocateItem, prepareLocateItem } from './ranks.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writer.ts'
 
-export interface SqliteCatalogOptions {
+export interface SqliteCatalogOptions extends CatalogActor {
   /** The data directory; created if it does not exist. */
   readonly directory: string
   /** `thread` for the server, `direct` for commands: see storage/catalog/sqlite/writer.ts and storage/catalog/sqlite/contents.ts. */
   readonly writer: 'thread' | 'direct'
-  /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
-  readonly actor?: Actor | null
   /** Called when the writing thread has ended unexpectedly: all later changes fail. */
   readonly onWriterFailure?: (error: Error) => void
   /** Receives the seconds of each transaction of the writer thread. */
@@ -134,7 +131,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       await writer.close()
     },
   }
-  return createCatalog(engine, options.actor ?? null)
+  return createCatalogFor(engine, options)
 }
 
 /** Milliseconds in which changes of other processes are noticed. */
