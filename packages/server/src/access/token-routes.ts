@@ -14,7 +14,9 @@ import {
 } from '../core/tokens.ts'
 import { jsonBodyProblems, malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
+import { createSerializer } from '../http/dispatcher.ts'
 import { noStore } from '../http/headers.ts'
+import { collectTexts, listReply } from '../http/list-texts.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { sampleCreatedToken, sampleLimitedToken, sampleToken } from '../http/openapi/samples.ts'
 import {
@@ -31,7 +33,14 @@ import type { GrantedToken } from '../storage/catalog/tokens.ts'
 import { describeToken, grantToken, listTokens, revokeToken, rotateToken, tokenUnknown } from './tokens.ts'
 
 /** `/api/token` and `/api/tokens` (docs/interface.md T1 to T8). */
-export function tokenRoutes({ authorize, readAuthorizedJson, catalog }: HttpContext): readonly Route[] {
+export function tokenRoutes({
+  authorize,
+  readAuthorizedJson,
+  catalog,
+  turns,
+}: HttpContext): readonly Route[] {
+  const serialize = createSerializer({ schema: TokenList.properties.data.items })
+
   async function describe(exchange: Exchange): Promise<Reply> {
     const described =
       (await describeToken(catalog, await authorize(exchange, null))) ??
@@ -43,8 +52,13 @@ export function tokenRoutes({ authorize, readAuthorizedJson, catalog }: HttpCont
 
   async function list(exchange: Exchange): Promise<Reply> {
     const grant = await authorize(exchange, 'tokens:manage')
-    const tokens = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
-    return { status: 200, headers: noStore, json: tokens }
+    await turns.next(grant.tokenId)
+    const { data, next_cursor } = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
+    const { texts, add } = collectTexts(serialize, () => turns.next(grant.tokenId))
+    const added = await add(data)
+    return listReply(noStore, texts, {
+      next_cursor: added < data.length ? (data[added - 1]?.id ?? null) : next_cursor,
+    })
   }
 
   async function create(exchange: Exchange): Promise<Reply> {

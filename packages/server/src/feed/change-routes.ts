@@ -3,15 +3,16 @@ import type { LinkSigner } from '../core/item-urls.ts'
 import { type ListedUrls, parseChangesQuery, readListedUrls, signsUrls } from '../core/queries.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
-import { serializersOf } from '../http/dispatcher.ts'
+import { createSerializer } from '../http/dispatcher.ts'
 import { weightOf } from '../http/headers.ts'
+import { collectTexts, listReply } from '../http/list-texts.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ChangesQuery } from '../http/openapi/parameters.ts'
 import { sampleItem } from '../http/openapi/samples.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { formatTimestamp, mediaObjectOf } from '../items/items.ts'
-import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { ChangeRows, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import type { Feed } from './changes.ts'
 import { createEventStreams, createStreamLimits } from './event-streams.ts'
@@ -33,42 +34,45 @@ type ChangeObject = ValueOf<typeof ChangeList>['data'][number]
 
 /** `GET /api/changes`: what happened to the items of a bucket (docs/interface.md, Feed). */
 export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOperations): readonly Route[] {
-  const { authorize, urls, stopping, metrics, addresses, settings } = http
+  const { authorize, urls, stopping, metrics, addresses, settings, turns } = http
   const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = settings
   const limits = createStreamLimits(
     { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
     () => metrics.refusedStreams.inc(),
   )
-  const streams = createEventStreams(http, { feed, format: formatEvents, idleTimeout })
+  const streams = createEventStreams(http, { feed, eventFormatter, idleTimeout })
   let waiting = 0
   metrics.watchFeed(() => streams.count() + waiting)
-  const serialize = serializersOf(description).get(200) ?? JSON.stringify
+  const serialize = createSerializer({ schema: ChangeList.properties.data.items })
 
-  const describe = (bucketId: BucketId, { changes }: ChangeRows, signer: LinkSigner | null): ChangeObject[] =>
-    changes.map(({ number, kind, itemId, time, item }) => ({
-      cursor: feed.cursors.format(bucketId, number),
-      type: kind,
-      item_id: itemId,
-      changed_at: formatTimestamp(time),
-      item: item && mediaObjectOf(urls, item, signer),
-    }))
+  const describe = (
+    bucketId: BucketId,
+    { number, kind, itemId, time, item }: ItemChange,
+    signer: LinkSigner | null,
+  ): ChangeObject => ({
+    cursor: feed.cursors.format(bucketId, number),
+    type: kind,
+    item_id: itemId,
+    changed_at: formatTimestamp(time),
+    item: item && mediaObjectOf(urls, item, signer),
+  })
 
   /** The texts of changes for all streams that send them, by the tag of the signer. */
-  const texts = new WeakMap<ChangeRows, Map<string, string>>()
+  const eventTexts = new WeakMap<ItemChange, Map<string, string>>()
 
-  async function formatEvents(rows: ChangeRows, caller: Caller): Promise<string> {
+  async function eventFormatter(caller: Caller): Promise<(change: ItemChange) => string> {
     const signer = signsUrls(caller, null) ? await signLinks(null) : null
-    const known = texts.get(rows) ?? new Map<string, string>()
-    texts.set(rows, known)
     const tag = signer?.tag ?? ''
-    const text =
-      known.get(tag) ??
-      describe(caller.bucketId, rows, signer)
-        .map((change) => `id: ${change.cursor}\ndata: ${JSON.stringify(change)}\n\n`)
-        .join('')
-    known.set(tag, text)
-    metrics.sentChanges.inc(rows.changes.length)
-    return text
+    return (change) => {
+      const known = eventTexts.get(change) ?? new Map<string, string>()
+      eventTexts.set(change, known)
+      const found = known.get(tag)
+      if (found !== undefined) return found
+      const object = describe(caller.bucketId, change, signer)
+      const text = `id: ${object.cursor}\ndata: ${JSON.stringify(object)}\n\n`
+      known.set(tag, text)
+      return text
+    }
   }
 
   const caching = { 'cache-control': 'private, no-store', vary: http.vary('Authorization', 'Accept') }
@@ -133,16 +137,28 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
       if (sent !== '') feed.cursors.parse(caller.bucketId, sent, 'Last-Event-ID')
       return follow(exchange, caller, sent !== '' ? sent : (after ?? 'now'))
     }
-    const found = await read(exchange, caller, since ?? after, query)
+    const { limit, wait } = query
+    const found = await read(exchange, caller, since ?? after, { limit: Math.min(limit, readLength), wait })
     const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
     const { bucketId } = caller
-    const data = describe(bucketId, found.rows, signer)
-    metrics.sentChanges.inc(data.length)
-    const next_cursor = feed.cursors.format(bucketId, found.rows.next)
-    return {
-      status: 200,
-      headers: { 'content-type': 'application/json; charset=utf-8', ...caching },
-      body: serialize({ data, next_cursor, has_more: found.rows.hasMore }),
+    const { texts, add, pause } = collectTexts(
+      (change: ItemChange) => serialize(describe(bucketId, change, signer)),
+      () => turns.next(caller.tokenId),
+    )
+    let { rows } = found
+    let next = rows.next
+    for (;;) {
+      const added = await add(rows.changes)
+      const isFull = added < rows.changes.length
+      next = isFull ? (rows.changes[added - 1]?.number ?? next) : rows.next
+      const left = limit - texts.length
+      if (isFull || !rows.hasMore || left <= 0) {
+        metrics.sentChanges.inc(texts.length)
+        const next_cursor = feed.cursors.format(bucketId, next)
+        return listReply(caching, texts, { next_cursor, has_more: isFull || rows.hasMore })
+      }
+      await pause()
+      rows = await feed.read(bucketId, feed.cursors.format(bucketId, next), Math.min(left, readLength))
     }
   }
 
@@ -151,6 +167,9 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
 
 /** Milliseconds. */
 const verifyInterval = 1_000
+
+/** Changes of one read. Between two reads, other requests are handled. */
+const readLength = 100
 
 /** Up to `limit` of the changes. */
 function firstOf(rows: ChangeRows, limit: number): ChangeRows {

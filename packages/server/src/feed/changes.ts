@@ -10,18 +10,23 @@ export type Feed = ReturnType<typeof openFeed>
 export interface FollowedBucket {
   /** As FeedCatalog.readChanges. Reads of the same changes that follow each other are one read. */
   read(after: number): Promise<ChangeRows | null>
+  /** Lets the following reads have about as many changes of this size as fit into so many bytes. */
+  expect(size: number, bytes: number): void
   stop(): void
 }
 
 /** The last reads of a bucket since its last notification, by the number after which they begin. */
 interface SharedReads {
   reads: Map<number, Promise<ChangeRows | null>>
+  /** Changes of one read. */
+  length: number
   readonly followers: Set<() => void>
   readonly stop: () => void
 }
 
-/** Changes of one read of a stream. */
-const batchLength = 100
+/** Changes of one read of streams: while their size is unknown, and at most. */
+const firstLength = 10
+const maxLength = 100
 /** Reads of a bucket that are kept. Streams that catch up together are at the same ones; those that are alone need none. */
 const keptReads = 4
 
@@ -41,7 +46,7 @@ export function openFeed({
       shared.reads = new Map()
       for (const onChange of followers) onChange()
     })
-    const shared: SharedReads = { reads: new Map(), followers, stop }
+    const shared: SharedReads = { reads: new Map(), length: firstLength, followers, stop }
     followed.set(bucketId, shared)
     return shared
   }
@@ -50,7 +55,7 @@ export function openFeed({
     const { reads } = shared
     const known = reads.get(after)
     if (known !== undefined) return known
-    const reading = catalog.readChanges(bucketId, after, batchLength)
+    const reading = catalog.readChanges(bucketId, after, shared.length)
     reads.set(after, reading)
     for (const earliest of reads.keys()) {
       if (reads.size <= keptReads) break
@@ -69,6 +74,9 @@ export function openFeed({
     shared.followers.add(listener)
     return {
       read: (after) => readShared(bucketId, shared, after),
+      expect(size, bytes) {
+        shared.length = Math.max(1, Math.min(maxLength, Math.ceil(bytes / size)))
+      },
       stop() {
         shared.followers.delete(listener)
         if (shared.followers.size > 0 || followed.get(bucketId) !== shared) return

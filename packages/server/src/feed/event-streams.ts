@@ -4,7 +4,7 @@ import { Fault } from '../core/faults.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { Exchange } from '../http/route.ts'
-import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { ItemChange } from '../storage/catalog/feed.ts'
 import type { TokenId } from '../storage/catalog/records.ts'
 import type { Feed, FollowedBucket } from './changes.ts'
 
@@ -21,8 +21,8 @@ const maxUnsent = 64 * 1024
 const retryDelay = 1_000
 const retrySpread = 2_000
 
-/** Formats the changes of a read for a caller: as the text of their events. */
-export type FormatEvents = (rows: ChangeRows, caller: Caller) => Promise<string>
+/** Returns what formats changes for a caller: each as the text of an event. */
+export type EventFormatter = (caller: Caller) => Promise<(change: ItemChange) => string>
 
 interface EventStream {
   readonly exchange: Exchange
@@ -40,10 +40,10 @@ interface EventStream {
 
 /** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
 export function createEventStreams(
-  { authorize, stopping, log }: Pick<HttpContext, 'authorize' | 'stopping' | 'log'>,
-  parts: { readonly feed: Feed; readonly format: FormatEvents; readonly idleTimeout: number },
+  { authorize, stopping, log, metrics }: Pick<HttpContext, 'authorize' | 'stopping' | 'log' | 'metrics'>,
+  parts: { readonly feed: Feed; readonly eventFormatter: EventFormatter; readonly idleTimeout: number },
 ) {
-  const { feed, format, idleTimeout } = parts
+  const { feed, eventFormatter, idleTimeout } = parts
   const silence = Math.min(longestSilence, idleTimeout / 3)
   const streams = new Set<EventStream>()
   let timer: NodeJS.Timeout | null = null
@@ -85,6 +85,26 @@ export function createEventStreams(
     stream.verifiedAt = performance.now()
   }
 
+  /** Sends the first changes, up to the bytes that a stream may hold, and continues after them. Returns whether these are all. */
+  function sendBatch(
+    stream: EventStream,
+    changes: readonly ItemChange[],
+    format: (change: ItemChange) => string,
+  ): boolean {
+    let text = ''
+    let count = 0
+    for (const change of changes) {
+      if (text.length >= maxUnsent) break
+      text += format(change)
+      count += 1
+      stream.position = change.number
+    }
+    write(stream, text)
+    metrics.sentChanges.inc(count)
+    stream.bucket.expect(text.length / count, maxUnsent)
+    return count === changes.length
+  }
+
   /** Sends what follows, until there is nothing more. */
   async function sendChanges(stream: EventStream): Promise<void> {
     const { exchange, bucket } = stream
@@ -97,9 +117,9 @@ export function createEventStreams(
       if (rows === null) return end(stream)
       if (rows.changes.length > 0) {
         if (performance.now() - stream.verifiedAt > verifyInterval) await verify(stream)
-        const text = await format(rows, stream.caller)
+        const format = await eventFormatter(stream.caller)
         if (!streams.has(stream)) return
-        write(stream, text)
+        if (!sendBatch(stream, rows.changes, format)) continue
       }
       stream.position = rows.next
       if (!rows.hasMore) return

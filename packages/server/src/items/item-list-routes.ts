@@ -20,6 +20,7 @@ import type { Turns } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
+import { collectTexts, listText } from '../http/list-texts.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemListQuery, LabelsQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
@@ -58,7 +59,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   const { authorize, turns, urls, catalog } = http
   const { listItems, listLabels, listNumbered, signLinks } = operations
   const openStream = createItemStreams({ listItems, turns })
-  const serialize = createSerializer({ schema: ItemList })
+  const serialize = createSerializer({ schema: ItemList.properties.data.items })
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urls
   const settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
@@ -74,8 +75,6 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     'cache-control': 'private, no-cache',
     vary: http.vary('Authorization', 'Accept', 'Accept-Encoding'),
   }
-  const describe = (items: readonly ItemDetails[], signer: LinkSigner | null) =>
-    items.map((item) => mediaObjectOf(urls, item, signer))
   const signerOf = async (grant: Grant, listed: ListedUrls | null) =>
     signsUrls(grant, listed) ? await signLinks(null) : null
   const notModified = (etag: string): Reply => ({ status: 304, headers: { etag, ...caching } })
@@ -91,12 +90,11 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
       tokenId,
       bucketId,
       query,
-      async format(items) {
+      async formatter() {
         // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
         const grant = await authorize(exchange, 'media:read', { isCounted: true })
-        return describe(items, await signerOf(grant, listed))
-          .map((object) => `${JSON.stringify(object)}\n`)
-          .join('')
+        const signer = await signerOf(grant, listed)
+        return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
       },
     })
     const headers = { 'content-type': lineType, ...caching }
@@ -105,19 +103,24 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
 
   /** The body of a list by cursor, or of a numbered page. */
   async function read(
-    bucketId: BucketId,
+    { bucketId, tokenId }: Grant,
     query: ItemsQuery,
     signer: LinkSigner | null,
     sent: Readonly<Record<string, unknown>>,
   ) {
     const { page } = query
+    const pause = () => turns.next(tokenId)
+    const textOf = (item: ItemDetails) => serialize(mediaObjectOf(urls, item, signer))
     if (page === undefined) {
-      const { state, items, next } = await listItems(bucketId, query)
-      return { state, next, text: serialize({ data: describe(items, signer), next_cursor: next }) }
+      const list = collectTexts(textOf, pause)
+      const { state, next } = await listItems(bucketId, query, list)
+      return { state, next, text: listText(list.texts, { next_cursor: next }) }
     }
-    const { state, items, ...counts } = await listNumbered(bucketId, query, page)
+    const { state, items, ...counts } = await listNumbered(bucketId, query, page, pause)
+    const { texts, add } = collectTexts(textOf, pause, Infinity)
+    await add(items)
     const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
-    return { state, next: null, text: JSON.stringify({ data: describe(items, signer), ...numbers }) }
+    return { state, next: null, text: listText(texts, numbers) }
   }
 
   async function list(exchange: Exchange): Promise<Reply> {
@@ -141,7 +144,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     }
 
     await turns.next(grant.tokenId)
-    const { state, text, next } = await read(bucketId, query, signer, exchange.query)
+    const { state, text, next } = await read(grant, query, signer, exchange.query)
     const body = Buffer.from(text)
     const isCompressed = acceptsGzip && body.length >= minimumGzipLength
     const etag = entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
@@ -164,7 +167,11 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     const { bucketId, tokenId } = await authorize(exchange, 'media:read')
     const { key, limit } = parseLabelsQuery(exchange.query)
     await turns.next(tokenId)
-    return { status: 200, headers: noStore, json: await listLabels(bucketId, key, limit) }
+    return {
+      status: 200,
+      headers: noStore,
+      json: await listLabels(bucketId, key, limit, () => turns.next(tokenId)),
+    }
   }
 
   return [
@@ -316,8 +323,9 @@ filters. The numbers include items that have expired and are not removed yet.`,
   curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/labels`,
 }
 
-/** Items of one piece of work: they are read, verified and sent together. */
+/** Items of one piece of work, and bytes of their lines: they are read, verified and sent together. */
 const batchSize = 50
+const maxBatchBytes = 64 * 1024
 /** Bytes that a stream holds for its client, besides those of the connection. */
 const maxUnsent = 16 * 1024
 /** Streams of one token at a time, in each process. */
@@ -328,8 +336,8 @@ export interface ItemStream {
   readonly tokenId: TokenId
   readonly bucketId: BucketId
   readonly query: ItemsQuery
-  /** Returns the lines of a batch. Throws Fault if the token is no longer valid. */
-  readonly format: (items: readonly ItemDetails[]) => Promise<string>
+  /** Returns what formats the items of a batch as lines. Throws Fault if the token is no longer valid. */
+  readonly formatter: () => Promise<(item: ItemDetails) => string>
 }
 
 /**
@@ -365,10 +373,9 @@ export function createItemStreams({
   }
 
   /** The lines of one batch; they are all that a stream holds, besides its place in the list. */
-  async function read(stream: ItemStream, after: string | null): Promise<Lines> {
+  async function read(stream: ItemStream, after: string | null, limit: number): Promise<Lines> {
     await turns.next(stream.tokenId)
-    const { items, next } = await readBatch(listItems, stream, after)
-    return { text: await stream.format(items), next }
+    return await readLines(listItems, stream, { after, limit }, () => turns.next(stream.tokenId))
   }
 
   async function* linesOf(stream: ItemStream, first: Lines): AsyncGenerator<string> {
@@ -376,14 +383,14 @@ export function createItemStreams({
     for (;;) {
       yield lines.text
       if (lines.next === null) return
-      lines = await read(stream, lines.next)
+      lines = await read(stream, lines.next, lines.nextLimit)
     }
   }
 
   return async (response, stream) => {
     count(response, stream.tokenId)
     // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
-    const first = await read(stream, stream.query.after)
+    const first = await read(stream, stream.query.after, batchSize)
     return Readable.from(linesOf(stream, first), { objectMode: false, highWaterMark: maxUnsent })
   }
 }
@@ -392,16 +399,27 @@ interface Lines {
   readonly text: string
   /** The cursor of the next batch; null after the last one. */
   readonly next: string | null
+  /** How many items the next batch reads: about as many as have room in it. */
+  readonly nextLimit: number
 }
 
-/** Reads the items of a batch, and the cursor of the next one. */
-export async function readBatch(
+/** Reads the lines of a batch, and the cursor of the next one. */
+export async function readLines(
   listItems: ListItems,
-  { bucketId, query }: Pick<ItemStream, 'bucketId' | 'query'>,
-  after: string | null,
-): Promise<{ readonly items: readonly ItemDetails[]; readonly next: string | null }> {
-  const { items, next } = await listItems(bucketId, { ...query, limit: batchSize, after })
-  // Items may have expired since the stream began (E2).
+  { bucketId, query, formatter }: Pick<ItemStream, 'bucketId' | 'query' | 'formatter'>,
+  { after, limit }: Pick<ItemsQuery, 'after' | 'limit'>,
+  pause: () => Promise<void>,
+): Promise<Lines> {
+  const format = await formatter()
+  // Items may have expired since the stream began (E2). Their lines are empty.
   const now = Date.now()
-  return { items: items.filter(({ expiresAt }) => expiresAt == null || expiresAt > now), next }
+  const list = collectTexts(
+    (item: ItemDetails) => (item.expiresAt == null || item.expiresAt > now ? format(item) : ''),
+    pause,
+    maxBatchBytes,
+  )
+  const { next } = await listItems(bucketId, { ...query, limit, after }, list)
+  const text = list.texts.join('')
+  const nextLimit = Math.ceil((maxBatchBytes * list.texts.length) / Math.max(1, text.length))
+  return { text, next, nextLimit: Math.min(batchSize, Math.max(1, nextLimit)) }
 }

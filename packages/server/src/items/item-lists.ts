@@ -6,12 +6,12 @@ import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { placeOf } from '../storage/catalog/item-lists.ts'
-import type { BucketId, ItemDetails, ItemPlace, ItemSelection } from '../storage/catalog/records.ts'
+import type { BucketId, ItemDetails, ItemPlace, ItemSelection, LabelKey } from '../storage/catalog/records.ts'
 
-/** Items of a bucket, and the state that they were read from (listState). */
+/** A list of items, which were added to `add`. */
 interface ItemList {
+  /** The state that the items were read from (listState). */
   readonly state: string
-  readonly items: readonly ItemDetails[]
   /** The cursor of the last item; null if no items follow. */
   readonly next: string | null
 }
@@ -24,21 +24,47 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
   return async function listItems(
     bucketId: BucketId,
     { limit, after, ...filter }: ItemsQuery,
+    { add, pause }: ItemSink,
   ): Promise<ItemList> {
     const selection = { bucketId, ...filter }
-    const place = after === null ? startOf(selection) : cursors.parse(selection, after)
-    // One more than requested shows whether items follow.
-    const { rows, examined, ...current } = await catalog.items(selection, place, limit + 1)
-    const shown = rows.slice(0, limit)
-    const last = rows.length > limit ? shown.at(-1) : undefined
-    const end = last === undefined ? examined : placeOf(selection, last)
-    return {
-      state: listState(current),
-      items: shown.map(({ item }) => item),
-      next: end === null ? null : cursors.format(selection, end),
+    const states: string[] = []
+    let place = after === null ? startOf(selection) : cursors.parse(selection, after)
+    for (let left = limit; ; ) {
+      const length = Math.min(left, readLength)
+      // One more than requested shows whether items follow.
+      const { rows, examined, ...current } = await catalog.items(selection, place, length + 1)
+      states.push(listState(current))
+      const read = rows.slice(0, length)
+      const added = await add(read.map(({ item }) => item))
+      const last = read[added - 1]
+      if (last !== undefined) place = placeOf(selection, last)
+      left -= added
+      if (added === read.length) {
+        if (rows.length <= length) place = examined
+        else if (left > 0) {
+          await pause()
+          continue
+        }
+      }
+      return { state: joinStates(states), next: place === null ? null : cursors.format(selection, place) }
     }
   }
 }
+
+/** Where the items of a list go. */
+interface ItemSink {
+  /** Returns how many of the items it had room for. */
+  readonly add: (items: readonly ItemDetails[]) => Promise<number>
+  /** Lets other requests run between two reads. */
+  readonly pause: () => Promise<void>
+}
+
+/** Items of one read, which may have a hundred kilobytes each. Between two reads, other requests are handled. */
+const readLength = 100
+
+/** The state of a list that was read in several steps. If the bucket has changed in the meantime, it is no state of the bucket. */
+const joinStates = (states: readonly string[]): string =>
+  states.every((state) => state === states[0]) ? (states[0] ?? '') : states.join('-')
 
 /** A numbered page of a list. */
 interface NumberedItems {
@@ -62,6 +88,7 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
     bucketId: BucketId,
     { limit: _limit, after: _after, page: _page, ...filter }: ItemsQuery,
     { number, size }: PageNumber,
+    pause: ItemSink['pause'],
   ): Promise<NumberedItems> {
     const first = (number - 1) * size
     const { order, ...selected } = filter
@@ -75,21 +102,53 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
         `With a filter, or an order by name or by time taken, page × per_page is at most ${maxFilteredPosition}. For more, ${byCursor}`,
       )
     const selection = { bucketId, ...filter }
-    const { rows, examined, ...current } = await catalog.items(
-      selection,
-      startOf(selection),
-      first + size + 1,
-    )
+    let part = await readPart(catalog, selection, { first, size, pause })
+    // A page that mixes two states of the bucket can have an item twice, so it is read again.
+    for (let tries = 1; new Set(part.states).size > 1 && tries < maxTries; tries += 1)
+      part = await readPart(catalog, selection, { first, size, pause })
+    const { states, items, count, isCut } = part
     // Each page is read from the start of the list. So the next one would end at the same place.
-    if (examined !== null && rows.length < first + size)
+    if (isCut && count < first + size)
       throw pageRefused(`The filters exclude too many items to read this page. Instead, ${byCursor}`)
-    const isComplete = examined === null && rows.length <= first + size
     return {
-      state: listState(current),
-      items: rows.slice(first, first + size).map(({ item }) => item),
-      total: isComplete ? rows.length : null,
-      hasMore: rows.length > first + size || examined !== null,
+      state: joinStates(states),
+      items,
+      total: !isCut && count <= first + size ? count : null,
+      hasMore: count > first + size || isCut,
     }
+  }
+}
+
+/** Reads of a page while the bucket changes. */
+const maxTries = 3
+
+/** Reads a list up to the end of a page and one item more, and returns the items of the page. */
+async function readPart(
+  catalog: Pick<Catalog, 'items'>,
+  selection: ItemSelection,
+  {
+    first,
+    size,
+    pause,
+  }: { readonly first: number; readonly size: number; readonly pause: ItemSink['pause'] },
+) {
+  const states: string[] = []
+  const items: ItemDetails[] = []
+  const end = first + size + 1
+  let count = 0
+  for (let place = startOf(selection); ; ) {
+    const length = Math.min(end - count, readLength)
+    const { rows, examined, ...current } = await catalog.items(selection, place, length)
+    states.push(listState(current))
+    items.push(
+      ...rows.slice(Math.max(0, first - count), Math.max(0, end - 1 - count)).map(({ item }) => item),
+    )
+    count += rows.length
+    const last = rows.at(-1)
+    if (examined !== null || rows.length < length || count >= end || last === undefined)
+      return { states, items, count, isCut: examined !== null }
+    place = placeOf(selection, last)
+    await pause()
   }
 }
 
@@ -113,16 +172,51 @@ export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalo
     bucketId: BucketId,
     key: string | null,
     limit: number,
+    pause: ItemSink['pause'],
   ): Promise<ValueOf<typeof schemas.LabelList>> {
-    // One more of each shows whether others follow.
-    const keys = await catalog.labelKeys(bucketId, key, { maxKeys: maxKeys + 1, maxValues: limit + 1 })
-    const data = keys.slice(0, maxKeys).map(({ key, values }) => ({
-      key,
-      values: values.slice(0, limit),
-      has_more: values.length > limit,
-    }))
+    // One more of each shows whether others follow. Of many values, those of each key are read by themselves.
+    const isShort = limit <= shortLimit
+    const keys = await catalog.labelKeys(bucketId, key, {
+      maxKeys: maxKeys + 1,
+      maxValues: isShort ? limit + 1 : 1,
+    })
+    const shown = keys.slice(0, maxKeys)
+    const share = maxLabelBytes / shown.length
+    const data = []
+    for (const { key, values } of shown) {
+      if (!isShort) await pause()
+      const read = isShort ? values : await readValues(catalog, bucketId, key, limit + 1)
+      const first = firstWithin(share, read.slice(0, limit))
+      data.push({ key, values: first, has_more: read.length > first.length })
+    }
     return { data, has_more: keys.length > maxKeys }
   }
+}
+
+/** The largest number of values of a key that are read for all keys at once. */
+const shortLimit = 20
+
+/** Bytes of the values of one response, which its keys share evenly. */
+const maxLabelBytes = 786_432
+
+async function readValues(
+  catalog: Pick<Catalog, 'labelKeys'>,
+  bucketId: BucketId,
+  key: string,
+  maxValues: number,
+): Promise<LabelKey['values']> {
+  const [found] = await catalog.labelKeys(bucketId, key, { maxKeys: 1, maxValues })
+  return found?.values ?? []
+}
+
+/** The first values whose JSON has up to this many bytes, and at least one. */
+function firstWithin(bytes: number, values: LabelKey['values']): LabelKey['values'] {
+  let left = bytes
+  const end = values.findIndex((value, index) => {
+    left -= Buffer.byteLength(JSON.stringify(value))
+    return left < 0 && index > 0
+  })
+  return end === -1 ? values : values.slice(0, end)
 }
 
 const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)(?:\.(.*))?$/s

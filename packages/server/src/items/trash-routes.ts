@@ -2,7 +2,9 @@ import type { FaultCode } from '../core/faults.ts'
 import { parseTrashQuery } from '../core/queries.ts'
 import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
+import { createSerializer } from '../http/dispatcher.ts'
 import { noStore } from '../http/headers.ts'
+import { collectTexts, listReply } from '../http/list-texts.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { TrashQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleItem } from '../http/openapi/samples.ts'
@@ -20,6 +22,7 @@ export function trashRoutes(
   operations: TrashOperations & { readonly purgeItems: ItemRemover['purge'] },
 ): readonly Route[] {
   const { authorize, readAuthorizedJson, turns, urls } = http
+  const serialize = createSerializer({ schema: TrashList.properties.data.items })
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
     ...mediaObjectOf(urls, item),
@@ -27,12 +30,16 @@ export function trashRoutes(
     expires_at: formatTimestamp(expiresAt),
   })
 
-  async function list(exchange: Exchange): Promise<Reply> {
+  async function listTrash(exchange: Exchange): Promise<Reply> {
     const grant = await authorize(exchange, 'media:delete')
-    const { after, limit } = parseTrashQuery(exchange.query)
+    const query = parseTrashQuery(exchange.query)
     await turns.next(grant.tokenId)
-    const { items, next } = await operations.listTrash(grant.bucketId, after, limit)
-    return { status: 200, headers: noStore, json: { data: items.map(describe), next_cursor: next } }
+    const list = collectTexts(
+      (item: TrashedItem) => serialize(describe(item)),
+      () => turns.next(grant.tokenId),
+    )
+    const next = await operations.listTrash(grant.bucketId, query, list)
+    return listReply(noStore, list.texts, { next_cursor: next })
   }
 
   async function restore(exchange: Exchange): Promise<Reply> {
@@ -56,7 +63,7 @@ export function trashRoutes(
 
   const readsBody = true
   return [
-    route('GET', '/api/trash', listDescription, list),
+    route('GET', '/api/trash', listDescription, listTrash),
     route('POST', '/api/trash/restore', restoreDescription, restore, { readsBody }),
     route('DELETE', '/api/trash', purgeDescription, purge, { readsBody }),
   ]

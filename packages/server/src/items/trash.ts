@@ -6,10 +6,12 @@ import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'
 import type { ItemRemover } from './deletion.ts'
 
-interface TrashPage {
-  readonly items: readonly TrashedItem[]
-  /** The cursor of the last item; null if no items follow. */
-  readonly next: string | null
+/** Where the items of a list go. */
+interface TrashSink {
+  /** Returns how many of the items it had room for. */
+  readonly add: (items: readonly TrashedItem[]) => Promise<number>
+  /** Lets other requests run between two reads. */
+  readonly pause: () => Promise<void>
 }
 
 /** Ids in the order in which they were requested, each once. */
@@ -23,6 +25,9 @@ export type TrashOperations = ReturnType<typeof trashOperations>
 
 /** Items in one transaction. */
 const batchLength = 500
+
+/** Items of one read of a list. */
+const readLength = 100
 
 const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})$/
 
@@ -44,14 +49,28 @@ export function trashOperations({
   }
 
   return {
-    /** Items of the trash, last deleted first (docs/interface.md Z2). Throws Fault `cursor-malformed`. */
-    async listTrash(bucketId: BucketId, after: string | null, limit: number): Promise<TrashPage> {
-      const place = after === null ? null : parseCursor(bucketId, after)
-      // One more than requested shows whether items follow.
-      const found = await catalog.trash(bucketId, place, limit + 1)
-      const items = found.slice(0, limit)
-      const last = found.length > limit ? items.at(-1) : undefined
-      return { items, next: last === undefined ? null : `${prefix(bucketId)}.${last.seq}` }
+    /**
+     * Adds items of the trash to a list, last deleted first (docs/interface.md Z2), until it has no room for more. Returns the cursor of the
+     * last item; null if no items follow. Throws Fault `cursor-malformed`.
+     */
+    async listTrash(
+      bucketId: BucketId,
+      { after, limit }: { readonly after: string | null; readonly limit: number },
+      { add, pause }: TrashSink,
+    ): Promise<string | null> {
+      let place = after === null ? null : parseCursor(bucketId, after)
+      for (let left = limit; ; ) {
+        const length = Math.min(left, readLength)
+        // One more than requested shows whether items follow.
+        const found = await catalog.trash(bucketId, place, length + 1)
+        const read = found.slice(0, length)
+        const added = await add(read)
+        place = read[added - 1]?.seq ?? place
+        left -= added
+        if (added === read.length && found.length <= length) return null
+        if (added < read.length || left === 0) return `${prefix(bucketId)}.${place}`
+        await pause()
+      }
     },
 
     /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */

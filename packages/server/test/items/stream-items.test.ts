@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
 import { createTurns } from '../../src/core/tasks.ts'
-import { createItemStreams, readBatch } from '../../src/items/item-list-routes.ts'
+import { createItemStreams, readLines } from '../../src/items/item-list-routes.ts'
+import type { ListItems } from '../../src/items/item-lists.ts'
 import type { BucketId, ItemDetails, TokenId } from '../../src/storage/catalog/records.ts'
 import { serve } from '../http/exchange.ts'
 import { newItem } from '../storage/catalog/samples.ts'
@@ -29,15 +30,25 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
     { state: '1', items: [lasting, gone], next: 'after' },
     { state: '2', items: [gone, later], next: null },
   ]
+  const listItems: ListItems = async (_bucketId, _query, { add }) => {
+    const { items, ...page } = pages.shift() ?? expect.unreachable()
+    await add(items)
+    return page
+  }
+  const stream = {
+    bucketId: 1 as BucketId,
+    query,
+    formatter: async () => (one: ItemDetails) => `${one.id}\n`,
+  }
   const read = (after: string | null) =>
-    readBatch(async () => pages.shift() ?? expect.unreachable(), { bucketId: 1 as BucketId, query }, after)
-  expect(await read(null)).toEqual({ items: [lasting], next: 'after' })
-  expect(await read('after')).toEqual({ items: [later], next: null })
+    readLines(listItems, stream, { after, limit: 50 }, async () => undefined)
+  expect(await read(null)).toMatchObject({ text: `${lasting?.id}\n`, next: 'after' })
+  expect(await read('after')).toMatchObject({ text: `${later?.id}\n`, next: null })
 })
 
 test('K10 a stream whose client is gone before it begins is not counted', async () => {
   const open = createItemStreams({
-    listItems: async () => ({ state: '1', items: [], next: null }),
+    listItems: async () => ({ state: '1', next: null }),
     turns: createTurns(),
   })
   const ended: Promise<unknown>[] = []
@@ -47,7 +58,12 @@ test('K10 a stream whose client is gone before it begins is not counted', async 
       ended.push(closed)
       await closed
     }
-    const stream = { tokenId: 'token' as TokenId, bucketId: 1 as BucketId, query, format: async () => '' }
+    const stream = {
+      tokenId: 'token' as TokenId,
+      bucketId: 1 as BucketId,
+      query,
+      formatter: async () => () => '',
+    }
     const lines = await open(response, stream).catch(() => null)
     response.writeHead(lines === null ? 503 : 200)
     if (lines === null) response.end()

@@ -223,6 +223,7 @@ describe.each(itemOrders)('%s first', (order) => {
         bucketId,
         { ...selectionOf({ order, name: [term] }), limit: 5, after: null },
         { number, size: 5 },
+        async () => undefined,
       )
     expect(await list('clip', 1)).toMatchObject({ items: { length: 5 }, total: null, hasMore: true })
     for (const [term, number] of [

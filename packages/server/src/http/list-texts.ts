@@ -1,0 +1,61 @@
+import type { Reply } from './route.ts'
+
+/** Bytes of the items of one response (docs/interface.md N7). */
+export const maxListBytes = 1_048_576
+
+/** Milliseconds for which a list occupies the event loop at once. */
+const longestStep = 10
+
+export interface ListTexts<Item> {
+  readonly texts: readonly string[]
+  /** Adds items in steps, and returns how many there was room for: all of them, unless the list is full. A list has at least one. */
+  add(items: readonly Item[]): Promise<number>
+  /** Lets other requests run, before more items are read. */
+  readonly pause: () => Promise<void>
+}
+
+/**
+ * Collects the JSON of the items of a list, up to `maxBytes`, so that neither many nor long items delay other requests. `pause` waits for
+ * the next turn of the caller (core/tasks.ts).
+ */
+export function collectTexts<Item>(
+  textOf: (item: Item) => string,
+  pause: () => Promise<void>,
+  maxBytes: number = maxListBytes,
+): ListTexts<Item> {
+  const texts: string[] = []
+  let bytes = 0
+  return {
+    texts,
+    pause,
+    async add(items) {
+      let startedAt = performance.now()
+      for (const [index, item] of items.entries()) {
+        if (performance.now() - startedAt > longestStep) {
+          await pause()
+          startedAt = performance.now()
+        }
+        const text = textOf(item)
+        bytes += Buffer.byteLength(text)
+        if (bytes > maxBytes && texts.length > 0) return index
+        texts.push(text)
+      }
+      return items.length
+    },
+  }
+}
+
+/** The object of a list: its items and the other members. */
+export const listText = (texts: readonly string[], members: object): string =>
+  `{"data":[${texts.join(',')}],${JSON.stringify(members).slice(1)}`
+
+/** The response with a list. */
+export const listReply = (
+  headers: Readonly<Record<string, string>>,
+  texts: readonly string[],
+  members: object,
+): Reply => ({
+  status: 200,
+  headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+  body: listText(texts, members),
+})
