@@ -1,6 +1,13 @@
 import sharp from 'sharp'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { animation, cornersOf, quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import {
+  animation,
+  cornersOf,
+  crowdedTiff,
+  quarters,
+  uploadPicture,
+  variantUrl,
+} from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -152,6 +159,26 @@ describe('V3', () => {
       for (const variant of ['thumb', 'thumb', 'medium'])
         await expectProblem(await fetch(variantUrl(server, id, variant)), 404, 'variant-unavailable')
       expect(Buffer.from(await (await fetch(url)).arrayBuffer())).toEqual(bytes)
+    }
+  })
+
+  test.each([
+    ['the compression Zstandard', 259, 50_000],
+    ['the compression LZMA', 259, 34_925],
+    ['Lab colours', 262, 8],
+    ['samples of 12 bits', 258, 12],
+    ['whole numbers of 32 bits', 258, 32],
+  ])('V3 the problem of a TIFF with %s says that the service does not decode it', async (_, tag, value) => {
+    const bytes = crowdedTiff(1)
+    const entry = bytes.indexOf(Buffer.from([tag & 255, tag >> 8, 4, 0, 1, 0, 0, 0]))
+    bytes.writeUInt32LE(value, entry + 8)
+    // As many pixels as the bytes have.
+    if (value === 32) bytes.writeUInt32LE(2, bytes.indexOf(Buffer.from([0, 1, 4, 0, 1, 0, 0, 0])) + 8)
+    const { id } = await uploadPicture(server, bytes, 'image/tiff')
+    for (const variant of ['thumb', 'medium']) {
+      const response = await fetch(variantUrl(server, id, variant))
+      const { detail } = await expectProblem(response, 404, 'variant-unavailable')
+      expect(detail).toContain('a form that the service does not decode')
     }
   })
 })

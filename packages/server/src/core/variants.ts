@@ -25,7 +25,7 @@ export interface Variant extends VariantSize {
 }
 
 /** Part of the keys of variants. Increment it when the rendering changes. */
-const rendering = 1
+const rendering = 2
 
 /** These sizes always exist, because clients depend on their names. */
 export const builtInSizes: readonly VariantSize[] = [

@@ -353,6 +353,30 @@ export async function withoutManyDirectories(picture: PictureSource): Promise<Pi
   return bytes.fill(0, end.position, end.position + end.size)
 }
 
+/** Compressions that the decoder knows: none, those of fax, LZW, JPEG, deflate, PackBits, and some old ones. */
+const knownCompressions: ReadonlySet<number> = new Set([
+  ...[1, 2, 3, 4, 5, 7, 8, 32766, 32771, 32773, 32809, 32946, 34676, 34677],
+])
+/** Numbers of bits of a sample that the decoder knows. */
+const knownDepths: ReadonlySet<number> = new Set([1, 2, 4, 8, 16, 32])
+/** CIELab, ICCLab and ITULab. */
+const labColours: ReadonlySet<number> = new Set([8, 9, 10])
+
+/** Whether a picture that the decoder does not read is a TIFF file of a form that it does not know, such as Zstandard or Lab. */
+export async function isUnknownTiff(picture: PictureSource): Promise<boolean> {
+  const isUnknown = async (source: ByteSource) => {
+    const format = await readFormat(source)
+    const { entries } = await readDirectory(source, format, format.first)
+    const number = async (tag: number): Promise<number> => {
+      const entry = entries.find((each) => each.tag === tag)
+      return (entry && (await readNumbers(source, format, entry, 1))[0]) ?? 1
+    }
+    const [depth, compression, colours] = [await number(258), await number(259), await number(262)]
+    return !knownDepths.has(depth) || !knownCompressions.has(compression) || labColours.has(colours)
+  }
+  return (await reading(picture, isUnknown).catch(nullIfUnreadable)) ?? false
+}
+
 /** Where the first directory refers to the next one; null if few follow. */
 async function findManyDirectories(source: ByteSource) {
   const format = await readFormat(source)

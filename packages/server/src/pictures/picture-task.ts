@@ -44,7 +44,7 @@ export type PictureTask =
       readonly picture: PictureSource
       readonly form: PictureForm
       readonly maxPixels: number
-      /** What is recorded of the picture, if the result is to have a preview where that is unknown or of another picture. */
+      /** What is recorded of the picture: the result has a preview if that is unknown or of another picture. Without a preview if null. */
       readonly recorded: RecordedPreview | null
       /** How a program gets the picture from the file `picture`; null if the file is the picture. */
       readonly extraction: Extraction | null
@@ -122,5 +122,7 @@ export type PictureResult =
   | { readonly outcome: 'several'; readonly hiding: readonly HidingByte[] }
   /** The picture cannot be decoded, or has too many pixels; or the file is not what its type says. */
   | { readonly outcome: 'unreadable' }
+  /** The picture has a form that no decoder of the service knows. */
+  | { readonly outcome: 'unknown-form' }
   /** The library cannot be loaded on this machine. */
   | { readonly outcome: 'unsupported'; readonly reason: string }

@@ -1,10 +1,11 @@
 import { setPriority } from 'node:os'
 import { createByteSource, planRemoval, readTakenTime, UnreadableFile } from '@mediabucket/strip-metadata'
-import { rgbaToThumbHash, thumbHashToRGBA } from 'thumbhash'
+import { rgbaToThumbHash, thumbHashToAverageRGBA, thumbHashToRGBA } from 'thumbhash'
 import { type VariantFormat, variantDimensions } from '../core/variants.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
 import { compareFiles } from './compare-files.ts'
-import { extractPicture, measureTiff, withoutManyDirectories } from './extracted-pictures.ts'
+import { extractPicture, isUnknownTiff, measureTiff, withoutManyDirectories } from './extracted-pictures.ts'
+import { type FirstFrame, findFirstFrame } from './first-frames.ts'
 import {
   maxRead,
   type PictureResult,
@@ -45,6 +46,7 @@ const hashedSide = 100
 
 type Sharp = typeof import('sharp')
 type Picture = import('sharp').Sharp
+type Metadata = import('sharp').Metadata
 
 /** By format, so that the compiler requires the encoder of a new one. */
 const encoders: Readonly<Record<VariantFormat, (picture: Picture) => Picture>> = {
@@ -117,18 +119,22 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
-    const { picture, extraction } = task
+    const { picture, extraction, maxPixels } = task
     if (extraction === null) {
-      const shown = await withoutManyDirectories(picture)
-      return await resize(sharp, task, { picture: shown, duration: null, hasOwnSize: true, isUpright: false })
+      const frame = await findFirstFrame(picture)
+      const shown = frame ? await onCanvas(sharp, frame, maxPixels) : await withoutManyDirectories(picture)
+      const source = { picture: shown, duration: null, hasOwnSize: true, isUpright: false, isHeic: false }
+      return await resize(sharp, task, { ...source, isFrame: frame !== null })
     }
     if (typeof picture !== 'string') throw new TypeError('a program needs a file')
     const extracted = await extractPicture(extraction, picture, task, Number(memoryLimit))
     if (extracted === null) return { outcome: 'unreadable' }
     if ('hiding' in extracted) return { outcome: 'several', ...extracted }
-    return await resize(sharp, task, { ...extracted, picture: extracted.bytes })
+    const isHeic = extraction.tool === 'heif-convert'
+    return await resize(sharp, task, { ...extracted, picture: extracted.bytes, isFrame: false, isHeic })
   } catch {
-    return { outcome: 'unreadable' }
+    const isUnknown = task.type === 'resize' && (await isUnknownTiff(task.picture).catch(() => false))
+    return { outcome: isUnknown ? 'unknown-form' : 'unreadable' }
   }
 }
 
@@ -138,6 +144,28 @@ interface Source {
   readonly duration: number | null
   readonly hasOwnSize: boolean
   readonly isUpright: boolean
+  /** Whether it is a frame of an animation, of which the decoder shows something else. */
+  readonly isFrame: boolean
+  readonly isHeic: boolean
+}
+
+/** The frame at its place on the canvas of the animation. */
+async function onCanvas(
+  sharp: Sharp['default'],
+  { picture, place }: FirstFrame,
+  maxPixels: number,
+): Promise<PictureSource> {
+  if (place === null) return picture
+  const frame = sharp(picture, { limitInputPixels: maxPixels })
+  const metadata = await frame.metadata()
+  const { left, top, right, bottom } = place
+  if ((left + metadata.width + right) * (top + metadata.height + bottom) > maxPixels)
+    throw new RangeError('the canvas has too many pixels')
+  return inSrgb(frame, metadata)
+    .ensureAlpha()
+    .extend({ ...place, background: { r: 0, g: 0, b: 0, alpha: 0 } })
+    .png({ compressionLevel: 1 })
+    .toBuffer()
 }
 
 async function resize(
@@ -146,57 +174,91 @@ async function resize(
   source: Source,
 ): Promise<PictureResult> {
   const { width, height, fit, format } = form
-  const shown = await measure(sharp, source, maxPixels)
-  const resized = sharp(source.picture, {
-    limitInputPixels: maxPixels,
-    sequentialRead: true,
-    autoOrient: !source.isUpright,
-    failOn: 'error',
-  }).resize(
+  const metadata = await sharp(source.picture, { limitInputPixels: maxPixels }).metadata()
+  // The library takes whole numbers of 32 bits for those of 8.
+  if (metadata.depth === 'uint' || metadata.depth === 'int') return { outcome: 'unknown-form' }
+  const shown = source.isUpright ? metadata : metadata.autoOrient
+  const resized = inSrgb(
+    sharp(source.picture, {
+      limitInputPixels: maxPixels,
+      sequentialRead: true,
+      autoOrient: !source.isUpright,
+      failOn: 'error',
+    }),
+    metadata,
+  ).resize(
     // `inside` computes one side from a JPEG that the decoder has shrunk, which differs by a pixel from what media objects state.
     fit === 'cover'
       ? { width, height, fit, withoutEnlargement: true }
       : { ...variantDimensions(form, shown), fit: 'fill' },
   )
   const bytes = await encoders[format](resized).toBuffer()
+  const tolerance = toleranceOf(source, metadata)
+  if (recorded === null || (recorded.thumbhash !== null && tolerance === null))
+    return { outcome: 'resized', bytes, preview: null }
   // The hash is computed from the variant, unless a part of the picture was cut off.
-  const hashed = fit === 'contain' ? bytes : source.picture
-  const preview = recorded && (await describe(sharp, source, shown, hashed, maxPixels))
-  if (!preview || !recorded?.thumbhash) return { outcome: 'resized', bytes, preview }
-  const isCorrection = !isSamePicture(preview, recorded)
+  const hashed =
+    fit === 'contain'
+      ? sharp(bytes)
+      : inSrgb(
+          sharp(source.picture, { limitInputPixels: maxPixels, autoOrient: !source.isUpright }),
+          metadata,
+        )
+  const preview = await describe(source, shown, hashed)
+  if (recorded.thumbhash === null) return { outcome: 'resized', bytes, preview }
+  const isCorrection = tolerance !== null && !isSamePicture(preview, recorded, tolerance)
   return { outcome: 'resized', bytes, preview: isCorrection ? { ...preview, isCorrection } : null }
 }
 
-/** Squares of the mean difference between two placeholders of one picture are far below this. */
-const maxDifference = 200
+/** The decoder converts colours of 16 bits to those of Display P3 and drops that profile, and ignores the profile of grey ones. */
+const conversions: ReadonlyMap<string | undefined, 'srgb' | 'b-w'> = new Map([
+  ['rgb16', 'srgb'],
+  ['grey16', 'b-w'],
+])
+
+/** Reduces colours to 8 bits before their profile is applied. */
+function inSrgb(picture: Picture, { space, icc }: Metadata): Picture {
+  const conversion = icc === undefined ? undefined : conversions.get(space)
+  return conversion === undefined ? picture : picture.pipelineColourspace(conversion)
+}
+
+/**
+ * The square of the mean difference between two placeholders of one picture; null if no version has recorded a wrong one. Development versions
+ * turned some HEIC pictures twice, rendered colours of 16 bits wrongly, and showed another picture instead of a first frame.
+ */
+function toleranceOf({ isFrame, isHeic }: Source, { space, icc }: Metadata): number | null {
+  if (isFrame || (icc !== undefined && conversions.has(space))) return 40
+  return isHeic ? 200 : null
+}
 
 /** Whether what was recorded of a picture is of this one. The placeholders of two of its variants differ a little. */
-function isSamePicture({ thumbhash, width, height }: NewPreview, recorded: RecordedPreview): boolean {
+function isSamePicture(
+  { thumbhash, width, height }: NewPreview,
+  recorded: RecordedPreview,
+  tolerance: number,
+): boolean {
   if (width !== recorded.width || height !== recorded.height) return false
   if (thumbhash === null || recorded.thumbhash === null) return false
   const [{ rgba: one }, { rgba: other }] = [thumbHashToRGBA(thumbhash), thumbHashToRGBA(recorded.thumbhash)]
-  if (one.length !== other.length) return false
-  return one.reduce((sum, value, at) => sum + (value - (other[at] ?? 0)) ** 2, 0) / one.length < maxDifference
+  if (one.length === other.length) return distance(one, other) < tolerance
+  // Sizes of variants are rounded. A picture that was turned has another size.
+  const averages = [thumbhash, recorded.thumbhash].map((hash) => {
+    const { r, g, b, a } = thumbHashToAverageRGBA(hash)
+    return [r, g, b, a].map((value) => value * 255)
+  })
+  return width !== null && distance(averages[0] ?? [], averages[1] ?? []) < tolerance
 }
 
-/** The size as the picture is displayed. */
-async function measure(
-  sharp: Sharp['default'],
-  { picture, isUpright }: Source,
-  maxPixels: number,
-): Promise<PictureSize> {
-  const found = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
-  return isUpright ? found : found.autoOrient
-}
+/** The square of the mean difference. */
+const distance = (one: ArrayLike<number>, other: ArrayLike<number>): number =>
+  Array.from(one).reduce((sum, value, at) => sum + (value - (other[at] ?? 0)) ** 2, 0) / one.length
 
 async function describe(
-  sharp: Sharp['default'],
-  { duration, hasOwnSize, isUpright }: Source,
+  { duration, hasOwnSize }: Source,
   shown: PictureSize,
-  hashed: PictureSource,
-  maxPixels: number,
+  hashed: Picture,
 ): Promise<NewPreview> {
-  const { data, info } = await sharp(hashed, { limitInputPixels: maxPixels, autoOrient: !isUpright })
+  const { data, info } = await hashed
     .resize({ width: hashedSide, height: hashedSide, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
     .ensureAlpha()

@@ -6,11 +6,13 @@ import type { VariantStore } from '../storage/blobs/blobs.ts'
 import type { Item } from '../storage/catalog/records.ts'
 
 /** Each kind of failure, and the milliseconds until a retry. A damaged picture stays damaged; an exceeded limit may be due to load. */
-const retryDelays = { damaged: 600_000, 'too-hard': 60_000 } as const
-type FailureKind = keyof typeof retryDelays
+const retryDelays = { damaged: 600_000, 'unknown-form': 600_000, 'too-hard': 60_000 } as const
+export type FailureKind = keyof typeof retryDelays
 
 const details: Readonly<Record<FailureKind, string>> = {
   damaged: 'The picture is damaged, or has more pixels than the service takes on.',
+  'unknown-form':
+    'The picture has a form that the service does not decode, such as a TIFF file with the compression Zstandard or with Lab colours.',
   'too-hard': 'The picture takes more time or memory than the service allows.',
 }
 
@@ -117,7 +119,7 @@ function isOver({ kind, retryAt }: Failure): boolean {
 const isStopping = (error: unknown): boolean => error instanceof Fault && error.code === 'shutting-down'
 
 function parse(text: string): Failure | null {
-  const [, kind, time] = /^(damaged|too-hard) (never|\d{1,15})$/.exec(text) ?? []
-  if (kind !== 'damaged' && kind !== 'too-hard') return null
+  const [, kind, time] = /^(damaged|unknown-form|too-hard) (never|\d{1,15})$/.exec(text) ?? []
+  if (kind !== 'damaged' && kind !== 'unknown-form' && kind !== 'too-hard') return null
   return { kind, retryAt: time === 'never' ? null : Number(time) }
 }

@@ -19,7 +19,7 @@ import {
   sourceOf,
 } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
-import { createRenderFailures, type FailureParts } from './render-failures.ts'
+import { createRenderFailures, type FailureKind, type FailureParts } from './render-failures.ts'
 import { extractionFor, type InstalledTools, type SourceFile, sourceFileOf } from './tools.ts'
 
 export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'>
@@ -279,13 +279,11 @@ function createVariantRenderer(parts: RenderParts): VariantRenderer {
     let result: PictureResult
     try {
       const workers = extraction === null ? parts.workers : parts.toolWorkers
-      // Earlier versions turned HEIC pictures twice, and recorded what they saw.
-      const recorded = item.thumbhash === null || extraction?.tool === 'heif-convert' ? item : null
       const task = {
         type: 'resize',
         form: variant,
         maxPixels,
-        recorded: recordedOf(recorded),
+        recorded: recordedOf(item),
         extraction,
       } as const
       const runTask = (path: PictureSource) =>
@@ -313,7 +311,7 @@ function createVariantRenderer(parts: RenderParts): VariantRenderer {
       throw unsupported()
     }
     report('unreadable')
-    throw await rememberFailure(item, 'damaged')
+    throw await rememberFailure(item, result.outcome === 'unknown-form' ? 'unknown-form' : 'damaged')
   }
 
   async function faultFor(item: Item, error: unknown): Promise<unknown> {
@@ -325,7 +323,7 @@ function createVariantRenderer(parts: RenderParts): VariantRenderer {
   }
 
   /** Records the failure, unless the item was deleted in the meantime. */
-  async function rememberFailure(item: Item, kind: 'damaged' | 'too-hard'): Promise<Fault> {
+  async function rememberFailure(item: Item, kind: FailureKind): Promise<Fault> {
     const reason = await failures.add(item, kind)
     if ((await catalog.item(item.id)) !== null) return unavailable(reason)
     await parts.blobs.variants.remove(item.id)
@@ -356,8 +354,11 @@ function createVariantRenderer(parts: RenderParts): VariantRenderer {
   }
 }
 
-const recordedOf = (item: RecordedPreview | null): RecordedPreview | null =>
-  item && { thumbhash: item.thumbhash, width: item.width, height: item.height }
+const recordedOf = ({ thumbhash, width, height }: RecordedPreview): RecordedPreview => ({
+  thumbhash,
+  width,
+  height,
+})
 
 /** Identifies a variant of an item. */
 const keyOf = ({ id }: Item, variant: Variant): string => `${id}.${variant.key}`
