@@ -89,7 +89,19 @@ test('links are copied as Markdown and HTML; files are downloaded as one ZIP arc
   expect(archive.match(/The text of two\.txt\./g)).toHaveLength(2)
 })
 
-test('a long press selects a file without opening it; then a tap selects another', async () => {
+/** Where a finger is on a tile, as shares of its width and height. */
+const places = [
+  [0.05, 0.05],
+  [0.2, 0.2],
+  [0.45, 0.1],
+  [0.1, 0.45],
+  [0.5, 0.5],
+  [0.9, 0.1],
+  [0.1, 0.9],
+  [0.9, 0.9],
+] as const
+
+test('a long press selects a file without opening it, wherever the finger is; then a tap selects another', async () => {
   const { guest, page, tiles } = await opened(server.token, {
     options: { hasTouch: true, isMobile: true, viewport: { width: 375, height: 700 } },
   })
@@ -97,13 +109,22 @@ test('a long press selects a file without opening it; then a tap selects another
   const tools = await guest.context.newCDPSession(page)
   // What is above the files has its final height.
   await page.getByText(strings.files(4)).waitFor()
-  const box = await tiles.first().locator('a').boundingBox()
-  const touchPoints = [{ x: (box?.x ?? 0) + 60, y: (box?.y ?? 0) + 60 }]
-  await tools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints })
-  await counted(guest, 1)
-  await tools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
-  await tiles.nth(1).locator('a').tap()
-  await counted(guest, 2)
+  for (const view of [strings.view.grid, strings.view.list]) {
+    await guest.button(view).tap()
+    await page.locator(view === strings.view.list ? '.as-list' : '.as-grid').waitFor()
+    for (const [right, down] of places) {
+      const box = await tiles.first().boundingBox()
+      if (box === null) throw new Error('the tile is not drawn')
+      const touchPoints = [{ x: box.x + right * box.width, y: box.y + down * box.height }]
+      await tools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints })
+      await counted(guest, 1)
+      await tools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+      await tiles.nth(1).locator('a').tap()
+      await counted(guest, 2)
+      await guest.button(strings.selection.clear).tap()
+      await until('nothing is selected', async () => (await page.locator('.tile.selected').count()) === 0)
+    }
+  }
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
 })
 

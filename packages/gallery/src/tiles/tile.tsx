@@ -1,11 +1,12 @@
 import type { Media } from '@mediabucket/client'
 import type { CSSProperties } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { formatDuration, formatSize, formatTime, kindOf } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import { Thumbnail } from './thumbnail.tsx'
+import { useLongPress } from './use-long-press.ts'
 
 interface TileProps {
   readonly id: string
@@ -33,14 +34,13 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
   const longPress = useLongPress(() => selection.toggle(id))
 
   return (
-    <li class={selected ? 'tile selected' : 'tile'} data-id={id} style={style}>
+    <li class={selected ? 'tile selected' : 'tile'} data-id={id} style={style} {...longPress}>
       <a
         class="tile-open"
         href={router.hashOf(route)}
         data-item={id}
         draggable={false}
         tabIndex={tabIndex}
-        {...longPress}
         onClick={(event) => {
           event.preventDefault()
           const selects = event.shiftKey || event.ctrlKey || event.metaKey || selection.count.value > 0
@@ -93,47 +93,6 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
       </label>
     </li>
   )
-}
-
-/** Milliseconds. */
-const duration = 500
-/** A finger that moves farther scrolls. Pixels. */
-const tolerance = 10
-
-/** Handlers that call `onPress` when a finger stays on an element. The click that follows is ignored. */
-function useLongPress(onPress: () => void) {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  const start = useRef({ x: 0, y: 0 })
-  const pressed = useRef(false)
-  const cancel = () => clearTimeout(timer.current)
-  return {
-    onPointerDown(event: PointerEvent) {
-      pressed.current = false
-      if (event.pointerType !== 'touch') return
-      start.current = { x: event.clientX, y: event.clientY }
-      cancel()
-      timer.current = setTimeout(() => {
-        pressed.current = true
-        onPress()
-      }, duration)
-    },
-    onPointerMove({ clientX, clientY }: PointerEvent) {
-      const { x, y } = start.current
-      if (Math.hypot(clientX - x, clientY - y) > tolerance) cancel()
-    },
-    onPointerUp: cancel,
-    onPointerCancel: cancel,
-    onContextMenu(event: MouseEvent) {
-      // The menu of the browser would open for the same gesture.
-      if (pressed.current) event.preventDefault()
-    },
-    onClickCapture(event: MouseEvent) {
-      if (!pressed.current) return
-      pressed.current = false
-      event.preventDefault()
-      event.stopPropagation()
-    },
-  }
 }
 
 /** Marks a video, or another file with a duration, on its tile. */
