@@ -72,6 +72,42 @@ const open = async ({ page, files }: Visit, name: string) => {
 
 const clipboard = async ({ page }: Visit) => `${await page.evaluate('navigator.clipboard.readText()')}`
 
+test('G18 months with one picture share lines, on phones and desktops, and the arrow keys lead from line to line', async () => {
+  const { token, authorization } = await makeToken(server, '--bucket', uniqueName('months'))
+  const months = ['2026:05', '2026:04', '2026:03', '2026:02', '2026:01', '2025:12', '2025:11', '2025:10']
+  for (const [index, month] of months.entries()) {
+    const exif = { IFD2: { DateTimeOriginal: `${month}:01 12:30:00` } }
+    const bytes = await picture(index, 300, 300).withExif(exif).jpeg().toBuffer()
+    await upload(server, new Uint8Array(bytes), { name: `${index}.jpg`, type: '', authorization })
+  }
+  for (const [width, inLine] of [
+    [375, 2],
+    [1440, 5],
+  ] as const) {
+    await using guest = await visit(browser, server, {
+      hash: '#kind=image&order=taken-desc',
+      options: { viewport: { width, height: 900 } },
+    })
+    await guest.signIn(token)
+    const { page, files } = guest
+    await files.nth(7).waitFor()
+    const boxes = async () => await Promise.all((await files.all()).map((tile) => tile.boundingBox()))
+    const tops = async () => new Set((await boxes()).map((box) => box?.y))
+    await expect.poll(async () => (await tops()).size, { message: `${width} pixels` }).toBe(Math.ceil(8 / inLine))
+    await expect.poll(() => page.locator('.timeline h2').count()).toBe(8)
+    const focused = () =>
+      page.evaluate('document.activeElement.closest("li")?.querySelector("a").textContent')
+    await page.locator('.timeline a[tabindex="0"]').focus()
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(focused).toContain('1.jpg')
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(focused).toContain(`${inLine + 1}.jpg`)
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(focused).toContain('1.jpg')
+    await expectAccessible(guest, 'small groups')
+  }
+})
+
 test('G18, G27, G28 files are grouped by the day of the camera, the details show what the camera has written, and warn of a location; they and the question are accessible', async () => {
   const { guest } = await visitBucket()
   await using _ = guest

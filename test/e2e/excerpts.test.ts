@@ -59,7 +59,7 @@ test('G20 a text in UTF-16 is readable on its tile and in the viewer', async () 
   )
 })
 
-test('G20 the circle that selects a text does not cover its first lines, on phones and desktops', async () => {
+test('G20 the circle that selects a text does not cover its first lines, and indents them only while it is shown, on phones and desktops', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest
@@ -70,6 +70,15 @@ test('G20 the circle that selects a text does not cover its first lines, on phon
       await page.locator(hash === '#' ? '.as-grid' : '.as-list').waitFor()
       const tile = page.locator(`.tile[data-id="${ids[0]}"]`)
       await until('the first lines', () => tile.locator('.tile-excerpt').count())
+      await page.mouse.move(2, 2)
+      const starts = () =>
+        tile.evaluate((element) => {
+          const text = element.ownerDocument.createRange()
+          text.selectNodeContents(element.querySelector('.tile-excerpt') ?? element)
+          const lefts = [...text.getClientRects()].map(({ left }) => left)
+          return (lefts[0] ?? 0) - Math.min(...lefts)
+        })
+      await expect.poll(starts, { message: `${width} pixels, ${hash}` }).toBe(0)
       await tile.hover()
       const covered = () =>
         tile.evaluate((element) => {

@@ -1,10 +1,20 @@
 import type { Media } from '@mediabucket/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { arrange, fillingHeight, placeRows, ratioOf } from '../src/timeline/layout.ts'
+import {
+  arrange,
+  fillingHeight,
+  joinRows,
+  type Lines,
+  placeRows,
+  type Row,
+  ratioOf,
+} from '../src/timeline/layout.ts'
 
 const shape = { width: 1000, rowHeight: 200, gap: 10 }
-const measures = { ...shape, headingHeight: 50, captionHeight: 30 }
+const measures = { ...shape, headingHeight: 50, headingWidth: 150, groupGap: 20, captionHeight: 30 }
+const place = (rows: readonly Row[], former: Lines = new Map()) =>
+  placeRows(rows, measures, joinRows(rows, former, measures))
 
 /** Items of several days, newest first. */
 function itemsOf(sizes: readonly (readonly [number, number])[], perDay = 12): Media[] {
@@ -82,23 +92,56 @@ test('full rows stay as they are when items are added before and after them, or 
 
 test('items fill the width with their own ratios and do not overlap; the last row of a day is not enlarged much', () => {
   fc.assert(
-    fc.property(sizes(1), (list) => {
-      const placed = placeRows(arrange(itemsOf(list), [], shape), measures)
-      let bottom = 0
-      for (const { items, top, itemsTop, pictureHeight, headed, ...row } of placed) {
-        expect(top).toBe(bottom)
+    fc.property(sizes(1), fc.integer({ min: 1, max: 12 }), (list, perDay) => {
+      const placed = place(arrange(itemsOf(list, perDay), [], shape))
+      let last = { top: 0, bottom: 0, right: 0 }
+      for (const { items, left, width, top, itemsTop, pictureHeight, headed, bottom } of placed) {
+        if (top === last.top && left > 0) expect(left).toBeCloseTo(last.right + measures.groupGap, 6)
+        else expect([top, left]).toEqual([last.bottom, 0])
         expect(itemsTop).toBe(top + (headed ? measures.headingHeight : 0))
-        bottom = row.bottom
         expect(bottom).toBeGreaterThan(itemsTop + pictureHeight)
         expect(pictureHeight).toBeLessThanOrEqual(shape.rowHeight * 1.25)
-        let right = -shape.gap
+        let right = left - shape.gap
         for (const { media, left, width } of items) {
           expect(left).toBeCloseTo(right + shape.gap, 6)
           expect(width / pictureHeight).toBeCloseTo(ratioOf(media), 6)
           right = left + width
         }
-        expect(right).toBeLessThan(shape.width + 0.001)
+        expect(right).toBeLessThan(left + width + 0.001)
+        expect(left + width).toBeLessThan(shape.width + 0.001)
+        last = { top, bottom, right: left + width }
       }
     }),
   )
+})
+
+test('G18 small groups share a line, and stay in it when others are loaded before them', () => {
+  const square = (count: number): [number, number][] => Array.from({ length: count }, () => [1, 1])
+  const items = itemsOf(square(9), 1)
+  const rows = arrange(items, [], shape)
+  // Four groups of 200 pixels, with 20 between them, fit into 1000.
+  const line = (placed: ReturnType<typeof place>) => placed.map(({ left, top }) => [left, top])
+  const expected = [0, 220, 440, 660].map((left) => [left, 0])
+  expect(line(place(rows)).slice(0, 5)).toEqual([...expected, [0, 290]])
+  // The first two are loaded later.
+  const part = rows.slice(2)
+  const former = joinRows(part, new Map(), measures)
+  const tops = (placed: ReturnType<typeof place>) => placed.slice(-7).map(({ left, top }) => [left, top])
+  const before = tops(place(part, former))
+  const after = tops(place(arrange(items, part, shape), former))
+  expect(after).toEqual(before.map(([left, top]) => [left, (top ?? 0) + 290]))
+})
+
+test('G18 a group that is nearly as wide as the list, or has several rows, has its lines alone', () => {
+  const wide = itemsOf(
+    [
+      [4, 1],
+      [1, 1],
+      [4, 1],
+      [4, 1],
+      [4, 1],
+    ],
+    2,
+  )
+  expect(place(arrange(wide, [], shape)).map(({ left }) => left)).toEqual([0, 0, 0])
 })

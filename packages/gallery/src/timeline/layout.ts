@@ -117,6 +117,10 @@ export interface PlacedRow {
   readonly day: string
   /** Whether it is the first loaded row of its day; then its top is that of a heading. */
   readonly headed: boolean
+  /** Where the row begins, in pixels from the left. Rows of small groups are beside one another, with the same top. */
+  readonly left: number
+  /** Of the row and its heading. Pixels. */
+  readonly width: number
   /** Pixels from the top of the loaded part, of the heading if it has one. */
   readonly top: number
   /** Pixels from the top of the loaded part, of the items. */
@@ -129,6 +133,10 @@ export interface PlacedRow {
 export interface Measures extends Shape {
   /** Of a heading above a day. Pixels. */
   readonly headingHeight: number
+  /** The space that a heading needs. Pixels. */
+  readonly headingWidth: number
+  /** Between groups that are beside one another. Pixels. */
+  readonly groupGap: number
   /** Of the text below each picture, or of a row of the list. Pixels. */
   readonly captionHeight: number
 }
@@ -136,33 +144,93 @@ export interface Measures extends Shape {
 /** A row with few pictures is enlarged to the width up to this multiple of the usual height. */
 const mostEnlarged = 1.25
 
+/** Whether a row is beside the one before it, by the first item of the row. */
+export type Lines = ReadonlyMap<string, boolean>
+
+/** The width of a row that is all of its group and far from full, with its heading; null for another row. */
+function smallWidth(rows: readonly Row[], index: number, measures: Measures): number | null {
+  const { rowHeight, gap, headingWidth } = measures
+  const row = rows[index]
+  if (row === undefined || rowHeight === 0) return null
+  if (rows[index - 1]?.day === row.day || rows[index + 1]?.day === row.day) return null
+  if (fillingHeight(row.items, measures) <= rowHeight * mostEnlarged) return null
+  return Math.max(ratioSum(row.items) * rowHeight + gap * (row.items.length - 1), headingWidth)
+}
+
+/**
+ * Puts small groups beside one another. Those that were placed before stay in their lines, so that they do not move when others are loaded
+ * before them.
+ */
+export function joinRows(rows: readonly Row[], former: Lines, measures: Measures): Lines {
+  const lines = new Map<string, boolean>()
+  /** The width of the line so far; null if it takes no other group. */
+  let used: number | null = null
+  for (const [index, { items }] of rows.entries()) {
+    const first = items[0]?.id ?? ''
+    const width = smallWidth(rows, index, measures)
+    const joined: number | null = used === null || width === null ? null : used + measures.groupGap + width
+    const joins: boolean = joined !== null && joined <= measures.width && former.get(first) !== false
+    used = joins ? joined : width
+    lines.set(first, joins)
+  }
+  return lines
+}
+
 /** Calculates where rows are shown. */
-export function placeRows(rows: readonly Row[], measures: Measures): PlacedRow[] {
-  const { width, rowHeight, gap, headingHeight, captionHeight } = measures
-  let top = 0
-  return rows.map(({ items, day }, index) => {
+export function placeRows(rows: readonly Row[], measures: Measures, lines: Lines): PlacedRow[] {
+  const { rowHeight, gap, headingHeight, captionHeight } = measures
+  const placed: PlacedRow[] = []
+  for (const [index, { items, day }] of rows.entries()) {
+    const last = placed.at(-1)
+    const small = smallWidth(rows, index, measures)
+    const beside = last !== undefined && small !== null && lines.get(items[0]?.id ?? '') === true
+    const top = beside ? last.top : (last?.bottom ?? 0)
+    const start = beside ? last.left + last.width + measures.groupGap : 0
     const headed = rows[index - 1]?.day !== day
     const itemsTop = top + (headed ? headingHeight : 0)
-    const filling = fillingHeight(items, measures)
-    const pictureHeight = rowHeight === 0 ? 0 : filling <= rowHeight * mostEnlarged ? filling : rowHeight
-    let left = 0
-    const placed = items.map((media) => {
-      const item = { media, left, width: rowHeight === 0 ? width : pictureHeight * ratioOf(media) }
-      left += item.width + gap
-      return item
-    })
+    const pictureHeight = rowHeight === 0 || small !== null ? rowHeight : heightOf(items, measures)
     const bottom = itemsTop + pictureHeight + captionHeight + gap
-    const row = { items: placed, day, headed, top, itemsTop, pictureHeight, bottom }
-    top = bottom
-    return row
+    const width = small ?? measures.width
+    placed.push({
+      items: placeItems(items, start, pictureHeight, measures),
+      ...{ day, headed, left: start, width, top, itemsTop, pictureHeight, bottom },
+    })
+  }
+  return placed
+}
+
+/** The height of the pictures of a row. Pixels. */
+function heightOf(items: readonly Media[], measures: Measures): number {
+  const filling = fillingHeight(items, measures)
+  return filling <= measures.rowHeight * mostEnlarged ? filling : measures.rowHeight
+}
+
+function placeItems(
+  items: readonly Media[],
+  start: number,
+  pictureHeight: number,
+  measures: Measures,
+): PlacedItem[] {
+  let left = start
+  return items.map((media) => {
+    const width = measures.rowHeight === 0 ? measures.width : pictureHeight * ratioOf(media)
+    const item = { media, left, width }
+    left += width + measures.gap
+    return item
   })
 }
 
 /** The sizes of the grid, or of the list, at a width. Pixels. */
 export function measuresFor(width: number, list: boolean, byMonth: boolean, order: Order): Measures {
-  if (list) return { width, byMonth, order, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
+  // “Wednesday, September 30, 2026” in the language with the longest text, and “septiembre de 2026”.
+  const headingWidth = isByName(order) ? 72 : byMonth ? 160 : 290
+  const headings = { headingWidth, groupGap: 0 }
+  if (list)
+    return { ...headings, width, byMonth, order, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
   const small = width < 560
   return {
+    headingWidth,
+    groupGap: small ? 16 : 24,
     width,
     byMonth,
     order,

@@ -1,5 +1,13 @@
 import type { Media } from '@mediabucket/client'
-import { arrange, type Measures, type PlacedRow, placeRows, type Row } from './layout.ts'
+import {
+  arrange,
+  joinRows,
+  type Lines,
+  type Measures,
+  type PlacedRow,
+  placeRows,
+  type Row,
+} from './layout.ts'
 import type { LoadedPart } from './loaded-part.ts'
 
 /** The part of the list that is on the screen. Pixels from the top of the list. */
@@ -13,6 +21,8 @@ export interface ScrollLayout {
   readonly part: LoadedPart
   readonly measures: Measures
   readonly rows: readonly Row[]
+  /** Which of them are beside one another. */
+  readonly lines: Lines
   readonly placed: readonly PlacedRow[]
   /** The space above the loaded part. Pixels. */
   readonly above: number
@@ -42,15 +52,18 @@ export function layOut(
 ): { readonly layout: ScrollLayout; readonly scrollBy: number; readonly scrollTo: number | null } {
   const extended = former?.part.jumps === part.jumps ? former : null
   const atStart = view.top <= startMargin && part.before === 0
-  const kept = extended && !atStart && sameShape(extended.measures, measures) ? extended.rows : []
-  const rows = arrange(part.items, kept, measures)
-  const placed = placeRows(rows, measures)
+  const kept = extended && !atStart && sameShape(extended.measures, measures) ? extended : null
+  const rows = arrange(part.items, kept?.rows ?? [], measures)
+  const lines = joinRows(rows, kept?.lines ?? new Map(), measures)
+  const placed = placeRows(rows, measures, lines)
   const height = placed.at(-1)?.bottom ?? 0
   const all = part.before + part.items.length + part.after
   const heightOfOne = Math.min(height / Math.max(part.items.length, 1), maxHeight / all)
   const spaceFor = (items: number, least: number) => (items === 0 ? 0 : Math.max(items * heightOfOne, least))
   const below = spaceFor(part.after, view.height)
-  const layoutAt = (above: number): ScrollLayout => ({ part, measures, rows, placed, above, height, below })
+  const layoutAt = (above: number): ScrollLayout => ({
+    ...{ part, measures, rows, lines, placed, above, height, below },
+  })
 
   const anchor = extended && !atStart ? findAnchor(extended, placed, view) : null
   if (anchor !== null) {

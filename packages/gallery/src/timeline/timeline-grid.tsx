@@ -96,12 +96,18 @@ interface DayGroupProps {
 }
 
 function DayGroup({ title, rows, above, list, inTabOrder }: DayGroupProps) {
-  const heading = rows[0]?.headed ? rows[0].top : null
+  const heading = rows[0]?.headed ? rows[0] : null
   return (
     <section aria-label={strings.timeline.day(title)}>
       {heading !== null && (
-        <h2 class="day" style={{ transform: `translateY(${above + heading}px)` }}>
-          {title}
+        <h2
+          class="day"
+          style={{
+            transform: `translate(${heading.left}px, ${above + heading.top}px)`,
+            maxWidth: `${heading.width}px`,
+          }}
+        >
+          <span title={title}>{title}</span>
         </h2>
       )}
       <ul aria-label={strings.timeline.day(title)}>
@@ -154,14 +160,22 @@ const firstShown = (layout: ScrollLayout | null, near: readonly PlacedRow[], top
 
 const middle = ({ left, width }: PlacedItem) => left + width / 2
 
+/** The items of rows that are beside one another. */
+function linesOf(rows: readonly PlacedRow[]): { readonly items: readonly PlacedItem[] }[] {
+  const lines = new Map<number, PlacedItem[]>()
+  for (const { top, items } of rows) lines.set(top, [...(lines.get(top) ?? []), ...items])
+  return [...lines.values()].map((items) => ({ items }))
+}
+
 /** The item to which a key moves the focus from another one; null if the key does not, or there is none. */
-function moveFrom(rows: readonly PlacedRow[], from: string | null, key: string): string | null {
+function moveFrom(placed: readonly PlacedRow[], from: string | null, key: string): string | null {
+  const rows = linesOf(placed)
   const index = rows.findIndex(({ items }) => items.some(({ media }) => media.id === from))
   const row = rows[index]
   const place = row?.items.findIndex(({ media }) => media.id === from) ?? -1
   const item = row?.items[place]
   if (row === undefined || item === undefined) return null
-  const nearest = (other: PlacedRow | undefined): PlacedItem | undefined =>
+  const nearest = (other: { readonly items: readonly PlacedItem[] } | undefined): PlacedItem | undefined =>
     other?.items.toSorted(
       (a, b) => Math.abs(middle(a) - middle(item)) - Math.abs(middle(b) - middle(item)),
     )[0]
