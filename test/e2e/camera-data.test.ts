@@ -93,7 +93,9 @@ test('G18 months with one picture share lines, on phones and desktops, and the a
     await files.nth(7).waitFor()
     const boxes = async () => await Promise.all((await files.all()).map((tile) => tile.boundingBox()))
     const tops = async () => new Set((await boxes()).map((box) => box?.y))
-    await expect.poll(async () => (await tops()).size, { message: `${width} pixels` }).toBe(Math.ceil(8 / inLine))
+    await expect
+      .poll(async () => (await tops()).size, { message: `${width} pixels` })
+      .toBe(Math.ceil(8 / inLine))
     await expect.poll(() => page.locator('.timeline h2').count()).toBe(8)
     const focused = () =>
       page.evaluate('document.activeElement.closest("li")?.querySelector("a").textContent')

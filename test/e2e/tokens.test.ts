@@ -10,6 +10,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
 import { readItem } from '../harness/wire.ts'
 import { expectAccessible } from './accessibility.ts'
 import { visit } from './visit.ts'
@@ -144,6 +145,18 @@ test('G26 the page and its dialogs are accessible, on phones and desktops, in li
   await page.reload()
   await rows.nth(2).waitFor()
   await expectAccessible(guest, 'list')
+  await page.setViewportSize({ width: 375, height: 812 })
+  // Neither a badge nor a time has two lines, in the languages with the longest texts.
+  const heights = `[...document.querySelectorAll('.badge, .token-times dd')].map((text) => text.clientHeight)`
+  for (const language of ['de', 'es', 'en']) {
+    await page.locator('[popovertarget=settings]').click()
+    await page.locator('#settings select').first().selectOption(language)
+    await until('the language', async () => (await page.locator('html').getAttribute('lang')) === language)
+    await page.keyboard.press('Escape')
+    const found = Value.Parse(Type.Array(Type.Number()), await page.evaluate(heights))
+    expect(found.length).toBeGreaterThan(4)
+    expect(Math.max(...found), language).toBeLessThan(28)
+  }
   await guest.button(tokens.create).click()
   await expectAccessible(guest, 'create')
   await page.keyboard.press('Escape')

@@ -46,6 +46,10 @@ test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and
   await dialog.getByRole('button', { name: webhooks.create }).click()
   await dialog.getByRole('alert').getByText('MEDIABUCKET_WEBHOOK_ALLOW').waitFor()
   await expectAccessible(guest, 'create a webhook')
+  // As high as other fields.
+  await expect
+    .poll(async () => (await dialog.getByLabel(webhooks.url).boundingBox())?.height)
+    .toBeGreaterThanOrEqual(44)
   await dialog.getByLabel(webhooks.url).fill(`${receiver.url}?a=<b>`)
   await dialog.getByRole('button', { name: webhooks.create }).click()
   const field = dialog.getByLabel(webhooks.secret, { exact: true })
@@ -81,6 +85,28 @@ test('G38, WH2, WH10 a webhook is created, tested, switched off and deleted, and
   await row.getByText(webhooks.failing(1)).waitFor()
   await row.getByRole('cell', { name: 'item.added' }).waitFor()
   await expectAccessible(guest, 'webhooks')
+
+  // On phones, the buttons are in a menu, and deliveries are cards that need no scrolling to the side.
+  await page.setViewportSize({ width: 375, height: 812 })
+  await expect.poll(() => action(webhooks.switchOff).count()).toBe(0)
+  const cells = row.getByRole('row').nth(1).getByRole('cell')
+  await expect
+    .poll(async () => {
+      const boxes = await Promise.all((await cells.all()).map((cell) => cell.boundingBox()))
+      const isBelow = boxes.every((box, at) => at === 0 || (box?.y ?? 0) > (boxes[at - 1]?.y ?? 0))
+      return isBelow && boxes.every((box) => box !== null && box.x >= 0 && box.x + box.width <= 375)
+    })
+    .toBe(true)
+  await action(webhooks.actions).press('Enter')
+  await expect.poll(() => page.locator('.webhook-menu').getByRole('button').count()).toBe(5)
+  await expectAccessible(guest, 'the menu of a webhook')
+  await page.setViewportSize({ width: 375, height: 812 })
+  await action(webhooks.switchOff).press('Enter')
+  await row.getByText(webhooks.states['off'] ?? '', { exact: true }).waitFor()
+  await action(webhooks.actions).click()
+  await action(webhooks.switchOn).click()
+  await row.getByText(webhooks.states['off'] ?? '', { exact: true }).waitFor({ state: 'detached' })
+  await page.setViewportSize({ width: 1440, height: 900 })
 
   await action(webhooks.switchOff).click()
   await row.getByText(webhooks.states['off'] ?? '', { exact: true }).waitFor()

@@ -1,5 +1,6 @@
 import type { Webhook, WebhookDelivery } from '@mediabucket/client'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
 import { LoadError, SectionHead } from '../components/section.tsx'
 import { formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
@@ -75,12 +76,23 @@ interface WebhookRowProps {
   readonly onAsk: (kind: 'rotate' | 'delete') => void
 }
 
+/** A button of a webhook. */
+interface Action {
+  readonly text: string
+  readonly bad?: boolean
+  readonly run: () => void
+  readonly 'aria-disabled'?: boolean
+  readonly 'aria-expanded'?: boolean
+}
+
 function WebhookRow({ webhook, webhooks, onNotice, onAsk }: WebhookRowProps) {
   const { id, url, kinds, batch, state, failures, next_attempt_at: next } = webhook
   const texts = strings.webhooks
   const [busy, setBusy] = useState(false)
   const isOn = state === 'on'
   const isOpen = webhooks.opened.value === id
+  const menu = useRef<HTMLDivElement>(null)
+  const menuId = `webhook-menu-${id}`
   const labelled = (action: string) => `${action}: ${url}`
   async function act(action: () => Promise<string>): Promise<void> {
     if (busy) return
@@ -94,6 +106,17 @@ function WebhookRow({ webhook, webhooks, onNotice, onAsk }: WebhookRowProps) {
     await webhooks.update(id, { state: isOn ? 'off' : 'on' })
     return ''
   }
+  const actions: readonly Action[] = [
+    { text: texts.test, run: () => void act(test), 'aria-disabled': busy },
+    {
+      text: texts.deliveries,
+      run: () => void webhooks.open(isOpen ? null : id),
+      'aria-expanded': isOpen,
+    },
+    { text: isOn ? texts.switchOff : texts.switchOn, run: () => void act(toggle) },
+    { text: texts.rotate, run: () => onAsk('rotate') },
+    { text: texts.delete, run: () => onAsk('delete'), bad: true },
+  ]
   return (
     <li data-id={id} class={isOn ? 'webhook' : 'webhook inactive'}>
       <div class="token-about">
@@ -113,49 +136,32 @@ function WebhookRow({ webhook, webhooks, onNotice, onAsk }: WebhookRowProps) {
           </p>
         )}
       </div>
-      <div class="token-actions">
-        <button
-          type="button"
-          class="button small"
-          aria-label={labelled(texts.test)}
-          aria-disabled={busy}
-          onClick={() => void act(test)}
-        >
-          {texts.test}
-        </button>
-        <button
-          type="button"
-          class="button small"
-          aria-label={labelled(texts.deliveries)}
-          aria-expanded={isOpen}
-          onClick={() => void webhooks.open(isOpen ? null : id)}
-        >
-          {texts.deliveries}
-        </button>
-        <button
-          type="button"
-          class="button small"
-          aria-label={labelled(isOn ? texts.switchOff : texts.switchOn)}
-          onClick={() => void act(toggle)}
-        >
-          {isOn ? texts.switchOff : texts.switchOn}
-        </button>
-        <button
-          type="button"
-          class="button small"
-          aria-label={labelled(texts.rotate)}
-          onClick={() => onAsk('rotate')}
-        >
-          {texts.rotate}
-        </button>
-        <button
-          type="button"
-          class="button small bad"
-          aria-label={labelled(texts.delete)}
-          onClick={() => onAsk('delete')}
-        >
-          {texts.delete}
-        </button>
+      <button
+        type="button"
+        class="button small webhook-menu-button"
+        popovertarget={menuId}
+        aria-label={labelled(texts.actions)}
+      >
+        {texts.actions}
+        <Icon name="down" size={16} />
+      </button>
+      {/* A menu on phones, a row of buttons elsewhere. */}
+      <div ref={menu} id={menuId} class="token-actions menu webhook-menu" popover="auto">
+        {actions.map(({ text, bad = false, run, ...attributes }) => (
+          <button
+            key={text}
+            type="button"
+            class={bad ? 'button small bad' : 'button small'}
+            aria-label={labelled(text)}
+            {...attributes}
+            onClick={() => {
+              menu.current?.hidePopover()
+              run()
+            }}
+          >
+            {text}
+          </button>
+        ))}
       </div>
       {isOpen && (
         <DeliveryList
@@ -196,16 +202,18 @@ function DeliveryList({ deliveries, onRepeat }: DeliveryListProps) {
         <tbody>
           {deliveries.map((delivery) => (
             <tr key={delivery.number} class={delivery.delivered ? '' : 'bad'}>
-              <td>
+              <td data-title={texts.time}>
                 <time dateTime={delivery.time}>{formatTime(delivery.time)}</time>
               </td>
-              <td>
+              <td data-title={texts.type}>
                 {delivery.type}
                 {delivery.changes > 1 && ` (${delivery.changes})`}
               </td>
-              <td>{delivery.status ?? '–'}</td>
-              <td>{delivery.duration} ms</td>
-              <td class="excerpt">{delivery.response || delivery.reason}</td>
+              <td data-title={texts.status}>{delivery.status ?? '–'}</td>
+              <td data-title={texts.duration}>{delivery.duration} ms</td>
+              <td class="excerpt" data-title={texts.response}>
+                {delivery.response || delivery.reason}
+              </td>
               <td>
                 <button
                   type="button"

@@ -31,6 +31,7 @@ export const webhooks: typeof english = {
       ? 'Die letzte Lieferung ist fehlgeschlagen.'
       : `${count} Versuche nacheinander sind fehlgeschlagen.`,
   nextAttempt: (time: string) => `Nächster Versuch: ${time}.`,
+  actions: 'Aktionen',
   test: 'Test senden',
   delivered: (status: number) => `Geliefert. Der Empfänger hat mit ${status} geantwortet.`,
   notDelivered: (reason: string) => `Nicht geliefert. ${reason}`,

@@ -25,6 +25,7 @@ export const webhooks = {
   failing: (count: number) =>
     count === 1 ? 'The last delivery failed.' : `${count} attempts in a row have failed.`,
   nextAttempt: (time: string) => `Next attempt: ${time}.`,
+  actions: 'Actions',
   test: 'Send a test',
   delivered: (status: number) => `Delivered. The receiver responded with ${status}.`,
   notDelivered: (reason: string) => `Not delivered. ${reason}`,

@@ -29,6 +29,7 @@ export const webhooks: typeof english = {
   failing: (count: number) =>
     count === 1 ? 'La última entrega falló.' : `Fallaron ${count} intentos seguidos.`,
   nextAttempt: (time: string) => `Próximo intento: ${time}.`,
+  actions: 'Acciones',
   test: 'Enviar una prueba',
   delivered: (status: number) => `Entregado. El receptor respondió con ${status}.`,
   notDelivered: (reason: string) => `No entregado. ${reason}`,
