@@ -43,13 +43,13 @@ export async function describeBucket(catalog: Catalog, bucket: string): Promise<
     const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null, name: null } as const
     // Seeded items have all numbers.
     const place = { seq: Math.floor((index * items) / count), createdAt: 0 }
-    const { rows } = await catalog.items(selection satisfies ItemSelection, place, 1)
+    const { rows, revision } = await catalog.items(selection satisfies ItemSelection, place, 1)
     const [row] = rows
     if (row === undefined) continue
     samples.push(row.item)
     for (const order of ['oldest', 'newest'] as const)
       after[order].push(
-        cursors.format({ ...selection, order }, { seq: row.seq, createdAt: row.item.createdAt }),
+        cursors.format({ ...selection, order }, { seq: row.seq, createdAt: row.item.createdAt }, revision),
       )
   }
   return { token, items, pages: Math.max(1, Math.ceil(items / 10)), samples, cursors: after }

@@ -34,7 +34,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 400,
     title: 'The cursor is not valid for this list',
     cause:
-      'The query parameter `after` is not a cursor of this list: it was changed, or it belongs to another bucket, another order or other filters, or to the data before a restore.',
+      'The query parameter `after` is not a cursor of this list: it was changed, or it belongs to another bucket, another order or other filters, or to data that a restore or a failover has replaced.',
     cure: 'Send the `next_cursor` of the previous response unchanged, with the same parameters, or start again without `after`.',
   },
   'json-malformed': {
@@ -66,7 +66,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 410,
     title: 'The feed does not reach back to the cursor',
     cause:
-      'Changes that follow the cursor are older than `MEDIABUCKET_CHANGES_DAYS`, or the cursor belongs to another bucket or to the data before a restore or a migration.',
+      'Changes that follow the cursor are older than `MEDIABUCKET_CHANGES_DAYS`, or the cursor belongs to another bucket or to data that a restore, a migration or a failover has replaced.',
     cure: 'Request `since=now`, list the items with `GET /api/items`, and continue with the new cursor.',
   },
   'body-too-large': {

@@ -23,10 +23,10 @@ const malformed = expect.objectContaining({ code: 'cursor-malformed' })
 test('K6 a cursor is URL-safe and leads to its place, in its own list only', () => {
   const cursors = createItemCursors('epoch')
   fc.assert(
-    fc.property(selections, selections, places, (selection, other, place) => {
-      const cursor = cursors.format(selection, place)
+    fc.property(selections, selections, places, fc.maxSafeNat(), (selection, other, place, revision) => {
+      const cursor = cursors.format(selection, place, revision)
       expect(cursor).toMatch(/^[\w-]{1,100}$/)
-      expect(cursors.parse(selection, cursor)).toEqual(place)
+      expect(cursors.parse(selection, cursor)).toEqual({ place, revision })
       expect(() => createItemCursors('restored').parse(selection, cursor)).toThrow(malformed)
       if (!isSame(selection, other)) expect(() => cursors.parse(other, cursor)).toThrow(malformed)
     }),
@@ -42,8 +42,8 @@ test('K6, K20 a cursor of a list by name leads to its key', () => {
       fc.string({ unit: 'grapheme', maxLength: 100 }),
       (selection, place, name) => {
         const byName = { ...selection, by: 'name' } as const
-        const cursor = cursors.format(byName, { ...place, name })
-        expect(cursors.parse(byName, cursor)).toEqual({ ...place, name })
+        const cursor = cursors.format(byName, { ...place, name }, 7)
+        expect(cursors.parse(byName, cursor)).toEqual({ place: { ...place, name }, revision: 7 })
         expect(() => cursors.parse({ ...selection, by: null }, cursor)).toThrow(malformed)
       },
     ),
@@ -60,7 +60,7 @@ test('K6 a changed cursor, and any other text, is refused', () => {
     to: null,
     name: null,
   } as const
-  const cursor = cursors.format(selection, { seq: 17, createdAt: 1_790_000_000_000 })
+  const cursor = cursors.format(selection, { seq: 17, createdAt: 1_790_000_000_000 }, 12)
   fc.assert(
     fc.property(fc.nat({ max: cursor.length - 1 }), fc.stringMatching(/^[\w-]$/), (index, letter) => {
       fc.pre(cursor[index] !== letter)

@@ -19,7 +19,11 @@ interface ItemList {
 export type ListItems = ReturnType<typeof listItemsOperation>
 
 /** Lists the items of a bucket by cursor (docs/interface.md, Lists of items). Throws Fault `cursor-malformed`. */
-export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'epoch' | 'items'> }) {
+export function listItemsOperation({
+  catalog,
+}: {
+  readonly catalog: Pick<Catalog, 'epoch' | 'items' | 'hasHadRevision'>
+}) {
   const cursors = createItemCursors(catalog.epoch)
   return async function listItems(
     bucketId: BucketId,
@@ -28,11 +32,18 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
   ): Promise<ItemList> {
     const selection = { bucketId, ...filter }
     const states: string[] = []
-    let place = after === null ? startOf(selection) : cursors.parse(selection, after)
+    const from = after === null ? null : cursors.parse(selection, after)
+    let place = from === null ? startOf(selection) : from.place
+    /** Of the read before. */
+    let revision = from?.revision ?? null
     for (let left = limit; ; ) {
       const length = Math.min(left, readLength)
       // One more than requested shows whether items follow.
       const { rows, examined, ...current } = await catalog.items(selection, place, length + 1)
+      // After the read: if the data have gone back, other items may have the places of those that were listed before.
+      if (revision !== null && revision !== current.revision)
+        if (!(await catalog.hasHadRevision(bucketId, revision))) throw cursorMalformed()
+      revision = current.revision
       states.push(listState(current))
       const read = rows.slice(0, length)
       const added = await add(read.map(({ item }) => item))
@@ -46,7 +57,8 @@ export function listItemsOperation({ catalog }: { readonly catalog: Pick<Catalog
           continue
         }
       }
-      return { state: joinStates(states), next: place === null ? null : cursors.format(selection, place) }
+      const next = place === null ? null : cursors.format(selection, place, revision)
+      return { state: joinStates(states), next }
     }
   }
 }
@@ -219,26 +231,36 @@ function firstWithin(bytes: number, values: LabelKey['values']): LabelKey['value
   return end === -1 ? values : values.slice(0, end)
 }
 
-const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)(?:\.(.*))?$/s
+const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)\.([0-9a-z]+)(?:\.(.*))?$/s
 
-/** Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. */
+const cursorMalformed = (): Fault => {
+  const detail =
+    'after accepts the next_cursor of a response with the same token, order and filters, unchanged.'
+  return new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+}
+
+/**
+ * Formats and parses cursors. A cursor is valid for one selection of items, and until the data are restored. It has the revision of the bucket
+ * at which its place was read.
+ */
 export function createItemCursors(epoch: string) {
   const cursors = createCursors(epoch)
   return {
-    format: (selection: ItemSelection, place: ItemPlace) =>
-      cursors.format(keyOf(selection), textOf(selection, place)),
+    format: (selection: ItemSelection, place: ItemPlace, revision: number) =>
+      cursors.format(keyOf(selection), textOf(selection, place, revision)),
     /** Throws Fault `cursor-malformed` (docs/interface.md K6). */
-    parse(selection: ItemSelection, cursor: string): ItemPlace {
+    parse(
+      selection: ItemSelection,
+      cursor: string,
+    ): { readonly place: ItemPlace; readonly revision: number } {
       const found = cursors.parse(keyOf(selection), cursor)
-      const [, seq, createdAt, key] = (found?.isOwn && placeShape.exec(found.place)) || []
-      if (seq !== undefined)
-        return {
-          ...{ seq: Number(seq), createdAt: Number(createdAt) },
-          ...(key === undefined ? {} : { [selection.by === 'name' ? 'name' : 'path']: key }),
-        }
-      const detail =
-        'after accepts the next_cursor of a response with the same token, order and filters, unchanged.'
-      throw new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+      const [, seq, createdAt, revision, key] = (found?.isOwn && placeShape.exec(found.place)) || []
+      if (seq === undefined || revision === undefined) throw cursorMalformed()
+      const place = {
+        ...{ seq: Number(seq), createdAt: Number(createdAt) },
+        ...(key === undefined ? {} : { [selection.by === 'name' ? 'name' : 'path']: key }),
+      }
+      return { place, revision: Number.parseInt(revision, 36) }
     },
   }
 }
@@ -262,8 +284,9 @@ function keyOf(selection: ItemSelection): readonly unknown[] {
 function textOf(
   { by = null, sha256 = null, path = null }: ItemSelection,
   { seq, createdAt, ...end }: ItemPlace,
+  revision: number,
 ): string {
   const isByPath = path !== null && sha256 === null && by === null
   const key = by === 'name' ? end.name : isByPath ? (end.path ?? null) : undefined
-  return `${seq}.${createdAt}${key === undefined ? '' : `.${key}`}`
+  return `${seq}.${createdAt}.${revision.toString(36)}${key === undefined ? '' : `.${key}`}`
 }

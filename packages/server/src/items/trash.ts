@@ -29,23 +29,30 @@ const batchLength = 500
 /** Items of one read of a list. */
 const readLength = 100
 
-const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})$/
+const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,15})$/
+
+function cursorMalformed(): Fault {
+  const detail = 'after accepts the next_cursor of a response with the same token, unchanged.'
+  return new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+}
 
 export function trashOperations({
   catalog,
   purge,
 }: {
-  readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreItems'>
+  readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreItems' | 'readChanges' | 'hasHadRevision'>
   readonly purge: ItemRemover['purge']
 }) {
-  // Numbers of a trash are not reused, except by a restore of the data.
+  // Numbers of a trash are not reused, unless the data go back. So a cursor has the last change of the feed too, as of its response.
   const prefix = (bucketId: BucketId) => `${catalog.epoch.slice(0, 8)}${bucketId.toString(36)}`
 
-  function parseCursor(bucketId: BucketId, cursor: string): number {
-    const [, owner, seq] = cursorShape.exec(cursor) ?? []
-    if (owner === prefix(bucketId)) return Number(seq)
-    const detail = 'after accepts the next_cursor of a response with the same token, unchanged.'
-    throw new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+  function parseCursor(
+    bucketId: BucketId,
+    cursor: string,
+  ): { readonly seq: number; readonly change: number } {
+    const [, owner, seq, change] = cursorShape.exec(cursor) ?? []
+    if (owner === prefix(bucketId)) return { seq: Number(seq), change: Number(change) }
+    throw cursorMalformed()
   }
 
   return {
@@ -62,13 +69,18 @@ export function trashOperations({
       for (let left = limit; ; ) {
         const length = Math.min(left, readLength)
         // One more than requested shows whether items follow.
-        const found = await catalog.trash(bucketId, place, length + 1)
+        const found = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
+        if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
         const read = found.slice(0, length)
         const added = await add(read)
-        place = read[added - 1]?.seq ?? place
         left -= added
         if (added === read.length && found.length <= length) return null
-        if (added < read.length || left === 0) return `${prefix(bucketId)}.${place}`
+        const seq = read[added - 1]?.seq ?? place?.seq ?? null
+        if (seq !== null) {
+          const end = await catalog.readChanges(bucketId, 'now', 0)
+          place = { seq, change: end?.next ?? 0 }
+        }
+        if (added < read.length || left === 0) return `${prefix(bucketId)}.${place?.seq}.${place?.change}`
         await pause()
       }
     },

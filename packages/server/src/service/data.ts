@@ -19,6 +19,7 @@ import {
 import { matchBlobsDirectory } from '../upkeep/blobs-identity.ts'
 import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import { recover } from '../upkeep/recovery.ts'
+import { createToldRecorder, readToldChanges } from '../upkeep/told-changes.ts'
 import { partLog } from '../uploads/resumable-uploads.ts'
 import type { Config } from './config.ts'
 
@@ -141,6 +142,34 @@ export async function recoverData(
       'no key was created, so private buckets have no signed URLs until the catalog can be written',
     ),
   )
+}
+
+/** Milliseconds between two records of what readers of the feeds have received. */
+const toldInterval = 10_000
+
+/**
+ * Notices that the data have gone back since the last run, and records what this process tells, so that the next start notices it too. Only in one
+ * process of a service, the one that delivers to webhooks.
+ */
+export async function settleData(
+  { config, log, closers }: StartContext,
+  { catalog }: Pick<OpenData, 'catalog'>,
+): Promise<void> {
+  const directory = await openBlobsDirectory(config)
+  if (await catalog.settleHistory(await readToldChanges(directory), true))
+    log.warn(
+      'the data have gone back to an earlier state, or are a copy: readers of the feed list the items again, and webhooks send changes.lost (docs/operations/earlier-data.md)',
+    )
+  const record = createToldRecorder({ catalog, directory })
+  const records = startPeriodicTask({
+    work: record,
+    interval: toldInterval,
+    onFailure: (err) => log.warn({ err }, 'what readers of the feed have received could not be recorded'),
+  })
+  closers.add('the record of what was told', async () => {
+    await records.stop()
+    await record().catch(() => undefined)
+  })
 }
 
 /** Requests that list a private bucket sign URLs. */

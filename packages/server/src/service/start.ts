@@ -28,6 +28,7 @@ import {
   openData,
   recoverData,
   type StartContext,
+  settleData,
   startInSteps,
   startRemovals,
 } from './data.ts'
@@ -116,6 +117,7 @@ export async function startService(
     const locks = shared === null ? ownLocks : shareUploadLocks(shared.locks)
     if (shared === null) {
       await recoverData(context, data)
+      await settleData(context, data)
       await startSweeps(context, data, { space, locks: ownLocks })
     }
 

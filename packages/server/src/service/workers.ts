@@ -16,6 +16,7 @@ import {
   openData,
   recoverData,
   type StartContext,
+  settleData,
   startInSteps,
   startRemovals,
 } from './data.ts'
@@ -57,6 +58,7 @@ export async function startWorkers(
     lockDirectory(context)
     const data = await openData(context, parts.onFailure)
     await recoverData(context, data)
+    await settleData(context, data)
     startRemovals(context, data)
     const locks = createUploadLockTable()
     const space = openSpace(context)

@@ -14,7 +14,7 @@ export interface Message {
   readonly range: { readonly first: number; readonly last: number } | null
 }
 
-type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch' | 'position'>
+type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch' | 'position' | 'renewed'>
 
 /**
  * The message about changes, of which there is at least one (docs/interface.md WH4). Its id is the same for the same changes, so that
@@ -62,9 +62,13 @@ export function messageOf(
   }
 }
 
-/** The feed no longer has changes that the webhook has not delivered (docs/interface.md WH8). */
-export const lostMessageOf = ({ id, bucket, position }: Receiver, epoch: string, now: number): Message =>
-  plainMessage(idOf([epoch, id, 'lost', `${position}`]), 'changes.lost', { bucket }, now)
+/** The feed no longer has changes that the webhook has not delivered, or the data have gone back (docs/interface.md WH8). */
+export const lostMessageOf = (
+  { id, bucket, position, renewed }: Receiver,
+  epoch: string,
+  now: number,
+): Message =>
+  plainMessage(idOf([epoch, id, 'lost', position ?? `renewed ${renewed}`]), 'changes.lost', { bucket }, now)
 
 export const testMessageOf = ({ id, bucket }: Receiver, now: number): Message =>
   plainMessage(idOf([randomUUID()]), 'webhook.test', { bucket, webhook: id }, now)

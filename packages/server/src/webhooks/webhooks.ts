@@ -7,7 +7,7 @@ import { isWebhookId, maxBatch, newWebhookId, newWebhookSecret, type WebhookId }
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/webhook-schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { FeedCatalog, ItemChange } from '../storage/catalog/feed.ts'
+import type { FeedCatalog, FeedPlace, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import type { StoredDelivery, WebhookDeliveryCatalog } from '../storage/catalog/webhook-deliveries.ts'
 import type { Webhook, WebhookCatalog, WebhookReader, WebhookSettings } from '../storage/catalog/webhooks.ts'
@@ -199,12 +199,13 @@ export function webhookOperations(parts: {
         : testMessageOf(webhook, now())
     const { bucketId, kinds } = webhook
     const found: ItemChange[] = []
-    let after = range.first - 1
-    for (let hasMore = true; hasMore && after < range.last; ) {
-      const rows = await catalog.readChanges(bucketId, after, maxBatch)
+    let place: FeedPlace = { from: range.first }
+    for (let hasMore = true; hasMore; ) {
+      const rows = await catalog.readChanges(bucketId, place, maxBatch)
       if (rows === null) throw deliveryUnknown('The feed no longer has the changes of this delivery.')
       found.push(...rows.changes.filter(({ number, kind }) => number <= range.last && isWanted(kinds, kind)))
-      ;({ next: after, hasMore } = rows)
+      hasMore = rows.hasMore && rows.next < range.last
+      place = rows.next
     }
     if (found.length === 0)
       throw deliveryUnknown('The webhook no longer selects the changes of this delivery.')

@@ -113,6 +113,7 @@ const localOnly =
 
 export const restore: Command = {
   help: `Usage: mediabucket restore DIR
+       mediabucket restore --renew
 
 Copies the last completed backup in DIR to the directory MEDIABUCKET_DATA, which must be empty or not exist; no service
 may run on it. Unfinished resumable uploads are ended.
@@ -120,11 +121,28 @@ may run on it. Unfinished resumable uploads are ended.
 Every byte is hashed while it is copied. An item whose bytes are missing or damaged in the backup is reported by its id
 and restored without them: it is listed, and its URL responds with 500. The exit code is ${exitCodes.incomplete} if there are such items.
 
-To complete an interrupted restore, run the same command again. Until then, no service starts on the directory.`,
+To complete an interrupted restore, run the same command again. Until then, no service starts on the directory.
+
+Options:
+  --renew  Restores nothing. For data that something else has set back to an earlier state: a snapshot of a disk, a copied
+           directory, pg_restore, or a failover to a replica that lacked the last commits. Programs that follow the
+           changes list the items again, webhooks send changes.lost, and caches ask again. Works while the service is
+           running.`,
 
   async run(args, { config, print }) {
-    const { positionals } = parse('restore', { args: [...args], allowPositionals: true, options: {} })
+    const { values, positionals } = parse('restore', {
+      args: [...args],
+      allowPositionals: true,
+      options: { renew: { type: 'boolean', default: false } },
+    })
     const [from, ...more] = positionals
+    if (values.renew) {
+      if (from !== undefined) throw new UsageError('restore takes DIR or --renew, not both')
+      await withCatalog(config, (catalog) => catalog.renewHistory())
+      return print(
+        'Renewed. Programs that follow the changes list the items again, and webhooks send changes.lost.',
+      )
+    }
     if (from === undefined || more.length > 0)
       throw new UsageError('restore takes one DIR, the directory of a backup')
     requireLocalCatalog(config, 'restore', localOnly)

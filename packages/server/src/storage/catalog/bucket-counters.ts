@@ -88,7 +88,7 @@ const countersRow = eachEngine((engine) => {
   return `SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes, next_expiry,
     (SELECT min(item_expires_at) FROM ${table} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL),
     revision, changes_start, coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1), 0),
-    (SELECT count(*) FROM changes WHERE bucket_id = $1 AND number <= changes_start)
+    (SELECT count(*) FROM changes WHERE bucket_id = $1 AND number <= changes_start AND number > renewed)
     FROM buckets WHERE id = $1`
 })
 

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { MetadataRemoval } from '../../core/buckets.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/tokens.ts'
@@ -200,11 +201,21 @@ export function* setBucket({
   return true
 }
 
+/** Revisions are raised by a random step up to this, so that data which have gone back do not repeat a revision for another state. */
+const maxStep = 2 ** 20
+
+/** A step of a revision, for changes whose numbers the program computes. */
+export const revisionStep = (): number => randomInt(1, maxStep + 1)
+
 /** The revision after a change of the items of a bucket. */
 export const raisedRevision = {
-  sqlite: 'revision + 1',
+  sqlite: `revision + 1 + (random() & ${maxStep - 1})`,
   postgres: 'revision + revision_step()',
 } as const
+
+/** The function `revision_step` of PostgreSQL. */
+export const stepFunction = `CREATE FUNCTION revision_step() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * ${maxStep})::int8 $$;`
 
 /** Counts of expired items end after the next one. Reads pass by each of these items, while all other requests wait. */
 export const maxExpired = 10_000

@@ -4,8 +4,9 @@ import { type Actor, service } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
 import { type BucketCatalog, bucketNamed, createBucket, listBuckets, setBucket } from './buckets.ts'
-import { type FeedCatalog, readChanges, removeChanges } from './feed.ts'
+import { type FeedCatalog, removeChanges } from './feed.ts'
 import type { FeedBell } from './feed-bell.ts'
+import { type HistoryCatalog, openHistory, renewHistory, settleHistory } from './history.ts'
 import {
   addItemsOnce,
   addLimitedItems,
@@ -116,6 +117,7 @@ export interface Catalog
     WebhookDeliveryCatalog,
     EventCatalog,
     FeedCatalog,
+    HistoryCatalog,
     UpkeepCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
@@ -144,6 +146,8 @@ export interface CatalogEngine
   /** Applies a change durably. */
   apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
   readonly bell: FeedBell
+  /** Where the catalog is, so that a copy of it can be recognized; null if it cannot be known. */
+  place(): Promise<string | null>
   /** Changes that are queued or in progress. */
   pendingCount(): number
   /** Size of the write-ahead log. Bytes. */
@@ -169,7 +173,7 @@ export async function createCatalogFor(
 
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
 function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
-  const { query, apply, bell, pendingCount, logBytes, ...reads } = engine
+  const { query, apply, bell, place, pendingCount, logBytes, ...reads } = engine
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
     actor === null || by === null ? input : { ...input, by }
@@ -183,8 +187,17 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
     return output
   }
 
+  const history = openHistory({
+    query,
+    place,
+    settle: (input) => apply({ kind: 'settle-history', input }),
+    renew: () => apply({ kind: 'renew-history', input: { told: [] } }),
+    onRenewal: bell.check,
+  })
+
   return {
     ...reads,
+    ...history,
     addItems: (bucketId, items, by) =>
       applyTo(bucketId, { kind: 'add-items', input: { bucketId, items: signedItems(items, by) } }),
     addLimitedItems: (bucketId, items, limitedBy, by) =>
@@ -282,7 +295,6 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
     },
     removeEvents: (before, limit) => apply({ kind: 'remove-events', input: { before, limit } }),
 
-    readChanges: (bucketId, after, limit) => query(readChanges(bucketId, after, limit)),
     watchChanges: bell.watch,
     removeChanges: (before, limit) => apply({ kind: 'remove-changes', input: { before, limit } }),
 
@@ -357,6 +369,8 @@ export const sharedChanges = {
   'record-events': recordEvents,
   'remove-events': removeEvents,
   'remove-changes': removeChanges,
+  'settle-history': settleHistory,
+  'renew-history': renewHistory,
   'add-webhook': addWebhook,
   'set-webhook': setWebhook,
   'rotate-webhook-secret': rotateWebhookSecret,

@@ -35,9 +35,10 @@ export interface FeedCatalog {
   /**
    * Up to `limit` changes of the bucket after the number `after`, in order, with the items as they are now, in one snapshot. `start` is the
    * first change that is kept, and `now` the end of the feed. Null if changes after `after` were removed because of their age, or if the
-   * catalog never had this number: then the reader lists the items again. Throws Fault `token-revoked` if the bucket was deleted.
+   * feed never had this number, which shows that the data have gone back (history.ts): then the reader lists the items again. Throws Fault
+   * `token-revoked` if the bucket was deleted.
    */
-  readChanges(bucketId: BucketId, after: number | 'start' | 'now', limit: number): Promise<ChangeRows | null>
+  readChanges(bucketId: BucketId, after: FeedPlace, limit: number): Promise<ChangeRows | null>
 
   /**
    * Calls `onChange` soon after a change of the bucket by any process, until the returned function is called: usually within some milliseconds,
@@ -48,6 +49,9 @@ export interface FeedCatalog {
   /** Removes up to about `limit` changes that were made before this time, earliest first; returns how many. */
   removeChanges(before: number, limit: number): Promise<number>
 }
+
+/** After the change of this number, or with `from` at it. */
+export type FeedPlace = number | 'start' | 'now' | { readonly from: number }
 
 export interface ItemChange {
   readonly number: number
@@ -74,10 +78,12 @@ const kindsByNumber = new Map<number, ItemChangeKind>(
 )
 
 const rows = eachEngine(
-  () => `SELECT ${itemColumns}, number, kind, item_id, time, changes_start, revision
-  FROM (SELECT changes_start, revision FROM buckets WHERE id = $1) AS bucket
+  () => `SELECT ${itemColumns}, number, kind, item_id, time, changes_start,
+    coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1 AND number > changes_start), changes_start),
+    CAST(EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2) AS int)
+  FROM (SELECT changes_start FROM buckets WHERE id = $1) AS bucket
   LEFT JOIN (SELECT number, kind, item_id, time FROM changes WHERE bucket_id = $1 AND number > $2
-    ORDER BY number LIMIT $3) AS change ON true
+    AND number > (SELECT changes_start FROM buckets WHERE id = $1) ORDER BY number LIMIT $3) AS change ON true
   LEFT JOIN items ON items.id = item_id AND items.bucket_id = $1 AND ${isLive('$4')}
   ORDER BY number`,
 )
@@ -96,30 +102,35 @@ function readChange(row: Row): ItemChange | null {
   }
 }
 
+function numberBefore(place: FeedPlace): number {
+  if (place === 'start') return -1
+  if (place === 'now') return Number.MAX_SAFE_INTEGER
+  return typeof place === 'number' ? place : place.from - 1
+}
+
 /** As FeedCatalog.readChanges. */
-export function* readChanges(
-  bucketId: BucketId,
-  after: number | 'start' | 'now',
-  limit: number,
-): Query<ChangeRows | null> {
-  const from = after === 'start' ? -1 : after === 'now' ? Number.MAX_SAFE_INTEGER : after
+export function* readChanges(bucketId: BucketId, after: FeedPlace, limit: number): Query<ChangeRows | null> {
+  const from = numberBefore(after)
   const found = yield* all(
     (row) => ({
       change: readChange(row),
       start: integer(row, itemColumnCount + 4),
-      revision: integer(row, itemColumnCount + 5),
+      last: integer(row, itemColumnCount + 5),
+      hasAfter: integer(row, itemColumnCount + 6) === 1,
     }),
     rows,
     ...[bucketId, from, limit + 1, Date.now()],
   )
   const [state] = found
   if (state === undefined) throw bucketDeleted()
-  if (typeof after === 'number' && (after < state.start || after > state.revision)) return null
+  const { start, last, hasAfter } = state
+  if (typeof after === 'number' && after !== start && (after < start || !hasAfter)) return null
+  if (typeof after === 'object' && found[0]?.change?.number !== after.from) return null
   const changes = found.flatMap(({ change }) => change ?? [])
   const hasMore = after !== 'now' && changes.length > limit
   const given = hasMore ? changes.slice(0, limit) : changes
-  // Revisions that are no changes of items are passed by, so that a reader which has seen everything is never behind the first kept change.
-  return { changes: given, next: hasMore ? (given.at(-1)?.number ?? from) : state.revision, hasMore }
+  // A number of the feed and never another revision: one that the feed does not have is of data that were lost.
+  return { changes: given, next: hasMore ? (given.at(-1)?.number ?? last) : last, hasMore }
 }
 
 /** The revisions of these buckets, which increase with each change; those that do not exist are left out. */
@@ -159,7 +170,10 @@ export function* removeChanges({
       ...[bucketId, limit - removed, before],
     )
     if (last === null) continue
-    yield* change('UPDATE buckets SET changes_start = $2 WHERE id = $1', bucketId, last)
+    yield* change(
+      'UPDATE buckets SET changes_start = $2 WHERE id = $1 AND changes_start < $2',
+      ...[bucketId, last],
+    )
     removed += yield* change('DELETE FROM changes WHERE bucket_id = $1 AND number <= $2', bucketId, last)
   }
   return removed

@@ -8,6 +8,7 @@ import {
   webhookStates,
 } from '../../core/webhooks.ts'
 import type { AuditAction, AuditEvent, Audited } from './audit-events.ts'
+import { readChanges } from './feed.ts'
 import { type ItemChangeKind, isChangeKind } from './item-changes.ts'
 import type { BucketId } from './records.ts'
 import {
@@ -61,6 +62,8 @@ export interface WebhookReader extends Webhook {
   readonly pending: number | null
   /** Whether URLs in lists of the bucket are signed. */
   readonly signsUrls: boolean
+  /** The revision of the bucket at the last renewal of the history (history.ts). */
+  readonly renewed: number
 }
 
 export interface NewWebhook extends WebhookSettings {
@@ -106,7 +109,7 @@ export const stateNumber = (state: WebhookState): number => webhookStates.indexO
 export const stateOn = stateNumber('on')
 
 const columns = `webhooks.id, webhooks.bucket_id, buckets.name, url, kinds, batch, state, webhooks.created_at, failing_since, failures,
-  next_attempt, secret, earlier_secret, earlier_until, position, pending, private & signed_pages`
+  next_attempt, secret, earlier_secret, earlier_until, position, pending, private & signed_pages, renewed`
 
 const source = 'webhooks JOIN buckets ON buckets.id = webhooks.bucket_id'
 
@@ -134,6 +137,7 @@ const readerOf =
       position: integerOrNull(row, 14),
       pending: integerOrNull(row, 15),
       signsUrls: integer(row, 16) === 1,
+      renewed: integer(row, 17),
     }
   }
 
@@ -152,13 +156,10 @@ export function* addWebhook({
   webhook: { id, bucketId, url, kinds, batch, secret, createdAt },
   by,
 }: Audited & { readonly webhook: NewWebhook }): Work<undefined> {
-  // The lock makes changes of the items wait, and another request that adds a webhook. The revision is the number of the last change.
-  const position = yield* first(
-    (row) => integer(row, 0),
-    'SELECT revision FROM buckets WHERE id = $1 AND id > 0 FOR NO KEY UPDATE',
-    bucketId,
-  )
-  if (position === null) throw bucketDeleted()
+  // The lock makes changes of the items wait, and another request that adds a webhook.
+  const lock = 'SELECT 1 FROM buckets WHERE id = $1 AND id > 0 FOR NO KEY UPDATE'
+  if ((yield* first(() => true, lock, bucketId)) === null) throw bucketDeleted()
+  const end = yield* readChanges(bucketId, 'now', 0)
   const count = yield* first(
     (row) => integer(row, 0),
     'SELECT count(*) FROM webhooks WHERE bucket_id = $1',
@@ -172,7 +173,7 @@ export function* addWebhook({
   yield* change(
     `INSERT INTO webhooks (id, bucket_id, url, kinds, batch, secret, created_at, position, state)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${stateOn})`,
-    ...[id, bucketId, url, kinds.join(' '), batch, secret, createdAt, position],
+    ...[id, bucketId, url, kinds.join(' '), batch, secret, createdAt, end?.next ?? null],
   )
   yield* record(by, (by) => webhookEvent('webhook-create', { id, bucketId, url }, by, { kinds, batch }))
 }

@@ -5,6 +5,7 @@ import { describeExpiry } from './expiry-contract.ts'
 import { describeFeed } from './feed-contract.ts'
 import { describeFileSearches } from './file-search-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { describeHistory } from './history-contract.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
 import { describeKeys } from './key-contract.ts'
@@ -46,6 +47,7 @@ export function describeThreads(engine: string, fresh: Fresh): void {
   describeUploads(engine, fresh)
   describeIdempotency(engine, fresh)
   describeFeed(engine, fresh)
+  describeHistory(engine, fresh)
 
   describe(`${engine}: data`, () => {
     test('is new until the first bucket is created', async () => {

@@ -135,7 +135,6 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(rows?.next).toBe(rows?.changes[2]?.number)
       const last = await end()
       expect((await catalog.readChanges(bucketId, rows?.next ?? 0, 3))?.next).toBe(last)
-      expect(await catalog.readChanges(bucketId, last + 1, 3)).toBeNull()
 
       expect(await catalog.removeChanges(Date.now() - 60_000, 5)).toBe(0)
       expect(await catalog.removeChanges(Date.now() + 1_000, 5)).toBe(5)
@@ -151,6 +150,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       const [next] = newItems(1)
       await catalog.addItems(bucketId, inBlobStore(next ? [next] : []))
       expect((await changesOf(catalog, bucketId, last)).map(brief)).toEqual([['added', next?.id, next?.id]])
+      expect(await catalog.readChanges(bucketId, (await end()) + 1, 3)).toBeNull()
     })
 
     test('FE1, FE5 a deleted bucket has no feed', async () => {

@@ -15,7 +15,7 @@ import { newSample, prepareSample, type Sample, sampleChanges } from './sample-c
 
 /** What differs between two equal runs, or is of no change: revisions, times of the database, and numbers of sequences. */
 const omitted: Readonly<Record<string, readonly string[]>> = {
-  buckets: ['revision', 'changes_start'],
+  buckets: ['revision', 'changes_start', 'renewed'],
   items: ['content_id'],
   contents: ['id'],
   labels: ['id'],

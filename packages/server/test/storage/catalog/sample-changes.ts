@@ -150,6 +150,8 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
     catalog.recordEvents([{ action: 'link', by: service, bucketId, target: 'item' }]),
   'remove-events': (catalog) => catalog.removeEvents(now + 100 * day, 100),
   'remove-changes': (catalog) => catalog.removeChanges(now + 100 * day, 100),
+  'settle-history': (catalog) => catalog.settleHistory([{ bucketId, number: 1e15 }]),
+  'renew-history': (catalog) => catalog.renewHistory(),
   'add-webhook': (catalog, sample) =>
     catalog.addWebhook({
       ...{ id: sample.newWebhookId, bucketId, url: 'https://example.org/', kinds: [], batch: 1 },

@@ -1,18 +1,25 @@
-import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, Fault } from '../../../core/faults.ts'
 import { type ItemId, shardOf } from '../../../core/ids.ts'
-import { createDirectories, replaceFile, syncPath } from '../../durable-files.ts'
+import { createDirectories, createFile, replaceFile, syncPath } from '../../durable-files.ts'
 import type { BlobsDirectory } from '../blobs.ts'
 import { type DirectorySync, entryTypeAt, type Files, ForeignEntry, syncDirectoryNow } from './files.ts'
 import { requireOwnDirectory } from './stored-files.ts'
 
 /** The file in `blobs/` that identifies the store. It is missing where the disk is not mounted, and differs on another disk. */
 export const identityName = '.identity'
+/** The file in `blobs/` for BlobsDirectory.writeTold. */
+const toldName = '.told'
+
+/** The files in `blobs/` that are no directories of blobs. */
+export const ownNames: ReadonlySet<string> = new Set([identityName, toldName, `${toldName}.new`])
 
 export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
   const path = join(resolve(dataDirectory), 'blobs')
   const file = join(path, identityName)
+  const told = join(path, toldName)
   return {
     path,
     isShared: false,
@@ -30,6 +37,15 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
       requireOwnDirectory(path)
       replaceFile(file, `${identity}\n`)
       syncPath(dirname(path))
+    },
+    readTold: async () => unlessMissing(() => readFileSync(told, 'utf8'), null),
+    async writeTold(text) {
+      // Where the disk is not mounted, nothing is stored.
+      if (!existsSync(file)) return
+      await rm(`${told}.new`, { force: true })
+      await using opened = await createFile(`${told}.new`)
+      await opened.writeFile(text)
+      await rename(`${told}.new`, told)
     },
     has: async (id) => lstatSync(join(path, shardOf(id), id), { throwIfNoEntry: false }) !== undefined,
     isEmpty: async () => unlessMissing(() => readdirSync(path).every((name) => name.startsWith('.')), true),

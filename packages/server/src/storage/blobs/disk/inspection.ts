@@ -6,7 +6,7 @@ import { errorCode } from '../../../core/faults.ts'
 import { base32Alphabet, isItemId, isUploadId } from '../../../core/ids.ts'
 import { isVariantKey } from '../../../core/variants.ts'
 import type { BlobEntry, BlobInspection } from '../blobs.ts'
-import { identityName } from './blobs-directory.ts'
+import { ownNames } from './blobs-directory.ts'
 import { createDirectorySync, createSyncedFile, entryTypeAt, type Files, nodeFiles } from './files.ts'
 import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-database.ts'
 
@@ -50,7 +50,7 @@ export async function openDiskInspection(options: { readonly directory: string }
     if (type === 'nothing') return
     if (type !== 'directory') return yield { kind: 'foreign', path: root }
     for (const shard of await entries(root)) {
-      if (shard.name === identityName && shard.isFile()) continue
+      if (ownNames.has(shard.name) && shard.isFile()) continue
       if (!shard.isDirectory() || !shardName.test(shard.name)) {
         yield { kind: 'foreign', path: join(root, shard.name) }
         continue

@@ -12,6 +12,7 @@ import {
   meaningOf,
   type ObjectCalls,
   type Timeouts,
+  toldKey,
   UncertainOutcome,
   variantFolder,
   variantObjectKey,
@@ -163,8 +164,8 @@ function createS3Variants(parts: {
   }
 }
 
-/** Bytes of an identity, at most. */
-const maxIdentity = 1_000
+/** Bytes of an identity, and of what services have told, at most. */
+const maxText = 10_000
 
 /** The bucket and prefix of the blobs, whose identity is the object `identity`. */
 export function openS3Directory(location: S3Location): BlobsDirectory {
@@ -173,6 +174,18 @@ export function openS3Directory(location: S3Location): BlobsDirectory {
   const key = identityKey(prefix)
   const path = `s3://${bucket}/${prefix}`
   const wrong = 'MEDIABUCKET_BLOBS_URL'
+
+  async function readText(key: string): Promise<string | null> {
+    const found = (await calls.head(key)) === null ? null : await calls.get(key, 0, maxText)
+    return found && (await buffer(found.body)).toString()
+  }
+
+  async function writeText(key: string, text: string): Promise<void> {
+    const bytes = Buffer.from(text)
+    await calls.put(key, bytes, createHash('sha256').update(bytes).digest()).catch((error: unknown) => {
+      throw error instanceof UncertainOutcome ? error.cause : error
+    })
+  }
 
   return {
     path,
@@ -186,17 +199,10 @@ export function openS3Directory(location: S3Location): BlobsDirectory {
         `Correct ${wrong}, then try again; if it is right, store an object ${key} that contains ${identity}.`,
     },
 
-    async readIdentity() {
-      const found = (await calls.head(key)) === null ? null : await calls.get(key, 0, maxIdentity)
-      return found && ((await buffer(found.body)).toString().trim() || null)
-    },
-
-    async writeIdentity(identity) {
-      const bytes = Buffer.from(`${identity}\n`)
-      await calls.put(key, bytes, createHash('sha256').update(bytes).digest()).catch((error: unknown) => {
-        throw error instanceof UncertainOutcome ? error.cause : error
-      })
-    },
+    readIdentity: async () => (await readText(key))?.trim() || null,
+    writeIdentity: (identity) => writeText(key, `${identity}\n`),
+    readTold: () => readText(toldKey(prefix)),
+    writeTold: (text) => writeText(toldKey(prefix), text),
 
     has: async (id) => (await calls.head(blobKey(prefix, id))) !== null,
 

@@ -35,7 +35,7 @@ export async function openS3Inspection(location: S3Location): Promise<BlobInspec
         const path = key.slice(prefix.length)
         if (path.startsWith(lostAndFound)) continue
         const meaning = meaningOf(prefix, key)
-        if (meaning.kind === 'identity') continue
+        if (meaning.kind === 'own') continue
         yield meaning.kind === 'foreign' ? { kind: 'foreign', path } : { ...meaning, path, size }
       }
     },

@@ -352,6 +352,9 @@ export function createUrlSigner(
 /** The object that identifies the catalog to which the bytes belong. */
 export const identityKey = (prefix: string): string => `${prefix}identity`
 
+/** The object for BlobsDirectory.writeTold. */
+export const toldKey = (prefix: string): string => `${prefix}told`
+
 export const blobKey = (prefix: string, id: ItemId): string => `${prefix}${requireItemId(id)}`
 
 const variantsFolder = 'variants/'
@@ -366,12 +369,12 @@ export const variantObjectKey = (prefix: string, id: ItemId, key: VariantKey): s
 export type KeyMeaning =
   | { readonly kind: 'stored'; readonly id: ItemId }
   | { readonly kind: 'variant'; readonly id: ItemId }
-  | { readonly kind: 'identity' }
+  | { readonly kind: 'own' }
   | { readonly kind: 'foreign' }
 
 export function meaningOf(prefix: string, key: string): KeyMeaning {
   const name = key.slice(prefix.length)
-  if (key === identityKey(prefix)) return { kind: 'identity' }
+  if (key === identityKey(prefix) || key === toldKey(prefix)) return { kind: 'own' }
   if (isItemId(name)) return { kind: 'stored', id: name }
   const [folder, id = '', variantKey = '', ...more] = name.split('/')
   if (`${folder}/` === variantsFolder && isItemId(id) && isVariantKey(variantKey) && more.length === 0)

@@ -64,7 +64,8 @@ const connectionCounts = {
 /** Throws DatabaseError and CatalogVersionError. */
 export async function openPostgresCatalog(options: PostgresCatalogOptions): Promise<Catalog> {
   const counts = connectionCounts[options.role]
-  const connections = await openDatabase(options.url, counts)
+  let onOpened = () => {}
+  const connections = await openDatabase(options.url, { ...counts, onOpened: () => onOpened() })
   await requireNoTransfer(connections).catch(async (error: unknown) => {
     await connections.close()
     throw error
@@ -94,6 +95,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const engine: CatalogEngine = {
     epoch: text(row, 0),
     bell,
+    place: async () => text((await run('SELECT catalog_place()'))[0] ?? [''], 0) || null,
     query: (query) => runQuery(run, query),
     apply,
     pendingCount: writer.pendingCount,
@@ -123,7 +125,33 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       await connections.close()
     },
   }
-  return createCatalogFor(engine, options)
+  const catalog = await createCatalogFor(engine, options)
+  if (options.role === 'server') onOpened = settlesAfterward(catalog, () => isClosed)
+  return catalog
+}
+
+/** Milliseconds from the opening of connections to a comparison, and between attempts that fail. */
+const settleDelay = 100
+const settleInterval = 1_000
+
+/**
+ * Returns a function to be called after the opening of a connection. It compares soon whether the database has all changes that this process has told
+ * others of: a replica that has become the primary may lack the last ones.
+ */
+function settlesAfterward(
+  catalog: Pick<Catalog, 'settleHistory' | 'toldChanges'>,
+  isClosed: () => boolean,
+): () => void {
+  let timer: NodeJS.Timeout | null = null
+  function plan(delay: number): void {
+    if (isClosed()) return
+    timer ??= setTimeout(() => {
+      timer = null
+      catalog.settleHistory(catalog.toldChanges()).catch(() => plan(settleInterval))
+    }, delay)
+    timer.unref()
+  }
+  return () => plan(settleDelay)
 }
 
 /** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */

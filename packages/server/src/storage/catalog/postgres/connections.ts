@@ -42,6 +42,8 @@ export interface ConnectionOptions {
   readonly readTimeout?: number
   /** Milliseconds: for opening a connection, and for the wait while all are in use. */
   readonly connectTimeout?: number
+  /** Called after each opening of a connection that several works use: after a failover, it leads to another server. */
+  readonly onOpened?: () => void
 }
 
 export async function openConnections(
@@ -49,10 +51,10 @@ export async function openConnections(
   options: ConnectionOptions,
 ): Promise<Connections> {
   const { readers, writers, readTimeout = defaultReadTimeout } = options
-  const { connectTimeout = defaultConnectTimeout } = options
+  const { connectTimeout = defaultConnectTimeout, onOpened = () => {} } = options
   const servers = selectServer(await orderServers(address, { connectTimeout, readTimeout }))
   const preparation: Preparation = { named: true }
-  const opened: Opened = { timelines: new WeakMap(), sockets: new WeakMap() }
+  const opened: Opened = { timelines: new WeakMap(), sockets: new WeakMap(), onOpened }
   const settings = { connectionTimeoutMillis: connectTimeout, pipeline: true }
   const reading = openPool(servers, opened, { ...settings, max: readers })
   const writing = openPool(servers, opened, { ...settings, max: writers })
@@ -153,11 +155,12 @@ async function requirePrimary(client: ClientBase, servers: Servers): Promise<num
 
 /** What is known of the clients of the pools. */
 interface Opened {
+  readonly onOpened: () => void
   readonly timelines: WeakMap<ClientBase, number>
   readonly sockets: WeakMap<ClientBase, Socket>
 }
 
-function openPool(servers: Servers, { timelines, sockets }: Opened, settings: PoolConfig): Pool {
+function openPool(servers: Servers, { timelines, sockets, onOpened }: Opened, settings: PoolConfig): Pool {
   const pool = new Pool({
     ...settings,
     idleTimeoutMillis: idleTimeout,
@@ -167,6 +170,7 @@ function openPool(servers: Servers, { timelines, sockets }: Opened, settings: Po
         (timeline) => {
           timelines.set(client, timeline)
           done()
+          onOpened()
         },
         (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
       ),

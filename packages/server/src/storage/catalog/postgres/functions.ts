@@ -1,4 +1,4 @@
-import { expiredQuery } from '../buckets.ts'
+import { expiredQuery, stepFunction } from '../buckets.ts'
 import { changeKinds } from '../item-changes.ts'
 import { newItemIndexing } from '../labels.ts'
 import { rankFunctions } from './ranks.ts'
@@ -7,11 +7,9 @@ import { rankFunctions } from './ranks.ts'
 export const functions = `
 ${rankFunctions}
 
--- The step of a revision is random, so that a failover that loses commits does not repeat a revision for another state.
-CREATE FUNCTION revision_step() RETURNS int8
-LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * 1048576)::int8 $$;
+${stepFunction}
 
--- Numbers of contents have 16 random bits for the same reason.
+-- Numbers of contents have 16 random bits, so that data which have gone back do not repeat a number for other bytes.
 CREATE FUNCTION new_content_id() RETURNS int8
 LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
 
@@ -215,5 +213,15 @@ BEGIN
     RAISE read_only_sql_transaction USING MESSAGE = 'the server is a replica';
   END IF;
   RETURN true;
+END $$;
+
+-- Where the database is: a copy has another value, a replica the same. Empty if the server does not tell it.
+CREATE FUNCTION catalog_place() RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT concat_ws('/', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()),
+    'meta'::regclass::oid) FROM pg_control_system());
+EXCEPTION WHEN OTHERS THEN
+  RETURN '';
 END $$;
 `

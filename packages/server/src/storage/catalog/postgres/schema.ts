@@ -16,7 +16,7 @@ INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, 
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
--- the last change that was removed from the feed.
+-- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/history.ts).
 CREATE TABLE buckets (
   id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text COLLATE "C" NOT NULL UNIQUE,
@@ -35,7 +35,8 @@ CREATE TABLE buckets (
   remove_metadata int4 NOT NULL DEFAULT 0,
   item_days int4,
   next_expiry int8,
-  changes_start int8 NOT NULL DEFAULT 0
+  changes_start int8 NOT NULL DEFAULT 0,
+  renewed int8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 25);
 
 -- replaced_by is the id of the token that replaced this one: a token has one successor at most.

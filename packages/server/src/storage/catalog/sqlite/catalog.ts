@@ -30,7 +30,7 @@ import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../state
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { isNew, readMeta } from '../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
-import { explainOpenError, openDataDirectory, requireNoTransfer } from './data-directory.ts'
+import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
 import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './database.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { type LocateItem, prepareLocateItem } from './ranks.ts'
@@ -97,6 +97,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const engine: CatalogEngine = {
     epoch,
     bell,
+    place: async () => placeOf(join(directory, 'catalog.db')),
     query: async (query) => withFaults(() => run(query)),
     apply: writer.apply,
     pendingCount: writer.pendingCount,

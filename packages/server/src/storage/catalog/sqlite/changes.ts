@@ -5,7 +5,7 @@ import { nameKey, nameLine, nameLines, nameSlot, namesPerRow } from '../../../co
 import { requireWithinQuota } from '../../../core/quotas.ts'
 import { isPictured } from '../../../core/variants.ts'
 import { type Audited, itemEvents, uploadEvents } from '../audit-events.ts'
-import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
+import { beginDeletion, bucketColumns, bucketOf, endDeletion, revisionStep } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { changeKindOf, changeKinds, recordChanges } from '../item-changes.ts'
 import { refreshNames } from '../item-names.ts'
@@ -291,7 +291,7 @@ export function prepareItemTable(
       const now = Date.now()
       let size = 0
       let seq = nextSeq
-      let number = revision
+      let number = revision + revisionStep() - 1
       for (const added of items) {
         insert(bucketId, seq++, added)
         if (added.bytes === null) clearIntent.run(added.id)
@@ -300,7 +300,7 @@ export function prepareItemTable(
       }
       ranks.add(bucketId, total, nextSeq, items.length)
       names.append(bucketId, nextSeq, items)
-      grow.run(items.length, items.length, size, items.length, bucketId)
+      grow.run(number - revision, items.length, size, items.length, bucketId)
       if (items.some(({ expiresAt }) => expiresAt != null)) refreshExpiry(bucketId)
       if (items.some(({ labels }) => labels != null))
         run(

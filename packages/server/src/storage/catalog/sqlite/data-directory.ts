@@ -9,6 +9,7 @@ import {
   readdirSync,
   readSync,
   rmSync,
+  statfsSync,
   statSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -97,6 +98,17 @@ function requireComplete(db: DatabaseSync, path: string): void {
     throw new DataDirectoryError(
       `${path} is damaged: it has ${found} bytes of ${expected}. Restore a backup with mediabucket restore.`,
     )
+}
+
+/** File systems whose numbers of files may change without a copy: FUSE, 9p and SMB. */
+const unstableTypes: ReadonlySet<number> = new Set([0x65735546, 0x01021997, 0xff534d42, 0xfe534d42])
+
+/** What distinguishes a file from copies of it; null if the file system does not show that. */
+export function placeOf(path: string): string | null {
+  if (unstableTypes.has(statfsSync(path).type)) return null
+  // The number alone may be used again. The time of creation is 0 where the file system does not store it.
+  const { ino, birthtimeNs } = statSync(path, { bigint: true })
+  return `${ino}/${birthtimeNs}`
 }
 
 const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { databaseSpace, releasePages } from '../../sqlite.ts'
+import { placeKey } from '../history.ts'
 import { type CopyableInspection, createInspection } from '../inspection.ts'
 import type { CatalogVacuum } from '../upkeep.ts'
 import { copySnapshot } from './copy-snapshot.ts'
@@ -42,7 +43,7 @@ export async function openSqliteInspection(directory: string): Promise<CopyableI
 
 const renewal = `
   UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'epoch';
-  DELETE FROM meta WHERE key = 'blobs';
+  DELETE FROM meta WHERE key IN ('blobs', '${placeKey}');
   DELETE FROM upload_parts;
   DELETE FROM upload_pieces;
   DELETE FROM uploads WHERE finished = 0;

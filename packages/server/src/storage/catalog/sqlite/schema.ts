@@ -18,7 +18,7 @@ INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16))));
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
--- the last change that was removed from the feed.
+-- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/history.ts).
 CREATE TABLE buckets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -37,7 +37,8 @@ CREATE TABLE buckets (
   remove_metadata INTEGER NOT NULL DEFAULT 0,
   item_days INTEGER,
   next_expiry INTEGER,
-  changes_start INTEGER NOT NULL DEFAULT 0
+  changes_start INTEGER NOT NULL DEFAULT 0,
+  renewed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- replaced_by is the id of the token that replaced this one: a token has one successor at most.

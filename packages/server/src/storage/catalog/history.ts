@@ -1,0 +1,176 @@
+import { raisedRevision } from './buckets.ts'
+import { type FeedCatalog, readChanges } from './feed.ts'
+import type { BucketId } from './records.ts'
+import { change, eachEngine, first, type Query, type Work } from './statements.ts'
+import { readMeta } from './upkeep.ts'
+
+/**
+ * Notices that the data have gone back to an earlier state without `restore`: by a snapshot of a disk, a copied directory, pg_restore, or a failover
+ * to a replica that lacks the last commits. Then readers know changes that the data do not have.
+ *
+ * The numbers of changes have a random step, so that a number which the data have lost is not used again for another change. So a
+ * reader that presents such a number proves what has happened, and its own place is refused. Webhooks have their places in the catalog, which have
+ * gone back too: for them, and for what is not in the feed any more, a renewal makes all earlier places and revisions invalid.
+ */
+export interface HistoryCatalog {
+  /**
+   * Renews the history if the catalog is in another place than at the last call, or lacks one of the changes, although it has not removed them
+   * because of their age. Returns whether it did. A start, which `claims` the place, stores that of a new catalog.
+   */
+  settleHistory(told: readonly ToldChange[], claims?: boolean): Promise<boolean>
+
+  /** Every reader of a feed starts again, every webhook sends `changes.lost`, and no earlier entity tag or cursor of a list is valid. */
+  renewHistory(): Promise<void>
+
+  /** The last change of each feed that this process has read, of up to 32 buckets that were read last. */
+  toldChanges(): readonly ToldChange[]
+
+  /** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
+  hasHadRevision(bucketId: BucketId, revision: number): Promise<boolean>
+}
+
+/** A change that a reader has received. */
+export interface ToldChange {
+  readonly bucketId: BucketId
+  readonly number: number
+}
+
+const maxTold = 32
+
+/** The methods of a catalog that notice lost changes. `settle` and `renew` make the changes of these names. */
+export function openHistory(parts: {
+  readonly query: <T>(query: Query<T>) => Promise<T>
+  readonly place: () => Promise<string | null>
+  readonly settle: (input: Parameters<typeof settleHistory>[0]) => Promise<boolean>
+  readonly renew: () => Promise<undefined>
+  readonly onRenewal: () => void
+}): HistoryCatalog & Pick<FeedCatalog, 'readChanges'> {
+  const { query, place, settle, renew, onRenewal } = parts
+  const known = createToldChanges()
+
+  async function settleIfNeeded(told: readonly ToldChange[], claims = false): Promise<boolean> {
+    const input = { place: await place(), told }
+    if (!(await query(isUnsettled(input.place, told, claims)))) return false
+    const isRenewed = await settle(input)
+    if (isRenewed) {
+      known.forget()
+      onRenewal()
+    }
+    return isRenewed
+  }
+
+  return {
+    async readChanges(bucketId, after, limit) {
+      const rows = await query(readChanges(bucketId, after, limit))
+      if (rows !== null) known.add(bucketId, rows.next)
+      // If the catalog cannot be written, the next such reader, or the next start, renews the history.
+      else if (typeof after === 'number')
+        await settleIfNeeded([{ bucketId, number: after }]).catch(() => false)
+      return rows
+    },
+    settleHistory: settleIfNeeded,
+    async renewHistory() {
+      await renew()
+      onRenewal()
+    },
+    toldChanges: known.list,
+    hasHadRevision: (bucketId, revision) => query(hasHadRevision(bucketId, revision)),
+  }
+}
+
+/** The changes of HistoryCatalog.toldChanges. */
+function createToldChanges() {
+  const numbers = new Map<BucketId, number>()
+  return {
+    add(bucketId: BucketId, number: number): void {
+      const known = numbers.get(bucketId) ?? 0
+      numbers.delete(bucketId)
+      numbers.set(bucketId, Math.max(known, number))
+      const [oldest] = numbers.keys()
+      if (numbers.size > maxTold && oldest !== undefined) numbers.delete(oldest)
+    },
+    forget: (): void => numbers.clear(),
+    list: (): readonly ToldChange[] => [...numbers].map(([bucketId, number]) => ({ bucketId, number })),
+  }
+}
+
+/** The key of `meta` with the place of the catalog: where the database is, as far as a copy of it is elsewhere. */
+export const placeKey = 'place'
+
+const lacking = `SELECT 1 FROM buckets WHERE id = $1 AND changes_start < $2
+  AND NOT EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2)`
+
+function* lacksOne(told: readonly ToldChange[]): Query<boolean> {
+  for (const { bucketId, number } of told)
+    if ((yield* first(() => true, lacking, bucketId, number)) === true) return true
+  return false
+}
+
+/** Whether `settleHistory` has something to do. */
+function* isUnsettled(place: string | null, told: readonly ToldChange[], claims: boolean): Query<boolean> {
+  const stored = yield* readMeta(placeKey)
+  if (place !== null && place !== stored && (stored !== null || claims)) return true
+  return yield* lacksOne(told)
+}
+
+/** As HistoryCatalog.settleHistory. `place` is null if it cannot be known. */
+export function* settleHistory({
+  place,
+  told,
+}: {
+  readonly place: string | null
+  readonly told: readonly ToldChange[]
+}): Work<boolean> {
+  let isElsewhere = false
+  if (place !== null) {
+    // Of several processes that find the catalog elsewhere, one renews the history.
+    const moved = yield* change('UPDATE meta SET value = $2 WHERE key = $1 AND value <> $2', placeKey, place)
+    isElsewhere = moved === 1
+    yield* change(
+      'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING',
+      placeKey,
+      place,
+    )
+  }
+  if (!isElsewhere && !(yield* lacksOne(told))) return false
+  yield* renewHistory({ told })
+  return true
+}
+
+/** In the order in which transactions lock buckets. */
+const lockBuckets = {
+  sqlite: null,
+  postgres: 'SELECT id FROM buckets WHERE id > 0 ORDER BY id FOR NO KEY UPDATE',
+}
+
+/**
+ * By how much a renewal raises the revisions: above those of thousands of changes that the data have lost, whose readers are then refused without
+ * another renewal.
+ */
+const leap = 2 ** 32
+
+const raise = eachEngine(
+  (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} + ${leap} WHERE id > 0`,
+)
+
+/** As HistoryCatalog.renewHistory. The rows of the feed stay until the sweep removes them, because they may be many. */
+export function* renewHistory({ told }: { readonly told: readonly ToldChange[] }): Work<undefined> {
+  yield* change(lockBuckets)
+  for (const { bucketId, number } of told)
+    yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', bucketId, number)
+  yield* change(raise)
+  yield* change('UPDATE buckets SET changes_start = revision, renewed = revision WHERE id > 0')
+  yield* change('UPDATE webhooks SET position = NULL, pending = NULL')
+}
+
+/** As HistoryCatalog.hasHadRevision. */
+function* hasHadRevision(bucketId: BucketId, revision: number): Query<boolean> {
+  const found = yield* first(
+    () => true,
+    `SELECT 1 FROM buckets WHERE id = $1 AND renewed <= $2 AND (changes_start >= $2 OR revision = $2
+      OR EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2))`,
+    bucketId,
+    revision,
+  )
+  return found === true
+}
