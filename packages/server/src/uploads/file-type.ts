@@ -3,6 +3,7 @@ import { errorCode, Fault } from '../core/faults.ts'
 import { decodeText, isTextByte } from '../core/stored-type.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { ReceivedBlob, ReceivedFile } from '../storage/blobs/received-file.ts'
+import { hasStructure } from './short-signatures.ts'
 
 export interface SniffedType {
   readonly mime: string
@@ -309,10 +310,12 @@ async function sniffSigned(
   if (text !== null) return textTypeOf(text)
   const byHead = await orNull(new SignatureParser(file.size).fromBuffer(file.head))
   if (byHead?.mime === 'video/mp2t' && !isTransportStream(file.head)) return null
+  if (byHead && !hasStructure(byHead.mime, file.head, file.size)) return null
   if ('bytes' in file || file.size === file.head.byteLength) return byHead
   if (byHead !== null && !isContainer(file.head)) return byHead
   const whole = await sniffWhole(blobs, file)
-  if (whole !== 'unread') return whole ?? byHead
+  if (whole !== 'unread')
+    return whole && !hasStructure(whole.mime, file.head, file.size) ? null : (whole ?? byHead)
   if (isRequired)
     throw new Fault('overloaded', 'The type of the file could not be determined in time; try again.')
   return byHead
