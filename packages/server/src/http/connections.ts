@@ -232,7 +232,7 @@ export function closeSlowReaders(
  * The bytes of a connection that the kernel has accepted. `socket.bytesWritten` includes bytes that are still queued in the
  * process; only Node's internal handle has the length of that queue.
  */
-function sentBytes(socket: Socket): number {
+export function sentBytes(socket: Socket): number {
   const handle = '_handle' in socket ? socket._handle : null
   if (typeof handle !== 'object' || handle === null) return 0
   const written = 'bytesWritten' in handle ? Number(handle.bytesWritten) : 0

@@ -55,6 +55,8 @@ export interface HttpParts {
   readonly stopping: AbortSignal
   /** The limit for bodies that are read and not processed yet, and that for small ones that are collected. Bytes. */
   readonly bodyMemory: number
+  /** The limit for bytes of responses that clients have not read. Bytes. */
+  readonly responseMemory: number
 }
 
 /** What every route may use besides the operations. */

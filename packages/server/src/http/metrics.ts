@@ -85,6 +85,22 @@ export function createMetrics() {
       },
     })
   }
+  const unreadClosed = new Counter({
+    name: 'mediabucket_unread_responses_closed_total',
+    help: 'Connections closed because the responses that clients had not read took too much memory.',
+    registers: [registry],
+  })
+  /** `unread` returns the bytes of responses that clients have not read. */
+  function watchUnreadBytes(unread: () => number): void {
+    new Gauge({
+      name: 'mediabucket_unread_response_bytes',
+      help: 'Bytes of responses in memory that clients have not read, without those of caches.',
+      registers: [registry],
+      collect() {
+        this.set(unread())
+      },
+    })
+  }
   const sentChanges = new Counter({
     name: 'mediabucket_feed_changes_sent_total',
     help: 'Changes of items that were sent to readers of feeds.',
@@ -259,6 +275,8 @@ export function createMetrics() {
     closedIdleConnections,
     countConnections,
     slowReaders,
+    unreadClosed,
+    watchUnreadBytes,
     sentChanges,
     refusedStreams,
     watchFeed,

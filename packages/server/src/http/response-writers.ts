@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasHeadRoom, headRoom } from '../core/bytes.ts'
 import { formattedHead, markHeadSent } from './connections.ts'
+import { leaveOut } from './unread-bytes.ts'
 
 /**
  * Whether the head of a response can be written without Node: HTTP/1.1 with keep-alive, on the connection's turn. Node adds the same lines
@@ -57,6 +58,7 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
     const { socket } = response
     socket?.write(head.whole)
     if (socket?.writableLength) {
+      leaveOut(response, socket, head.whole.length)
       head.unsent += 1
       response.once('close', () => {
         head.unsent -= 1
@@ -73,8 +75,9 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
     response.writeHead(200, head)
     // The memory of a head that is being sent must not change.
     const stored = canReuse && !known?.unsent ? store(response, bytes, second) : null
-    if (stored) send(response, stored)
-    else response.end(bytes)
+    if (stored) return send(response, stored)
+    response.end(bytes)
+    if (response.socket !== null) leaveOut(response, response.socket, bytes.length)
   }
 }
 

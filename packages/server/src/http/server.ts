@@ -17,7 +17,9 @@ import {
   serializeProblem,
 } from './connections.ts'
 import { maxHeaders, supportedVersions } from './headers.ts'
+import type { Metrics } from './metrics.ts'
 import { type CodeAndDetail, incompleteBody } from './problems.ts'
+import { limitUnreadBytes } from './unread-bytes.ts'
 
 // An import would load more: see core/node-http.ts.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -40,12 +42,13 @@ export function createHttpServer(
   parts: {
     readonly settings: { readonly baseUrl: string; readonly idleTimeout: number }
     readonly log: BaseLogger
-    /** Called for each connection that is closed because its client reads too slowly. */
-    readonly onSlowReader: () => void
+    readonly metrics: Pick<Metrics, 'slowReaders' | 'unreadClosed' | 'watchUnreadBytes'>
+    /** The limit for bytes of responses that clients have not read. Bytes. */
+    readonly responseMemory: number
   },
 ): Server {
   requirePausableParser()
-  const { settings, log, onSlowReader } = parts
+  const { settings, log, metrics, responseMemory } = parts
   const { baseUrl, idleTimeout } = settings
   const headersTimeout = Math.min(longestHeaderTimeout, Math.ceil(idleTimeout / 4))
   const server = createServer(
@@ -69,7 +72,10 @@ export function createHttpServer(
   handleExpectations(server)
   refuseTunnels(server, { baseUrl, log })
   closeOnIdleTimeout(server, idleTimeout)
-  closeSlowReaders(server, { minSendRate, idleTimeout }, onSlowReader)
+  closeSlowReaders(server, { minSendRate, idleTimeout }, () => metrics.slowReaders.inc())
+  metrics.watchUnreadBytes(
+    limitUnreadBytes(server, { limit: responseMemory, onClose: () => metrics.unreadClosed.inc() }),
+  )
   return server.setTimeout(idleTimeout)
 }
 

@@ -58,7 +58,7 @@ export function createApp(
     reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
     stopping,
   })
-  return createHttpServer(dispatch, { settings, log, onSlowReader: () => metrics.slowReaders.inc() })
+  return createHttpServer(dispatch, { settings, log, metrics, responseMemory: parts.responseMemory })
 }
 
 /** The routes of the OpenAPI document, in its order. */

@@ -79,6 +79,9 @@ const closeInterval = 50
 /** As HttpParts.bodyMemory. */
 const bodyMemory = (hasLittleMemory ? 2 : 8) * 1024 * 1024
 
+/** As HttpParts.responseMemory, for all processes of the service. */
+const responseMemory = (hasLittleMemory ? 32 : 256) * 1024 * 1024
+
 /**
  * Starts a process that handles requests: the whole service, or one of its workers. The parent of workers holds the lock of the data
  * directory, has recovered, and sweeps. Rejects when another service uses the data directory or the address.
@@ -154,7 +157,17 @@ export async function startService(
     const stopping = new AbortController()
     const http = createApp(
       operations,
-      { settings, catalog, log, metrics, limits, addresses, stopping: stopping.signal, bodyMemory },
+      {
+        settings,
+        catalog,
+        log,
+        metrics,
+        limits,
+        addresses,
+        stopping: stopping.signal,
+        bodyMemory,
+        responseMemory: Math.ceil(responseMemory / config.workers),
+      },
       { writeLine: requestLog.write, downloadLog, gallery, signIn: issuer?.signIn ?? null },
     )
     const connections = trackUnusedConnections(http)

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { headRoom } from '../../src/core/bytes.ts'
+import { createWholeWriter } from '../../src/http/response-writers.ts'
+import { limitUnreadBytes } from '../../src/http/unread-bytes.ts'
+import { get } from './exchange.ts'
+
+/** More than the kernel takes for a connection that is not read. */
+const size = 12_000_000
+
+/** A server whose responses have `size` bytes, with this limit for those that are not read. */
+async function start(limit: number, isShared = false) {
+  const memory = Buffer.allocUnsafeSlow(headRoom + size).fill('x')
+  const shared = memory.subarray(headRoom)
+  const write = createWholeWriter()
+  const server = createServer((request, response) => {
+    if (isShared) return write(request, response, ['content-length', `${size}`], shared)
+    return response.end(Buffer.alloc(size, 'x'))
+  })
+  let closed = 0
+  const count = limitUnreadBytes(server, { limit, onClose: () => void (closed += 1) })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const open = async (reads: boolean): Promise<Socket> => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    if (reads) socket.resume()
+    else socket.pause()
+    await once(socket, 'connect')
+    socket.write(get)
+    onTestFinished(() => void socket.destroy())
+    return socket
+  }
+  return { server, count, open, closed: () => closed }
+}
+
+const connections = (server: Awaited<ReturnType<typeof start>>['server']) =>
+  new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
+
+test('N6 while clients do not read too many bytes, those that would need longest are closed', async () => {
+  const { server, count, open, closed } = await start(3 * size)
+  const stalled = []
+  for (let index = 0; index < 8; index += 1) stalled.push(await open(false))
+  await expect.poll(closed).toBeGreaterThanOrEqual(4)
+  await expect.poll(count).toBeLessThanOrEqual(3 * size)
+  const left = await connections(server)
+  expect(left).toBeGreaterThanOrEqual(2)
+  // One that reads gets all of its response, although others were there before.
+  const reader = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  let received = 0
+  reader.on('data', (bytes) => {
+    received += bytes.length
+  })
+  reader.write(get)
+  await expect.poll(() => received).toBeGreaterThan(size)
+  reader.destroy()
+})
+
+test('N6 bytes that responses share are not counted', async () => {
+  const { count, open, closed } = await start(size, true)
+  for (let index = 0; index < 8; index += 1) await open(false)
+  // Longer than some counts.
+  for (let counts = 0; counts < 5; counts += 1) {
+    await setTimeout(200)
+    expect(count()).toBeLessThan(size)
+  }
+  expect(closed()).toBe(0)
+})
