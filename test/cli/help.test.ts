@@ -115,7 +115,7 @@ test('docs/client.md has the same exit codes and client settings as the help', a
   const { stdout } = await run('help')
   const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]
   const documented = rows.filter(([, name = '']) => /^(\d+|MEDIABUCKET_\w+)$/.test(name))
-  expect(documented).toHaveLength(12)
+  expect(documented).toHaveLength(13)
   for (const [, name, fallback, about] of documented) {
     const lines = stdout.split('\n').map((line) => line.trim().split(/ {2,}/))
     const text = /^\d/.test(name ?? '') ? about : `${about}.${fallback ? ` [${fallback}]` : ''}`

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
@@ -297,5 +297,30 @@ test('E1, R6 --expires: a killed upload continues with the expiry of its first r
   const start = Date.parse(expires_at ?? '') - 12 * 3_600_000
   expect(start).toBeGreaterThanOrEqual(before)
   expect(start).toBeLessThanOrEqual(between)
+  expect(await at.stored()).toEqual([])
+})
+
+test('R6 a directory that is uploaded again after some of its files failed stores only these', async () => {
+  await using at = await scene('failed')
+  const files = join(at.directory.path, 'files')
+  const long = join(files, ...Array<string>(5).fill('d'.repeat(204)))
+  await mkdir(long, { recursive: true })
+  for (const name of ['a.txt', 'b.txt']) await writeFile(join(files, name), name)
+  await writeFile(join(long, 'too-long.txt'), 'its directories would be lost')
+  await writeFile(join(files, 'big.bin'), bytes)
+  await symlink('c.txt', join(files, 'link'))
+  const first = await at.run(files)
+  expect([first.code, first.stderr]).toEqual([1, expect.stringContaining('Uploaded 3 of 5 files')])
+  expect(first.stderr).toContain('its path in the bucket would have more than 1024 bytes')
+  expect(first.stderr).toContain('Run the same command again to upload the rest.')
+  await writeFile(join(files, 'c.txt'), 'c.txt')
+  await rm(join(files, 'd'.repeat(204)), { recursive: true })
+  const second = await at.run(files)
+  expect([second.code, second.stderr]).toEqual([0, expect.stringContaining('Uploaded 5 of 5 files')])
+  const paths = []
+  for await (const { path } of at.client.items()) paths.push(path)
+  expect(paths.toSorted()).toEqual(
+    ['a.txt', 'b.txt', 'big.bin', 'c.txt', 'link'].map((name) => `files/${name}`),
+  )
   expect(await at.stored()).toEqual([])
 })

@@ -20,6 +20,8 @@ const packages: Readonly<Record<string, string>> = {
   'heif-enc': 'libheif-examples',
   jq: 'jq',
   logrotate: 'logrotate',
+  'mkfs.exfat': 'exfatprogs',
+  'mount.exfat-fuse': 'exfat-fuse',
   nginx: 'nginx-light',
   openssl: 'openssl',
   pgbouncer: 'pgbouncer',

@@ -11,6 +11,8 @@ export const exitCodes = {
   /** As those of rsync. */
   partial: 23,
   vanished: 24,
+  /** As that of rsync for its --max-delete. */
+  deletesRefused: 25,
   interrupted: 130,
   terminated: 143,
 } as const

@@ -22,6 +22,7 @@ export const exitCodeRows: readonly (readonly [string, string])[] = [
     `${exitCodes.vanished}`,
     'some files of a sync could not be transferred, because they were removed in the meantime',
   ],
+  [`${exitCodes.deletesRefused}`, 'a sync transferred everything, and refused to delete so much'],
   [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
   [`${exitCodes.terminated}`, 'ended by SIGTERM, or with the npm or npx that runs the command'],
 ]

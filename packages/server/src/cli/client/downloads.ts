@@ -18,7 +18,7 @@ import { localName, localPath, numbered } from './local-names.ts'
 import { openTransfer } from './transfers.ts'
 
 /** Downloads in progress at a time. */
-const concurrency = 6
+const defaultConcurrency = 6
 
 /** The file of an item. */
 export interface LocalItem {
@@ -26,13 +26,24 @@ export interface LocalItem {
   readonly path: string
   /** Whether the file was complete before. */
   readonly isPresent: boolean
+  /** Whether it replaced another file. */
+  readonly replaces: boolean
 }
 
-type Choose = (item: Media) => Promise<{ readonly name: string; readonly isPresent: boolean }>
+/** The file of an item below the directory. */
+interface Chosen {
+  readonly name: string
+  readonly isPresent: boolean
+  /** Whether another file with this name is replaced. */
+  readonly replaces: boolean
+}
+
+/** Null if the item gets no file. */
+type Choose = (item: Media) => Promise<Chosen | null>
 
 /**
  * The names of files: those of the items, or for items of a folder their paths; files that exist stay. A function chooses the path of each file
- * below the directory, and which is replaced.
+ * below the directory, and which are replaced.
  */
 export type Naming = 'names' | 'paths' | Choose
 
@@ -45,6 +56,8 @@ export interface DownloadOutcome {
   /** Files whose name is not that of the item. */
   readonly renamed: number
   readonly failed: readonly { readonly path: string; readonly reason: string }[]
+  /** Items that were listed and not tried. */
+  readonly untried: number
   /** The error that ended the run before every item was tried, or null. */
   readonly end: unknown
 }
@@ -55,13 +68,14 @@ export interface DownloadOutcome {
  * which the next run continues.
  */
 export async function downloadItems(
-  items: AsyncIterable<Media>,
+  items: AsyncIterable<Media> | Iterable<Media>,
   {
     directory,
     total,
     isDryRun,
     naming,
     print,
+    concurrency = defaultConcurrency,
   }: {
     readonly directory: string
     /** Items and bytes, for the progress. */
@@ -69,6 +83,7 @@ export async function downloadItems(
     readonly isDryRun: boolean
     readonly naming: Naming
     readonly print: (file: LocalItem) => Promise<void>
+    readonly concurrency?: number
   },
   { client, interrupted, explain }: ClientContext,
 ): Promise<DownloadOutcome> {
@@ -81,7 +96,7 @@ export async function downloadItems(
   const running = new Map<Media, Progress>()
   const downloaded: number[] = []
   const failed: { path: string; reason: string }[] = []
-  let [present, renamed, settled, settledBytes, skipped] = [0, 0, 0, 0, 0]
+  let [listed, present, renamed, settled, settledBytes, skipped] = [0, 0, 0, 0, 0, 0]
   let end: unknown = null
 
   function show(): void {
@@ -100,9 +115,11 @@ export async function downloadItems(
   }
 
   async function settle(item: Media): Promise<void> {
-    const { name, isPresent } = await target.choose(item)
+    const chosen = await target.choose(item)
+    if (chosen === null) return
+    const { name, isPresent } = chosen
     if (!isPresent && tree !== null)
-      await downloadItem({ item, name, tree }, target, client, signal, (done, resumed) => {
+      await downloadItem({ item, tree, ...chosen }, target.parts, client, signal, (done, resumed) => {
         if (!running.has(item)) skipped += resumed
         running.set(item, { name, done, total: item.size })
         show()
@@ -113,13 +130,15 @@ export async function downloadItems(
     } else downloaded.push(item.size)
     if (item.filename !== null && name !== wantedName(item, naming)) renamed += 1
     bars.clear()
-    await print({ item, path: join(directory, name), isPresent })
+    await print({ item, path: join(directory, name), isPresent, replaces: chosen.replaces })
   }
 
   async function drain(): Promise<void> {
     for (;;) {
       const item = await next()
-      if (item === null || signal.aborted) return
+      if (item === null) return
+      listed += 1
+      if (signal.aborted) return
       try {
         await settle(item)
       } catch (error) {
@@ -142,7 +161,7 @@ export async function downloadItems(
     }
   }
 
-  const iterator = items[Symbol.asyncIterator]()
+  const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
   /** Null after the last item, and if the list broke off, which ends the downloads in progress too. */
   async function next(): Promise<Media | null> {
     try {
@@ -157,7 +176,15 @@ export async function downloadItems(
 
   await Promise.all(Array.from({ length: concurrency }, drain))
   bars.clear()
-  return { downloaded, present, renamed, failed, end: interrupted.aborted ? interrupted.reason : end }
+  const untried = listed - settled
+  return {
+    downloaded,
+    present,
+    renamed,
+    failed,
+    untried,
+    end: interrupted.aborted ? interrupted.reason : end,
+  }
 }
 
 const isDiskFull = (error: unknown): boolean =>
@@ -169,8 +196,6 @@ interface Target {
   readonly parts: ReadonlyMap<string, Part>
   /** Finds a name for the file of an item, which no other item of the run gets. */
   readonly choose: Choose
-  /** Whether files are replaced. */
-  readonly isMirror: boolean
 }
 
 interface Part {
@@ -190,7 +215,7 @@ async function openTarget(directory: string, naming: Naming): Promise<Target> {
   const claimed = new Set<string>()
   const numbers = new Map<string, number>()
 
-  async function choose(item: Media): Promise<{ name: string; isPresent: boolean }> {
+  async function choose(item: Media): Promise<Chosen> {
     const wanted = naming === 'paths' ? localPath(item) : localName(item)
     for (let number = numbers.get(wanted) ?? 1; ; number += 1) {
       const name = number === 1 ? wanted : numbered(wanted, number)
@@ -200,11 +225,10 @@ async function openTarget(directory: string, naming: Naming): Promise<Target> {
       claimed.add(key)
       numbers.set(wanted, number + 1)
       const state = await compare(join(directory, name), item)
-      if (state !== 'other') return { name, isPresent: state === 'complete' }
+      if (state !== 'other') return { name, isPresent: state === 'complete', replaces: false }
     }
   }
-  const isMirror = typeof naming === 'function'
-  return { parts, choose: isMirror ? naming : choose, isMirror }
+  return { parts, choose: typeof naming === 'function' ? naming : choose }
 }
 
 /** Whether a file is a partial download. */
@@ -253,8 +277,8 @@ async function hashFile(chunks: AsyncIterable<Buffer>, hash: Hash): Promise<numb
 
 /** Downloads an item into a partial file, checks its bytes, and gives it its name. `onProgress` gets the bytes, and those of earlier runs. */
 async function downloadItem(
-  { item, name, tree }: { readonly item: Media; readonly name: string; readonly tree: GuardedTree },
-  { parts, isMirror }: Target,
+  { item, name, replaces, tree }: Chosen & { readonly item: Media; readonly tree: GuardedTree },
+  parts: Target['parts'],
   client: ClientContext['client'],
   signal: AbortSignal,
   onProgress: (done: number, resumed: number) => void,
@@ -294,7 +318,7 @@ async function downloadItem(
     throw new CommandError('the bytes are not those that the service describes; download it again')
   }
   await tree.at(part, (from) =>
-    tree.at(name, (to) => (isMirror ? rename(from, to) : giveName(from, to, name)), { creates: true }),
+    tree.at(name, (to) => (replaces ? rename(from, to) : giveName(from, to, name)), { creates: true }),
   )
 }
 

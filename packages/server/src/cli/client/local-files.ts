@@ -1,6 +1,7 @@
-import type { Dirent } from 'node:fs'
+import type { BigIntStats, Dirent } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readdir, stat } from 'node:fs/promises'
 import { basename, join, matchesGlob, relative, resolve, sep } from 'node:path'
+import { longestPath } from '../../core/names.ts'
 import { CommandError } from '../command.ts'
 
 /** A file to upload. */
@@ -12,7 +13,13 @@ export interface LocalFile {
   readonly size: number
   /** Changes with the file, like the `version` of a DiskFile. */
   readonly version: string
+  /** Changes with the file, also if another one with the same size and time takes its place. */
+  readonly stamp: string
 }
+
+/** The size and the modification time, then what a program cannot set: the time of the last change and the inode. */
+export const stampOf = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string =>
+  `${size} ${mtimeNs} ${ctimeNs} ${ino}`
 
 /** A path that cannot be uploaded, and the reason. */
 export interface LocalFault {
@@ -66,7 +73,7 @@ export async function inspect(path: string, isLink: boolean): Promise<Inspected>
     if (found.isFile()) {
       if (found.size === 0n && (await hasBytes(path))) return fault(sizeUnknown)
       const version = `${found.size} ${found.mtimeNs}`
-      return { kind: 'file', file: { path, size: Number(found.size), version } }
+      return { kind: 'file', file: { path, size: Number(found.size), version, stamp: stampOf(found) } }
     }
     if (!found.isDirectory()) return fault('is neither a file nor a directory')
     // A link to a parent directory would never end.
@@ -89,7 +96,10 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
 
   async function visit(path: string, isLink: boolean, root: string): Promise<void> {
     const found = await inspect(path, isLink)
-    if (found.kind === 'file') files.push({ ...found.file, name: sentName(path, root) })
+    const name = sentName(path, root)
+    if (found.kind === 'file' && Buffer.byteLength(name) > longestPath && name.includes('/'))
+      faults.push({ path, reason: pathTooLong })
+    else if (found.kind === 'file') files.push({ ...found.file, name })
     else if (found.kind === 'fault') faults.push({ path, reason: found.reason })
     else if (found.kind === 'link to a directory')
       faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
@@ -116,6 +126,9 @@ export async function findFiles(paths: readonly string[], isExcluded: IsExcluded
   }
   return { files, faults, systemFiles, excluded }
 }
+
+/** The service would store such a file without its directories. */
+export const pathTooLong = `its path in the bucket would have more than ${longestPath} bytes`
 
 /** `root` is the path of the command that the file is at or below. */
 function sentName(path: string, root: string): string {

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { longestPath } from '../../core/names.ts'
 import { CommandError } from '../command.ts'
-import { inspect, isOfSystem, type LocalFault, type LocalFile, reasonOf } from './local-files.ts'
+import { inspect, isOfSystem, type LocalFault, type LocalFile, pathTooLong, reasonOf } from './local-files.ts'
 
 /** A file below a directory. */
 export interface TreeFile {
@@ -11,6 +11,14 @@ export interface TreeFile {
   readonly path: string
   /** Its name is `./` and its path in the bucket. */
   readonly file: LocalFile
+}
+
+/** What cannot be read below a directory. */
+export interface TreeFault extends LocalFault {
+  /** The path in the bucket, without a slash at its end. The items at it and below it may have files that were not found. */
+  readonly key: string
+  /** Whether it is a directory that could not be read: any file may be in it. */
+  readonly isUnread: boolean
 }
 
 export interface TreeOptions {
@@ -21,7 +29,7 @@ export interface TreeOptions {
   readonly nameOf: (name: string) => string | null
   /** Of a path below the directory, with slashes. */
   readonly isExcluded: (path: string) => boolean
-  readonly onFault: (fault: LocalFault) => void
+  readonly onFault: (fault: TreeFault) => void
   /** Called with the path in the bucket of a link to a directory, which is left out. */
   readonly onLink?: ((path: string) => void) | undefined
   /** Called before a directory is read. */
@@ -85,7 +93,8 @@ async function readEntries(
     await onDirectory?.(directory)
     found = await readdir(directory, { withFileTypes: true })
   } catch (error) {
-    return onFault({ path: directory, reason: await reasonOf(directory, error) })
+    const key = prefix.replace(/\/$/, '')
+    return onFault({ path: directory, reason: await reasonOf(directory, error), key, isUnread: true })
   }
   for (const entry of found) {
     const path = join(directory, entry.name)
@@ -94,9 +103,10 @@ async function readEntries(
     const isDirectory = entry.isDirectory()
     const key = `${prefix}${name}${isDirectory ? '/' : ''}`
     if (name === null && isDirectory) await readEntries(path, prefix, entries, options)
-    else if (name === null) onFault({ path, reason: 'nothing of its name would remain in the bucket' })
+    else if (name === null)
+      onFault({ path, reason: 'nothing of its name would remain in the bucket', key, isUnread: false })
     else if (!isDirectory && Buffer.byteLength(key) > longestPath)
-      onFault({ path, reason: `its path in the bucket would have more than ${longestPath} bytes` })
+      onFault({ path, reason: pathTooLong, key, isUnread: false })
     else entries.push({ path, isDirectory, isLink: entry.isSymbolicLink(), key })
   }
 }
@@ -112,10 +122,11 @@ async function* files(
   )
   let last = before
   for (const { path, key, found } of inspected) {
+    const fault = (reason: string) => onFault({ path, reason, key, isUnread: false })
     if (found.kind === 'link to a directory') onLink?.(key)
-    else if (found.kind === 'fault') onFault({ path, reason: found.reason })
-    else if (found.kind === 'directory') onFault({ path, reason: 'changed while it was read' })
-    else if (key === last) onFault({ path, reason: 'has the same path in the bucket as another file' })
+    else if (found.kind === 'fault') fault(found.reason)
+    else if (found.kind === 'directory') fault('changed while it was read')
+    else if (key === last) fault('has the same path in the bucket as another file')
     else yield { path: key, file: { ...found.file, name: `./${key}` } }
     last = key
   }

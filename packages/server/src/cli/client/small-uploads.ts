@@ -146,7 +146,7 @@ export function smallUploads({
             )
       if (media.length !== files.length)
         throw new CommandError(`the service returned ${media.length} items for ${files.length} files`)
-      const items = media.map(({ id, url, size, filename }) => ({ id, url, size, filename }))
+      const items = media.map(({ id, url, size, filename, sha256 }) => ({ id, url, size, filename, sha256 }))
       await journal.answered(batch, items)
       return items
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
+import { formatCount } from '../terminal.ts'
 import type { ClientContext } from './client-command.ts'
 import type { LocalFault, LocalFile } from './local-files.ts'
 import { comparePaths, type TreeFile } from './local-tree.ts'
@@ -10,15 +11,18 @@ export interface SyncArguments {
   /** The paths in the bucket begin with it: empty, or with a slash at its end. */
   readonly folder: string
   readonly isDryRun: boolean
-  /** Whether files or items that the other side does not have are deleted. */
-  readonly deletes: boolean
+  /** Which files or items that the other side does not have are deleted: none, those that an earlier run knew, or all. */
+  readonly deletes: 'none' | 'known' | 'all'
+  /** How many at most; null for half of those that are known, or ten. */
+  readonly maxDeletes: number | null
+  readonly isJson: boolean
   /** Of a path in the bucket. */
   readonly isExcluded: (path: string) => boolean
 }
 
 /** The result of comparing both sides once. */
 export interface SyncOutcome {
-  /** Files of the side that is copied. */
+  /** Files of the side that is copied, as far as both sides were compared. */
   readonly examined: number
   readonly unchanged: number
   readonly sent: { readonly files: number; readonly bytes: number }
@@ -29,16 +33,49 @@ export interface SyncOutcome {
   /** How many of the failed files do not exist any more. */
   readonly vanished: number
   readonly untried: number
+  /** What the other side does not have and was not deleted, because no earlier run knew it or it has changed since. */
+  readonly leftAlone: number
+  /** Items of the bucket without a path; null if they were not counted. */
+  readonly withoutPath: number | null
+  /** Why nothing was deleted; null if nothing was to be deleted, or it was. */
+  readonly refusal: string | null
   /** The error that ended the run early, or null. */
   readonly end: unknown
+}
+
+/** Fewer can always be deleted. */
+export const fewDeletes = 10
+
+/**
+ * Why these paths are not deleted; null if they are. An empty directory, such as that of a disk that is not mounted, must not delete everything.
+ * `known` are the paths that the side had and an earlier run knew.
+ */
+export function refuseDeletes(
+  { deletes, maxDeletes, isDryRun }: Pick<SyncArguments, 'deletes' | 'maxDeletes' | 'isDryRun'>,
+  count: number,
+  known: number,
+): string | null {
+  const verb = isDryRun ? 'would be' : 'is'
+  if (maxDeletes !== null && count > maxDeletes)
+    return `Nothing ${verb} deleted: --max-delete allows ${maxDeletes}, and ${formatCount(count, 'path')} would be deleted.`
+  if (maxDeletes !== null || deletes === 'all' || known <= fewDeletes || count * 2 <= known) return null
+  return `Nothing ${verb} deleted: the other side does not have ${count} of the ${formatCount(known, 'path')} that the last run knew. Check that its disk is mounted and that --folder is right. To delete them: --max-delete ${count}`
+}
+
+/** Prints the changes of a run. If the output is closed, the run goes on. */
+export function changePrinter({ isJson }: SyncArguments, { output }: Pick<ClientContext, 'output'>) {
+  return async (action: 'upload' | 'download' | 'replace' | 'delete', path: string): Promise<void> => {
+    if (output.closed.aborted) return
+    await (isJson ? output.json([{ action, path }]) : output.lines([[action, path]])).catch(() => {})
+  }
 }
 
 /** The newest item of a path. */
 export interface NewestItem<Item = Media> {
   readonly item: Item
   readonly path: string
-  /** The ids of earlier items with this path. */
-  readonly older: readonly string[]
+  /** Earlier items with this path. */
+  readonly older: readonly Pick<Media, 'id' | 'sha256'>[]
 }
 
 /** The newest item of each path in the folder, in the order of the paths. */
@@ -64,7 +101,7 @@ export async function* newestOfPaths(
 function newestOf(items: readonly Media[]): readonly NewestItem[] {
   const item = items.at(-1)
   if (item?.path == null) return []
-  return [{ item, path: item.path, older: items.slice(0, -1).map(({ id }) => id) }]
+  return [{ item, path: item.path, older: items.slice(0, -1).map(({ id, sha256 }) => ({ id, sha256 })) }]
 }
 
 /** A path with the file and the item that it has; one of them may be null. */

@@ -1,15 +1,26 @@
 import { appendRegular, openRegular, replaceRegular } from './guarded-files.ts'
 import type { StateFiles } from './upload-state.ts'
 
+/** What a run knew of a path: both sides had it. */
+export interface SyncRecord {
+  readonly id: string
+  /** That of the LocalFile; empty if it is not known, and while the item is being replaced. */
+  readonly stamp: string
+  /** Of the file; empty if it is not known. */
+  readonly sha256: string
+}
+
 /**
- * Which versions of the files of a directory are which items, so that the files of the next run need not be read. They are a cache: without
- * them, or after a kill, files are compared by their bytes.
+ * Which files of a directory are which items. Files whose stamp is known need not be read, and `--delete` deletes only what an earlier run knew.
+ * Without them, files are compared by their bytes, and nothing is deleted.
  */
 export interface SyncRecords {
-  /** Whether the file with this path and version is the item. The version is that of a LocalFile, or empty while the item is being replaced. */
-  readonly has: (path: string, version: string, id: string) => boolean
-  readonly itemOf: (path: string) => string | null
-  readonly set: (path: string, version: string, id: string) => Promise<void>
+  /** Whether the file with this path and stamp is the item. */
+  readonly has: (path: string, stamp: string, id: string) => boolean
+  readonly find: (path: string) => SyncRecord | null
+  /** How many paths are known. */
+  readonly count: () => number
+  readonly set: (path: string, record: SyncRecord) => Promise<void>
   readonly forget: (path: string) => void
   /** Stores what is not stored yet. */
   readonly flush: () => Promise<void>
@@ -20,23 +31,28 @@ export interface SyncRecords {
 /** Records that are stored together. */
 const batchSize = 100
 
-/** A file may change again within the resolution of its time, so that its version stays the same. Milliseconds. */
+/** A file may change again within the resolution of its time, so that its stamp stays the same. Milliseconds. */
 const settledAge = 2_000
 
 /** One line of JSON for each record, appended; the last line of a path counts. */
 export async function openSyncRecords(files: StateFiles, sync: string): Promise<SyncRecords> {
-  /** By path: the id, a space and the version, in one text to use little memory. */
+  /** In one text for each path, to use little memory. */
   const records = new Map<string, string>()
-  const recordOf = (version: string, id: string) => `${id} ${version}`
+  const textOf = ({ id, stamp, sha256 }: SyncRecord) => `${id} ${sha256} ${stamp}`
   await files.use(sync, async (path) => {
     const file = await openRegular(path, 'read').catch(() => null)
     for await (const line of file?.readLines() ?? []) {
-      const [path, version, id] = readLine(line) ?? []
-      if (path !== undefined && version !== undefined && id !== undefined)
-        records.set(path, recordOf(version, id))
+      const [path, stamp, id, sha256] = readLine(line) ?? []
+      if (path !== undefined && stamp !== undefined && id !== undefined && sha256 !== undefined)
+        records.set(path, textOf({ id, stamp, sha256 }))
     }
   })
   let waiting: string[] = []
+
+  function find(path: string): SyncRecord | null {
+    const [id, sha256 = '', ...stamp] = records.get(path)?.split(' ') ?? []
+    return id === undefined ? null : { id, sha256, stamp: stamp.join(' ') }
+  }
 
   async function flush(): Promise<void> {
     if (waiting.length === 0) return
@@ -46,13 +62,19 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
   }
 
   return {
-    has: (path, version, id) => records.get(path) === recordOf(version, id),
-    itemOf: (path) => records.get(path)?.split(' ', 1)[0] ?? null,
-    async set(path, version, id) {
-      if (version !== '' && Date.now() - modifiedAt(version) < settledAge) return
-      records.set(path, recordOf(version, id))
+    find,
+    has(path, stamp, id) {
+      const found = find(path)
+      return stamp !== '' && found?.stamp === stamp && found.id === id
+    },
+    count: () => records.size,
+    async set(path, { id, stamp: given, sha256 }) {
+      const stamp = Date.now() - modifiedAt(given) < settledAge ? '' : given
+      const text = textOf({ id, stamp, sha256 })
+      if (records.get(path) === text) return
+      records.set(path, text)
       // The file may end with an incomplete line of a killed process.
-      waiting.push(`\n${JSON.stringify([path, version, id])}`)
+      waiting.push(`\n${JSON.stringify([path, stamp, id, sha256])}`)
       if (waiting.length >= batchSize) await flush()
     },
     forget: (path) => void records.delete(path),
@@ -61,9 +83,9 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
       waiting = []
       await files.use(sync, async (path) => {
         const lines = function* () {
-          for (const [name, value] of records) {
-            const end = value.indexOf(' ')
-            yield `${JSON.stringify([name, value.slice(end + 1), value.slice(0, end)])}\n`
+          for (const name of records.keys()) {
+            const { id = '', stamp = '', sha256 = '' } = find(name) ?? {}
+            yield `${JSON.stringify([name, stamp, id, sha256])}\n`
           }
         }
         await replaceRegular(path, lines())
@@ -72,8 +94,8 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
   }
 }
 
-/** The modification time in a version (LocalFile). Milliseconds since 1970. */
-const modifiedAt = (version: string): number => Number(version.split(' ')[1]) / 1e6
+/** The modification time in a stamp. Milliseconds since 1970; 0 without a stamp. */
+const modifiedAt = (stamp: string): number => Number(stamp.split(' ')[1] ?? 0) / 1e6
 
 function readLine(line: string): readonly string[] | null {
   try {

@@ -5,13 +5,15 @@ import { cleanPath } from '../../core/names.ts'
 import type { ClientContext } from './client-command.ts'
 import { hashOfFile, isPart } from './downloads.ts'
 import type { LocalFault, LocalFile } from './local-files.ts'
-import { type TreeFile, walkTree } from './local-tree.ts'
+import { type TreeFault, type TreeFile, walkTree } from './local-tree.ts'
 import { forEach, type PlannedFile } from './small-uploads.ts'
 import {
+  changePrinter,
   type NewestItem,
   newestOfPaths,
   type Pair,
   pairByPath,
+  refuseDeletes,
   type SyncArguments,
   type SyncOutcome,
 } from './sync-pass.ts'
@@ -59,41 +61,58 @@ export async function syncUp(
   context: ClientContext,
 ): Promise<SyncOutcome> {
   const { directory, deletes, isDryRun, isExcluded } = args
-  const { client, interrupted: signal, output, report, explain } = context
+  const { client, interrupted: signal, explain } = context
   const { records, openJournal, states } = state
-  const counts = { examined: 0, replaced: 0, deleted: 0, vanished: 0, untried: 0 }
-  let unchanged = 0
+  const print = changePrinter(args, context)
+  const counts = { examined: 0, unchanged: 0, replaced: 0, deleted: 0, vanished: 0, leftAlone: 0 }
   const sent = { files: 0, bytes: 0 }
+  /** Items with a path that the bucket has, and paths that an earlier run knew. */
+  const seen = { items: 0, known: 0 }
   /** Paths of files that a repeated request of a killed run has stored. */
   const settled = new Set<string>()
   const failed: LocalFault[] = []
   /** Paths that were not found or read. */
-  const faults: LocalFault[] = []
+  const faults: TreeFault[] = []
   /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
   const links: string[] = []
   /** Earlier items of paths that have a file. */
   const outdated: string[] = []
   /** Items of paths without a file. */
-  const leftovers: [id: string, path: string][] = []
+  const leftovers: { readonly path: string; readonly ids: readonly string[] }[] = []
+  let refusal: string | null = null
+  let withoutPath: number | null = null
   const outcome = (end: unknown): SyncOutcome => ({
-    ...{ ...counts, unchanged, sent },
+    ...{ ...counts, sent, refusal, withoutPath },
+    untried: Math.max(0, counts.examined - counts.unchanged - sent.files - failed.length),
     ...{ failed: [...failed, ...faults], end },
   })
-  const print = async (action: string, path: string) => {
-    if (!output.closed.aborted) await output.lines([[action, path]]).catch(() => {})
-  }
 
   /** An item of this directory that was replaced, but not deleted, is found by its record. */
   function noteOutdated({ path, there }: Pair<Remote>): void {
-    const known = there && there.older.length > 0 ? records.itemOf(path) : null
-    outdated.push(...(there?.older.filter((id) => deletes || id === known) ?? []))
+    const known = there && there.older.length > 0 ? records.find(path)?.id : null
+    for (const { id } of there?.older ?? []) if (deletes !== 'none' || id === known) outdated.push(id)
+  }
+
+  /** Notes which items of a path without a file are deleted: those that an earlier run knew, and earlier ones with the same bytes, or all. */
+  function noteLeftover(path: string, { item, older }: Remote): void {
+    if (deletes === 'none' || isExcluded(path)) return
+    const isKnown = records.find(path)?.id === item.id
+    if (deletes === 'known' && !isKnown) counts.leftAlone += 1
+    else {
+      const same = older.filter(({ sha256 }) => deletes === 'all' || sha256 === item.sha256)
+      leftovers.push({ path, ids: [item.id, ...same.map(({ id }) => id)] })
+    }
   }
 
   /** Returns the files to be uploaded. */
   async function compare(part: readonly Pair<Remote>[]): Promise<readonly Change[]> {
-    for (const { path, file, there } of part)
-      if (file === null && there !== null && deletes && !isExcluded(path))
-        for (const id of [there.item.id, ...there.older]) leftovers.push([id, path])
+    for (const { path, file, there } of part) {
+      if (file !== null && !settled.has(path)) counts.examined += 1
+      if (there === null) continue
+      seen.items += 1 + there.older.length
+      if (records.find(path) !== null) seen.known += 1
+      if (file === null) noteLeftover(path, there)
+    }
     const changes: (Change | null)[] = []
     await forEach(part.entries(), readConcurrency, async ([index, pair]) => {
       const { path, file, there } = pair
@@ -103,25 +122,25 @@ export async function syncUp(
       if (!isSame) changes[index] = { path, file, there }
       else {
         noteOutdated(pair)
-        if (!settled.has(path)) unchanged += 1
+        if (!settled.has(path)) counts.unchanged += 1
       }
     })
-    counts.examined += part.filter(({ file }) => file !== null).length
     return changes.filter((change) => change !== null)
   }
 
-  async function isStored(path: string, { path: local, size, version }: LocalFile, { item, older }: Remote) {
-    if (records.has(path, version, item.id)) return true
+  async function isStored(path: string, { path: local, size, stamp }: LocalFile, { item, older }: Remote) {
+    if (records.has(path, stamp, item.id)) return true
     signal.throwIfAborted()
     // A file that cannot be read is reported by its upload.
     const isSame = size === item.size && (await hashOfFile(local).catch(() => null)) === item.sha256
-    if (isSame && older.length === 0) await records.set(path, version, item.id)
+    if (isSame && older.length === 0) await records.set(path, { id: item.id, stamp, sha256: item.sha256 })
     return isSame
   }
 
   /** Returns the error that ends the run, or null. */
   async function send(changes: readonly Change[]): Promise<unknown> {
-    for (const { path, there } of changes) if (there) await records.set(path, '', there.item.id)
+    for (const { path, there } of changes)
+      if (there) await records.set(path, { id: there.item.id, stamp: '', sha256: there.item.sha256 })
     await records.flush()
     const journal = await openJournal()
     const planned = changes.map(({ file }, index) => plan(file, directory, index))
@@ -131,47 +150,57 @@ export async function syncUp(
       if (!change) return
       const { path, file, there } = change
       if (there) replacing.push([change, item])
-      else await records.set(path, file.version, item.id)
+      else await note(path, file, item)
       await print(there ? 'replace' : 'upload', path)
     }
     const result = await sendFiles(planned, { states, journal, expiresAt: null, print: printStored }, context)
     sent.files += result.stored.length
+    seen.items += result.stored.length
     sent.bytes += sum(result.stored)
     counts.replaced += replacing.length
-    counts.untried += result.untried
     failed.push(...result.failed)
     counts.vanished += await countVanished(result.failed)
     if (result.end !== null) return result.end
     const replaced = replacing.flatMap(([{ there }, { id }]) =>
-      there ? [there.item.id, ...there.older].filter((old) => old !== id) : [],
+      there ? [there.item, ...there.older].flatMap((old) => (old.id === id ? [] : old.id)) : [],
     )
     if (replaced.length > 0) await deleteItems(replaced)
-    for (const [{ path, file }, { id }] of replacing) await records.set(path, file.version, id)
+    for (const [{ path, file }, item] of replacing) await note(path, file, item)
     await journal.remove()
     return null
   }
 
+  const note = (path: string, { stamp }: LocalFile, { id, sha256 = '' }: StoredItem) =>
+    records.set(path, { id, stamp, sha256 })
+
   /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
-  async function deleteOthers(hasFaults: boolean): Promise<void> {
-    const isLeftOut = (path: string) => links.some((link) => path.startsWith(link))
-    const others = hasFaults ? [] : leftovers.filter(([, path]) => !isLeftOut(path))
-    const ids = [...outdated, ...others.map(([id]) => id)]
+  async function deleteOthers(): Promise<void> {
+    const held = [...links, ...faults.map(({ key }) => `${key}/`)]
+    const others = leftovers.filter(({ path }) => !held.some((start) => `${path}/`.startsWith(start)))
+    refusal =
+      others.length > 0 && faults.some(({ isUnread }) => isUnread)
+        ? 'Nothing is deleted, because not all directories could be read.'
+        : refuseDeletes(args, others.length, seen.known)
+    const deleted = refusal === null ? others : []
+    const ids = [...outdated, ...deleted.flatMap(({ ids }) => ids)]
     counts.deleted = isDryRun || ids.length === 0 ? ids.length : await deleteItems(ids)
-    let printed: string | null = null
-    for (const [, path] of others) {
+    for (const { path } of deleted) {
       if (!isDryRun) records.forget(path)
-      if (path !== printed) await print('delete', path)
-      printed = path
+      await print('delete', path)
     }
   }
 
-  const deleteItems = async (ids: readonly string[]) =>
-    (await client.deleteMany(ids, { signal })).deleted.length
+  async function deleteItems(ids: readonly string[]): Promise<number> {
+    const { deleted } = await client.deleteMany(ids, { signal })
+    seen.items -= deleted.length
+    return deleted.length
+  }
 
   try {
     if (!isDryRun) {
       const onStored = (path: string, { size }: StoredItem) => {
         settled.add(path)
+        counts.examined += 1
         sent.files += 1
         sent.bytes += size
       }
@@ -190,11 +219,10 @@ export async function syncUp(
         if (end !== null) return outcome(end)
       }
     }
-    if (deletes && faults.length > 0)
-      report('Nothing is deleted from the bucket, because not all files were found.')
     // Directories below it may have been read after it was replaced.
     await state.requireSame()
-    await deleteOthers(faults.length > 0)
+    await deleteOthers()
+    if (args.folder === '') withoutPath = Math.max(0, (await client.bucket({ signal })).items - seen.items)
     return outcome(null)
   } catch (error) {
     return outcome(signal.aborted ? signal.reason : (explain(error) ?? error))
@@ -206,26 +234,35 @@ export async function syncUp(
  * ends the run, or null.
  */
 async function settleUnanswered(
-  { directory }: SyncArguments,
+  args: SyncArguments,
   { openJournal, records, states }: UploadState,
   onStored: (path: string, item: StoredItem) => void,
   context: ClientContext,
 ): Promise<unknown> {
+  const { directory } = args
   const journal = await openJournal()
   if (!journal.begun()) return null
-  const { output } = context
+  const print = changePrinter(args, context)
+  // What a killed run has not recorded.
+  for (const [fingerprint, item] of journal.allStored())
+    for (const { name } of item === 'lost' ? [] : readPlan(fingerprint, directory)) {
+      const path = name.slice(2)
+      if (item !== 'lost' && records.find(path) === null)
+        await records.set(path, { id: item.id, stamp: '', sha256: item.sha256 ?? '' })
+    }
   const isRepeatable = Date.now() - journal.startedAt < keyAge
   const files = (isRepeatable ? journal.unanswered : [])
     .flatMap((batch) => batch.files.flatMap((fingerprint) => readPlan(fingerprint, directory)))
     .map((file, index) => ({ ...file, index }))
-  const print = async (item: StoredItem, { name }: PlannedFile) => {
+  const printStored = async (item: StoredItem, { name }: PlannedFile) => {
     const path = name.slice(2)
     onStored(path, item)
-    const action = records.itemOf(path) === null ? 'upload' : 'replace'
-    if (!output.closed.aborted) await output.lines([[action, path]]).catch(() => {})
+    const isNew = records.find(path) === null
+    if (isNew) await records.set(path, { id: item.id, stamp: '', sha256: item.sha256 ?? '' })
+    await print(isNew ? 'upload' : 'replace', path)
   }
   // Files that fail have changed since. They are compared with the list, as all others.
-  const { end } = await sendFiles(files, { states, journal, expiresAt: null, print }, context)
+  const { end } = await sendFiles(files, { states, journal, expiresAt: null, print: printStored }, context)
   if (end === null) await journal.remove()
   return end
 }
@@ -241,14 +278,15 @@ function readPlan(fingerprint: string, directory: string): Omit<PlannedFile, 'in
   const values: unknown = JSON.parse(fingerprint)
   const [path, version, name]: unknown[] = Array.isArray(values) ? values : []
   if (typeof path !== 'string' || typeof version !== 'string' || typeof name !== 'string') return []
-  return [{ path: join(directory, path), name, size: Number(version.split(' ')[0]), version, fingerprint }]
+  const size = Number(version.split(' ')[0])
+  return [{ path: join(directory, path), name, size, version, stamp: '', fingerprint }]
 }
 
 /** The files of the directory in the order of their paths in the bucket. */
 async function* findLocal(
   { directory, folder, isExcluded }: SyncArguments,
   { requireSame, onDirectory }: UploadState,
-  { faults, links }: { readonly faults: LocalFault[]; readonly links: string[] },
+  { faults, links }: { readonly faults: TreeFault[]; readonly links: string[] },
 ): AsyncGenerator<TreeFile, void, void> {
   await requireSame()
   yield* walkTree({

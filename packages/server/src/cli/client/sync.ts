@@ -10,7 +10,7 @@ import { stateDirectory } from './client-settings.ts'
 import { readExclusions } from './local-files.ts'
 import { identityOf, stayingAt } from './local-tree.ts'
 import { syncDown } from './sync-down.ts'
-import type { SyncArguments, SyncOutcome } from './sync-pass.ts'
+import { fewDeletes, type SyncArguments, type SyncOutcome } from './sync-pass.ts'
 import { openSyncRecords, type SyncRecords } from './sync-records.ts'
 import { syncUp, type UploadState } from './sync-up.ts'
 import { failureLines } from './upload.ts'
@@ -24,52 +24,65 @@ interface Arguments extends SyncArguments {
 }
 
 export const sync = clientCommand<Arguments>({
-  help: `Usage: mediabucket sync DIR [--folder PATH] [--delete] [--exclude PATTERN] [--dry-run] [--watch]
-       mediabucket sync --down DIR [--folder PATH] [--delete] [--exclude PATTERN] [--dry-run] [--watch]
+  help: `Usage: mediabucket sync DIR [--folder PATH] [--delete | --delete=all] [--max-delete N] [--exclude PATTERN] [--dry-run | --watch] [--json]
+       mediabucket sync --down DIR [the same options]
 
 Makes the items of the bucket that have a path equal to the files of DIR, or with --down the files equal to the items. A file
 and an item are equal if they have the same path and the same SHA-256. Only what differs is transferred, and a second run
-transfers nothing. Items without a path are left alone.
+transfers nothing. Items without a path are left alone, and counted.
 
 Up, a file that has changed becomes a new item, and the item that it replaces is deleted (to the trash, if the bucket has
 one), which needs a token with media:delete. Down, a file that differs is replaced when its download is complete. If several
 items have the same path, the newest counts.
 
 To continue after a crash, a kill or Ctrl-C, run the same command again. Which files are which items is stored in
-$XDG_STATE_HOME/mediabucket, so that unchanged files are not read again; without it, all files are read and compared.
+$XDG_STATE_HOME/mediabucket, so that unchanged files are not read again; without it, all files are read and compared, and
+--delete deletes nothing.
 
 Prints one line for each change: upload, download, replace or delete, a tab, and the path. Empty directories, links to
 directories and files of the operating system are left out.
 
 Options:
   --down             Download into DIR, which is created if it does not exist.
-  --folder PATH      Only items whose paths are below PATH, which DIR stands for. Default: all items that have a path.
-  --delete           Delete what the other side does not have.
+  --folder PATH      Only items whose paths are below PATH, which DIR stands for. Default: all items that have a path. With
+                     --down, a folder that the bucket does not have is an error.
+  --delete           Delete what the other side does not have, if an earlier run knew it on both sides and, with --down, the
+                     file has not changed since. If that is more than half of more than ${fewDeletes} paths, nothing is deleted and the
+                     exit code is ${exitCodes.deletesRefused}. Nothing is deleted either if a directory cannot be read.
+  --delete=all       Delete all that the other side does not have, also what no run knew, and however much it is.
+  --max-delete N     With --delete or --delete=all, delete up to N paths; if it would be more, delete nothing.
   --exclude PATTERN  Leave out what matches, such as '*.tmp', on both sides. A pattern with a slash matches the path in the
                      bucket: 'drafts/*'. Can be given several times.
   --dry-run          Print what would be changed, and change nothing.
   --watch            Go on when files or, with --down, items change, until Ctrl-C.
+  --json             Print one JSON object per line: action and path of each change and of each failure ("fail", with its reason),
+                     then the totals of the run.
 
-Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitCodes.vanished} if only files failed that were removed in the meantime.`,
+Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitCodes.vanished} if only files failed that were removed in the meantime,
+${exitCodes.deletesRefused} if everything was transferred and --delete refused to delete so much.`,
 
   read(args) {
     const { values, positionals } = parse('sync', {
-      args: [...args],
+      args: args.map((arg) => (arg === '--delete=all' ? '--delete-all' : arg)),
       allowPositionals: true,
       options: {
         down: { type: 'boolean', default: false },
         folder: { type: 'string' },
         delete: { type: 'boolean', default: false },
+        'delete-all': { type: 'boolean', default: false },
+        'max-delete': { type: 'string' },
         exclude: { type: 'string', multiple: true, default: [] },
         'dry-run': { type: 'boolean', default: false },
         watch: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
       },
     })
     const [directory, ...others] = positionals
     if (directory === undefined || directory === '' || others.length > 0)
       throw new UsageError('sync takes one directory. See: mediabucket sync --help')
-    const { down, folder, exclude, watch: watches, delete: deletes, 'dry-run': isDryRun } = values
+    const { down, folder, exclude, watch: watches, 'dry-run': isDryRun, json: isJson } = values
     if (watches && isDryRun) throw new UsageError('sync takes --watch or --dry-run, not both')
+    const deletes = values['delete-all'] ? 'all' : values.delete ? 'known' : 'none'
     const path = folder === undefined ? '' : cleanPath(`./${folder.replace(/\/+$/, '')}`)
     if (path === null) throw new UsageError(`--folder takes a path such as album/summer, not "${folder}"`)
     const matches = readExclusions(exclude)
@@ -78,13 +91,13 @@ Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitC
       name.split('/').some((_, index, parts) => matches(parts.slice(0, index + 1).join('/')))
     return {
       ...{ directory, folder: path === '' ? '' : `${path}/`, isDown: down },
-      ...{ isDryRun, deletes, isExcluded, watches },
+      ...{ isDryRun, deletes, maxDeletes: readMaxDeletes(values['max-delete'], deletes) },
+      ...{ isExcluded, watches, isJson },
     }
   },
 
   async run(args, context) {
     const { directory, folder, isDown, isDryRun } = args
-    if (isDown && !isDryRun) await mkdir(directory, { recursive: true })
     const found = await stat(directory).catch(() => null)
     if (found === null && !isDown) throw new CommandError(`${directory} does not exist`)
     if (found !== null && !found.isDirectory()) throw new CommandError(`${directory} is not a directory`)
@@ -96,6 +109,8 @@ Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitC
     try {
       const real = await realpath(directory).catch(() => resolve(directory))
       const records = await openSyncRecords(state, JSON.stringify(['sync', context.tokenHash, real, folder]))
+      if (isDown) await requireFolder(args, records, context)
+      if (isDown && !isDryRun) await mkdir(directory, { recursive: true })
       const requireSame = isDown ? async () => {} : await stayingAt(directory)
       if (args.watches) await watchChanges(args, records, requireSame, context)
       else finish(args, await runPass(args, records, { requireSame }, context), context)
@@ -105,32 +120,91 @@ Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitC
   },
 })
 
+function readMaxDeletes(text: string | undefined, deletes: Arguments['deletes']): number | null {
+  if (text === undefined) return null
+  if (deletes === 'none') throw new UsageError('--max-delete needs --delete or --delete=all')
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new UsageError(`--max-delete takes a whole number, not "${text}"`)
+}
+
+/** A mistyped folder must not be taken for one whose items were deleted. */
+async function requireFolder(
+  { folder }: Arguments,
+  records: SyncRecords,
+  { client, interrupted }: ClientContext,
+): Promise<void> {
+  if (folder === '' || records.count() > 0) return
+  for await (const _ of client.items({ path: folder, batchSize: 1, signal: interrupted })) return
+  throw new CommandError(
+    `the bucket has no folder ${JSON.stringify(folder.slice(0, -1))}. See: mediabucket ls -R`,
+    exitCodes.notFound,
+  )
+}
+
 async function runPass(
   args: Arguments,
   records: SyncRecords,
   local: LocalSide,
   context: ClientContext,
+  lastRefusal: string | null = null,
 ): Promise<SyncOutcome> {
-  const { report } = context
   const start = performance.now()
   const outcome = args.isDown
     ? await syncDown(args, records, context)
     : await passUp(args, records, local, context)
   if (!args.isDryRun) await (outcome.end === null ? records.settle() : records.flush())
+  await summarize(args, outcome, { duration: performance.now() - start, lastRefusal }, context)
+  return outcome
+}
+
+/** Reports the totals of a run. `duration` is in milliseconds, `lastRefusal` that of the run before. */
+async function summarize(
+  args: Arguments,
+  outcome: SyncOutcome,
+  { duration, lastRefusal }: { readonly duration: number; readonly lastRefusal: string | null },
+  context: ClientContext,
+): Promise<void> {
   const { examined, unchanged, sent, replaced, deleted, failed, untried } = outcome
-  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  const { leftAlone, withoutPath, refusal, end } = outcome
+  const { report } = context
+  const isQuiet = sent.files + deleted + failed.length === 0 && refusal === lastRefusal
+  if (args.watches && isQuiet) return
+  if (args.isJson) await printTotals(args, outcome, context)
   const verb = args.isDown ? 'download' : 'upload'
   const amount = `${formatCount(sent.files, 'file')}, ${formatSize(sent.bytes)}`
-  if (args.watches && sent.files + deleted + failed.length === 0) return outcome
   report(
     args.isDryRun
       ? `Would ${verb} ${amount}, of ${formatCount(examined, 'file')}.`
-      : `${verb === 'upload' ? 'Uploaded' : 'Downloaded'} ${amount}, of ${formatCount(examined, 'file')}, in ${seconds} s.`,
+      : `${verb === 'upload' ? 'Uploaded' : 'Downloaded'} ${amount}, of ${formatCount(examined, 'file')}, in ${(duration / 1000).toFixed(1)} s.`,
     `Unchanged: ${unchanged}. Replaced: ${replaced}. Deleted: ${deleted}.`,
   )
   if (failed.length > 0) report('Not transferred:', ...failureLines(failed))
   if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
-  return outcome
+  if (end !== null) report('The run ended before both sides were compared completely.')
+  if (withoutPath !== null && withoutPath > 0)
+    report(`Left alone: ${formatCount(withoutPath, 'item')} of the bucket without a path.`)
+  if (leftAlone > 0)
+    report(
+      `Left alone: ${formatCount(leftAlone, 'path')} that no earlier run knew, or that changed since. --delete=all deletes them.`,
+    )
+  if (refusal !== null) report(refusal)
+}
+
+/** The failures and the totals, one JSON object a line. */
+async function printTotals(
+  { isDown, isDryRun }: Arguments,
+  { sent, failed, leftAlone, withoutPath, refusal, end, ...counts }: SyncOutcome,
+  { output }: ClientContext,
+): Promise<void> {
+  const { examined, unchanged, replaced, deleted, vanished, untried } = counts
+  const totals = {
+    ...{ direction: isDown ? 'down' : 'up', dry_run: isDryRun, complete: end === null },
+    ...{ examined, unchanged, transferred: sent.files, bytes: sent.bytes, replaced, deleted },
+    ...{ failed: failed.length, vanished, untried, left_alone: leftAlone, without_path: withoutPath },
+    deletes_refused: refusal !== null,
+  }
+  const failures = failed.map(({ path, reason }) => ({ action: 'fail', path, reason }))
+  if (!output.closed.aborted) await output.json([...failures, { totals }]).catch(() => {})
 }
 
 /** Uploads with a journal, so that a run after a kill stores no file twice. */
@@ -155,13 +229,15 @@ async function passUp(
 
 function finish(
   { isDown }: Arguments,
-  { end, failed, vanished }: SyncOutcome,
+  { end, failed, vanished, refusal }: SyncOutcome,
   { report }: ClientContext,
 ): void {
   if (end !== null) {
     report('Run the same command again to continue.')
     throw end
   }
+  if (failed.length === 0 && refusal !== null)
+    throw new CommandError('some paths were not deleted', exitCodes.deletesRefused)
   if (failed.length === 0) return
   const isOnlyVanished = vanished === failed.length
   throw new CommandError(
@@ -188,6 +264,7 @@ async function watchChanges(
 ): Promise<void> {
   const { interrupted, report, explain } = context
   const bell = createBell()
+  let lastRefusal: string | null = null
   // Before the first comparison, so that no change is missed.
   const watching = args.isDown ? await followFeed(bell.ring, context) : watchFiles(bell.ring, report)
   try {
@@ -195,13 +272,15 @@ async function watchChanges(
       bell.reset()
       watching.begin?.()
       try {
-        const { end } = await runPass(
+        const { end, refusal } = await runPass(
           args,
           records,
           { requireSame, onDirectory: watching.onDirectory },
           context,
+          lastRefusal,
         )
         if (end !== null) throw end
+        lastRefusal = refusal
         watching.end?.()
         await bell.rung(watching.longestWait(), interrupted)
         await setTimeout(quietTime, undefined, { signal: interrupted })

@@ -254,6 +254,8 @@ export interface StoredItem {
   readonly size: number
   /** The stored name; undefined if an earlier version of the command has recorded the item. */
   readonly filename?: string | null | undefined
+  /** The same. */
+  readonly sha256?: string | undefined
 }
 
 /** A request that stores files, by their fingerprints in the order sent, and its Idempotency-Key. */
@@ -277,6 +279,8 @@ export interface UploadJournal {
   readonly begun: () => boolean
   /** The item that an earlier run stored for a file; `lost` if the response was lost. */
   readonly stored: (file: string) => StoredItem | 'lost' | null
+  /** The fingerprints of all files that an earlier run stored, with their items. */
+  readonly allStored: () => Iterable<readonly [file: string, item: StoredItem | 'lost']>
   /** The batches that an earlier run sent without receiving a response. */
   readonly unanswered: readonly Batch[]
   readonly sending: (batch: Batch) => Promise<void>
@@ -330,6 +334,7 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
     },
     begun: () => begun,
     stored: (file) => items.get(file) ?? null,
+    allStored: () => items,
     unanswered: [...open.values()],
     sending: (batch) => append({ sending: batch }),
     answered: (batch, items) => append({ answered: batch.key, items }),
@@ -373,4 +378,5 @@ const isItem = (value: unknown): value is StoredItem =>
   typeof value['id'] === 'string' &&
   typeof value['url'] === 'string' &&
   typeof value['size'] === 'number' &&
-  (value['filename'] === undefined || value['filename'] === null || typeof value['filename'] === 'string')
+  (value['filename'] === undefined || value['filename'] === null || typeof value['filename'] === 'string') &&
+  (value['sha256'] === undefined || typeof value['sha256'] === 'string')

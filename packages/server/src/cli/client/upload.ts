@@ -65,7 +65,8 @@ Uploads each file, and all files below each directory, including hidden files. P
 file. Files are stored and printed in the order of the paths; names within a directory in natural order: 2.jpg before
 10.jpg. Small files are sent together. A terminal shows progress bars.
 
-To continue after a crash, a kill or Ctrl-C, run the same command again: within 24 hours, no file is stored twice.
+To continue after a crash, a kill or Ctrl-C, or to upload files that failed, run the same command again: within 24 hours, no
+file is stored twice.
 A file above 16 MB is a resumable upload, and continues where it stopped until the service removes it (24 hours by
 default); a file that has changed starts again. The state is stored in $XDG_STATE_HOME/mediabucket, by default
 ~/.local/state/mediabucket, without the token.
@@ -198,10 +199,12 @@ async function uploadPaths(
   const failures = [...faults, ...failed]
   if (failures.length > 0) report('Not uploaded:', ...failureLines(failures))
   if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
-  if (end === null) {
+  if (end === null && failures.length === 0) {
     await journal.remove()
     await states.settle()
     onCompleted()
+  } else if (end === null && (journal.begun() || states.begun())) {
+    report('Run the same command again to upload the rest. What was stored is not stored again.')
   } else if ((journal.begun() || states.begun()) && !isRefusal(context.explain(end))) {
     report('Run the same command again to continue.')
   }
