@@ -80,6 +80,15 @@ test('G36 a person on a phone sends three photos, and is thanked', async () => {
   expect(guest.requests.filter((url) => /\/api\/(?:items|bucket|media\?)/.test(url))).toEqual([])
 })
 
+test('G36 a link with a slash at the end of its path works', async () => {
+  const { guest, page, secret } = await opened({ max_items: 1 })
+  await using _ = guest
+  await page.evaluate('sessionStorage.clear()')
+  await page.goto(`${server.url}/upload/#${secret}`)
+  await guest.button(links.chooseFiles).waitFor()
+  await expect.poll(() => page.url()).toBe(`${server.url}/upload`)
+})
+
 test('G36 what the link does not accept fails with the reason, and the rest arrives', async () => {
   const { guest, page, items } = await opened({ max_items: 2, types: ['image/*'] })
   await using _ = guest

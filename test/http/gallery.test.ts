@@ -48,6 +48,21 @@ describe('G1', () => {
     }
   })
 
+  test('G1, G36 addresses that people type lead to the page, below any path of a proxy too', async () => {
+    for (const [path, location, target] of [
+      ['/upload/', '../upload', '/upload'],
+      ['/gallery', './', '/'],
+      ['/gallery/', '../', '/'],
+    ] as const)
+      for (const method of ['GET', 'HEAD']) {
+        const response = await fetch(server.url + path, { method, redirect: 'manual' })
+        expect([response.status, response.headers.get('location')]).toEqual([302, location])
+        expect(response.headers.get('cache-control')).toBe('no-cache')
+        expect(new URL(location, `https://a.example/files${path}`).pathname).toBe(`/files${target}`)
+        expect((await get(path, {}, method)).status).toBe(200)
+      }
+  })
+
   test('G1 every built file is served with its type', async () => {
     const types: Readonly<Record<string, string>> = {
       js: 'text/javascript; charset=utf-8',
@@ -76,7 +91,7 @@ describe('G1', () => {
 
   test('G1 with MEDIABUCKET_GALLERY=off there is no page', async () => {
     await using bare = await startServer({ MEDIABUCKET_GALLERY: 'off' })
-    for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
+    for (const path of ['/', '/gallery', '/upload/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
       await expectProblem(await fetch(bare.url + path), 404, 'route-unknown')
     }
     expect(bare.stdout()).not.toContain('browser')

@@ -122,10 +122,19 @@ export function galleryRoutes(
   return [
     route('GET', '/', null, servePage(page)),
     route('GET', '/upload', null, servePage(uploadPage, uploadHeaders)),
+    route('GET', '/upload/', null, redirectTo('../upload')),
+    route('GET', '/gallery', null, redirectTo('./')),
+    route('GET', '/gallery/', null, redirectTo('../')),
     route('GET', '/sign-in.json', null, describeSignIn),
     route('GET', '/assets/:name', null, serveAsset),
   ]
 }
+
+/** Leads from an address that people type to a page. Relative, because a proxy may put any path before both; browsers keep the fragment. */
+const redirectTo = (location: string) => async (): Promise<Reply> => ({
+  status: 302,
+  headers: { ...commonHeaders, 'cache-control': 'no-cache', location },
+})
 
 /** The origins of the issuer, to which the page sends codes and refresh tokens. */
 function issuerSource(signIn: GallerySignIn | null): string {
