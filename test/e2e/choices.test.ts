@@ -41,6 +41,16 @@ test('K8, G33 the kind and the time select files; the page says how many match',
   await tiles.nth(2).waitFor()
 })
 
+test('G33 a list by name or by the time of cameras shows the number of all files', async () => {
+  await using guest = await visit(browser, server, { hash: '#order=name' })
+  await guest.signIn(server.token)
+  const count = guest.page.locator('.listing-head', { hasText: strings.files(3) })
+  await count.waitFor()
+  await guest.page.getByLabel(strings.timeline.orderBy).selectOption('taken')
+  await expect.poll(() => new URL(guest.page.url()).hash).toContain('taken')
+  await count.waitFor()
+})
+
 test('K11 files are found as their names are typed', async () => {
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)

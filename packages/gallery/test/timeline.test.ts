@@ -1,4 +1,4 @@
-import type { Client, ItemOptions, Media } from '@mediabucket/client'
+import type { Client, ItemOptions, LabelOptions, Media } from '@mediabucket/client'
 import { signal } from '@preact/signals'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from '../src/service/connection.ts'
@@ -12,10 +12,16 @@ const itemOf = (second: number): Media => ({
   created_at: new Date(second * 1000).toISOString(),
 })
 
-/** The timeline of a search with 300 matches, newest first. */
-function searched() {
-  const bucket = { items: Array.from({ length: 300 }, (_, index) => itemOf(300 - index)) }
+const search: ItemFilter = { kind: null, name: 'lake', labels: [], from: null }
+
+/** The timeline of a search with 300 matches, newest first, or of another filter and number. */
+function searched(chosen = search, count = 300) {
+  const bucket = { items: Array.from({ length: count }, (_, index) => itemOf(count - index)) }
   const client = {
+    async labels({ key }: LabelOptions = {}) {
+      const values = [{ value: '42', items: bucket.items.length }]
+      return [{ key: key ?? '', values, has_more: false }]
+    },
     async *items({ to = new Date(1e9), order }: ItemOptions) {
       const items = bucket.items.filter((item) => Date.parse(item.created_at) < to.valueOf())
       yield* order === 'newest' ? items : items.toReversed()
@@ -29,7 +35,7 @@ function searched() {
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
     ...{ active: signal(true), order, place: signal(null) },
-    filter: signal<ItemFilter>({ kind: null, name: 'lake', labels: [], from: null }),
+    filter: signal<ItemFilter>(chosen),
   })
   return { bucket, timeline, order }
 }
@@ -69,6 +75,28 @@ test('G33 an exact number of matches stays exact when the order changes', async 
   await timeline.refresh()
   expect(timeline.matches.value?.isExact).toBe(false)
   timeline.close()
+})
+
+test('G33 the number of matches is exact if the first chunk has all of them', async () => {
+  const { timeline } = searched(search, 100)
+  await timeline.goToStart()
+  expect(timeline.matches.value).toEqual({ count: 100, isExact: true })
+  timeline.close()
+})
+
+test('G33, K15 the number of files with a label is that of the service, before all are loaded', async () => {
+  const { timeline, bucket } = searched({ ...search, name: '', labels: ['album=42'] })
+  await timeline.goToStart()
+  await expect.poll(() => timeline.matches.value).toEqual({ count: 300, isExact: true })
+  bucket.items = bucket.items.slice(20)
+  expect(await timeline.refresh()).toBe(true)
+  await expect.poll(() => timeline.matches.value).toEqual({ count: 280, isExact: true })
+  timeline.close()
+  // With another filter, the number is not known.
+  const other = searched({ ...search, labels: ['album=42'] }).timeline
+  await other.goToStart()
+  expect(other.matches.value).toEqual({ count: 100, isExact: false })
+  other.close()
 })
 
 test('G18 a list by the time of cameras continues after the last loaded item, by its time', async () => {
@@ -184,8 +212,8 @@ test.each(['name', 'name-desc', 'oldest'] as const)(
       return timeline.ids.value
     }
     expect(await refreshed()).toEqual(ids(500, 800))
-    // The items before the part, those of the part, and one that follows it.
-    expect(bucket.read).toBe(801)
+    // The items before the part, those of the part, and two that follow it.
+    expect(bucket.read).toBe(802)
 
     // Others delete the first and the last loaded item and those around them. Items that follow take the places of the deleted ones.
     bucket.items = [...all.slice(0, 490), ...all.slice(510, 790), ...all.slice(810)]

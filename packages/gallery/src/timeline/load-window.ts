@@ -88,21 +88,42 @@ export interface ItemStream {
   readonly ended: boolean
 }
 
-/** The request of the next chunk is sent when its first item is taken. */
+/** The largest number of items that a request can ask for. */
+const maxBatch = 500
+
+/**
+ * The request of the next chunk is sent when its first item is taken. Requests ask for one item more than `batchSize`, so that the end of the list
+ * is usually known when its last item is taken.
+ */
 export function openItemStream(client: Client, connection: Connection, options: ItemOptions): ItemStream {
-  const items = client.items({ ...options, urls: 'signed' })
+  const batchSize = Math.min((options.batchSize ?? chunk) + 1, maxBatch)
+  const items = client.items({ ...options, batchSize, urls: 'signed' })
   let ended = false
+  let received = 0
+  /** An item that was received and not taken. */
+  let ahead: Media | null = null
+  async function receive(): Promise<Media | null> {
+    const waiting = ahead
+    ahead = null
+    if (waiting !== null || ended) return waiting
+    const next = await connection.watch(() => items.next())
+    if (next.done) ended = true
+    else received += 1
+    return next.done ? null : next.value
+  }
   return {
     get ended() {
-      return ended
+      return ended && ahead === null
     },
     async take(count, skip = () => false) {
       const taken: Media[] = []
-      while (taken.length < count && !ended) {
-        const next = await connection.watch(() => items.next())
-        if (next.done) ended = true
-        else if (!skip(next.value)) taken.push(next.value)
+      while (taken.length < count) {
+        const item = await receive()
+        if (item === null) break
+        if (!skip(item)) taken.push(item)
       }
+      // Not if that needs another request.
+      if (received % batchSize > 0) ahead = await receive()
       return taken
     },
   }

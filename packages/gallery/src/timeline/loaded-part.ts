@@ -60,13 +60,13 @@ export const countItems = ({ items, before, after, passed }: LoadedPart): ItemCo
 
 /**
  * Reads the items of a part again, from a stream that begins with its first item or at the start of the list. Any number of other
- * items can have the millisecond or the name of the first and the last item: they stay out of the part.
+ * items can have the millisecond or the name of the first and the last item: they stay out of the part. `ends` if the part includes the last item of the list.
  */
 export async function readAgain(
   stream: ItemStream,
   order: Order,
   { items: former, before, after }: LoadedPart,
-): Promise<readonly Media[]> {
+): Promise<{ readonly items: readonly Media[]; readonly ends: boolean }> {
   const [first] = former
   const last = former.at(-1)
   const known = new Map(former.map((item) => [item.id, item]))
@@ -90,11 +90,12 @@ export async function readAgain(
   }
   while (!stream.ended && items.length < maxReread) {
     const [item] = await stream.take(1, skip)
-    if (item === undefined || follows(item)) break
+    if (item === undefined) break
+    if (follows(item)) return { items, ends: false }
     items.push(item)
     passedLast ||= item.id === last?.id && remains(item)
   }
-  return items
+  return { items, ends: stream.ended }
 }
 
 /** A part without this many items at its start and its end. */

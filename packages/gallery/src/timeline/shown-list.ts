@@ -102,6 +102,10 @@ export interface ItemFilter {
 export const isFiltered = ({ kind, name, labels, from }: ItemFilter): boolean =>
   kind !== null || name !== '' || labels.length > 0 || from !== null
 
+/** The label of a filter that is nothing else; null for other filters. */
+export const soleLabelOf = ({ kind, name, labels, from }: ItemFilter): string | null =>
+  kind === null && name === '' && from === null && labels.length === 1 ? (labels[0] ?? null) : null
+
 /** Pictures may be older than 1970. */
 const before = new Date('0001-01-01T00:00:00Z')
 

@@ -11,16 +11,17 @@ import { TimelineGrid } from './timeline-grid.tsx'
 
 /** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */
 export function TimelineView() {
-  const { timeline, shownList } = useGallery()
+  const { timeline, shownList, usage } = useGallery()
+  const filtered = isFiltered(shownList.filter.value)
   const loaded = timeline.loaded.value
   const loading = timeline.loading.value
   const error = timeline.error.value
-  const total = timeline.total.value
+  // A list by name or by the time of cameras has no positions, but all files.
+  const total = timeline.total.value ?? (filtered ? null : (usage.bucket.value?.items ?? null))
   const matches = timeline.matches.value
   // While a new list is loading, the number belongs to the previous list.
   const found = matches === null || loading || error !== null ? '' : strings.filter.matches(matches)
   const about = total === null || error !== null ? (matches?.count ? found : '') : strings.files(total)
-  const filtered = isFiltered(shownList.filter.value)
   // While a new list is loading, the loaded items belong to the previous filter.
   const isEmpty = !filtered && !loading && error === null && loaded?.items.length === 0
   return (

@@ -14,7 +14,16 @@ import {
   readAgain,
   withoutEnds,
 } from './loaded-part.ts'
-import { type ItemFilter, isFiltered, keyOf, type Order, queryFrom, reverse } from './shown-list.ts'
+import {
+  type ItemFilter,
+  isFiltered,
+  keyOf,
+  type Order,
+  queryFrom,
+  reverse,
+  soleLabelOf,
+  splitLabel,
+} from './shown-list.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
 export interface Timeline extends Omit<Jumps, 'abort'> {
@@ -75,7 +84,8 @@ export function createTimeline({
     if (loaded.value === null || !isFiltered(filter.value)) return null
     const found = countItems(loaded.value)
     if (found.isExact || counted.value?.filter !== filter.value) return found
-    return { count: counted.value.count, isExact: true }
+    // A count of labels may have become too low.
+    return counted.value.count < found.count ? found : { count: counted.value.count, isExact: true }
   })
   /** The streams that continue at the end and at the start of the loaded part; null if they must be opened. */
   const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
@@ -97,6 +107,18 @@ export function createTimeline({
     const { count, isExact } = countItems(next)
     if (isExact) counted.value = { filter: filter.peek(), count }
     loaded.value = next
+  }
+
+  /** The service counts the items of each label. */
+  async function countByLabel(): Promise<void> {
+    const now = filter.peek()
+    const label = soleLabelOf(now)
+    const part = loaded.peek()
+    if (label === null || part === null || countItems(part).isExact) return
+    const [key, value] = splitLabel(label)
+    const keys = await connection.watch(() => client.labels({ key, limit: 500 })).catch(() => [])
+    const found = keys[0]?.values.find((known) => known.value === value)
+    if (found !== undefined && filter.peek() === now) counted.value = { filter: now, count: found.items }
   }
 
   const place = (
@@ -121,6 +143,7 @@ export function createTimeline({
       Object.assign(streams, { forward, backward })
       const jump = { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1, toEnd: backward !== null }
       setLoaded(place(items, position, ends, jump))
+      if (counted.peek()?.filter !== filter.peek()) void countByLabel()
     },
   })
   const { loading, error, goTo, goToPage, goToStart, goToEnd } = jumps
@@ -177,14 +200,15 @@ export function createTimeline({
     try {
       const begins = now.before === 0
       const stream = openPart(order.value, begins ? null : (now.items[0] ?? null), refreshChunk)
-      const items = await readAgain(stream, order.value, now)
+      const { items, ends } = await readAgain(stream, order.value, now)
       const current = loaded.peek()
       // The estimates around the same items change with the total, which is requested at the same time.
       if (abort.aborted || current?.items !== now.items || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
       counted.value = null
       // Others may have deleted items before them, which are not loaded again.
-      setLoaded(place(items, current.before, { begins, ends: stream.ended }, { ...current, passed: 0 }))
+      setLoaded(place(items, current.before, { begins, ends }, { ...current, passed: 0 }))
+      void countByLabel()
       return true
     } catch {
       // `watch` has handled lost connections and invalid tokens; the items shown stay.
@@ -235,6 +259,7 @@ export function createTimeline({
       const others = gone.size - (now.items.length - items.length)
       const passed = Math.max(0, now.passed - others)
       counted.value = null
+      void countByLabel()
       if (items.length > 0 || now.before + now.after === 0) setLoaded({ ...now, items, passed })
       else void goTo(now.before)
     },
