@@ -13,6 +13,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/viewer/details.tsx': /^$/,
   'packages/gallery/src/timeline/label-menu.tsx': /^$/,
   'packages/gallery/src/selection/label-dialog.tsx': /^$/,
+  'packages/gallery/src/selection/location-question.tsx': /^$/,
   'packages/gallery/src/uploads/tray.tsx': /^$/,
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
   'packages/gallery/src/service/parse-camera-data.ts': /^exifreader$/,

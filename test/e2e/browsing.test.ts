@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
 import { mediaIdOf } from '../../packages/client/src/urls.ts'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startGateway } from '../harness/gateway.ts'
@@ -14,6 +14,8 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { isDrawn, picture } from './files.ts'
 import { type Visit, visit } from './visit.ts'
+
+await loadTexts('details')
 
 let browser: Browser
 let server: SharedServer

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -12,6 +12,8 @@ import { expectAccessible, wcag } from './accessibility.ts'
 import { picture } from './files.ts'
 import { newGuest, uploadHeading } from './uploading.ts'
 import { type Visit, visit } from './visit.ts'
+
+await loadTexts('details')
 
 let browser: Browser
 let server: SharedServer
@@ -123,12 +125,12 @@ test('G18, G27, G28 files are grouped by the day of the camera, the details show
   const details = dialog.getByRole('complementary')
   for (const text of ['Harbour One', 'Pier 35mm', '1/250 s, f/2.8, ISO 100', '35 mm', '53.5400°, -9.9700°'])
     await details.getByText(text, { exact: true }).or(details.getByText(text)).first().waitFor()
-  await details.getByText(strings.camera.locationHint).waitFor()
+  await details.getByText(strings.details.camera.locationHint).waitFor()
   await details.getByText(/May 1, 2026|1 May 2026/).waitFor()
   const rules = [...wcag, 'best-practice']
   await expectAccessible(guest, 'details', rules)
   await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
-  const question = guest.page.getByRole('dialog', { name: strings.location.title })
+  const question = guest.page.getByRole('dialog', { name: strings.details.location.title })
   await question.waitFor()
   await expectAccessible(guest, 'question', rules)
   await question.getByRole('button', { name: strings.cancel }).click()
@@ -136,7 +138,7 @@ test('G18, G27, G28 files are grouped by the day of the camera, the details show
   await guest.page.keyboard.press('ArrowRight')
   const next = guest.page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
   await next.getByRole('complementary').getByText('Pier 35mm').waitFor()
-  await expect.poll(() => next.getByText(strings.camera.locationHint).count()).toBe(0)
+  await expect.poll(() => next.getByText(strings.details.camera.locationHint).count()).toBe(0)
 })
 
 test('G28 the link of a picture with a location is copied after a question, others and a ZIP archive at once', async () => {
@@ -145,18 +147,18 @@ test('G28 the link of a picture with a location is copied after a question, othe
   const { page } = guest
   const dialog = await open(guest, 'pier.jpg')
   const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
-  const question = page.getByRole('dialog', { name: strings.location.title })
+  const question = page.getByRole('dialog', { name: strings.details.location.title })
 
   // Earlier tests of the same browser may have left something in it.
   await page.evaluate("navigator.clipboard.writeText('before')")
   await copy.click()
-  await question.getByText(strings.location.warning('pier.jpg')).waitFor()
+  await question.getByText(strings.details.location.warning('pier.jpg')).waitFor()
   await question.getByRole('button', { name: strings.cancel }).click()
   await question.waitFor({ state: 'detached' })
   expect(await clipboard(guest)).toBe('before')
 
   await copy.click()
-  await question.getByRole('button', { name: strings.location.share }).click()
+  await question.getByRole('button', { name: strings.details.location.share }).click()
   await until('the link is copied', async () => (await clipboard(guest)) === items.get('pier.jpg')?.url)
   // It was confirmed, so it is not asked again.
   await page.evaluate("navigator.clipboard.writeText('-')")
@@ -196,9 +198,9 @@ test('G28 the links of uploaded pictures that were not shown are copied after a 
   await guest.choose(strings.header.upload, [{ name: 'sea.jpg', mimeType: 'image/jpeg', buffer }])
   await uploadHeading(guest, strings.uploads.finished(1))
   await guest.button(strings.uploads.copy).click()
-  const question = guest.page.getByRole('dialog', { name: strings.location.title })
-  await question.getByText(strings.location.warning('sea.jpg')).waitFor()
-  await question.getByRole('button', { name: strings.location.share }).click()
+  const question = guest.page.getByRole('dialog', { name: strings.details.location.title })
+  await question.getByText(strings.details.location.warning('sea.jpg')).waitFor()
+  await question.getByRole('button', { name: strings.details.location.share }).click()
   const [url] = (await guest.client.listPage(2)).data
   await until('the link is copied', async () => (await clipboard(guest)) === url)
 })

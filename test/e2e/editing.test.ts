@@ -21,7 +21,7 @@ const Texts = Type.Object({
   caption: Type.Union([Type.String(), Type.Null()]),
 })
 
-await loadTexts('labels')
+await loadTexts('details', 'labels')
 
 let browser: Browser
 let server: SharedServer

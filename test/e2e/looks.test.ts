@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
@@ -15,6 +15,8 @@ import { expectAccessible } from './accessibility.ts'
 import { drop } from './drop.ts'
 import { clip, hostileName, pdf, picture, tone, writeFiles } from './files.ts'
 import { type Visit, visit } from './visit.ts'
+
+await loadTexts('details')
 
 let browser: Browser
 let server: SharedServer

@@ -8,6 +8,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { expectAccessible } from './accessibility.ts'
 import { isDrawn, picture } from './files.ts'
 import { type Visit, visit } from './visit.ts'
 
@@ -173,6 +174,31 @@ describe('texts', () => {
     })
     await guest.page.keyboard.press('ArrowRight')
     await dialogOf(guest, 'empty.txt').getByText(strings.viewer.emptyText).waitFor()
+  })
+
+  test('G20 the encoding of a text is guessed, and can be chosen by keyboard', async () => {
+    const cases = [
+      // “こんにちは”, “Привет” and “Möwe”.
+      ['sjis.txt', [0x82, 0xb1, 0x82, 0xf1, 0x82, 0xc9, 0x82, 0xbf, 0x82, 0xcd], 'Shift-JIS', 'こんにちは'],
+      ['koi8.txt', [0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4], 'KOI8-R', 'Привет'],
+      ['western.txt', [0x4d, 0xf6, 0x77, 0x65], strings.viewer.automatic, 'Möwe'],
+    ] as const
+    for (const [name, bytes] of cases)
+      ids.set(name, (await upload(server, new Uint8Array(bytes), { name, type: 'text/plain' })).id)
+    await using guest = await opened('sjis.txt')
+    for (const [name, , encoding, text] of cases) {
+      await reopen(guest, name)
+      const dialog = dialogOf(guest, name)
+      const slide = dialog.locator('.slide:not([inert])')
+      const choice = slide.getByLabel(strings.viewer.encoding)
+      await choice.focus()
+      await choice.selectOption(encoding)
+      await expect.poll(() => slide.locator('.text-scroll pre').textContent()).toBe(text)
+      // The arrow keys choose other encodings, and no other files.
+      await guest.page.keyboard.press('ArrowRight')
+      await expect.poll(() => dialog.count()).toBe(1)
+      if (name === 'koi8.txt') await expectAccessible(guest, 'the encoding of a text')
+    }
   })
 
   test('arrow keys step from a focused text to its neighbours; an HTML file is no text, and can be downloaded', async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -10,6 +10,8 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { clip, isDrawn, pdf, picture, tone } from './files.ts'
 import { type Visit, visit } from './visit.ts'
+
+await loadTexts('details')
 
 let browser: Browser
 let server: SharedServer

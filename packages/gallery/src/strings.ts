@@ -38,6 +38,11 @@ const base = createPart<Texts>(
 
 /** Texts that are loaded with the code that uses them. */
 const parts = {
+  details: createPart({
+    en: async () => (await import('./strings/details/en.ts')).details,
+    de: async () => (await import('./strings/details/de.ts')).details,
+    es: async () => (await import('./strings/details/es.ts')).details,
+  }),
   labels: createPart({
     en: async () => (await import('./strings/labels/en.ts')).labels,
     de: async () => (await import('./strings/labels/de.ts')).labels,
@@ -68,6 +73,9 @@ export type PartName = keyof typeof parts
 
 const sections = {
   ...en,
+  get details() {
+    return parts.details.texts
+  },
   get labels() {
     return parts.labels.texts
   },

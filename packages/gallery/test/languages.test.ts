@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
 import { de } from '../src/strings/de.ts'
+import { details as detailsDe } from '../src/strings/details/de.ts'
+import { details as detailsEn } from '../src/strings/details/en.ts'
+import { details as detailsEs } from '../src/strings/details/es.ts'
 import { en } from '../src/strings/en.ts'
 import { es } from '../src/strings/es.ts'
 import { labels as labelsDe } from '../src/strings/labels/de.ts'
@@ -31,6 +34,7 @@ function keysOf(texts: object, path = ''): string[] {
 
 test.each([
   ['all pages', en, de, es],
+  ['details', detailsEn, detailsDe, detailsEs],
   ['labels', labelsEn, labelsDe, labelsEs],
   ['upload links', linksEn, linksDe, linksEs],
   ['tokens', tokensEn, tokensDe, tokensEs],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { decode, hasExcerpt, isShownAsText } from '../src/service/text-preview.ts'
+import { decode as decodeStart, hasExcerpt, isShownAsText } from '../src/service/text-preview.ts'
 
+const decode = (bytes: ArrayBuffer, cut: boolean, charset = 'utf-8') => decodeStart({ bytes, cut, charset })
 const bytes = (...all: number[]) => new Uint8Array(all).buffer
 
 test('a text that is cut within a character loses only that character', () => {

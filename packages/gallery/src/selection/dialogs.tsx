@@ -1,6 +1,7 @@
 import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 import { batchSize } from './deletion.ts'
 
 /** Asks for confirmation before files are deleted, then shows the progress. */
@@ -60,20 +61,21 @@ function MovingToTrash({ count, processed }: { count: number; processed: number 
 /** Asks whether a picture that has, or may have, a location is to be shared. */
 export function LocationDialog() {
   const { locationWarning } = useGallery()
-  const question = locationWarning.pending.value
-  if (question === null) return null
-  const name = question.media.filename ?? strings.unnamed
-  const { title, warning, notExaminedTitle, notExamined, share } = strings.location
+  return locationWarning.pending.value === null ? null : <LocationQuestion />
+}
+
+/** The question, when its code is loaded. */
+function LocationQuestion() {
+  const { locationWarning } = useGallery()
+  const code = useCode(() => import('./location-question.tsx'), 'details')
+  if (code === 'loading') return null
+  if (code !== 'failed') return <code.LocationQuestion />
   return (
-    <Modal class="dialog" labelledBy="location-title" onCancel={locationWarning.cancel}>
-      <h2 id="location-title">{question.examined ? title : notExaminedTitle}</h2>
-      <p class="wrap">{question.examined ? warning(name) : notExamined(name)}</p>
+    <Modal class="dialog" label={strings.notLoaded} onCancel={locationWarning.cancel}>
+      <p role="alert">{strings.notLoaded}</p>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={locationWarning.cancel}>
           {strings.cancel}
-        </button>
-        <button type="button" class="button primary" onClick={locationWarning.confirm}>
-          {share}
         </button>
       </div>
     </Modal>

@@ -93,7 +93,7 @@ export function SelectionBar() {
 
 /** The dialog that labels items, when its code is loaded. */
 function LabelSelected(props: { readonly ids: readonly string[]; readonly onDone: () => void }) {
-  const dialog = useCode(() => import('./label-dialog.tsx'), 'labels')
+  const dialog = useCode(() => import('./label-dialog.tsx'), 'details', 'labels')
   if (dialog === 'loading') return null
   return dialog === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <dialog.LabelDialog {...props} />
 }

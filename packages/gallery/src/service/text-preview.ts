@@ -12,21 +12,29 @@ export const hasExcerpt = (contentType: string): boolean =>
     contentType,
   )
 
-/** The first `maxBytes` of an item's text. Rejects if they cannot be loaded. */
-export async function textPreview(
+/** The beginning of a text, as it was stored. */
+export interface TextStart {
+  readonly bytes: ArrayBuffer
+  /** Whether more follows. */
+  readonly cut: boolean
+  /** The declared one. */
+  readonly charset: string
+}
+
+/** Loads the first `maxBytes` of an item's text. Rejects if they cannot be loaded. */
+export async function loadText(
   files: Pick<FileAccess, 'bytes'>,
   media: Addressed & Pick<Media, 'size'>,
   maxBytes: number,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<TextStart> {
   const { size } = media
   // An empty file satisfies no byte range (RFC 9110, section 14.1.1).
-  if (size === 0) return ''
-  const cut = size > maxBytes
+  if (size === 0) return { bytes: new ArrayBuffer(0), cut: false, charset: 'utf-8' }
   const response = await files.bytes(media, { firstBytes: maxBytes, signal })
   const [, charset = 'utf-8'] =
     /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(response.headers.get('content-type') ?? '') ?? []
-  return decode(await response.arrayBuffer(), cut, charset)
+  return { bytes: await response.arrayBuffer(), cut: size > maxBytes, charset }
 }
 
 const byteOrderMarks = [
@@ -39,7 +47,7 @@ const byteOrderMarks = [
  * Decodes the charset of a byte order mark, or else the declared one; an incomplete last character of a cut text is ignored. A text that does
  * not have it is read as UTF-8, or else as Windows-1252.
  */
-export function decode(bytes: ArrayBuffer, cut: boolean, charset = 'utf-8'): string {
+export function decode({ bytes, cut, charset }: TextStart): string {
   const start = new Uint8Array(bytes)
   const marked = byteOrderMarks.find(({ mark }) => mark.every((byte, at) => start[at] === byte))
   if (marked) return new TextDecoder(marked.label).decode(bytes, { stream: cut })

@@ -3,28 +3,6 @@ import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
 
-/** What cameras write into pictures. */
-const camera = {
-  taken: 'Aufgenommen',
-  camera: 'Kamera',
-  lens: 'Objektiv',
-  exposure: 'Belichtung',
-  focalLength: 'Brennweite',
-  location: 'Standort',
-  locationHint: 'Alle, die die Datei oder ihren Link bekommen, können den Standort lesen.',
-}
-
-/** The question before a picture with a location is shared. */
-const location = {
-  title: 'Standort im Bild',
-  warning: (name: string) =>
-    `„${name}“ enthält den Ort der Aufnahme. Alle, die die Datei oder ihren Link bekommen, können ihn lesen.`,
-  notExaminedTitle: 'Standort nicht geprüft',
-  notExamined: (name: string) =>
-    `„${name}“ konnte nicht geladen werden, um zu prüfen, ob der Ort der Aufnahme darin steht. Wenn ja, können ihn alle lesen, die die Datei oder ihren Link bekommen.`,
-  share: 'Trotzdem teilen',
-}
-
 const viewer: Texts['viewer'] = {
   label: (name: string) => `Datei: ${name}`,
   position: (position: number, total: number) => `${formatCount(position)} von ${formatCount(total)}`,
@@ -45,41 +23,13 @@ const viewer: Texts['viewer'] = {
   loading: 'Wird geladen…',
   notLoaded: 'Die Anzeige konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
   noText: 'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
+  encoding: 'Zeichenkodierung',
+  automatic: 'Automatisch',
   emptyText: 'Diese Datei ist leer.',
   textPreview: (shown: string, size: string) =>
     `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
   deleted: 'Diese Datei wurde gelöscht.',
   failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
-}
-
-const details: Texts['details'] = {
-  title: 'Details',
-  name: 'Name',
-  path: 'Pfad',
-  type: 'Typ',
-  size: 'Größe',
-  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} Byte)`),
-  dimensions: 'Abmessungen',
-  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} Pixel`,
-  added: 'Hinzugefügt',
-  expires: 'Läuft ab',
-  hash: 'SHA-256',
-  link: 'Link',
-  altText: 'Alternativtext',
-  altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
-  caption: 'Bildunterschrift',
-  labels: 'Labels',
-  edit: 'Bearbeiten',
-  save: 'Speichern',
-  saved: 'Gespeichert.',
-  notSaved: (reason: string) => `Die Änderungen wurden nicht gespeichert. ${reason}`,
-  conflict:
-    'Andere haben diese Datei geändert, seit du das Formular geöffnet hast. Es wurde nichts gespeichert. Vergleiche die Texte; speichere dann deine oder übernimm ihre.',
-  theirs: 'Von anderen gespeichert:',
-  noText: 'kein Text',
-  useTheirs: 'Übernehmen',
-  useTheirsOf: (label: string) => `Übernehmen: ${label}`,
-  saveMine: 'Meine speichern',
 }
 
 const deletion: Texts['deletion'] = {
@@ -373,11 +323,7 @@ export const de: Texts = {
     failed: 'Der Browser hat das Kopieren verhindert. Kopiere den Link aus den Details der Datei.',
   },
 
-  camera,
-  location,
-
   viewer,
-  details,
 
   uploads,
 

@@ -2,28 +2,6 @@ import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
 
-/** What cameras write into pictures. */
-const camera = {
-  taken: 'Taken',
-  camera: 'Camera',
-  lens: 'Lens',
-  exposure: 'Exposure',
-  focalLength: 'Focal length',
-  location: 'Location',
-  locationHint: 'Everyone who gets the file or its link can read the location.',
-}
-
-/** The question before a picture with a location is shared. */
-const location = {
-  title: 'Location in the picture',
-  warning: (name: string) =>
-    `“${name}” contains the place where it was taken. Everyone who gets the file or its link can read it.`,
-  notExaminedTitle: 'Location not checked',
-  notExamined: (name: string) =>
-    `“${name}” could not be loaded to check whether it contains the place where it was taken. If it does, everyone who gets the file or its link can read it.`,
-  share: 'Share anyway',
-}
-
 const viewer = {
   label: (name: string) => `File: ${name}`,
   position: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
@@ -44,41 +22,13 @@ const viewer = {
   loading: 'Loading…',
   notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
   noText: 'This text could not be loaded. Try again later or download the file.',
+  encoding: 'Encoding',
+  automatic: 'Automatic',
   emptyText: 'This file is empty.',
   textPreview: (shown: string, size: string) =>
     `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
   deleted: 'This file was deleted.',
   failed: 'This file could not be loaded. Try again later.',
-}
-
-const details = {
-  title: 'Details',
-  name: 'Name',
-  path: 'Path',
-  type: 'Type',
-  size: 'Size',
-  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),
-  dimensions: 'Dimensions',
-  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
-  added: 'Added',
-  expires: 'Expires',
-  hash: 'SHA-256',
-  link: 'Link',
-  altText: 'Alternative text',
-  altTextHint: 'Describes the picture to people who cannot see it.',
-  caption: 'Caption',
-  labels: 'Labels',
-  edit: 'Edit',
-  save: 'Save',
-  saved: 'Saved.',
-  notSaved: (reason: string) => `The changes were not saved. ${reason}`,
-  conflict:
-    'Others have changed this file since you opened the form. Nothing was saved. Compare the texts, then save yours or use theirs.',
-  theirs: 'Saved by others:',
-  noText: 'no text',
-  useTheirs: 'Use theirs',
-  useTheirsOf: (label: string) => `Use theirs: ${label}`,
-  saveMine: 'Save mine',
 }
 
 /** Texts of deletions. */
@@ -354,11 +304,7 @@ export const en = {
     failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
   },
 
-  camera,
-  location,
-
   viewer,
-  details,
 
   uploads,
 

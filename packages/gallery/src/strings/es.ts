@@ -3,28 +3,6 @@ import { formatCount } from './locale.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
 
-/** What cameras write into pictures. */
-const camera = {
-  taken: 'Tomada',
-  camera: 'Cámara',
-  lens: 'Objetivo',
-  exposure: 'Exposición',
-  focalLength: 'Distancia focal',
-  location: 'Ubicación',
-  locationHint: 'Cualquiera que reciba el archivo o su enlace puede leer la ubicación.',
-}
-
-/** The question before a picture with a location is shared. */
-const location = {
-  title: 'Ubicación en la imagen',
-  warning: (name: string) =>
-    `«${name}» contiene el lugar donde se tomó. Cualquiera que reciba el archivo o su enlace puede leerlo.`,
-  notExaminedTitle: 'Ubicación no comprobada',
-  notExamined: (name: string) =>
-    `No se pudo cargar «${name}» para comprobar si contiene el lugar donde se tomó. Si lo contiene, cualquiera que reciba el archivo o su enlace puede leerlo.`,
-  share: 'Compartir de todos modos',
-}
-
 const viewer: Texts['viewer'] = {
   label: (name: string) => `Archivo: ${name}`,
   position: (position: number, total: number) => `${formatCount(position)} de ${formatCount(total)}`,
@@ -45,41 +23,13 @@ const viewer: Texts['viewer'] = {
   loading: 'Cargando…',
   notLoaded: 'No se pudo cargar el visor. Comprueba tu conexión y recarga la página.',
   noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
+  encoding: 'Codificación',
+  automatic: 'Automática',
   emptyText: 'Este archivo está vacío.',
   textPreview: (shown: string, size: string) =>
     `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
   deleted: 'Este archivo fue eliminado.',
   failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
-}
-
-const details: Texts['details'] = {
-  title: 'Detalles',
-  name: 'Nombre',
-  path: 'Ruta',
-  type: 'Tipo',
-  size: 'Tamaño',
-  sizeExact: (size: string, bytes: number) => (bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`),
-  dimensions: 'Dimensiones',
-  pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} píxeles`,
-  added: 'Añadido',
-  expires: 'Caduca',
-  hash: 'SHA-256',
-  link: 'Enlace',
-  altText: 'Texto alternativo',
-  altTextHint: 'Describe la imagen a quienes no pueden verla.',
-  caption: 'Pie de foto',
-  labels: 'Etiquetas',
-  edit: 'Editar',
-  save: 'Guardar',
-  saved: 'Guardado.',
-  notSaved: (reason: string) => `No se guardaron los cambios. ${reason}`,
-  conflict:
-    'Otras personas han cambiado este archivo desde que abriste el formulario. No se guardó nada. Compara los textos; después guarda los tuyos o usa los suyos.',
-  theirs: 'Guardado por otras personas:',
-  noText: 'sin texto',
-  useTheirs: 'Usar el suyo',
-  useTheirsOf: (label: string) => `Usar el suyo: ${label}`,
-  saveMine: 'Guardar el mío',
 }
 
 const deletion: Texts['deletion'] = {
@@ -364,11 +314,7 @@ export const es: Texts = {
     failed: 'El navegador impidió copiar. Copia el enlace desde los detalles del archivo.',
   },
 
-  camera,
-  location,
-
   viewer,
-  details,
 
   uploads,
 

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { kindOf, shortType } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
-import { hasExcerpt, textPreview } from '../service/text-preview.ts'
+import { decode, hasExcerpt, loadText } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
@@ -102,7 +102,10 @@ function TextExcerpt({ media, children }: { media: Media; children: ComponentChi
   const [text, setText] = useState('')
   useEffect(() => {
     const aborter = new AbortController()
-    textPreview(files, media, excerptBytes, aborter.signal).then(setText, () => undefined)
+    loadText(files, media, excerptBytes, aborter.signal).then(
+      (start) => setText(decode(start)),
+      () => undefined,
+    )
     return () => aborter.abort()
   }, [id, size])
   if (text.trim() === '') return <>{children}</>

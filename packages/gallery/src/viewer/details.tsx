@@ -58,7 +58,7 @@ export function Details({ media }: { media: Media }) {
           <Entry term={strings.details.dimensions}>{strings.details.pixels(width, height)}</Entry>
         )}
         {media.taken_at && (
-          <Entry term={strings.camera.taken}>
+          <Entry term={strings.details.camera.taken}>
             <time dateTime={media.taken_at}>{formatClock(media.taken_at)}</time>
           </Entry>
         )}
@@ -124,18 +124,18 @@ function CameraEntries({ media }: { media: Media }) {
   return (
     <>
       {takenAt !== null && !media.taken_at && (
-        <Entry term={strings.camera.taken}>
+        <Entry term={strings.details.camera.taken}>
           <time dateTime={takenAt}>{formatTime(takenAt)}</time>
         </Entry>
       )}
-      {camera !== null && <Entry term={strings.camera.camera}>{camera}</Entry>}
-      {lens !== null && <Entry term={strings.camera.lens}>{lens}</Entry>}
-      {exposure !== null && <Entry term={strings.camera.exposure}>{exposure}</Entry>}
-      {focalLength !== null && <Entry term={strings.camera.focalLength}>{focalLength}</Entry>}
+      {camera !== null && <Entry term={strings.details.camera.camera}>{camera}</Entry>}
+      {lens !== null && <Entry term={strings.details.camera.lens}>{lens}</Entry>}
+      {exposure !== null && <Entry term={strings.details.camera.exposure}>{exposure}</Entry>}
+      {focalLength !== null && <Entry term={strings.details.camera.focalLength}>{focalLength}</Entry>}
       {location !== null && (
-        <Entry term={strings.camera.location}>
+        <Entry term={strings.details.camera.location}>
           {formatDegrees(location.latitude)}, {formatDegrees(location.longitude)}
-          <p class="details-warning">{strings.camera.locationHint}</p>
+          <p class="details-warning">{strings.details.camera.locationHint}</p>
         </Entry>
       )}
     </>

@@ -201,7 +201,7 @@ function stopSwipingInside(element: HTMLElement): void {
   for (const name of ['pointerdown', 'click', 'wheel'] as const) {
     element.addEventListener(name, (event) => {
       const byTouch = name === 'pointerdown' && event instanceof PointerEvent && event.pointerType === 'touch'
-      const interactive = byTouch ? 'audio, video, a' : 'audio, video, a, .text-scroll'
+      const interactive = byTouch ? 'audio, video, a, .choice' : 'audio, video, a, .choice, .text-scroll'
       if (event.target instanceof Element && event.target.closest(interactive)) event.stopPropagation()
     })
   }
@@ -228,7 +228,8 @@ function onKey(
     target instanceof Element &&
     (target.closest('dialog') === dialog || (isTopmost && target === document.body))
   const sideways = key === 'ArrowLeft' || key === 'ArrowRight'
-  const keyUsers = sideways ? 'audio, video, input, textarea' : 'audio, video, input, textarea, .text-scroll'
+  const fields = 'audio, video, input, select, textarea'
+  const keyUsers = sideways ? fields : `${fields}, .text-scroll`
   const isUsed = target instanceof Element && target.closest(keyUsers) !== null
   // PhotoSwipe's own keys are disabled: single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
   if (isInside && !isUsed && key.startsWith('Arrow') && !sideways) return

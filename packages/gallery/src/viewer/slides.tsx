@@ -3,12 +3,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { formatSize, type Kind, kindOf } from '../format.ts'
 import { downloadLink, type FileAccess } from '../service/file-access.ts'
-import { isShownAsText, textPreview } from '../service/text-preview.ts'
+import { isShownAsText } from '../service/text-preview.ts'
 import { pictureUrl } from '../service/thumbnail.ts'
 import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
 import { isThumbnailRefused } from './picture-slide.ts'
+import { TextSlide } from './text-slide.tsx'
 
 /** What the slide of a file that is not a picture needs: slides are rendered outside GalleryContext. */
 export interface FileSlideProps {
@@ -25,7 +26,7 @@ export function FileSlide({ media, ...slide }: FileSlideProps) {
   if ((kind === 'video' || kind === 'audio') && !failed)
     return <PlayerSlide media={media} kind={kind} onError={onError} {...slide} />
   const text = isShownAsText(media.content_type)
-  if (text && !failed) return <TextSlide media={media} onError={onError} {...slide} />
+  if (text && !failed) return <TextSlide media={media} onError={onError} files={slide.files} />
   const error = text ? strings.viewer.noText : strings.viewer.noPlayback
   return <FileCard media={media} kind={kind} about={failed ? error : aboutOf(kind)} {...slide} />
 }
@@ -95,35 +96,6 @@ function PlayerSlide({ media: opened, kind, files, placeholders, onError }: Play
         {...player}
         onLoadedData={() => setDrawn(true)}
       />
-    </div>
-  )
-}
-
-/** The viewer shows at most this much of a text. Bytes. */
-const maxPreviewBytes = 64 * 1024
-
-/** A text file as plain text. Its content never becomes markup. */
-function TextSlide({ media, files, onError }: FileSlideProps & { onError: () => void }) {
-  const { id, size, filename } = media
-  const [text, setText] = useState<string | null>(null)
-  useEffect(() => {
-    const aborter = new AbortController()
-    textPreview(files, media, maxPreviewBytes, aborter.signal).then(setText, () => {
-      if (!aborter.signal.aborted) onError()
-    })
-    return () => aborter.abort()
-  }, [id, size])
-  if (text === null) return <p role="status">{strings.viewer.loading}</p>
-  return (
-    <div class="slide-text">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll it (WCAG 2.1.1) */}
-      <section class="text-scroll" aria-label={filename ?? strings.unnamed} tabIndex={0}>
-        <pre>{text}</pre>
-      </section>
-      {size === 0 && <p>{strings.viewer.emptyText}</p>}
-      {size > maxPreviewBytes && (
-        <p>{strings.viewer.textPreview(formatSize(maxPreviewBytes), formatSize(size))}</p>
-      )}
     </div>
   )
 }

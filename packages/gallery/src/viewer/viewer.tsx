@@ -110,10 +110,10 @@ function ViewerDialog({ id }: { id: string }) {
 
 /** The properties of an item, when their code is loaded. */
 function DetailsPanel({ media }: { media: Media }) {
-  const code = useCode(() => import('./details.tsx'))
+  const code = useCode(() => import('./details.tsx'), 'details')
   if (code !== 'loading' && code !== 'failed') return <code.Details media={media} />
   return (
-    <aside class="details" aria-label={strings.details.title}>
+    <aside class="details" aria-label={strings.viewer.details}>
       {code === 'loading' ? (
         <p role="status">{strings.viewer.loading}</p>
       ) : (
