@@ -206,6 +206,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     raw('POST /api/media HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'),
   'http-version-unsupported': () => raw('GET / HTTP/2.0\r\nHost: x\r\n\r\n'),
   'connections-too-many': 'needs a server with a low limit; see test/http/connection-limits.test.ts',
+  'read-only': 'see test/operations/reload.test.ts',
   'shutting-down': 'see test/operations/shutdown.test.ts',
   'not-ready': 'see test/operations/health.test.ts, full-disk.test.ts and unmounted.test.ts',
   'catalog-busy':

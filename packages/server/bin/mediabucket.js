@@ -49,7 +49,8 @@ if (isService || isSmall) {
   }
 }
 // Without the flag, Node opens its debugger's port on SIGUSR1 unless a listener is there.
-if (isService) process.on('SIGUSR1', () => undefined)
+// The service handles SIGHUP once it listens; until then, it must not end the start.
+if (isService) for (const signal of ['SIGUSR1', 'SIGHUP']) process.on(signal, () => undefined)
 if (cache) enableCompileCache(cache)
 const source = new URL('../src/cli/main.ts', import.meta.url)
 const { main } = await import(existsSync(source) ? source.href : '../dist/main.js')

@@ -32,12 +32,14 @@ interface Actions {
   readonly stop: (signal: string) => void
   /** Called for the second one, just before the process exits. */
   readonly onSecond: (signal: string) => void
+  /** Called for SIGHUP, unless the terminal was closed. */
+  readonly reload: () => void
   /** Called for a signal without effect. */
   readonly onIgnored: (signal: string) => void
 }
 
 /** Handles the signals of the service (docs/interface.md O5, O9). */
-export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
+export function handleSignals({ stop, onSecond, reload, onIgnored }: Actions): void {
   let first: number | null = null
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -56,7 +58,7 @@ export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
   const terminals = [0, 1, 2].filter((fd) => isatty(fd))
   process.on('SIGHUP', () => {
     // A closed terminal is no longer a TTY; `kill -HUP` and log rotation leave it open.
-    if (terminals.every((fd) => isatty(fd))) return onIgnored('SIGHUP')
+    if (terminals.every((fd) => isatty(fd))) return reload()
     first ??= performance.now()
     stop('SIGHUP')
   })

@@ -30,7 +30,7 @@ let worker: Awaited<ReturnType<typeof startWorker>> | null = null
 
 const { close, uninstall } = closeWithGrace(
   {
-    delay: config.shutdownTimeout + 1_000,
+    delay: config.shutdownDelay + config.shutdownTimeout + 1_000,
     logger: false,
     skip: [...skippedSignals],
   },
@@ -44,6 +44,7 @@ const { close, uninstall } = closeWithGrace(
 process.on('message', (message: ToWorker) => {
   if (parent.receive(message)) return
   if (message.kind === 'start') void start(message)
+  else if (message.kind === 'reload') worker?.reload(message.settings)
   else if (message.kind === 'stop') close()
   else if (message.kind === 'snapshot-metrics') void snapshotMetrics(message.request)
 })

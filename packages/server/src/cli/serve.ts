@@ -2,9 +2,12 @@ import { extname, join, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import type { Logger } from 'pino'
 import { locationText, withoutPassword } from '../core/storage-urls.ts'
-import type { Config } from '../service/config.ts'
+import { type Config, readConfig } from '../service/config.ts'
+import { reloadEnvFile } from '../service/environment.ts'
+import { compareSettings, reloadableOf, takeOver } from '../service/reload.ts'
 import type { RequestLog, Service } from '../service/start.ts'
-import { type Command, UsageError } from './command.ts'
+import { checkSettings } from './check-settings.ts'
+import { type Command, parse, UsageError } from './command.ts'
 import { programName, shellWord, watchNpm } from './processes.ts'
 import {
   handleSignals,
@@ -18,20 +21,26 @@ import {
 type Cause = Readonly<{ signal?: string; cause?: string }>
 
 export const serve: Command = {
-  help: `Usage: mediabucket serve
+  help: `Usage: mediabucket serve [--check [--connect]]
 
 Listens on MEDIABUCKET_HOST and MEDIABUCKET_PORT (default http://127.0.0.1:8080). Stores all data in the directory
 MEDIABUCKET_DATA (default ./data), which is created if it does not exist. The first start creates the bucket "default"
 and prints a token of it with all scopes; the token is not shown again.
 
+Options:
+  --check    Check the settings, print what is wrong with them, and exit.
+  --connect  With --check: also check that the database and the store of the files can be reached. Changes nothing.
+
 Signals:
-  SIGTERM, SIGINT           finish the requests in progress within MEDIABUCKET_SHUTDOWN_TIMEOUT (10s), and exit;
-                            a second signal, one second or more after the first, exits at once
-  SIGHUP                    ignored; after the terminal of the service was closed, as SIGTERM
+  SIGTERM, SIGINT           accept requests for MEDIABUCKET_SHUTDOWN_DELAY (off), finish the requests in progress within
+                            MEDIABUCKET_SHUTDOWN_TIMEOUT (10s), and exit; a second signal, one second or more after the first,
+                            exits at once
+  SIGHUP                    read the settings again: rates, origins, MEDIABUCKET_READ_ONLY and the level of the log apply;
+                            after the terminal of the service was closed, as SIGTERM
   SIGUSR1, SIGUSR2, SIGPIPE ignored
 
 Exit codes:
-  0    stopped by a signal
+  0    stopped by a signal; with --check: the settings are valid
   1    the start failed, or an error stopped the service; standard error has the reason
   2    a setting is invalid
   130  a second SIGINT
@@ -40,8 +49,16 @@ Exit codes:
 The log is written to standard error: as JSON, one object per line, or as readable text on a terminal
 (MEDIABUCKET_LOG_FORMAT). \`mediabucket help settings\` lists the settings.`,
 
-  async run(args, { config, warnings }) {
-    if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)
+  async run(args, { config, warnings, print, report }) {
+    const { values, positionals } = parse('serve', {
+      args: [...args],
+      allowPositionals: true,
+      options: { check: { type: 'boolean' }, connect: { type: 'boolean' } },
+    })
+    if (positionals.length > 0)
+      throw new UsageError(`serve takes no arguments, but received: ${positionals.join(' ')}`)
+    if (values.connect && !values.check) throw new UsageError('--connect needs --check')
+    if (values.check) return await checkSettings({ config, warnings, print, report }, values.connect === true)
     // Loaded here, so that other commands start faster.
     const [start, { openServiceLog }, { default: closeWithGrace }] = await Promise.all([
       loadStart(config),
@@ -60,7 +77,11 @@ The log is written to standard error: as JSON, one object per line, or as readab
     lowerWorkerPriority()
     let cause: Cause = {}
     const { close } = closeWithGrace(
-      { delay: config.shutdownTimeout + 5_000, logger: false, skip: [...skippedSignals] },
+      {
+        delay: config.shutdownDelay + config.shutdownTimeout + 5_000,
+        logger: false,
+        skip: [...skippedSignals],
+      },
       async ({ err }) => {
         if (err) log.fatal({ err }, 'an unexpected error occurred; stopping')
         else log.info(cause, 'stopping')
@@ -80,6 +101,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
     handleSignals({
       stop: (signal) => stop({ signal }),
       onSecond: (signal) => log.warn({ signal }, 'a second signal; exiting at once'),
+      reload: createReload(config, service, log),
       onIgnored: (signal) => log.info({ signal }, 'ignored'),
     })
     watchNpm(() => stop({ cause: 'the process that started this one has ended' }))
@@ -102,6 +124,27 @@ The log is written to standard error: as JSON, one object per line, or as readab
       )
     console.log(banner(service, config))
   },
+}
+
+/** Returns the function that reads the settings again. It never throws. */
+function createReload(started: Config, service: Pick<Service, 'reload'>, log: Logger): () => void {
+  let current = started
+  return () => {
+    try {
+      reloadEnvFile()
+      const { config: next, warnings } = readConfig()
+      for (const warning of warnings) log.warn(warning)
+      const { applied, needRestart } = compareSettings(current, next)
+      current = takeOver(current, next, applied)
+      service.reload(reloadableOf(current))
+      // Whatever the level is: the operator looks for it.
+      if (current.logLevel !== 'silent')
+        log.child({}, { level: 'info' }).info({ applied }, 'read the settings again')
+      if (needRestart.length > 0) log.warn({ settings: needRestart }, 'these settings need a restart')
+    } catch (err) {
+      log.error({ err }, 'the settings stay as they were, because the new ones cannot be used')
+    }
+  }
 }
 
 type Start = (

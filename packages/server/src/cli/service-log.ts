@@ -29,7 +29,8 @@ export function openServiceLog(config: Pick<Config, 'logFormat' | 'logLevel' | '
   return {
     log,
     isReadable,
-    requestLog: { write: log.isLevelEnabled('info') ? lines.write : () => undefined, dropped },
+    // A reload changes the level.
+    requestLog: { write: (line) => void (log.isLevelEnabled('info') && lines.write(line)), dropped },
   }
 }
 

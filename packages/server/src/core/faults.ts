@@ -72,6 +72,7 @@ export type FaultCode =
   | 'overloaded'
   | 'storage-unavailable'
   | 'issuer-unavailable'
+  | 'read-only'
   | 'shutting-down'
   | 'not-ready'
   | 'internal'

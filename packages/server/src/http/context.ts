@@ -26,6 +26,8 @@ export interface HttpSettings extends PageSettings {
   /** The origin to which requests for bytes are redirected; null if they are not. */
   readonly storeOrigin: string | null
   readonly corsOrigins: readonly string[]
+  /** Whether requests that change something are refused. */
+  readonly readOnly: boolean
   readonly envelope: 'bare' | 'wrapped'
   readonly idleTimeout: number
   readonly maxFileSize: number
@@ -87,7 +89,7 @@ export function createHttpContext(
     ...parts,
     ...access,
     urls: settings,
-    corsHeaders: createCorsPolicy(corsOrigins, createRefusalHint(ownOrigins, log)),
+    corsHeaders: createCorsPolicy(() => settings.corsOrigins, createRefusalHint(ownOrigins, log)),
     vary: (...names) => varyHeader(corsOrigins, ...names),
     readBody,
     readWholeBody: createWholeBodyReader(backpressure, bodyMemory),

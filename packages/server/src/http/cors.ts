@@ -48,8 +48,25 @@ export type CorsPolicy = (request: IncomingHttpHeaders) => Readonly<Record<strin
 /**
  * Allows pages of the configured origins, and no others, to read every response, problems included (docs/interface.md C1,
  * C2). A preflight is an ordinary OPTIONS request whose response has more headers. `reportRefused` is called for each request of another origin.
+ * A reload replaces the list that `readOrigins` returns.
  */
 export function createCorsPolicy(
+  readOrigins: () => readonly string[],
+  reportRefused: (request: IncomingHttpHeaders) => void,
+): CorsPolicy {
+  let origins = readOrigins()
+  let policy = policyOf(origins, reportRefused)
+  return (request) => {
+    const now = readOrigins()
+    if (now !== origins) {
+      origins = now
+      policy = policyOf(origins, reportRefused)
+    }
+    return policy(request)
+  }
+}
+
+function policyOf(
   origins: readonly string[],
   reportRefused: (request: IncomingHttpHeaders) => void,
 ): CorsPolicy {

@@ -13,7 +13,7 @@ import {
   requireHostHeader,
 } from './headers.ts'
 import type { RequestLimits } from './limits.ts'
-import type { OperationDescription } from './openapi/description.ts'
+import { changesByScope, type OperationDescription } from './openapi/description.ts'
 import { isForProbe, refusalOfConnection } from './probe-places.ts'
 import { type FaultReporter, problemResponse } from './problems.ts'
 import type { RequestLogger } from './request-log.ts'
@@ -69,6 +69,8 @@ export interface DispatcherParts {
   readonly reportFault: FaultReporter
   /** Aborted when the service begins to stop. */
   readonly stopping: AbortSignal
+  /** Whether requests that change something are refused (docs/interface.md O13). */
+  readonly isReadOnly: () => boolean
 }
 
 /**
@@ -76,7 +78,7 @@ export interface DispatcherParts {
  * accepts, and sends the reply, or the problem of what was thrown.
  */
 export function createDispatcher(routes: readonly Route[], parts: DispatcherParts): RequestListener {
-  const { baseUrl, logRequest, corsHeaders, limits, mediaHost, reportFault, stopping } = parts
+  const { baseUrl, logRequest, corsHeaders, limits, mediaHost, reportFault, stopping, isReadOnly } = parts
   const find = createMatcher(routes)
 
   /** Throws Fault for what no route accepts. Returns the reply if no handler is called. */
@@ -103,6 +105,8 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
       const detail = `${method} is not allowed here; use one of ${path.allow}.`
       throw new HeaderFault('method-not-allowed', detail, { allow: path.allow })
     }
+    if (isReadOnly() && changesSomething(endpoint.route, method))
+      throw new Fault('read-only', 'The service accepts no changes at present. Reads continue.')
     const type = headers['content-type']
     if (type !== undefined && method !== 'GET' && method !== 'HEAD' && !mediaType.test(type))
       throw new Fault('request-malformed', 'The Content-Type header is not a media type.')
@@ -159,6 +163,10 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     else sendProblem(exchange, fault, noHeaders)
   }
 }
+
+/** A POST with the scope for reading creates links, which changes no item. */
+const changesSomething = ({ description }: Route, method: string): boolean =>
+  method !== 'GET' && method !== 'HEAD' && changesByScope(description?.needs ?? 'nothing')
 
 /** Sends a reply. A stream that fails ends the connection, so that the response is never taken for complete. */
 async function send(

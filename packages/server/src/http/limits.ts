@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import type { BaseLogger } from 'pino'
 import type { Fault, FaultCode } from '../core/faults.ts'
 import { addressFamily, addressGroup, inRanges, plainAddress } from '../core/ip-address.ts'
@@ -17,6 +18,8 @@ export interface RequestLimits {
   readonly countToken: (id: TokenId) => Fault | null
   /** Counts the fault if it refuses an invalid token. Returns the same fault, or `rate-limited` beyond the limit. */
   readonly countAuthFailure: (fault: Fault, request: IncomingMessage) => Fault
+  /** Changes the rates. Those that stay the same keep their counts. */
+  readonly setRates: (rates: RateSettings) => void
 }
 
 export interface RateSettings {
@@ -60,7 +63,7 @@ const refusedTokens: ReadonlySet<FaultCode> = new Set([
 ])
 
 export function createRequestLimits(
-  { tokenRate, addressRate, authFailureRate }: RateSettings,
+  rates: RateSettings,
   parts: {
     readonly addresses: ClientAddresses
     readonly metrics: Pick<Metrics, 'limitedRequests'>
@@ -70,14 +73,15 @@ export function createRequestLimits(
   },
 ): RequestLimits {
   const { addresses, metrics, log, peers } = parts
-  const limitOf = (name: LimitName, rate: RequestRate | null) => {
+  const limitOf = (name: LimitName, rate: RequestRate | null, before: RateLimit | null = null) => {
+    if (isDeepStrictEqual(rate, before?.rate ?? null)) return before
     const limit = rate && createRateLimit(rate)
     if (limit) peers?.subscribe(name, limit.add)
     return limit
   }
-  const tokens = limitOf('token', tokenRate)
-  const clients = limitOf('address', addressRate)
-  const failures = limitOf('authentication', authFailureRate)
+  let tokens = limitOf('token', rates.tokenRate)
+  let clients = limitOf('address', rates.addressRate)
+  let failures = limitOf('authentication', rates.authFailureRate)
 
   let hasWarned = false
   /** All clients behind an untrusted proxy share its address, so the operator is warned once. */
@@ -114,6 +118,11 @@ export function createRequestLimits(
     countAuthFailure(fault, request) {
       if (failures === null || !refusedTokens.has(fault.code)) return fault
       return take('authentication', failures, addresses.ofRequest(request), request) ?? fault
+    },
+    setRates({ tokenRate, addressRate, authFailureRate }) {
+      tokens = limitOf('token', tokenRate, tokens)
+      clients = limitOf('address', addressRate, clients)
+      failures = limitOf('authentication', authFailureRate, failures)
     },
   }
 }

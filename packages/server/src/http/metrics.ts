@@ -220,6 +220,18 @@ export function createMetrics() {
       },
     })
   }
+  /** `isReadOnly` is whether the operator has switched off changes. */
+  function watchReadOnly(isReadOnly: () => boolean): void {
+    new Gauge({
+      name: 'mediabucket_read_only',
+      help: 'Whether requests that change something are refused (MEDIABUCKET_READ_ONLY): 1 or 0.',
+      aggregator: 'max',
+      registers: [registry],
+      collect() {
+        this.set(isReadOnly() ? 1 : 0)
+      },
+    })
+  }
   /** `check` returns whether the service can serve data and store uploads now. */
   function watchReadiness(check: () => Promise<{ readonly reads: boolean; readonly writes: boolean }>): void {
     new Gauge({
@@ -291,6 +303,7 @@ export function createMetrics() {
     watchBytesCache,
     watchRenderAhead,
     watchReadiness,
+    watchReadOnly,
   }
 }
 

@@ -465,6 +465,12 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
       'The service needs the keys of the issuer to verify the token, and cannot request them: it has not received them yet, or not for a day, or the key of the token is a new one.',
     cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
   },
+  'read-only': {
+    status: 503,
+    title: 'The service is read-only',
+    cause: 'The operator has switched off changes for a while (`MEDIABUCKET_READ_ONLY`). Reads continue.',
+    cure: 'Try again later.',
+  },
   'shutting-down': {
     status: 503,
     title: 'The service is stopping',

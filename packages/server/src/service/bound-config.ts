@@ -11,16 +11,21 @@ export const urlSettings = (config: Config, port = config.port) => ({
 /** The settings of a service whose port is bound, so that its URLs are known. */
 export function boundConfig(config: Config, port: number) {
   const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
-  // The gallery fetches text files from the media host.
-  const corsOrigins =
-    config.mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
   const { blobsUrl, sendfile } = config
   return {
     ...config,
     baseUrl,
     mediaBaseUrl: config.mediaBaseUrl ?? baseUrl,
     hasOwnAddress: config.baseUrl !== null,
-    corsOrigins,
+    ...corsOriginsOf(config, baseUrl),
     storeOrigin: blobsUrl && sendfile?.header === 'location' ? storeOriginOf(blobsUrl) : null,
   }
 }
+
+/** The gallery fetches text files from the media host. */
+export const corsOriginsOf = (
+  { mediaBaseUrl, corsOrigins }: Pick<Config, 'mediaBaseUrl' | 'corsOrigins'>,
+  baseUrl: string,
+) => ({
+  corsOrigins: mediaBaseUrl === null ? corsOrigins : [...corsOrigins, new URL(baseUrl).origin],
+})

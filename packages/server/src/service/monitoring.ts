@@ -140,6 +140,7 @@ type ReadinessReason =
   | 'bytes-unavailable'
   | 'bytes-unwritable'
   | 'disk-full'
+  | 'read-only'
 
 /** Whether reads and writes are possible now (docs/interface.md O1). Deletes also work on a full disk. */
 export interface Readiness {
@@ -162,8 +163,10 @@ export function checkReadinessOperation(parts: {
   /** `isReachable` is false while the store does not hold the bytes of the catalog, or cannot be reached. */
   readonly blobs: Pick<BlobStore, 'isReachable' | 'checkWrites'>
   readonly log: Pick<Logger, 'info' | 'error'>
+  /** Whether the operator has switched off changes. */
+  readonly isReadOnly: () => boolean
 }) {
-  const { catalog, space, blobs, log } = parts
+  const { catalog, space, blobs, log, isReadOnly } = parts
   const canWriteRows = createWriteCheck(catalog.checkWrites)
   const canWriteBytes = createWriteCheck(blobs.checkWrites)
 
@@ -191,6 +194,7 @@ export function checkReadinessOperation(parts: {
     if (!hasBytes) reasons.push('bytes-unavailable')
     else if (isFull) reasons.push('disk-full')
     else if (!(await bytes)) reasons.push('bytes-unwritable')
+    if (isReadOnly()) reasons.push('read-only')
     reportReasons(reasons, failures)
     return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }
   }

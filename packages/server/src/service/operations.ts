@@ -134,7 +134,12 @@ export function createOperations(
       findByName: findByNameOperation({ catalog }),
       verifyLink: verifyLinkOperation({ catalog, now }),
     },
-    monitoring: { readiness: checkReadinessOperation({ catalog, space, blobs, log }) },
+    monitoring: {
+      readiness: checkReadinessOperation({
+        ...{ catalog, space, blobs, log },
+        isReadOnly: () => settings.readOnly,
+      }),
+    },
   }
 }
 

@@ -57,6 +57,7 @@ export function createApp(
     mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
     reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
     stopping,
+    isReadOnly: () => settings.readOnly,
   })
   return createHttpServer(dispatch, { settings, log, metrics, responseMemory: parts.responseMemory })
 }

@@ -90,6 +90,12 @@ export const timerDuration: Reader<number> = {
   },
 }
 
+/** Milliseconds; 0 for `off`. */
+export const timerDurationOrOff: Reader<number> = {
+  accepts: 'off, or a duration up to 20d, such as 500ms, 30s or 15m',
+  read: (text) => (text === 'off' ? 0 : timerDuration.read(text)),
+}
+
 /** Bytes, at least 1. */
 export const size = (examples: string): Reader<number> => ({
   accepts: `a size such as ${examples}`,

@@ -25,6 +25,7 @@ import {
   sizeUpTo,
   textOrNone,
   timerDuration,
+  timerDurationOrOff,
   variantSizes,
   webOrigins,
   wholeNumber,
@@ -289,6 +290,16 @@ export const settings = {
     '10s',
     timerDuration,
     'The maximum time that a stop waits for requests in progress. If you raise it, raise the stop timeout of systemd or Docker too.',
+  ),
+  MEDIABUCKET_SHUTDOWN_DELAY: setting(
+    'off',
+    timerDurationOrOff,
+    'How long a service that was told to stop still accepts requests, while `/readyz` returns 503. Set it to the time in which a load balancer notices that, and raise the stop timeout of systemd or Docker too.',
+  ),
+  MEDIABUCKET_READ_ONLY: setting(
+    'off',
+    onOrOff,
+    'Whether requests that change something are refused with 503, for example during a migration. Reads continue.',
   ),
   MEDIABUCKET_LOG_LEVEL: setting(
     'info',

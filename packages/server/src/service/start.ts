@@ -1,5 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { Server as HttpServer } from 'node:http'
+import { setTimeout as startTimer } from 'node:timers'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueTokenOfNewBucket } from '../access/tokens.ts'
@@ -20,7 +22,7 @@ import { lockWorker, spacePlaces } from '../storage/engines.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
 import { createFreeSpace, createSpaceReader, type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import { createUploadLocks, type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
-import { boundConfig } from './bound-config.ts'
+import { boundConfig, corsOriginsOf } from './bound-config.ts'
 import type { Config } from './config.ts'
 import {
   lockDirectory,
@@ -34,6 +36,7 @@ import {
 } from './data.ts'
 import { type Gallery, readGallery } from './gallery-routes.ts'
 import { createOperations, type Operations } from './operations.ts'
+import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startSweeps, startTakenSweep } from './sweeps.ts'
@@ -44,6 +47,8 @@ export interface Service {
   readonly address: ServiceAddress
   /** The token of the bucket `default`, on the first start with a new data directory; null on every later start. */
   readonly firstToken: string | null
+  /** Takes settings over. */
+  reload(settings: ReloadableSettings): void
   /** Stops accepting work, waits for requests in progress up to the shutdown timeout, and closes the data. */
   stop(): Promise<void>
 }
@@ -134,6 +139,7 @@ export async function startService(
     // The operations. The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
     const bound = await openPort(context)
     const settings = { ...boundConfig(config, bound.port), tools: toolNames(pictures.tools) }
+    metrics.watchReadOnly(() => settings.readOnly)
     const gallery = loadGallery(context)
     const issuer = config.issuer && (await openIssuer(config.issuer, { ...remover, catalog, log }))
     const operations = createOperations(context, {
@@ -188,10 +194,18 @@ export async function startService(
       http,
       metrics,
 
+      reload(reloaded) {
+        log.level = reloaded.logLevel
+        limits.setRates(reloaded)
+        Object.assign(settings, corsOriginsOf({ ...config, ...reloaded }, settings.baseUrl))
+        settings.readOnly = reloaded.readOnly
+      },
+
       async stop() {
         // From now on readiness is false, and responses close their connections.
         stopping.abort()
-        const deadline = setTimeout(() => http.closeAllConnections(), config.shutdownTimeout)
+        await setTimeout(config.shutdownDelay)
+        const deadline = startTimer(() => http.closeAllConnections(), config.shutdownTimeout)
         // Repeated, because a connection becomes unused when its request has been answered.
         const closing = setInterval(connections.closeUnused, closeInterval)
         try {

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { UploadId } from '../core/ids.ts'
 import type { CountTopic, PeerCounts } from '../core/peer-counts.ts'
+import type { ReloadableSettings } from './reload.ts'
 
 /** The metrics of one process. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -10,6 +11,7 @@ export type ToWorker =
   /** `owner` is the name of the worker; `port` may be 0. */
   | { readonly kind: 'start'; readonly owner: string; readonly port: number }
   | { readonly kind: 'stop' }
+  | { readonly kind: 'reload'; readonly settings: ReloadableSettings }
   /** Of other workers. */
   | { readonly kind: 'counts'; readonly changes: CountChanges }
   | { readonly kind: 'lock-granted'; readonly claim: number }

@@ -21,6 +21,7 @@ import {
   startRemovals,
 } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
+import type { ReloadableSettings } from './reload.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startSweeps } from './sweeps.ts'
@@ -62,7 +63,8 @@ export async function startWorkers(
     startRemovals(context, data)
     const locks = createUploadLockTable()
     const space = openSpace(context)
-    metrics.watchReadiness(checkReadinessOperation({ ...data, space, log }))
+    let { readOnly } = config
+    metrics.watchReadiness(checkReadinessOperation({ ...data, space, log, isReadOnly: () => readOnly }))
     await startSweeps(context, data, {
       space,
       locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
@@ -93,7 +95,16 @@ export async function startWorkers(
     closers.add('the workers', () => pool.stop())
     const address = await pool.start()
     startWebhooks(context, data, urlSettings(config, address.port))
-    return { address, firstToken: await issueFirstToken(data.catalog), stop: closers.closeAll }
+    return {
+      address,
+      firstToken: await issueFirstToken(data.catalog),
+      reload(settings) {
+        log.level = settings.logLevel
+        readOnly = settings.readOnly
+        pool.reload(settings)
+      },
+      stop: closers.closeAll,
+    }
   })
 }
 
@@ -133,6 +144,8 @@ const directLocks = (table: UploadLockTable): Parameters<typeof shareUploadLocks
 interface WorkerPool {
   /** Resolves when all workers listen. Rejects if one of them cannot be started. */
   start(): Promise<ServiceAddress>
+  /** Passes settings to the workers. One that starts later reads them from the environment. */
+  reload(settings: ReloadableSettings): void
   /** Lets all workers finish their requests, and waits until they have ended. */
   stop(): Promise<void>
 }
@@ -154,6 +167,7 @@ function createWorkerPool(parts: {
   readonly port: number
   /** Milliseconds. */
   readonly shutdownTimeout: number
+  readonly shutdownDelay: number
   readonly fork: (port: number) => WorkerProcess
   readonly log: Pick<Logger, 'error' | 'info'>
   /** Called when a worker has ended, before another one is started. Not called during a stop. Must not reject. */
@@ -228,12 +242,16 @@ function createWorkerPool(parts: {
       return first
     },
 
+    reload(settings) {
+      for (const worker of running) worker.reload(settings)
+    },
+
     async stop() {
       stopping = true
       for (const timer of timers) clearTimeout(timer)
       const ends = Promise.all([...running].map(({ ended }) => ended))
       for (const worker of running) worker.stop()
-      if (await resolvesWithin(ends, parts.shutdownTimeout + killDelay)) return
+      if (await resolvesWithin(ends, parts.shutdownDelay + parts.shutdownTimeout + killDelay)) return
       for (const worker of running) worker.kill()
       await ends
     },
@@ -251,6 +269,7 @@ interface WorkerProcess extends MetricsSource {
   readonly ended: Promise<string>
   /** Sends it counts of other workers. */
   sendCounts(changes: CountChanges): void
+  reload(settings: ReloadableSettings): void
   /** Finishes the requests in progress and ends. */
   stop(): void
   kill(): void
@@ -356,6 +375,7 @@ function forkWorker(parts: {
       return reply
     },
     sendCounts: (changes) => send({ kind: 'counts', changes }),
+    reload: (settings) => send({ kind: 'reload', settings }),
     stop: () => send({ kind: 'stop' }),
     kill: () => void worker.process.kill('SIGKILL'),
   }

@@ -21,6 +21,7 @@ test('P1 a source that ends early before the response has begun is reported, alt
       return new Fault('internal', 'The service met an unexpected error.')
     },
     stopping: new AbortController().signal,
+    isReadOnly: () => false,
   })
   const received = await exchange(dispatch, ['GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'])
   expect(received).toMatch(/^HTTP\/1\.1 500 /)

@@ -363,3 +363,7 @@ export const responseHeaders = {
 } satisfies Readonly<Record<string, HeaderDescription>>
 
 export type ResponseHeader = keyof typeof responseHeaders
+
+/** Whether an operation with another method than GET changes something, by what it needs. */
+export const changesByScope = (needs: OperationDescription['needs']): boolean =>
+  typeof needs === 'string' && !['nothing', 'any token', 'media:read'].includes(needs)

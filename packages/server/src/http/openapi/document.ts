@@ -7,6 +7,7 @@ import { version } from '../../core/version.ts'
 import { problemKinds } from '../problem-kinds.ts'
 import { hasChallenge, type ProblemDetails, problemDetails } from '../problems.ts'
 import {
+  changesByScope,
   type DescribedOperation,
   exampleBase,
   type OperationDescription,
@@ -171,7 +172,7 @@ function responsesOf(
         : { content: contentOf(response, envelope, components) }),
     }
   }
-  for (const [status, codes] of problemsByStatus(description)) {
+  for (const [status, codes] of problemsByStatus(description, method)) {
     const response = {
       description: describeProblems(codes),
       ...headersOf([...problemHeaderNames(status, codes), ...(description.problemHeaders ?? [])], components),
@@ -293,6 +294,7 @@ const tokenProblems: readonly FaultCode[] = [
 /** The problem codes of an operation by status, in ascending order. */
 export function problemsByStatus(
   description: OperationDescription,
+  method: string,
 ): ReadonlyMap<number, readonly FaultCode[]> {
   const { needs, problems, unlimited } = description
   const codes = new Set<FaultCode>([
@@ -301,6 +303,7 @@ export function problemsByStatus(
     ...(needs === 'nothing' ? [] : tokenProblems),
     ...(needs === 'nothing' || needs === readIfPrivate ? [] : (['token-missing'] as const)),
     ...(needs === 'nothing' || needs === 'any token' ? [] : (['scope-missing'] as const)),
+    ...(method === 'GET' || method === 'HEAD' || !changesByScope(needs) ? [] : (['read-only'] as const)),
     ...problems,
   ])
   const byStatus = Map.groupBy(codes, (code) => problemKinds[code].status)

@@ -113,7 +113,7 @@ function article({ description, endpoints }: Entry, envelope: 'bare' | 'wrapped'
     ...(body ? [`<h4>Body</h4>`, commonMarkToHtml(`${mediaTypes(body)}. ${body.description}`)] : []),
     '<h4>Responses</h4>',
     ...Object.entries(responses).map(([status, response]) => responseHtml(status, response, envelope)),
-    problems(problemsByStatus(description)),
+    problems(problemsByStatus(description, endpoints[0]?.method ?? 'GET')),
   ]
   return `<article id="${operationId}">\n${parts.filter(Boolean).join('\n')}\n</article>`
 }

@@ -1,0 +1,30 @@
+import { hasData, openBlobsDirectory } from '../storage/engines.ts'
+import { type CommandContext, CommandError } from './command.ts'
+
+/**
+ * Reports the warnings about settings that are valid. With `connects`, also connects to the database and the store, and changes nothing
+ * there. Throws CommandError if the store cannot be reached, and errors that a start explains too.
+ */
+export async function checkSettings(
+  { config, warnings, print, report }: CommandContext,
+  connects: boolean,
+): Promise<void> {
+  if (warnings.length > 0) report(...warnings)
+  if (connects) {
+    await hasData(config)
+    if (config.blobsUrl !== null) await connectToStore(config)
+  }
+  print(connects ? 'The settings are valid, and what they name can be reached.' : 'The settings are valid.')
+}
+
+async function connectToStore(config: CommandContext['config']): Promise<void> {
+  const directory = await openBlobsDirectory(config)
+  try {
+    await directory.readIdentity()
+  } catch (error) {
+    const { cause = error } = error instanceof Error ? error : {}
+    throw new CommandError(
+      `${directory.path} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}. Check MEDIABUCKET_BLOBS_URL and the credentials.`,
+    )
+  }
+}
