@@ -69,6 +69,8 @@ test.each(Object.entries(spellings))('O3, A5 a token in a URL is not logged: %s'
       ['GET', `Authorization: ${authorization}\r\n`],
       ['GET', ''],
       ['POST', `Authorization: ${authorization}\r\nContent-Length: 0\r\n`],
+      ['GET', `User-Agent: ${spelled} x/${spelled} ${'x'.repeat(170)}${spelled}\r\n`],
+      ['GET', `X-Request-Id: ${spelled}\r\ntraceparent: 00-${spelled}-1-1\r\n`],
       ['GET', `Referer: http://x${target.replace(/^http:\/\/x/, '')}\r\n`],
       // Bytes that never become a request.
       ['GET', 'Bad : header\r\n'],

@@ -95,13 +95,105 @@ test('O3 requests on one connection have different ids', async () => {
   expect(new Set(lines.map((line: LogLine) => line['requestId'])).size).toBe(2)
 })
 
-test('O3, P1 the instance of a problem is the request id in the log, which a client cannot choose', async () => {
-  const response = await fetch(`${server.url}/some/path`, {
-    headers: { 'x-request-id': 'mine', 'request-id': 'mine' },
+test('O3, O15, P1 the instance of a problem is the request id in the log: a new one, or that of X-Request-Id', async () => {
+  const trace = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', parentId: '00f067aa0ba902b7' }
+  for (const [path, headers] of [
+    ['/some/path', {}],
+    ['/other/path', { 'x-request-id': 'req-01HZX.a+b/c=' }],
+    ['/traced/path', { traceparent: `00-${trace.traceId}-${trace.parentId}-01` }],
+  ] as const) {
+    const response = await fetch(server.url + path, { headers })
+    const { instance } = await expectProblem(response, 404, 'route-unknown')
+    const line = await lineOf(path)
+    expect(line['requestId']).toBe(instance)
+    const isNamed = Object.keys(headers).length > 0
+    expect(response.headers.get('x-request-id')).toBe(isNamed ? instance : null)
+    if ('x-request-id' in headers) expect(instance).toBe(headers['x-request-id'])
+    if (!('traceparent' in headers)) continue
+    expect(line).toMatchObject(trace)
+    expect(response.headers.get('traceparent')).toBe(`00-${trace.traceId}-${line['spanId']}-01`)
+  }
+})
+
+test('O15 a cached file and a page are sent with the id of their request, and without one', async () => {
+  const { url } = await upload(server, 'x')
+  for (const path of [url, `${server.url}/api/media`])
+    for (const id of ['one', null, 'two', null]) {
+      const headers = {
+        authorization: `Bearer ${server.token}`,
+        ...(id === null ? {} : { 'x-request-id': id }),
+      }
+      const response = await fetch(path, { headers })
+      expect([response.status, response.headers.get('x-request-id')]).toEqual([200, id])
+    }
+})
+
+test.each([
+  ['is empty', ''],
+  ['is too long', 'x'.repeat(129)],
+  ['has other characters', 'a"b'],
+  ['has spaces', 'a b'],
+  ['holds a token', `id-mbkt_${'a1'.repeat(19)}`],
+])('O15 an X-Request-Id that %s is replaced', async (_name, sent) => {
+  const path = `/replaced/${sent.length}/${encodeURIComponent(sent).slice(0, 5)}`
+  const { headers } = await sendRaw(
+    server.url,
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: ${sent}\r\ntraceparent: 00-${'0'.repeat(32)}-00f067aa0ba902b7-01\r\n\r\n`,
+  )
+  const line = await lineOf(path)
+  expect(line['requestId']).toMatch(/^[0-9a-f-]{36}$/)
+  expect(line['traceId']).toBe(undefined)
+  expect(headers.get('x-request-id')).toBe(line['requestId'])
+  expect(headers.has('traceparent')).toBe(false)
+})
+
+test('O3 a line has the address, the token, the bytes and the program of the client', async () => {
+  const { id, authorization } = await makeToken(server, '--bucket', 'default')
+  const agent = `program/1 ${'(x y) '.repeat(60)}`
+  const response = await server.request('/api/items?limit=1', {
+    headers: { authorization, 'user-agent': agent },
   })
-  const { instance } = await expectProblem(response, 404, 'route-unknown')
-  expect((await lineOf('/some/path'))['requestId']).toBe(instance)
-  expect(server.stderr()).not.toContain('mine')
+  const { length } = await response.text()
+  const line = await lineOf('/api/items')
+  expect(line).toMatchObject({
+    address: '127.0.0.1',
+    token: id,
+    userAgent: expect.stringMatching(/^program\/1 [(x y) ]{190}…$/),
+  })
+  expect(line['bytes']).toBeGreaterThan(length)
+  expect(line['bytes']).toBeLessThan(length + 1_000)
+})
+
+test('O3, A2, W4 the lines of refused tokens tell them apart, and name a revoked one, without revealing any', async () => {
+  const { id, authorization } = await makeToken(server, '--bucket', 'default')
+  await server.command('token', 'revoke', id)
+  const unknown = ['a', 'b'].map((letter) => `Bearer mbkt_${letter.repeat(38)}`)
+  const fingerprints: unknown[] = []
+  for (const [index, sent] of [authorization, ...unknown, unknown[0] ?? ''].entries()) {
+    const path = `/api/media/refused-${index}`
+    expect((await server.request(path, { headers: { authorization: sent } })).status).toBe(401)
+    const line = await lineOf(path)
+    expect(line['token']).toBe(index === 0 ? id : undefined)
+    expect(line['tokenFingerprint']).toMatch(/^[0-9a-f]{8}$/)
+    fingerprints.push(line['tokenFingerprint'])
+    expect(server.stderr()).not.toContain(sent.slice(12, 30))
+  }
+  expect(new Set(fingerprints).size).toBe(3)
+  expect(fingerprints[3]).toBe(fingerprints[1])
+})
+
+test('W4, O3 an address that sends too many invalid tokens is named once a minute, also without lines of requests', async () => {
+  await using quiet = await startServer({
+    MEDIABUCKET_AUTH_FAILURE_RATE: '3/1h',
+    MEDIABUCKET_LOG_LEVEL: 'warn',
+  })
+  const headers = { authorization: `Bearer mbkt_${'c'.repeat(38)}` }
+  for (let index = 0; index < 10; index += 1) await quiet.request('/api/media', { headers })
+  const lines = await until('the warning', () => {
+    const found = quiet.log().filter(({ msg }) => msg.includes('MEDIABUCKET_AUTH_FAILURE_RATE'))
+    return found.length > 0 && found
+  })
+  expect(lines).toMatchObject([{ level: 40, address: '127.0.0.1' }])
 })
 
 test('O3 a line break in a path does not start a new line in the log', async () => {

@@ -1,4 +1,4 @@
-import { bucketDeleted, Fault, tokenExpired, tokenRevoked } from '../core/faults.ts'
+import { bucketDeleted, Fault, TokenFault, tokenExpired, tokenRevoked } from '../core/faults.ts'
 import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
 import { leftOf, limitsObject } from '../core/quotas.ts'
@@ -16,6 +16,7 @@ import { parseBearerToken, requireAuthorization } from '../http/headers.ts'
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
+import { noteToken } from '../http/request-log.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/tokens.ts'
@@ -251,6 +252,7 @@ export const createAuthorizer =
   async ({ request, id }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
     const verify = () => verifyAuthorization(requireAuthorization(request), grace)
     const found = await verify()
+    noteToken(request, { token: found.tokenId })
     const grant = isSettled || writes(request.method, scope) ? await settled(found, verify) : found
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
@@ -298,9 +300,10 @@ export function verifyTokenOperation(parts: {
         'This is not a token of this service. It may be cut off or mistyped.',
       )
     }
-    if (grant.revokedAt !== null) throw tokenRevoked()
+    if (grant.revokedAt !== null) throw new TokenFault(tokenRevoked(), grant.tokenId)
     const at = now()
-    if (grant.expiresAt !== null && grant.expiresAt + grace <= at) throw tokenExpired(grant.expiresAt)
+    if (grant.expiresAt !== null && grant.expiresAt + grace <= at)
+      throw new TokenFault(tokenExpired(grant.expiresAt), grant.tokenId)
     recordUse(grant, at)
     const isExpired = grant.expiresAt !== null && grant.expiresAt <= at
     return removeExpiredOf(isExpired ? { ...grant, isExpired } : grant, removeExpired, at)

@@ -106,6 +106,16 @@ export const tokenExpired = (expiredAt: number): Fault =>
 
 export const tokenRevoked = (): Fault => new Fault('token-revoked', 'This token has been revoked.')
 
+/** Refuses a token that was valid once: the log names it. */
+export class TokenFault extends Fault {
+  readonly tokenId: string
+
+  constructor({ code, message }: Fault, tokenId: string) {
+    super(code, message)
+    this.tokenId = tokenId
+  }
+}
+
 /** For requests in progress while their bucket, and with it their token, is deleted. */
 export const bucketDeleted = (): Fault =>
   new Fault('token-revoked', 'The bucket of this token has been deleted.')

@@ -13,6 +13,7 @@ const exposedHeaders = [
   'Link',
   'WWW-Authenticate',
   'Content-Location',
+  'X-Request-Id',
   'Tus-Resumable',
   'Tus-Version',
   'Tus-Extension',

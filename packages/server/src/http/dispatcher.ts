@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import createRouter from 'find-my-way'
@@ -16,6 +15,7 @@ import type { RequestLimits } from './limits.ts'
 import { changesByScope, type OperationDescription } from './openapi/description.ts'
 import { isForProbe, refusalOfConnection } from './probe-places.ts'
 import { type FaultReporter, problemResponse } from './problems.ts'
+import { requestIdsOf } from './request-ids.ts'
 import type { RequestLogger } from './request-log.ts'
 import type { Exchange, Reply, Route } from './route.ts'
 import { maxHeaderSize } from './server.ts'
@@ -149,12 +149,13 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
   }
 
   return (request, response) => {
-    const { method = '', url = '' } = request
-    const id = randomUUID()
+    const { url = '' } = request
+    const { id, trace, headers } = requestIdsOf(request.headers)
+    for (const [name, value] of Object.entries(headers ?? noHeaders)) response.setHeader(name, value)
     const fault = protocolFault(request)
     const match = fault === null ? find(url) : nowhere
     const { params, query } = match
-    logRequest({ id, method, url, route: match.path?.pattern ?? 'unknown' }, response)
+    logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
     discardUnreadBody(request, response)
     if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
     const exchange = { id, request, response, params, query }

@@ -54,13 +54,20 @@ function rateLimited(limit: LimitName, { requests, window }: RequestRate, wait: 
 }
 
 /** `token-missing` is not counted: a request without a token is no guess. */
-const refusedTokens: ReadonlySet<FaultCode> = new Set([
+const refusals: ReadonlySet<FaultCode> = new Set([
   'token-malformed',
   'token-unknown',
   'token-expired',
   'token-revoked',
   'token-refused',
 ])
+
+/** Whether the fault refuses the token that a request has. */
+export const isTokenRefusal = ({ code }: Fault): boolean => refusals.has(code)
+
+/** Milliseconds, and addresses that are reported in them. */
+const reportInterval = 60_000
+const maxReported = 10
 
 export function createRequestLimits(
   rates: RateSettings,
@@ -106,6 +113,24 @@ export function createRequestLimits(
     return rateLimited(name, limit.rate, wait)
   }
 
+  let reported = new Set<string>()
+  let reportedSince = 0
+  /** Some addresses a minute, each once: the lines of their requests have what a firewall or the owner of a token needs. */
+  function reportGuesses(request: IncomingMessage) {
+    const now = performance.now()
+    if (now - reportedSince > reportInterval) {
+      reported = new Set()
+      reportedSince = now
+    }
+    const address = addresses.wholeOfRequest(request) ?? 'unknown'
+    if (reported.has(address) || reported.size >= maxReported) return
+    reported.add(address)
+    log.warn(
+      { address },
+      'an address sends more invalid tokens than MEDIABUCKET_AUTH_FAILURE_RATE; the lines of its requests have the token, or its fingerprint',
+    )
+  }
+
   return {
     countAddress(request) {
       return clients && take('address', clients, addresses.ofRequest(request), request)
@@ -116,8 +141,10 @@ export function createRequestLimits(
     // Called after the token lookup, so that guesses do not lock out valid tokens behind the same address. All invalid
     // tokens get the same response.
     countAuthFailure(fault, request) {
-      if (failures === null || !refusedTokens.has(fault.code)) return fault
-      return take('authentication', failures, addresses.ofRequest(request), request) ?? fault
+      if (failures === null || !isTokenRefusal(fault)) return fault
+      const refusal = take('authentication', failures, addresses.ofRequest(request), request)
+      if (refusal) reportGuesses(request)
+      return refusal ?? fault
     },
     setRates({ tokenRate, addressRate, authFailureRate }) {
       tokens = limitOf('token', tokenRate, tokens)

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { BaseLogger } from 'pino'
-import { errorCode, Fault, type FaultCode } from '../core/faults.ts'
+import { errorCode, Fault, type FaultCode, TokenFault } from '../core/faults.ts'
 import { HeaderFault } from './headers.ts'
-import type { RequestLimits } from './limits.ts'
+import { isTokenRefusal, type RequestLimits } from './limits.ts'
 import type { Problem, ValueOf } from './openapi/schemas.ts'
 import { problemKinds } from './problem-kinds.ts'
+import { noteToken } from './request-log.ts'
 
 /** RFC 9457, extended by `code` for programs and `errors` for invalid parameters (docs/interface.md P1). */
 export type ProblemDetails = ValueOf<typeof Problem>
@@ -101,10 +102,19 @@ export function createFaultReporter(parts: {
   /** Counts errors that the storage caused. */
   readonly countStorageError: (error: unknown) => void
   readonly log: Pick<BaseLogger, 'error'>
+  /** Tells refused tokens apart, without revealing them. */
+  readonly fingerprintOf: (authorization: string) => string
 }): FaultReporter {
-  const { limits, countStorageError, log } = parts
+  const { limits, countStorageError, log, fingerprintOf } = parts
   return (error, request, requestId) => {
-    const fault = limits.countAuthFailure(toFault(error), request)
+    const original = toFault(error)
+    const fault = limits.countAuthFailure(original, request)
+    const { authorization } = request.headers
+    if (isTokenRefusal(original) && authorization !== undefined)
+      noteToken(request, {
+        ...(original instanceof TokenFault ? { token: original.tokenId } : {}),
+        tokenFingerprint: fingerprintOf(authorization),
+      })
     if (problemKinds[fault.code].status >= 500 && !isExpected(fault)) {
       countStorageError(fault)
       log.error({ requestId, err: fault.cause ?? fault }, fault.message)

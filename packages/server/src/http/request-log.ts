@@ -1,32 +1,68 @@
-import type { ServerResponse } from 'node:http'
+import { hash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { redactTokens } from '../core/tokens.ts'
+import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import type { RequestIds } from './request-ids.ts'
 
-/** The logged fields of a request. `route` is the pattern of its path, `url` its path with the query. */
-interface LoggedRequest {
-  readonly id: string
-  readonly method: string
-  readonly url: string
-  readonly route: string
-}
-
-export type RequestLogger = (request: LoggedRequest, response: ServerResponse) => void
+/** Logs a request when its response has ended. `route` is the pattern of its path. */
+export type RequestLogger = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  about: Pick<RequestIds, 'id' | 'trace'> & { readonly route: string },
+) => void
 
 /** Writes a line to the destination of the log, or nothing where the log level excludes requests. Never waits. */
 export type LineWriter = (line: string) => void
 
+/** What is known about the token of a request. */
+interface LoggedToken {
+  /** Its id: of one that is or was valid. */
+  readonly token?: string
+  /** For one that was refused: the same text has the same fingerprint. */
+  readonly tokenFingerprint?: string
+}
+
+const tokens = new WeakMap<IncomingMessage, LoggedToken>()
+
+/** Adds the token to the line of a request. */
+export const noteToken = (request: IncomingMessage, token: LoggedToken): void =>
+  void tokens.set(request, { ...tokens.get(request), ...token })
+
+/**
+ * Tells refused tokens apart without revealing them: 32 bits of a hash with a value of the data directory, so that a text that was sent by
+ * mistake, such as a password, cannot be found by the log alone.
+ */
+export const tokenFingerprint = (authorization: string, salt: string): string =>
+  hash('sha256', `${salt}\0${authorization}`).slice(0, 8)
+
 /** Writes one log line and one observation for each request, completed or aborted (docs/interface.md O3). */
-export function createRequestLogger(metrics: Metrics, writeLine: LineWriter): RequestLogger {
-  return ({ id, method, url, route }, response) => {
+export function createRequestLogger(
+  metrics: Metrics,
+  { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
+  writeLine: LineWriter,
+): RequestLogger {
+  return (request, response, { id, trace, route }) => {
+    const { method = '', url = '', socket } = request
     const startedAt = performance.now()
     const observe = metrics.responseObserver(method, route)
+    // Known only while the connection is open.
+    const address = wholeOfRequest(request)
+    const bytesBefore = socket.bytesWritten
     // `close` is emitted exactly once: after the last byte, or when the connection ends before it.
     response.on('close', () => {
       const ms = performance.now() - startedAt
       const status = response.headersSent ? response.statusCode : null
       observe(status, ms / 1000)
       const msg = response.writableFinished ? 'completed' : 'aborted'
-      writeLine(formatLine({ id, method, path: loggedPath(url), status, ms, msg }))
+      const bytes = socket.bytesWritten - bytesBefore
+      const userAgent = loggedAgent(request.headers['user-agent'])
+      writeLine(
+        formatLine({
+          ...{ id, method, path: loggedPath(url), status, ms, bytes, address, userAgent },
+          ...{ token: tokens.get(request), trace, msg },
+        }),
+      )
     })
   }
 }
@@ -41,14 +77,32 @@ function formatLine(fields: {
   readonly path: string
   readonly status: number | null
   readonly ms: number
+  readonly bytes: number
+  readonly address: string | null
+  readonly userAgent: string | null
+  readonly token: LoggedToken | undefined
+  readonly trace: RequestIds['trace']
   readonly msg: string
 }): string {
-  const { id, method, path, status, ms, msg } = fields
-  return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"msg":"${msg}"}\n`
+  const { id, method, path, status, ms, bytes, address, userAgent, token, trace, msg } = fields
+  const agent = userAgent === null ? '' : `,"userAgent":${JSON.stringify(userAgent)}`
+  const more =
+    token === undefined && trace === null ? '' : `,${JSON.stringify({ ...token, ...trace }).slice(1, -1)}`
+  return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"bytes":${bytes},"address":${JSON.stringify(address)}${agent}${more},"msg":"${msg}"}\n`
 }
 
-/** The characters of a path that are logged. */
+/** The characters of a path, and of a User-Agent, that are logged. */
 const maxLoggedPath = 1_024
+const maxLoggedAgent = 200
+
+/** Matches nearly all values: they are too short, or have too short words, for a token. */
+const plainAgent = /^(?:[^\s_]{0,25}(?:\s|$)){1,40}$/
+
+function loggedAgent(agent: string | undefined): string | null {
+  if (agent === undefined) return null
+  const redacted = agent.length <= maxLoggedAgent && plainAgent.test(agent) ? agent : redactTokens(agent)
+  return redacted.length > maxLoggedAgent ? `${redacted.slice(0, maxLoggedAgent)}…` : redacted
+}
 
 /** Matches nearly all paths: media URLs, and short paths without percent-encoding and authority. A matching path is too short for a token. */
 const plainPath = /^\/(?:media\/[a-z0-9]{1,28}(?:\.[a-z0-9]{1,8})?|[^%?#]{0,37})$/

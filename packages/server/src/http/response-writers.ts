@@ -4,11 +4,14 @@ import { formattedHead, markHeadSent } from './connections.ts'
 import { leaveOut } from './unread-bytes.ts'
 
 /**
- * Whether the head of a response can be written without Node: HTTP/1.1 with keep-alive, on the connection's turn. Node adds the same lines
- * to each such response.
+ * Whether the head of a response can be written without Node: HTTP/1.1 with keep-alive, on the connection's turn, and without the headers
+ * of one request only (docs/interface.md O15). Node adds the same lines to each such response.
  */
 const canWriteHead = (request: IncomingMessage, response: ServerResponse): boolean =>
-  response.shouldKeepAlive && request.httpVersionMinor === 1 && response.socket?.writable === true
+  response.shouldKeepAlive &&
+  request.httpVersionMinor === 1 &&
+  response.socket?.writable === true &&
+  !response.hasHeader('x-request-id')
 
 /** The head that is in the memory in front of bytes. */
 interface WrittenHead {

@@ -7,7 +7,7 @@ import { changeRoutes } from '../feed/change-routes.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
 import { createDispatcher, createMediaHost } from '../http/dispatcher.ts'
 import { createFaultReporter } from '../http/problems.ts'
-import { createRequestLogger, type LineWriter } from '../http/request-log.ts'
+import { createRequestLogger, type LineWriter, tokenFingerprint } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
 import { itemListRoutes } from '../items/item-list-routes.ts'
@@ -51,11 +51,14 @@ export function createApp(
   ]
   const dispatch = createDispatcher(routes, {
     baseUrl,
-    logRequest: createRequestLogger(metrics, writeLine),
+    logRequest: createRequestLogger(metrics, http.addresses, writeLine),
     corsHeaders,
     limits,
     mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
-    reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
+    reportFault: createFaultReporter({
+      ...{ limits, countStorageError: metrics.storage.countError, log },
+      fingerprintOf: (authorization) => tokenFingerprint(authorization, http.catalog.epoch),
+    }),
     stopping,
     isReadOnly: () => settings.readOnly,
   })

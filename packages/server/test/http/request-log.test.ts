@@ -3,14 +3,19 @@ import { Socket } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/http/metrics.ts'
-import { createRequestLogger } from '../../src/http/request-log.ts'
+import { createRequestLogger, noteToken } from '../../src/http/request-log.ts'
 
 /** The log line of a request to `url` with this status; null for a request that was aborted before its response. */
 function lineFor(method: string, url: string, status: number | null): string {
   const lines: string[] = []
-  const record = createRequestLogger(createMetrics(), (line) => lines.push(line))
-  const response = new ServerResponse(new IncomingMessage(new Socket()))
-  record({ id: '0b7d2c9e-0000-4000-8000-000000000000', method, url, route: '/r' }, response)
+  const addresses = { wholeOfRequest: () => '192.0.2.1' }
+  const record = createRequestLogger(createMetrics(), addresses, (line) => lines.push(line))
+  const request = Object.assign(new IncomingMessage(new Socket()), { method, url })
+  request.headers['user-agent'] = 'program "1"'
+  noteToken(request, { token: 'tok_1' })
+  const response = new ServerResponse(request)
+  const trace = { traceId: '1'.repeat(32), parentId: '2'.repeat(16), spanId: '3'.repeat(16) }
+  record(request, response, { id: '0b7d2c9e-0000-4000-8000-000000000000', trace, route: '/r' })
   if (status !== null) response.writeHead(status).end()
   response.emit('close')
   expect(lines).toHaveLength(1)
@@ -31,7 +36,9 @@ test.each([
   )
   const requestId = '0b7d2c9e-0000-4000-8000-000000000000'
   // A response without a socket counts as aborted.
-  log.info({ requestId, method, path, status, ms }, 'aborted')
+  const about = { bytes: 0, address: '192.0.2.1', userAgent: 'program "1"', token: 'tok_1' }
+  const trace = { traceId: '1'.repeat(32), parentId: '2'.repeat(16), spanId: '3'.repeat(16) }
+  log.info({ requestId, method, path, status, ms, ...about, ...trace }, 'aborted')
   expect(line).toBe(written[0])
   expect(Math.abs(Date.now() - time)).toBeLessThan(60_000)
   expect(ms * 10).toBeCloseTo(Math.round(ms * 10))

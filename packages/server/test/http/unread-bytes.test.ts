@@ -21,7 +21,10 @@ async function start(limit: number, isShared = false) {
     return response.end(Buffer.alloc(size, 'x'))
   })
   let closed = 0
-  const count = limitUnreadBytes(server, { limit, onClose: () => void (closed += 1) })
+  const onClose = () => {
+    closed += 1
+  }
+  const count = limitUnreadBytes(server, { limit, onClose })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()
