@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { base32Alphabet, randomBase32 } from './ids.ts'
 
-/** What a webhook may be: `on` delivers. The others do not: `off` was switched off by somebody, `gone` by a 410, `failed` after three days. */
+/** What a webhook may be: `on` delivers. The others do not: `off` was switched off by somebody, `gone` by a 410, `failed` after three days of failed attempts. */
 export const webhookStates = ['on', 'off', 'gone', 'failed'] as const
 export type WebhookState = (typeof webhookStates)[number]
 

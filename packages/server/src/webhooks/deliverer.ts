@@ -7,9 +7,11 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { ChangeRows, FeedCatalog } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import {
+  isWebhookWaiting,
   longestLease,
   passedAtOnce,
   passInterval,
+  servedPerBucket,
   type WebhookAttempt,
 } from '../storage/catalog/webhook-deliveries.ts'
 import type { WebhookReader } from '../storage/catalog/webhooks.ts'
@@ -52,7 +54,11 @@ const bellDelay = 10
 const logInterval = 60_000
 
 /** Webhooks that are served at once. */
-const maxServed = 64
+const maxServed = 128
+
+/** Of these, those whose last attempt has taken longer than `slowAttempt` (ms): others do not wait for them. */
+const maxSlow = 64
+const slowAttempt = 2_000
 
 /** Milliseconds for which a webhook is served before others have their turn. */
 const turn = 5_000
@@ -74,7 +80,9 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
   const { catalog, owner, now, log } = parts
   const stopping = new AbortController()
   const aborted = new AbortController()
-  const served = new Map<WebhookId, Promise<void>>()
+  const served = new Map<WebhookId, { readonly bucketId: BucketId; readonly ended: Promise<void> }>()
+  /** Webhooks whose last attempt was slow. */
+  const slow = new Set<WebhookId>()
   /** When the lease of each webhook ends. */
   const leases = new Map<WebhookId, number>()
   const watched = new Map<BucketId, () => void>()
@@ -123,9 +131,9 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
     try {
       while (isAsked && !stopping.signal.aborted && served.size < maxServed) {
         isAsked = false
-        for (const id of await catalog.dueWebhooks(owner, now(), maxServed)) {
-          if (served.has(id) || served.size >= maxServed || stopping.signal.aborted) continue
-          served.set(id, serve(id))
+        for (const { id, bucketId } of await catalog.dueWebhooks(owner, now(), maxServed, unwanted())) {
+          if (stopping.signal.aborted) break
+          if (hasRoomFor(id, bucketId)) served.set(id, { bucketId, ended: serve(id) })
         }
       }
     } catch (error) {
@@ -134,13 +142,31 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
     isScanning = false
   }
 
+  const servedSlow = (): number => [...served.keys()].filter((id) => slow.has(id)).length
+
+  /** Webhooks that a search leaves out, so that it finds those behind them. */
+  function unwanted(): readonly WebhookId[] {
+    return [...served.keys(), ...(servedSlow() >= maxSlow ? slow : [])]
+  }
+
+  function hasRoomFor(id: WebhookId, bucketId: BucketId): boolean {
+    if (served.has(id) || served.size >= maxServed) return false
+    if (slow.has(id) && servedSlow() >= maxSlow) return false
+    return [...served.values()].filter((one) => one.bucketId === bucketId).length < servedPerBucket
+  }
+
   async function serve(id: WebhookId): Promise<void> {
     const connection = parts.poster.open()
     const before = rung
     let hasMore = false
     try {
       hasMore = await serveTurn(parts, id, leases, {
-        post: connection.post,
+        async post(...request) {
+          const result = await connection.post(...request)
+          if (result.duration > slowAttempt) slow.add(id)
+          else slow.delete(id)
+          return result
+        },
         stopping: stopping.signal,
         aborted: aborted.signal,
       })
@@ -148,9 +174,10 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
       onFailure(error)
     }
     connection.close()
+    const wasFull = served.size >= maxServed
     served.delete(id)
-    // A bell may have rung after the last read.
-    if (hasMore || rung !== before) ring()
+    // A bell may have rung after the last read. Others may wait for a place.
+    if (hasMore || wasFull || rung !== before || slow.has(id)) ring()
   }
 
   const scans = startPeriodicTask({
@@ -168,7 +195,7 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
       if (bell !== null) clearTimeout(bell)
       await scans.stop()
       for (const stop of watched.values()) stop()
-      const ended = Promise.all(served.values())
+      const ended = Promise.all([...served.values()].map((one) => one.ended))
       if (!(await resolvesWithin(ended, stopGrace))) aborted.abort()
       await ended
       await catalog
@@ -223,7 +250,7 @@ async function serveTurn(
       return false
     }
     if (!isHeld) leases.set(id, at + longestLease)
-    if (webhook.nextAttempt !== null && webhook.nextAttempt > at) return false
+    if (isWebhookWaiting(webhook, at)) return false
     const step = await nextStep(parts, webhook, ahead)
     if (step === null) return false
     ahead = step.ahead
@@ -238,7 +265,7 @@ async function serveTurn(
 /** Sends the message of a step, and stores what follows. False if the webhook has to wait, or has another owner. */
 async function take(
   { catalog, owner, now, random, onDelivery, log }: Parts,
-  { id, url, secrets, position: from, failingSince, failures }: WebhookReader,
+  { id, url, secrets, position: from, failures, ...past }: WebhookReader,
   { message, position }: Step,
   { post, aborted }: Pick<Turn, 'post' | 'aborted'>,
 ): Promise<boolean> {
@@ -259,10 +286,11 @@ async function take(
   if (aborted.aborted) return false
   onDelivery(false)
   const failedAt = now()
-  const state = stateAfter(result.status, failedAt - (failingSince ?? failedAt))
+  const failingFor = past.failingFor + waitBefore(past, failedAt)
+  const state = stateAfter(result.status, failingFor)
   const nextAttempt = failedAt + retryDelay(failures + 1, random(), result.retryAfter)
   const pending = message.range?.last ?? null
-  await record({ outcome: { failedAt, pending, nextAttempt, state }, delivery })
+  await record({ outcome: { failedAt, failingFor, pending, nextAttempt, state }, delivery })
   if (state !== 'on')
     log.error(
       { webhook: id, state },
@@ -272,6 +300,18 @@ async function take(
     )
   return false
 }
+
+/**
+ * Milliseconds between the failed attempts before one at `now`, and at most what was planned: a clock that is set, and the sleep of a machine, are no
+ * time in which the receiver failed.
+ */
+const waitBefore = (
+  { attemptedAt, nextAttempt }: Pick<WebhookReader, 'attemptedAt' | 'nextAttempt'>,
+  now: number,
+): number =>
+  attemptedAt === null || nextAttempt === null
+    ? 0
+    : Math.max(0, Math.min(now - attemptedAt, nextAttempt - attemptedAt))
 
 /** `failing` is how long deliveries have failed. Milliseconds. */
 function stateAfter(status: number | null, failing: number): WebhookState {

@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { statSync } from 'node:fs'
 import type { ClientRequest, IncomingMessage, Agent as PlainAgent } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
@@ -13,8 +14,9 @@ const http = process.getBuiltinModule('node:http')
 /** Milliseconds for a whole request: the lookup of the name, the connection and the response. */
 export const requestTimeout = 15_000
 
-/** Bytes of a response that are read. */
+/** Bytes of a response that are read, and milliseconds for which they are waited for after its status. */
 const maxResponse = 4_096
+const bodyTimeout = 1_000
 
 /** What the receiver responded, or why there is no response. */
 export interface PostResult {
@@ -199,10 +201,11 @@ const pinned =
     else callback(null, first?.address ?? '', first?.family)
   }
 
-/** A response whose status has arrived counts, also if the rest of it does not arrive. A longer one closes its connection. */
+/** A response whose status has arrived counts, also if the rest of it does not arrive. A longer or slower one closes its connection. */
 async function readBeginning(response: IncomingMessage): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
+  const timer = setTimeout(() => response.destroy(), bodyTimeout)
   try {
     for await (const chunk of response) {
       const bytes: Uint8Array = chunk
@@ -212,8 +215,19 @@ async function readBeginning(response: IncomingMessage): Promise<string> {
     }
   } catch {
     response.destroy()
+  } finally {
+    clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString()
+}
+
+/** Names the name servers of the machine. A resolver reads it when it is created, and never again. */
+const resolverFile = '/etc/resolv.conf'
+
+/** What changes with each version of the file; empty where there is none. */
+function versionOf(path: string): string {
+  const status = statSync(path, { throwIfNoEntry: false })
+  return status ? `${status.dev} ${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}` : ''
 }
 
 /**
@@ -221,17 +235,19 @@ async function readBeginning(response: IncomingMessage): Promise<string> {
  * need, for as long as a name server of the webhook's owner does not respond.
  */
 export function createNameResolver(servers?: readonly string[]): ResolveName {
-  // Created when it is needed, because it reads the configuration of the machine.
-  let resolver: Resolver | null = null
-  function open(): Resolver {
+  let resolver: { readonly version: string; readonly of: Resolver } | null = null
+  function current(): Resolver {
+    const version = versionOf(resolverFile)
+    if (resolver?.version === version) return resolver.of
     const created = new Resolver({ timeout: 2_500, tries: 2 })
     if (servers) created.setServers(servers)
+    resolver = { version, of: created }
     return created
   }
   return async (name) => {
     // RFC 6761, section 6.3.
     if (/(?:^|\.)localhost\.?$/i.test(name)) return ['127.0.0.1']
-    resolver ??= open()
+    const resolver = current()
     const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
     return found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   }

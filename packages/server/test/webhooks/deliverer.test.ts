@@ -1,8 +1,9 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
+import { seededRandom } from '../../../../test/harness/random.ts'
 import { until } from '../../../../test/harness/until.ts'
 import { signLinksOperation } from '../../src/access/signed-links.ts'
 import { newWebhookId, newWebhookSecret } from '../../src/core/webhooks.ts'
@@ -28,7 +29,7 @@ interface Sent {
 /** A receiver whose status can be changed, and a catalog with a webhook for it. */
 async function prepare(settings: Partial<WebhookSettings> = {}) {
   const sent: Sent[] = []
-  const receiver = { status: 200, sent }
+  const receiver = { status: 200, headers: {}, sent }
   const server = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk) => {
@@ -39,7 +40,7 @@ async function prepare(settings: Partial<WebhookSettings> = {}) {
       const changes: { data: { item_id: string } }[] = data.changes ?? ('item_id' in data ? [{ data }] : [])
       const id = `${request.headers['webhook-id']}`
       sent.push({ id, type, items: changes.map((change) => change.data.item_id) })
-      response.writeHead(receiver.status).end()
+      response.writeHead(receiver.status, receiver.headers).end()
     })
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -130,16 +131,18 @@ test('WH6 a receiver that is down for an hour receives every change, in order, w
   expect(successes()).toBe(added.length)
 })
 
-test('WH6 after three days of failures a webhook is switched off, and continues where it stopped', async () => {
+test('WH6 after three days of attempts a webhook is switched off, and continues where it stopped', async () => {
   const { catalog, bucketId, id, receiver, add, webhook, delivered } = await prepare()
   const { clock, lines } = deliver(catalog)
   receiver.status = 503
+  // So that few attempts take three days.
+  receiver.headers = { 'retry-after': `${day / 1_000 - 60}` }
   const added = await add(2)
-  await until('a failure', async () => ((await webhook())?.failures ?? 0) === 1)
-  clock.ahead = 3 * day - minute
-  await until('a second failure', async () => ((await webhook())?.failures ?? 0) === 2)
-  expect((await webhook())?.state).toBe('on')
-  clock.ahead += 2 * 60 * minute
+  for (let failures = 1; failures <= 4; failures += 1) {
+    await until(`failure ${failures}`, async () => (await webhook())?.failures === failures)
+    expect((await webhook())?.state).toBe('on')
+    clock.ahead = ((await webhook())?.nextAttempt ?? 0) - Date.now()
+  }
   await until('it is switched off', async () => (await webhook())?.state === 'failed')
   const reason = 'a webhook was switched off, because its deliveries have failed for three days'
   await until('the log has a line', () => lines.some((line) => line.includes(reason)))
@@ -149,6 +152,102 @@ test('WH6 after three days of failures a webhook is switched off, and continues 
   receiver.sent.length = 0
   await catalog.setWebhook(bucketId, id, { state: 'on' })
   await until('all arrive', () => delivered().length >= 2)
+  expect(delivered()).toEqual(added)
+})
+
+test('WH6 a clock that is ahead or behind, and the sleep of a machine, delay no retry and switch no webhook off', async () => {
+  const { catalog, receiver, add, webhook } = await prepare()
+  const { clock } = deliver(catalog)
+  const random = seededRandom()
+  const units = [1_000, minute, 60 * minute, day, 30 * day, 365 * day]
+  receiver.status = 500
+  await add(1)
+  const failures = async () => (await webhook())?.failures ?? 0
+  await until('a failure', async () => (await failures()) === 1)
+  for (let step = 0; step < 12; step += 1) {
+    const before = await failures()
+    const unit = units[random(units.length)] ?? 0
+    const move = (random(2) === 0 ? 1 : -1) * unit * (1 + random(9))
+    clock.ahead += move
+    // Behind the attempt, it is repeated at once. Otherwise it comes at its time by the new clock.
+    const { nextAttempt } = (await webhook()) ?? {}
+    const wait = (nextAttempt ?? 0) - (Date.now() + clock.ahead)
+    if (move > 0 || move >= -2 * minute) clock.ahead += Math.max(0, wait)
+    await until(`an attempt after ${move} ms`, async () => (await failures()) > before)
+    const now = (await webhook()) ?? null
+    expect(now?.state).toBe('on')
+    expect((now?.nextAttempt ?? 0) - (Date.now() + clock.ahead)).toBeLessThan(day)
+  }
+  receiver.status = 200
+  clock.ahead += day
+  await until('it is delivered', async () => (await failures()) === 0)
+})
+
+/** How a hostile receiver responds. */
+const hostile: readonly ((response: ServerResponse) => void)[] = [
+  // Never.
+  () => undefined,
+  // With a status, and a body that never ends.
+  (response) => void response.writeHead(200).write('.'),
+  // With a body of which another byte comes now and then.
+  (response) => {
+    response.writeHead(200)
+    const timer = setInterval(() => response.write('.'), 100)
+    response.on('close', () => clearInterval(timer))
+  },
+  // As fast as it is read.
+  (response) => {
+    response.writeHead(200)
+    const more = () => {
+      while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+    }
+    response.on('drain', more)
+    more()
+  },
+  // Late.
+  (response) => {
+    const timer = setTimeout(() => response.writeHead(200).end(), 12_000)
+    response.on('close', () => clearTimeout(timer))
+  },
+]
+
+test('WH6, WH12 receivers of many buckets that never end, end late or send without end delay no others', async () => {
+  const { catalog, receiver, add, webhook, delivered } = await prepare()
+  let requests = 0
+  const server = createServer((request, response) => {
+    requests += 1
+    response.on('error', () => undefined)
+    request.resume()
+    const kind = Number(request.url?.slice(1))
+    request.on('end', () => hostile[kind % hostile.length]?.(response))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  for (let bucket = 0; bucket < 20; bucket += 1) {
+    const bucketId = await newBucket(catalog, `hostile-${bucket}`)
+    for (let number = 0; number < 10; number += 1)
+      await catalog.addWebhook({
+        url: `http://127.0.0.1:${port}/${bucket + number}`,
+        ...{ kinds: [], batch: 1, id: newWebhookId(), bucketId, secret: newWebhookSecret(), createdAt: 0 },
+      })
+    // More than they receive during the test.
+    await catalog.addItems(bucketId, inBlobStore(newItems(300)))
+  }
+  const { clock } = deliver(catalog)
+  await until('the hostile receivers are busy', () => requests >= 80)
+  receiver.status = 500
+  const added = await add(3)
+  for (let failures = 1; failures <= 3; failures += 1) {
+    await until(`failure ${failures}`, async () => (await webhook())?.failures === failures)
+    clock.ahead = ((await webhook())?.nextAttempt ?? 0) - Date.now()
+  }
+  receiver.status = 200
+  receiver.sent.length = 0
+  await until('all arrive', () => delivered().length >= added.length)
   expect(delivered()).toEqual(added)
 })
 

@@ -309,7 +309,7 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
       apply({ kind: 'remove-webhook', input: signed({ ofBucket, id }, by) }),
     webhookDeliveries: (id) => query(listDeliveries(id)),
     webhookBuckets: () => query(listWebhookBuckets()),
-    dueWebhooks: (owner, now, limit) => query(dueWebhooks(owner, now, limit)),
+    dueWebhooks: (owner, now, limit, except = []) => query(dueWebhooks(owner, now, limit, except)),
     claimWebhook: (id, owner, lifetime) => apply({ kind: 'claim-webhook', input: { id, owner, lifetime } }),
     releaseWebhooks: (owner) => apply({ kind: 'release-webhooks', input: { owner } }),
     recordAttempt: (attempt) => apply({ kind: 'record-attempt', input: signed(attempt, actor && service) }),

@@ -20,7 +20,14 @@ import {
   type Work,
   webhookIdOf,
 } from './statements.ts'
-import { findWebhook, stateNumber, stateOn, type WebhookReader, webhookEvent } from './webhooks.ts'
+import {
+  findWebhook,
+  noFailures,
+  stateNumber,
+  stateOn,
+  type WebhookReader,
+  webhookEvent,
+} from './webhooks.ts'
 
 /** One attempt to deliver. */
 export interface WebhookDelivery {
@@ -53,6 +60,8 @@ type AttemptOutcome =
   | { readonly position: number }
   | {
       readonly failedAt: number
+      /** As WebhookReader.failingFor. */
+      readonly failingFor: number
       /** The last change of the delivery. */
       readonly pending: number | null
       readonly nextAttempt: number
@@ -69,10 +78,15 @@ export interface WebhookDeliveryCatalog {
   webhookBuckets(): Promise<readonly BucketId[]>
 
   /**
-   * Up to `limit` webhooks with a delivery to make or changes to pass by, for which no other owner has a lease: new attempts first, then the
-   * least recently claimed.
+   * Up to `limit` webhooks with a delivery to make or changes to pass by, for which no other owner has a lease: the one that waits longest
+   * first. Of each bucket at most four, and none of those in `except`.
    */
-  dueWebhooks(owner: string, now: number, limit: number): Promise<readonly WebhookId[]>
+  dueWebhooks(
+    owner: string,
+    now: number,
+    limit: number,
+    except?: readonly WebhookId[],
+  ): Promise<readonly DueWebhook[]>
 
   /** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
   claimWebhook(id: WebhookId, owner: string, lifetime: number): Promise<WebhookReader | null>
@@ -89,6 +103,14 @@ export interface WebhookDeliveryCatalog {
    */
   recordManualDelivery(id: WebhookId, delivery: WebhookDelivery): Promise<number | null>
 }
+
+export interface DueWebhook {
+  readonly id: WebhookId
+  readonly bucketId: BucketId
+}
+
+/** Webhooks of one bucket that are served at the same time. */
+export const servedPerBucket = 4
 
 export interface WebhookAttempt {
   readonly id: WebhookId
@@ -132,10 +154,29 @@ const isFree = (owner: string, engine: EngineName) =>
   `(owner IS NULL OR owner = ${owner} OR owned_until NOT BETWEEN ${databaseTime[engine]} + 1
     AND ${databaseTime[engine]} + ${2 * longestLease})`
 
+/** Milliseconds by which the clocks of two servers may differ. */
+const clockDifference = 60_000
+
+/** A wait ends before its time if the clock was set back behind the attempt that has failed. */
+const isWaiting = `(next_attempt > $2::int8 AND attempted_at <= $2::int8 + ${clockDifference})`
+
+/** As `isWaiting`, of a webhook that was read. */
+export const isWebhookWaiting = (
+  { nextAttempt, attemptedAt }: Pick<WebhookReader, 'nextAttempt' | 'attemptedAt'>,
+  now: number,
+): boolean =>
+  nextAttempt !== null && nextAttempt > now && attemptedAt !== null && attemptedAt <= now + clockDifference
+
+/** Since when a webhook waits: for a retry its time, otherwise its last turn. */
+const waitsSince = 'coalesce(next_attempt, owned_until, 0)'
+
 const dueSelection = eachEngine(
-  (engine) => `SELECT id FROM webhooks WHERE state = ${stateOn} AND ${isFree('$1', engine)}
-    AND coalesce(next_attempt <= $2, true) AND (position IS NULL OR ${hasWork})
-  ORDER BY next_attempt IS NOT NULL, coalesce(owned_until, 0), number LIMIT $3`,
+  (engine) => `SELECT id, bucket_id FROM (
+    SELECT id, bucket_id, number, ${waitsSince} AS since,
+      row_number() OVER (PARTITION BY bucket_id ORDER BY ${waitsSince}, number) AS place
+    FROM webhooks WHERE state = ${stateOn} AND ${isFree('$1', engine)} AND NOT (id = ANY ($4::text[]))
+      AND NOT coalesce(${isWaiting}, false) AND (position IS NULL OR ${hasWork})
+  ) AS due WHERE place <= ${servedPerBucket} ORDER BY since, number LIMIT $3`,
 )
 
 const claim = eachEngine(
@@ -175,8 +216,17 @@ export const listWebhookBuckets = (): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), `SELECT DISTINCT bucket_id FROM webhooks WHERE state = ${stateOn}`)
 
 /** As WebhookDeliveryCatalog.dueWebhooks. */
-export const dueWebhooks = (owner: string, now: number, limit: number): Query<WebhookId[]> =>
-  all((row) => webhookIdOf(row, 0), dueSelection, owner, now, limit)
+export const dueWebhooks = (
+  owner: string,
+  now: number,
+  limit: number,
+  except: readonly WebhookId[],
+): Query<DueWebhook[]> =>
+  all(
+    (row) => ({ id: webhookIdOf(row, 0), bucketId: bucketIdOf(row, 1) }),
+    dueSelection,
+    ...[owner, now, limit, except],
+  )
 
 /** As WebhookDeliveryCatalog.claimWebhook. */
 export function* claimWebhook({
@@ -208,17 +258,16 @@ export function* recordAttempt({
   const isOwned = `id = $1 AND owner = $2 AND state = ${stateOn} AND position IS NOT DISTINCT FROM $3::int8`
   if ('position' in outcome) {
     const moved = yield* change(
-      `UPDATE webhooks SET position = $4, pending = NULL, failing_since = NULL, failures = 0, next_attempt = NULL
-      WHERE ${isOwned}`,
+      `UPDATE webhooks SET position = $4, ${noFailures} WHERE ${isOwned}`,
       ...[id, owner, from, outcome.position],
     )
     if (moved !== 1) return false
   } else {
-    const { failedAt, pending, nextAttempt, state } = outcome
+    const { failedAt, failingFor, pending, nextAttempt, state } = outcome
     const failed = yield* change(
       `UPDATE webhooks SET pending = $4, failing_since = coalesce(failing_since, $5), failures = failures + 1,
-        next_attempt = $6, state = $7 WHERE ${isOwned}`,
-      ...[id, owner, from, pending, failedAt, nextAttempt, stateNumber(state)],
+        attempted_at = $5, next_attempt = $6, state = $7, failing_for = $8 WHERE ${isOwned}`,
+      ...[id, owner, from, pending, failedAt, nextAttempt, stateNumber(state), failingFor],
     )
     if (failed !== 1) return false
     if (state !== 'on') {

@@ -64,6 +64,10 @@ export interface WebhookReader extends Webhook {
   readonly signsUrls: boolean
   /** The revision of the bucket at the last renewal of the history (history.ts). */
   readonly renewed: number
+  /** When the last attempt failed; null if it has succeeded. */
+  readonly attemptedAt: number | null
+  /** For how long attempts have failed: the sum of the waits between them. Milliseconds. */
+  readonly failingFor: number
 }
 
 export interface NewWebhook extends WebhookSettings {
@@ -109,7 +113,11 @@ export const stateNumber = (state: WebhookState): number => webhookStates.indexO
 export const stateOn = stateNumber('on')
 
 const columns = `webhooks.id, webhooks.bucket_id, buckets.name, url, kinds, batch, state, webhooks.created_at, failing_since, failures,
-  next_attempt, secret, earlier_secret, earlier_until, position, pending, private & signed_pages, renewed`
+  next_attempt, secret, earlier_secret, earlier_until, position, pending, private & signed_pages, renewed, attempted_at, failing_for`
+
+/** Assignments that end the failures of a webhook. */
+export const noFailures =
+  'pending = NULL, failing_since = NULL, failures = 0, next_attempt = NULL, attempted_at = NULL, failing_for = 0'
 
 const source = 'webhooks JOIN buckets ON buckets.id = webhooks.bucket_id'
 
@@ -138,6 +146,8 @@ const readerOf =
       pending: integerOrNull(row, 15),
       signsUrls: integer(row, 16) === 1,
       renewed: integer(row, 17),
+      attemptedAt: integerOrNull(row, 18),
+      failingFor: integer(row, 19),
     }
   }
 
@@ -206,11 +216,7 @@ export function* setWebhook({
   if (batch !== undefined) yield* assign('batch', batch)
   if (state !== undefined) yield* assign('state', stateNumber(state))
   // The next attempt has the new settings, also while the present ones wait after a failure.
-  if (state !== 'off')
-    yield* change(
-      'UPDATE webhooks SET failing_since = NULL, failures = 0, next_attempt = NULL, pending = NULL WHERE id = $1',
-      id,
-    )
+  if (state !== 'off') yield* change(`UPDATE webhooks SET ${noFailures} WHERE id = $1`, id)
   const detail = {
     ...(kinds && { kinds }),
     ...(batch !== undefined && { batch }),

@@ -3,6 +3,7 @@ import { newWebhookId, newWebhookSecret, type WebhookId } from '../../../src/cor
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import {
+  isWebhookWaiting,
   longestLease,
   passedAtOnce,
   passInterval,
@@ -36,6 +37,9 @@ const delivery: WebhookDelivery = {
   response: 'ok',
   isManual: false,
 }
+
+const dueIds = async (catalog: Catalog, ...parameters: Parameters<Catalog['dueWebhooks']>) =>
+  (await catalog.dueWebhooks(...parameters)).map(({ id }) => id)
 
 /** The webhooks of every catalog engine. */
 export function describeWebhooks(engine: string, fresh: Fresh): void {
@@ -99,15 +103,15 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       await catalog.addWebhook(webhook)
       const { id } = webhook
       expect(await catalog.webhookBuckets()).toEqual([bucketId])
-      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([])
+      expect(await dueIds(catalog, 'one', now, 9)).toEqual([])
       await catalog.addItems(bucketId, inBlobStore(newItems(2)))
-      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([id])
+      expect(await dueIds(catalog, 'one', now, 9)).toEqual([id])
       const from = (await claim(catalog, id, 'one'))?.position ?? -1
       const position = (await catalog.readChanges(bucketId, from, 9))?.next ?? -1
       const attempt = { id, owner: 'one', from, outcome: { position }, delivery }
       expect(await catalog.recordAttempt(attempt)).toBe(true)
       expect(await catalog.recordAttempt(attempt)).toBe(false)
-      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([])
+      expect(await dueIds(catalog, 'one', now, 9)).toEqual([])
       expect(await catalog.webhookDeliveries(id)).toEqual([{ ...delivery, number: 1 }])
     })
 
@@ -128,12 +132,12 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       // At this time, no change has waited.
       const before = Date.now()
       await catalog.addItems(bucketId, inBlobStore([item]))
-      const due = (time = before) => catalog.dueWebhooks('one', time, 9)
+      const due = (time = before) => dueIds(catalog, 'one', time, 9)
       expect(await due()).toEqual([every])
       expect(await due(Date.now() + passInterval)).toEqual([other, edited, every])
       await catalog.editItem(bucketId, item.id, { caption: 'x' }, null)
       // Those before it leave room for others.
-      expect(await catalog.dueWebhooks('one', before, 1)).toEqual([edited])
+      expect(await dueIds(catalog, 'one', before, 1)).toEqual([edited])
       await catalog.addItems(bucketId, inBlobStore(newItems(passedAtOnce - 2)))
       expect(await due()).toEqual([edited, every])
       await catalog.addItems(bucketId, inBlobStore(newItems(1)))
@@ -148,9 +152,9 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       expect(both.filter((one) => one !== null)).toHaveLength(1)
       const [holder, waiting] = both[0] === null ? ['two', 'one'] : ['one', 'two']
       expect(await claim(catalog, id, holder)).not.toBeNull()
-      expect(await other.dueWebhooks(waiting, now, 9)).toEqual([])
+      expect(await dueIds(other, waiting, now, 9)).toEqual([])
       // The clock of a process that is ahead ends no lease.
-      expect(await other.dueWebhooks(waiting, now + 2 * longestLease, 9)).toEqual([])
+      expect(await dueIds(other, waiting, now + 2 * longestLease, 9)).toEqual([])
       const from = both.find((one) => one !== null)?.position ?? null
       const attempt = { id, from, outcome: { position: 9 }, delivery: null }
       expect(await other.recordAttempt({ ...attempt, owner: waiting })).toBe(false)
@@ -173,16 +177,16 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
           id,
           owner: 'one',
           from,
-          outcome: { failedAt, pending: 7, nextAttempt: failedAt + 5_000, state },
+          outcome: { failedAt, failingFor: 5, pending: 7, nextAttempt: failedAt + 5_000, state },
           delivery: { ...delivery, status: 500, reason: 'no' },
         })
       expect([await fail(now), await fail(now + 1)]).toEqual([true, true])
       const failing = { failingSince: now, failures: 2, nextAttempt: now + 5_001, pending: 7, position: from }
       expect(await catalog.webhook(id)).toMatchObject(failing)
-      expect(await catalog.dueWebhooks('one', now + 5_000, 9)).toEqual([])
-      expect(await catalog.dueWebhooks('one', now + 5_001, 9)).toEqual([id])
+      expect(await dueIds(catalog, 'one', now + 5_000, 9)).toEqual([])
+      expect(await dueIds(catalog, 'one', now + 5_001, 9)).toEqual([id])
       expect(await catalog.recordManualDelivery(id, { ...delivery, isManual: true })).toBe(3)
-      expect(await catalog.dueWebhooks('one', now, 9)).toEqual([id])
+      expect(await dueIds(catalog, 'one', now, 9)).toEqual([id])
       expect(await fail(now, 'failed')).toBe(true)
       expect(await catalog.statistics()).toMatchObject({ failingWebhooks: 0, stoppedWebhooks: 1 })
       expect(await catalog.webhook(id)).toMatchObject({ state: 'failed', position: from })
@@ -197,6 +201,63 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       for (let count = 0; count < 100; count += 1) await catalog.recordManualDelivery(id, delivery)
       const numbers = (await catalog.webhookDeliveries(id)).map(({ number }) => number)
       expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([100, 104, 5])
+    })
+
+    test('WH6 a wait ends early if the clock was set back behind the attempt, and not for clocks that differ a little', async () => {
+      const catalog = await openOne(fresh)
+      const { bucketId, id } = await withWebhook(catalog)
+      await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+      const from = (await claim(catalog, id, 'one'))?.position ?? null
+      const minute = 60_000
+      const outcome = {
+        ...{ failedAt: now, failingFor: 0, pending: null },
+        ...{ nextAttempt: now + 5 * minute, state: 'on' as const },
+      }
+      await catalog.recordAttempt({ id, owner: 'one', from, outcome, delivery })
+      const webhook = await catalog.webhook(id)
+      for (const [time, isDue] of [
+        [now - 60 * minute, true],
+        [now - minute - 1, true],
+        [now - minute, false],
+        [now, false],
+        [now + 5 * minute - 1, false],
+        [now + 5 * minute, true],
+      ] as const) {
+        expect(await dueIds(catalog, 'one', time, 9), `${time - now}`).toEqual(isDue ? [id] : [])
+        expect(webhook && isWebhookWaiting(webhook, time)).toBe(!isDue)
+      }
+    })
+
+    test('WH12 those that wait longest come first, up to four of each bucket, and none that is excepted', async () => {
+      const catalog = await openOne(fresh)
+      const webhooks: WebhookId[][] = []
+      for (const name of ['a', 'c']) {
+        const bucketId = await newBucket(catalog, name)
+        const ids: WebhookId[] = []
+        for (let count = 0; count < 6; count += 1) {
+          const webhook = newWebhook(bucketId)
+          await catalog.addWebhook(webhook)
+          ids.push(webhook.id)
+        }
+        await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+        webhooks.push(ids)
+      }
+      const [one = [], other = []] = webhooks
+      // A retry whose time has come before the last turn of the others.
+      const [first, second] = one
+      if (first === undefined || second === undefined) throw new Error('there is no webhook')
+      for (const id of [...one, ...other]) await claim(catalog, id, 'one')
+      const from = (await catalog.webhook(first))?.position ?? null
+      const outcome = { failedAt: 1, failingFor: 0, pending: null, nextAttempt: 2, state: 'on' as const }
+      await catalog.recordAttempt({ id: second, owner: 'one', from, outcome, delivery })
+      const time = Date.now()
+      const all = await dueIds(catalog, 'one', time, 99)
+      expect(all[0]).toBe(second)
+      expect(all.filter((id) => one.includes(id))).toEqual([second, first, one[2], one[3]])
+      expect(all.filter((id) => other.includes(id))).toEqual(other.slice(0, 4))
+      expect(await dueIds(catalog, 'one', time, 2)).toEqual(all.slice(0, 2))
+      const rest = await dueIds(catalog, 'one', time, 99, [second, ...other.slice(0, 3)])
+      expect(rest.toSorted()).toEqual([first, ...one.slice(2, 5), ...other.slice(3)].toSorted())
     })
 
     test('WH2 the deletion of a bucket removes its webhooks', async () => {

@@ -93,7 +93,8 @@ CREATE TABLE signing_keys (
 
 -- A webhook reads the feed of its bucket (catalog/webhooks.ts). position is the number of the last change that it has delivered, null if it is
 -- not a number of this catalog; pending is the last change of the delivery that failed. kinds are separated by spaces, and empty for all.
--- state is 1 for on, 2 for off, 3 for gone, 4 for failed. The owner delivers until owned_until.
+-- state is 1 for on, 2 for off, 3 for gone, 4 for failed. attempted_at is when the last attempt failed, and failing_for the time between the attempts
+-- that have failed. The owner delivers until owned_until.
 CREATE TABLE webhooks (
   number int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE,
@@ -111,6 +112,8 @@ CREATE TABLE webhooks (
   failures int8 NOT NULL DEFAULT 0,
   failing_since int8,
   next_attempt int8,
+  attempted_at int8,
+  failing_for int8 NOT NULL DEFAULT 0,
   owner text,
   owned_until int8,
   deliveries int8 NOT NULL DEFAULT 0

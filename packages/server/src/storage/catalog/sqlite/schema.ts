@@ -95,7 +95,8 @@ CREATE TABLE signing_keys (
 
 -- A webhook reads the feed of its bucket (catalog/webhooks.ts). position is the number of the last change that it has delivered, null if it is
 -- not a number of this catalog; pending is the last change of the delivery that failed. kinds are separated by spaces, and empty for all.
--- state is 1 for on, 2 for off, 3 for gone, 4 for failed. The owner delivers until owned_until.
+-- state is 1 for on, 2 for off, 3 for gone, 4 for failed. attempted_at is when the last attempt failed, and failing_for the time between the attempts
+-- that have failed. The owner delivers until owned_until.
 CREATE TABLE webhooks (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -113,6 +114,8 @@ CREATE TABLE webhooks (
   failures INTEGER NOT NULL DEFAULT 0,
   failing_since INTEGER,
   next_attempt INTEGER,
+  attempted_at INTEGER,
+  failing_for INTEGER NOT NULL DEFAULT 0,
   owner TEXT,
   owned_until INTEGER,
   deliveries INTEGER NOT NULL DEFAULT 0
