@@ -2,6 +2,7 @@ import jsqr from 'jsqr'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { beforeAll, expect, test } from 'vitest'
+import { formatSize } from '../../packages/gallery/src/format.ts'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { hollowPng } from '../harness/pictures.ts'
@@ -41,7 +42,12 @@ async function opened(limits: object, fields: object = {}, options?: BrowserCont
   })
   const items = async () => (await readItems(await server.request('/api/items', { headers }))).data
   const revoke = () => server.request(`/api/tokens/${created.id}`, { method: 'DELETE', headers })
-  return { guest, page: guest.page, bucket, items, revoke, secret: created.token }
+  /** Chooses files and sends them. */
+  const send = async (button: string, files: Parameters<typeof guest.choose>[1]) => {
+    await guest.choose(button, files)
+    await guest.button(links.send(Array.isArray(files) ? files.length : 1)).click()
+  }
+  return { guest, page: guest.page, bucket, items, revoke, secret: created.token, send }
 }
 
 const picture = (name: string, side: number) => ({
@@ -53,7 +59,7 @@ const picture = (name: string, side: number) => ({
 const phone = { viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true }
 
 test('G36 a person on a phone sends three photos, and is thanked', async () => {
-  const { guest, page, items, bucket, secret } = await opened(
+  const { guest, page, send, items, bucket, secret } = await opened(
     { max_items: 3, types: ['image/*'], item_days: 9 },
     { note: 'For the album.\nThank you!' },
     phone,
@@ -69,7 +75,7 @@ test('G36 a person on a phone sends three photos, and is thanked', async () => {
   await expectAccessible(guest, 'an upload link')
   await page.setViewportSize(phone.viewport)
 
-  await guest.choose(links.choosePhotos, [picture('a.png', 3), picture('b.png', 4), picture('c.png', 5)])
+  await send(links.choosePhotos, [picture('a.png', 3), picture('b.png', 4), picture('c.png', 5)])
   await page.getByRole('heading', { name: links.thanks(3) }).waitFor()
   await page.getByText(links.complete).waitFor()
   await page.getByText(links.canClose).waitFor()
@@ -89,10 +95,56 @@ test('G36 a link with a slash at the end of its path works', async () => {
   await expect.poll(() => page.url()).toBe(`${server.url}/upload`)
 })
 
-test('G36 what the link does not accept fails with the reason, and the rest arrives', async () => {
-  const { guest, page, items } = await opened({ max_items: 2, types: ['image/*'] })
+test('G36 chosen files are shown with their sizes and pictures, can be removed, and are sent by a button', async () => {
+  const { guest, page, items } = await opened({ max_file_size: 20_000, item_days: 9 }, {}, phone)
   await using _ = guest
-  await guest.choose(links.choosePhotos, [
+  const photo = await sharp({ create: { width: 300, height: 200, channels: 3, background: '#2a6fae' } })
+    .jpeg()
+    .toBuffer()
+  await guest.choose(links.chooseFiles, [
+    { name: 'photo.jpg', mimeType: 'image/jpeg', buffer: photo },
+    { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('notes') },
+    { name: 'broken.png', mimeType: 'image/png', buffer: Buffer.from('no picture') },
+  ])
+  const list = page.getByRole('region', { name: links.chosen })
+  await list
+    .getByRole('status')
+    .getByText(links.chosenCount(3, formatSize(photo.length + 15)))
+    .waitFor()
+  const rows = list.getByRole('listitem')
+  await expect
+    .poll(() => rows.allInnerTexts())
+    .toEqual([`photo.jpg\n${formatSize(photo.length)}`, 'notes.txt\n5 bytes', 'broken.png\n10 bytes'])
+  // The colour in the middle of the thumbnail, of a picture only.
+  const colour = `(() => {
+    const canvas = document.querySelector('.chosen-picture canvas:not([hidden])')
+    return canvas && [...canvas.getContext('2d').getImageData(canvas.width / 2, 40, 1, 1).data].join()
+  })()`
+  await expect.poll(() => page.evaluate(colour)).toMatch(/^4\d,11\d,17\d,255$/)
+  await expect.poll(() => page.locator('.chosen-picture canvas:not([hidden])').count()).toBe(1)
+  await expectAccessible(guest, 'chosen files')
+  await page.setViewportSize(phone.viewport)
+  // More files are added; each can be removed by keyboard, and the next one has the focus.
+  await guest.choose(links.chooseFiles, [
+    { name: 'large.txt', mimeType: 'text/plain', buffer: Buffer.alloc(20_001) },
+  ])
+  await rows.nth(3).getByText(links.tooLarge('20 kB')).waitFor()
+  await guest.button(links.remove('broken.png')).focus()
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe(links.remove('large.txt'))
+  await page.keyboard.press('Enter')
+  await expect.poll(() => rows.count()).toBe(2)
+  expect(await items()).toEqual([])
+  await guest.button(links.send(2)).press('Enter')
+  await page.getByRole('heading', { name: links.thanks(2) }).waitFor()
+  await expect.poll(() => list.count()).toBe(0)
+  expect((await items()).map(({ filename }) => filename)).toEqual(['photo.jpg', 'notes.txt'])
+})
+
+test('G36 what the link does not accept fails with the reason, and the rest arrives', async () => {
+  const { guest, page, send, items } = await opened({ max_items: 2, types: ['image/*'] })
+  await using _ = guest
+  await send(links.choosePhotos, [
     picture('a.png', 3),
     { name: 'b.png', mimeType: 'image/png', buffer: Buffer.from('no picture') },
   ])
@@ -101,18 +153,22 @@ test('G36 what the link does not accept fails with the reason, and the rest arri
   // The bytes do not change.
   await expect.poll(() => guest.button(links.retry('b.png')).count()).toBe(0)
   await guest.button(links.remove('b.png')).click()
-  await guest.choose(links.choosePhotos, [picture('c.png', 5), picture('d.png', 6)])
+  await send(links.choosePhotos, [picture('c.png', 5), picture('d.png', 6)])
   await page.getByText(links.noneLeft).waitFor()
   await page.getByText(links.complete).waitFor()
   expect((await items()).length).toBe(2)
 })
 
 test('G36 files that the link cannot accept are not sent and offer no retry, and a reload keeps what arrived', async () => {
-  const { guest, page, items } = await opened({ max_items: 2, max_file_size: 20_000, types: ['image/*'] })
+  const { guest, page, send, items } = await opened({
+    max_items: 2,
+    max_file_size: 20_000,
+    types: ['image/*'],
+  })
   await using _ = guest
   const sent: string[] = []
   page.on('request', (request) => void (request.method() === 'POST' && sent.push(request.url())))
-  await guest.choose(links.choosePhotos, [
+  await send(links.choosePhotos, [
     { name: 'a.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') },
     { name: 'b.png', mimeType: 'image/png', buffer: Buffer.alloc(20_001) },
     picture('c.png', 3),
@@ -131,7 +187,7 @@ test('G36 files that the link cannot accept are not sent and offer no retry, and
 })
 
 test('G36 an upload continues after a reload, without the token in the address, and thanks are in view below a long note', async () => {
-  const { guest, page, items } = await opened(
+  const { guest, page, send, items } = await opened(
     { max_bytes: 50_000_000, max_file_size: 20_000_000, item_days: 9 },
     { note: 'For the album of the family.\n'.repeat(40) },
     { ...phone, viewport: { width: 375, height: 400 } },
@@ -143,7 +199,7 @@ test('G36 an upload continues after a reload, without the token in the address, 
     await route.fallback()
   })
   const buffer = Buffer.alloc(3_000_000, 'large')
-  await guest.choose(links.chooseFiles, { name: 'large.txt', mimeType: 'text/plain', buffer })
+  await send(links.chooseFiles, { name: 'large.txt', mimeType: 'text/plain', buffer })
   await page.getByText(links.continuesLater).waitFor()
   isHeld = false
   await page.reload()
@@ -167,16 +223,17 @@ test('G36 dropped files are sent', async () => {
     transfer.items.add(new File(['dropped'], 'dropped.txt', { type: 'text/plain' }))
     dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }))
   })()`)
+  await guest.button(links.send(1)).click()
   await page.getByRole('heading', { name: links.thanks(1) }).waitFor()
   expect(await items()).toMatchObject([{ filename: 'dropped.txt' }])
 })
 
 test('G36 a link that was revoked, or that is none, says so', async () => {
-  const { guest, page, revoke } = await opened({ max_items: 5 })
+  const { guest, page, send, revoke } = await opened({ max_items: 5 })
   await using _ = guest
   await guest.button(links.chooseFiles).waitFor()
   await revoke()
-  await guest.choose(links.chooseFiles, picture('a.png', 3))
+  await send(links.chooseFiles, picture('a.png', 3))
   await page.getByRole('heading', { name: links.invalid }).waitFor()
   await expectAccessible(guest, 'an upload link that does not work')
   await page.evaluate('sessionStorage.clear()')

@@ -2,6 +2,7 @@ import { type Client, createClient, type Token } from '@mediabucket/client'
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals'
 import { type Connection, createConnection, isUnauthorized, isUnreachable } from '../service/connection.ts'
 import { serviceUrl } from '../service/urls.ts'
+import type { ChosenFile } from '../uploads/chosen-files.ts'
 import { createUploads, type Uploads } from '../uploads/uploads.ts'
 
 /** In the storage of the tab: the token, so that a reload continues. */
@@ -27,6 +28,7 @@ type LinkState =
       readonly token: Token
       readonly uploads: Uploads
       readonly arrived: ReadonlySignal<number>
+      readonly chosen: ReadonlySignal<readonly ChosenFile[]>
     }
 
 /** The number of files that arrived from this tab, also before a reload. */
@@ -56,6 +58,10 @@ export interface UploadLink {
   /** A message about the uploads; empty if there is none. */
   readonly notice: ReadonlySignal<string>
   open(): Promise<void>
+  /** Removes a chosen file that was not sent. */
+  remove(file: ChosenFile): void
+  /** Sends the chosen files. */
+  send(): void
 }
 
 /** Few retries: the page itself reports a lost connection and reconnects. `timeout` in milliseconds. */
@@ -68,6 +74,7 @@ const retryDelay = 3_000
 export function createUploadLink(secret: string | null): UploadLink {
   const state = signal<LinkState>({ at: 'checking' })
   const notice = signal('')
+  const chosen = signal<readonly ChosenFile[]>([])
   const isToken = secret !== null && /^[\x21-\x7e]+$/.test(secret)
 
   async function refresh(client: Client): Promise<void> {
@@ -86,6 +93,9 @@ export function createUploadLink(secret: string | null): UploadLink {
       client,
       largeFileClient: clientFor(secret, 60_000),
       allowed: true,
+      onChosen(files) {
+        chosen.value = [...chosen.value, ...files]
+      },
       notify(text) {
         notice.value = text
       },
@@ -123,7 +133,7 @@ export function createUploadLink(secret: string | null): UploadLink {
       const token = await client.whoami()
       if (token.scopes.includes('media:write')) {
         const uploads = uploadsOf(client, secret, token)
-        state.value = { at: 'open', token, uploads, arrived: createArrived(token, uploads) }
+        state.value = { at: 'open', token, uploads, arrived: createArrived(token, uploads), chosen }
       } else state.value = { at: 'invalid' }
     } catch (error) {
       state.value = { at: isUnreachable(error) && !isUnauthorized(error) ? 'unreachable' : 'invalid' }
@@ -131,5 +141,18 @@ export function createUploadLink(secret: string | null): UploadLink {
     }
   }
 
-  return { state, notice, open }
+  return {
+    state,
+    notice,
+    open,
+    remove(file) {
+      chosen.value = chosen.value.filter((other) => other !== file)
+    },
+    send() {
+      const current = state.peek()
+      const files = chosen.peek()
+      chosen.value = []
+      if (current.at === 'open') void current.uploads.send(files)
+    },
+  }
 }

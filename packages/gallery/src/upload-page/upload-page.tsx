@@ -6,11 +6,13 @@ import { Icon } from '../components/icon.tsx'
 import { formatSize, kindOf } from '../format.ts'
 import { limitTexts } from '../limit-texts.ts'
 import { strings } from '../strings.ts'
+import type { ChosenFile } from '../uploads/chosen-files.ts'
 import { headlineOf, progressLineOf } from '../uploads/tray-texts.ts'
 import type { Uploader } from '../uploads/uploader/uploader.ts'
 import type { Uploads } from '../uploads/uploads.ts'
 import type { UploadRow } from '../uploads/uploads-view.ts'
 import { useFileDrop } from '../uploads/use-file-drop.ts'
+import { ChosenList } from './chosen-list.tsx'
 import type { UploadLink } from './upload-link.ts'
 
 /** Rows of the list of files. */
@@ -23,7 +25,7 @@ export function UploadPage({ link }: { link: UploadLink }) {
   useEffect(() => {
     document.title = title
   }, [title])
-  if (state.at === 'open') return <OpenLink {...state} title={title} notice={link.notice.value} />
+  if (state.at === 'open') return <OpenLink {...state} title={title} link={link} />
   const texts = {
     checking: { heading: links.checking, hint: '' },
     invalid: { heading: links.invalid, hint: links.invalidHint },
@@ -43,11 +45,12 @@ interface OpenLinkProps {
   readonly token: Token
   readonly uploads: Uploads
   readonly arrived: ReadonlySignal<number>
+  readonly chosen: ReadonlySignal<readonly ChosenFile[]>
   readonly title: string
-  readonly notice: string
+  readonly link: UploadLink
 }
 
-function OpenLink({ token, uploads, arrived, title, notice }: OpenLinkProps) {
+function OpenLink({ token, uploads, arrived, chosen, title, link }: OpenLinkProps) {
   const { links } = strings
   const onFiles = useCallback((transfer: DataTransfer) => void uploads.addDropped(transfer), [uploads])
   const dragging = useFileDrop(onFiles)
@@ -56,8 +59,9 @@ function OpenLink({ token, uploads, arrived, title, notice }: OpenLinkProps) {
   useEffect(() => uploader?.setMaxRows(maxRows), [uploader])
   const ended = totals.left === 0 && uploads.filesFound.value === null
   const isComplete = token.left?.items === 0 && ended
+  const main = useRef<HTMLElement>(null)
   return (
-    <main class={dragging ? 'upload-page dragging' : 'upload-page'}>
+    <main ref={main} tabIndex={-1} class={dragging ? 'upload-page dragging' : 'upload-page'}>
       <h1 dir="auto">{title}</h1>
       {token.note !== null && (
         <p class="upload-note" dir="auto">
@@ -72,8 +76,20 @@ function OpenLink({ token, uploads, arrived, title, notice }: OpenLinkProps) {
         </section>
       )}
       <p class="message" role="status">
-        {notice}
+        {link.notice.value}
       </p>
+      {chosen.value.length > 0 && (
+        <ChosenList
+          files={chosen.value}
+          token={token}
+          onRemove={link.remove}
+          onSend={() => {
+            // The button is removed.
+            main.current?.focus({ preventScroll: true })
+            link.send()
+          }}
+        />
+      )}
       <Progress uploads={uploads} arrived={arrived.value} isComplete={isComplete} />
     </main>
   )

@@ -2,7 +2,7 @@ import type { Client, Token } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { loadTexts, strings } from '../strings.ts'
-import { type Chosen, chosenByInput, droppedFiles } from './chosen-files.ts'
+import { type Chosen, type ChosenFile, chosenByInput, droppedFiles } from './chosen-files.ts'
 import { duplicatesNote, type NewNote, type Note, skippedNotes } from './notes.ts'
 import { hasUnfinishedUploads } from './unfinished-store.ts'
 import type { Uploader } from './uploader/uploader.ts'
@@ -22,6 +22,8 @@ export interface Uploads {
   readonly allowed: boolean
   /** Adds the files of a file input. */
   add(files: readonly File[]): Promise<void>
+  /** Adds files that `onChosen` has received. */
+  send(files: readonly ChosenFile[]): Promise<void>
   /** Adds dropped or pasted files. Call it in the event handler: the data is not available afterwards. */
   addDropped(transfer: DataTransfer): Promise<void>
   dismiss(note: number): void
@@ -43,6 +45,8 @@ export interface UploadsOptions {
   readonly allowed: boolean
   /** Imports the component that lists the uploads; absent on a page that lists them itself. */
   readonly importTray?: () => Promise<ComponentType>
+  /** Receives chosen files, for `send`; without it, they are uploaded at once. */
+  readonly onChosen?: (files: readonly ChosenFile[]) => void
   readonly notify: (text: string, tone?: 'bad') => void
   /** Called when files were uploaded; `allDone` is false while others are in progress. */
   readonly onUploaded: (allDone: boolean) => void
@@ -115,6 +119,11 @@ export function createUploads(options: UploadsOptions): Uploads {
   async function upload({ files, skipped }: Chosen): Promise<void> {
     addNotes(...skippedNotes(skipped))
     if (files.length === 0) return
+    if (options.onChosen) options.onChosen(files)
+    else await send(files)
+  }
+
+  async function send(files: readonly ChosenFile[]): Promise<void> {
     try {
       const { add } = await loaded()
       const duplicates = await add(files)
@@ -154,6 +163,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       if (!allowed) return refuse()
       await upload(chosenByInput(files))
     },
+    send,
     async addDropped(transfer) {
       if (!allowed) return refuse()
       const found = droppedFiles(transfer, (count) => {

@@ -13,6 +13,9 @@ export const links: typeof english = {
   orDrop: 'oder hierher ziehen',
   drop: 'Zum Senden hier ablegen',
   limits: 'Was du senden kannst',
+  chosen: 'Ausgewählte Dateien',
+  chosenCount: (count, size) => `${files(count)} ausgewählt, ${size}`,
+  send: (count) => `${files(count)} senden`,
   progress: 'Deine Dateien',
   thanks: (count) =>
     count === 1

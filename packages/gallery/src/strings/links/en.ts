@@ -14,6 +14,9 @@ export const links = {
   orDrop: 'or drop them here',
   drop: 'Drop the files to send them',
   limits: 'What you can send',
+  chosen: 'Chosen files',
+  chosenCount: (count: number, size: string) => `${files(count)} chosen, ${size}`,
+  send: (count: number) => `Send ${files(count)}`,
   progress: 'Your files',
   thanks: (count: number) =>
     count === 1 ? 'Thank you! Your file arrived.' : `Thank you! All ${formatCount(count)} files arrived.`,

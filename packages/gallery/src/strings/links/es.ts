@@ -13,6 +13,9 @@ export const links: typeof english = {
   orDrop: 'o suéltalos aquí',
   drop: 'Suelta los archivos para enviarlos',
   limits: 'Qué puedes enviar',
+  chosen: 'Archivos elegidos',
+  chosenCount: (count, size) => `${files(count)} ${count === 1 ? 'elegido' : 'elegidos'}, ${size}`,
+  send: (count) => `Enviar ${files(count)}`,
   progress: 'Tus archivos',
   thanks: (count) =>
     count === 1
