@@ -1,4 +1,12 @@
-import { append, type ByteSource, type Edit, type Piece, type Range, UnreadableFile } from './pieces.ts'
+import {
+  append,
+  type ByteSource,
+  type Edit,
+  type Piece,
+  type Range,
+  requireProfile,
+  UnreadableFile,
+} from './pieces.ts'
 import { exifPrefix, orientationBlock, orientationOf } from './tiff-directory.ts'
 
 /** The marker of the first application segment. */
@@ -11,10 +19,12 @@ const jfif = 0xe0
 export async function planJpeg(source: ByteSource): Promise<Piece[]> {
   const start: Piece[] = [{ from: 0, to: 2 }]
   const rest: Piece[] = []
+  const profile: JpegPart[] = []
   let isFirst = true
   let hasScan = false
   let orientation: number | null = null
   for await (const part of jpegPartsOf(source)) {
+    if (part.marker === profileMarker && (await text(source, part, 12)) === profileName) profile.push(part)
     // An application segment of JFIF is the first one, before Exif.
     await addPart(source, isFirst && part.marker === jfif ? start : rest, part)
     // Decoders read the orientation in the first Exif segment before the first scan.
@@ -22,16 +32,20 @@ export async function planJpeg(source: ByteSource): Promise<Piece[]> {
     hasScan ||= part.marker === null
     isFirst = false
   }
+  if (profile.length > 0) await requireWholeProfile(source, profile)
   if (orientation !== null && orientation !== 1) append(start, { bytes: exifSegment(orientation) })
   for (const piece of rest) append(start, piece)
   return start
 }
 
-/** What becomes zeros of a JPEG file within another file: nothing moves, and the segments keep their lengths. */
-export async function jpegEdits(source: ByteSource): Promise<Edit[]> {
+/**
+ * What becomes zeros of a JPEG file within another file: nothing moves, and the segments keep their lengths. With `hasPicture` false, the file has
+ * the tables of pictures in others.
+ */
+export async function jpegEdits(source: ByteSource, hasPicture = true): Promise<Edit[]> {
   const edits: Edit[] = []
   let last = 0
-  for await (const part of jpegPartsOf(source)) {
+  for await (const part of jpegPartsOf(source, hasPicture)) {
     const start = part.data + ((await neededLength(source, part)) ?? 0)
     edits.push({ start, end: part.end, bytes: null })
     last = part.end
@@ -64,7 +78,23 @@ async function neededLength(source: ByteSource, part: JpegPart): Promise<number 
   // Without the thumbnail, whose size follows the 12 bytes.
   if (marker === jfif && (await text(source, part, 5)) === 'JFIF\0' && length >= 14) return 12
   if (marker === 0xee && (await text(source, part, 5)) === 'Adobe' && length >= 12) return 12
-  return marker === 0xe2 && (await text(source, part, 12)) === 'ICC_PROFILE\0' ? length : null
+  return marker === profileMarker && (await text(source, part, 12)) === profileName ? length : null
+}
+
+const profileMarker = 0xe2
+const profileName = 'ICC_PROFILE\0'
+
+/** The parts of a colour profile have numbers from 1 on, and their count (ICC.1, B.4). Throws UnreadableFile if decoders would ignore some. */
+async function requireWholeProfile(source: ByteSource, parts: readonly JpegPart[]): Promise<void> {
+  const found = new Map<number, Buffer>()
+  for (const { data, end } of parts) {
+    const bytes = await source.read(data, end - data)
+    if (bytes.byteLength < 14 || bytes[13] !== parts.length) throw damaged('a colour profile is incomplete')
+    found.set(bytes.readUInt8(12), bytes.subarray(14))
+  }
+  const ordered = parts.map((_, index) => found.get(index + 1))
+  if (ordered.includes(undefined)) throw damaged('a colour profile is incomplete')
+  requireProfile(Buffer.concat(ordered.flatMap((bytes) => bytes ?? [])))
 }
 
 /** The first characters of the parameters. */
@@ -96,7 +126,7 @@ interface JpegPart extends Range {
 }
 
 /** The parts of a JPEG file in their order, up to its end. The file may end within a scan. Throws UnreadableFile. */
-export async function* jpegPartsOf(source: ByteSource): AsyncGenerator<JpegPart> {
+export async function* jpegPartsOf(source: ByteSource, hasPicture = true): AsyncGenerator<JpegPart> {
   if ((await source.read(0, 2)).readUInt16BE() !== 0xff00 + startOfImage) throw damaged('no start')
   let [hasFrame, hasScan] = [false, false]
   let position = 2
@@ -106,7 +136,7 @@ export async function* jpegPartsOf(source: ByteSource): AsyncGenerator<JpegPart>
     position = segment.end
     hasFrame ||= isFrame(segment.marker)
     if (segment.marker === endOfImage) {
-      if (!hasScan) throw damaged('no scan')
+      if (!hasScan && hasPicture) throw damaged('no scan')
       return
     }
     if (segment.marker !== startOfScan) continue
@@ -131,11 +161,38 @@ async function readSegment(
   const marker = (await source.read(after, 1)).readUInt8()
   if (marker === endOfImage) return { marker, start, data: start + 2, end: start + 2 }
   if (marker < 0xc0 || (marker >= 0xd0 && marker < startOfScan)) throw damaged('an unexpected marker')
+  if (unsupported.has(marker)) throw damaged('a form of JPEG that no decoder reads')
   const length = (await source.read(start + 2, 2)).readUInt16BE()
   const end = start + 2 + length
   if (length < (marker === startOfScan ? minScan : 2)) throw damaged('a segment is too short')
   if (end > source.size) throw damaged('a segment ends after the file')
-  return { marker, start, data: start + 4, end }
+  const segment = { marker, start, data: start + 4, end }
+  if (marker < jfif) requireExact(marker, await source.read(segment.data, end - segment.data))
+  return segment
+}
+
+/** Extensions, and hierarchical pictures. */
+const unsupported: ReadonlySet<number> = new Set([0xc8, 0xde, 0xdf])
+
+const [huffman, arithmetic, quantization, lineCount, interval] = [0xc4, 0xcc, 0xdb, 0xdc, 0xdd]
+
+/** Throws UnreadableFile unless a segment of the decoder ends with its parameters (ITU-T T.81, B.2). Bytes behind them are used by no decoder. */
+function requireExact(marker: number, data: Buffer): void {
+  if (contentLength(marker, data) !== data.byteLength) throw damaged('a segment has a wrong length')
+}
+
+function contentLength(marker: number, data: Buffer): number {
+  if (marker === startOfScan) return 4 + 2 * (data[0] ?? 0)
+  if (isFrame(marker)) return 6 + 3 * (data[5] ?? 0)
+  if (marker === interval || marker === lineCount) return 2
+  if (marker === arithmetic) return data.byteLength - (data.byteLength % 2)
+  let at = 0
+  while (at < data.byteLength && (marker === huffman || marker === quantization))
+    at +=
+      marker === quantization
+        ? 1 + ((data[at] ?? 0) < 16 ? 64 : 128)
+        : 17 + data.subarray(at + 1, at + 17).reduce((sum, count) => sum + count, 0)
+  return at
 }
 
 /** The position of the first byte from `position` on that is not FF. */

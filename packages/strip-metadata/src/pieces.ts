@@ -219,6 +219,13 @@ export async function withFile<T>(path: string, work: (source: ByteSource) => Pr
   }
 }
 
+/** Throws UnreadableFile if other bytes than zeros follow a colour profile, whose first number is its length: decoders ignore them. */
+export function requireProfile(profile: Buffer): void {
+  const length = profile.byteLength < 4 ? 0 : profile.readUInt32BE(0)
+  if (length < 128 || length > profile.byteLength || profile.subarray(length).some((byte) => byte !== 0))
+    throw new UnreadableFile('a colour profile has another length than it states')
+}
+
 /** A part of a file as a file of its own. */
 export const partOf = (source: ByteSource, { start, end }: Range): ByteSource => ({
   size: end - start,

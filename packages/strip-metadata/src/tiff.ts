@@ -1,3 +1,4 @@
+import { jpegEdits } from './jpeg.ts'
 import {
   applyEdits,
   type ByteSource,
@@ -6,7 +7,9 @@ import {
   maxLiterals,
   maxTable,
   type Piece,
+  partOf,
   type Range,
+  requireProfile,
   UnreadableFile,
 } from './pieces.ts'
 import {
@@ -59,6 +62,8 @@ export async function planTiff(source: ByteSource): Promise<Piece[]> {
   if (await isRaw(source, format)) return [{ from: 0, to: source.size }]
   const needed: Range[] = [{ start: 0, end: format.headerSize }]
   const edits: Edit[] = []
+  /** By their positions, because pictures can share their parts. */
+  const jpegs = new Map<number, { readonly range: Range; readonly hasPicture: boolean }>()
   let [literals, directories, pictures] = [0, 0, 0]
   for await (const directory of directoriesOf(source, format)) {
     directories += 1
@@ -66,17 +71,30 @@ export async function planTiff(source: ByteSource): Promise<Piece[]> {
     if (directory.entries.some(({ tag }) => unsupported.has(tag))) throw damaged('an obsolete form of JPEG')
     const wanted = directory.entries.filter(({ tag }) => kept.has(tag))
     if (wanted.length === 0) throw damaged('a directory without a picture')
-    const edit = directoryEdit(format, directory, wanted)
+    const edit = directoryEdit(source, format, directory, wanted)
     edits.push(edit)
     literals += edit.end - edit.start
+    const layout = await readLayout(source, format, wanted)
     for (const entry of wanted) {
-      const { range, isInline } = placeOf(source, format, entry)
-      if (!isInline) needed.push(range)
+      const { range, count, size, isInline } = placeOf(source, format, entry)
+      const used = Math.min(count, mostNumbers(entry.tag, layout))
+      // Decoders disagree on them.
+      if (used < count && perSample.has(entry.tag))
+        throw damaged('a number for samples that it does not have')
+      if (!isInline) needed.push({ start: range.start, end: range.start + used * size })
+      if (entry.tag === colourProfile) requireProfile(await source.read(range.start, range.end - range.start))
+      if (entry.tag === jpegTables && !isInline) jpegs.set(range.start, { range, hasPicture: false })
     }
-    for (const range of await dataRanges(source, format, wanted)) needed.push(range)
+    for (const { range, isJpeg } of await dataRanges(source, format, wanted, layout)) {
+      needed.push(range)
+      if (isJpeg) jpegs.set(range.start, { range, hasPicture: true })
+    }
     if (literals > maxLiterals || needed.length > maxTable) throw damaged('too many parts')
   }
   if (pictures > directories) throw damaged('pictures without directories')
+  for (const { range, hasPicture } of jpegs.values())
+    for (const { start, end } of await jpegEdits(partOf(source, range), hasPicture))
+      edits.push({ start: range.start + start, end: range.start + end, bytes: null })
   const end = [...needed, ...edits].reduce((last, range) => Math.max(last, range.end), 0)
   const gaps = gapsBetween([...needed, ...edits], { start: 0, end })
   return applyEdits([...edits, ...gaps.map((gap) => ({ ...gap, bytes: null }))], end)
@@ -95,8 +113,9 @@ async function picturesOfImageJ(
   return value.startsWith('ImageJ=') ? Number(/^images=(\d+)/m.exec(value)?.[1] ?? 0) : 0
 }
 
-/** The directory with only these entries. */
+/** The directory with only these entries, without what follows short values in them. */
 function directoryEdit(
+  source: ByteSource,
   format: TiffFormat,
   { position, next }: TiffDirectory,
   entries: readonly TiffEntry[],
@@ -104,90 +123,134 @@ function directoryEdit(
   const sizes = sizesOf(format)
   const bytes = Buffer.concat([
     encoded(format, entries.length, sizes.count),
-    ...entries.map((entry) => entry.bytes),
+    ...entries.map((entry) => {
+      const { range, isInline } = placeOf(source, format, entry)
+      return isInline ? Buffer.from(entry.bytes).fill(0, range.end - entry.position) : entry.bytes
+    }),
     encoded(format, next, sizes.pointer),
   ])
   return { start: position, end: position + bytes.byteLength, bytes }
 }
 
-/** Where the pixels are. */
+/** Where the pixels are, and whether they are a JPEG file. */
 async function dataRanges(
   source: ByteSource,
   format: TiffFormat,
   entries: readonly TiffEntry[],
-): Promise<Range[]> {
+  layout: Layout,
+): Promise<{ readonly range: Range; readonly isJpeg: boolean }[]> {
   const find = (tag: number) => entries.find((entry) => entry.tag === tag)
-  const layout = await readLayout(source, format, entries)
-  const ranges: Range[] = []
+  const ranges: { readonly range: Range; readonly isJpeg: boolean }[] = []
   for (const [positions, lengths] of [...dataTags, thumbnailTags]) {
     const [at, of] = [find(positions), find(lengths)]
     if (!at) continue
-    const starts = await readNumbers(source, format, at)
+    const isThumbnail = positions === thumbnailTags[0]
+    const starts = await readNumbers(source, format, at, isThumbnail ? 1 : layout.parts)
     const stated = of ? await readNumbers(source, format, of, starts.length) : []
     for (const [index, start] of starts.entries()) {
       const length = stated[index] ?? 0
       if (start + length > source.size) throw damaged('pixels end after the file')
       // Writers leave a position out for pixels that are all zero.
       if (start === 0 && length === 0) continue
-      const isThumbnail = positions === thumbnailTags[0]
-      const computed = isThumbnail || layout === null ? null : partLength(layout, index)
+      const computed = isThumbnail || layout.compression !== uncompressed ? null : partLength(layout, index)
       if (length === 0 && computed === null) throw damaged('pixels of unknown length')
-      const end = Math.min(start + Math.max(length, computed ?? 0), source.size)
-      ranges.push({ start, end })
+      // Programs disagree on the length of pixels that share their colours.
+      const used = layout.subsampling === null ? (computed ?? length) : Math.max(length, computed ?? 0)
+      const range = { start, end: Math.min(start + used, source.size) }
+      ranges.push({ range, isJpeg: isThumbnail || layout.compression === jpeg })
     }
   }
   return ranges
 }
 
-/** How the bytes of uncompressed pixels are arranged in strips or tiles. */
+/** Compressions. */
+const [uncompressed, obsoleteJpeg, jpeg] = [1, 6, 7]
+
+const colourProfile = 34675
+
+/** The tables of the JPEG files in which the pixels are. */
+const jpegTables = 347
+
+/** How pixels are arranged in strips or tiles. */
 interface Layout {
+  readonly compression: number
   readonly width: number
   readonly height: number
   readonly bits: number
-  /** Samples of a pixel that are stored together. */
+  /** Samples of a pixel, and those that are stored together. */
+  readonly allSamples: number
   readonly samples: number
   /** Rows of a strip or tile. */
   readonly rows: number
   /** Null for strips, which are as wide as the picture and end with it. */
   readonly tileWidth: number | null
+  /** Strips or tiles. */
+  readonly parts: number
   /** Pixels that share their colours, in both directions (YCbCr). */
   readonly subsampling: readonly [number, number] | null
 }
 
-/**
- * Null if the pixels are compressed: then their length cannot be computed. Decoders compute the length of uncompressed pixels from these tags,
- * because many scanners and cameras state a wrong one.
- */
+/** Decoders compute the length of uncompressed pixels from these tags, because many scanners and cameras state a wrong one. */
 async function readLayout(
   source: ByteSource,
   format: TiffFormat,
   entries: readonly TiffEntry[],
-): Promise<Layout | null> {
+): Promise<Layout> {
   const numbers = async (tag: number, count: number): Promise<number[]> => {
     const entry = entries.find((each) => each.tag === tag)
     return entry ? readNumbers(source, format, entry, count) : []
   }
   const number = async (tag: number, otherwise: number) => (await numbers(tag, 1))[0] ?? otherwise
-  const compression = await number(259, 1)
+  const compression = await number(259, uncompressed)
   // Decoders of this compression read up to the end of the file, whatever the lengths are.
-  if (compression === 6 && entries.some(({ tag }) => tag === 273)) throw damaged('an obsolete form of JPEG')
-  if (compression !== 1) return null
+  if (compression === obsoleteJpeg && entries.some(({ tag }) => tag === 273))
+    throw damaged('an obsolete form of JPEG')
   const [width, height] = [await number(256, 0), await number(257, 0)]
-  const samples = await number(277, 1)
+  const allSamples = await number(277, 1)
   const isPlanar = (await number(284, 1)) === 2
   const tileWidth = await number(322, 0)
   const [horizontal = 2, vertical = 2] = await numbers(530, 2)
-  const isSubsampled = (await number(262, 0)) === 6 && samples === 3 && !isPlanar
+  const isSubsampled = (await number(262, 0)) === 6 && allSamples === 3 && !isPlanar
+  const rows = tileWidth > 0 ? await number(323, 0) : Math.min(await number(278, height), height)
+  const columns = tileWidth > 0 ? Math.ceil(width / tileWidth) : 1
+  const parts = columns * Math.ceil(height / rows) * (isPlanar ? allSamples : 1)
   return {
-    ...{ width, height, bits: Math.max(1, ...(await numbers(258, 16))) },
-    samples: isPlanar ? 1 : samples,
-    rows: tileWidth > 0 ? await number(323, 0) : Math.min(await number(278, height), height),
-    tileWidth: tileWidth > 0 ? tileWidth : null,
+    ...{ compression, width, height, bits: Math.max(1, ...(await numbers(258, 16))), allSamples },
+    samples: isPlanar ? 1 : allSamples,
+    ...{ rows, tileWidth: tileWidth > 0 ? tileWidth : null },
+    parts: parts > 0 ? parts : Number.POSITIVE_INFINITY,
     subsampling: isSubsampled ? [horizontal, vertical] : null,
   }
 }
 
-/** Bytes of a strip or tile by its number. */
+/** Tags of one number, and those with a number for each sample. */
+const singles: ReadonlySet<number> = new Set([
+  ...[254, 255, 256, 257, 259, 262, 263, 264, 265, 266, 274, 277, 278, 282, 283, 284, 286, 287, 290],
+  ...[292, 293, 296, 317, 322, 323, 328, 332, 334, 512, 513, 514, 515, 531],
+])
+const perSample: ReadonlySet<number> = new Set([258, 280, 281, 338, 339, 340, 341])
+const several: ReadonlyMap<number, number> = new Map([
+  ...([297, 318, 321, 336, 530].map((tag) => [tag, 2]) as [number, number][]),
+  ...([529].map((tag) => [tag, 3]) as [number, number][]),
+  ...([319, 342, 532].map((tag) => [tag, 6]) as [number, number][]),
+])
+/** Tables with a number for each value of a sample, and of each colour. */
+const tables: ReadonlyMap<number, number> = new Map([
+  [291, 1],
+  [301, 3],
+  [320, 3],
+])
+
+/** How many numbers of a tag decoders use at most. */
+function mostNumbers(tag: number, { allSamples, bits, parts }: Layout): number {
+  if (singles.has(tag)) return 1
+  if (perSample.has(tag)) return Math.max(1, allSamples)
+  if (dataTags.some((tags) => tags.some((each) => each === tag))) return parts
+  const colours = tables.get(tag)
+  return colours === undefined ? (several.get(tag) ?? Number.POSITIVE_INFINITY) : colours * 2 ** bits
+}
+
+/** Bytes of an uncompressed strip or tile by its number. */
 function partLength(layout: Layout, index: number): number {
   const { height, bits, samples, tileWidth, subsampling } = layout
   const width = tileWidth ?? layout.width

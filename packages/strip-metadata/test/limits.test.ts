@@ -141,8 +141,8 @@ describe('X4 the plan for a file is bounded', () => {
     const parts = (count: number) =>
       Buffer.concat([
         Buffer.from('ffd8', 'hex'),
-        Buffer.from('ffdc0002fffe0002'.repeat(count), 'hex'),
-        Buffer.from('ffc00002ffda0008010100003f00ffd9', 'hex'),
+        Buffer.from('ffdc00040001fffe0002'.repeat(count), 'hex'),
+        Buffer.from('ffc0000b080001000101011100ffda0008010100003f00ffd9', 'hex'),
       ])
     expect((await plan(parts(1_000), 'image/jpeg')).length).toBe(1_001)
     await expect(plan(parts(100_001), 'image/jpeg')).rejects.toBeInstanceOf(UnreadableFile)

@@ -92,11 +92,19 @@ test('X4 directories that overlap cannot need much memory', async () => {
 test('X4 a million strips are refused', async () => {
   const count = 1_000_001
   const bytes = Buffer.concat([tiff(plain), Buffer.alloc(count * 4)])
+  const entryOf = (tag: number) => 18 + 12 * [256, 257, 258, 259, 262, 273, 277, 278, 279].indexOf(tag)
+  // The height, in strips of one row.
+  for (const [tag, value] of [
+    [257, count],
+    [278, 1],
+  ] as const) {
+    bytes.writeUInt16LE(4, entryOf(tag) + 2)
+    bytes.writeUInt32LE(value, entryOf(tag) + 8)
+  }
   // The positions, and the lengths.
   for (const tag of [273, 279]) {
-    const at = 18 + 12 * [256, 257, 258, 259, 262, 273, 277, 278, 279].indexOf(tag)
-    bytes.writeUInt32LE(count, at + 4)
-    bytes.writeUInt32LE(307, at + 8)
+    bytes.writeUInt32LE(count, entryOf(tag) + 4)
+    bytes.writeUInt32LE(307, entryOf(tag) + 8)
   }
   await expect(withoutMetadata(bytes, 'image/tiff')).rejects.toThrow('too many numbers')
 })
