@@ -10,7 +10,7 @@ export type CommitFault =
   | 'late'
 
 /** A COMMIT that the server has not received. What its client sends after it waits too. */
-export interface HeldCommit {
+interface HeldCommit {
   /** Sends the COMMIT alone, and resolves when the server has responded to it. */
   commit(): Promise<void>
   /** Lets `release` send this statement in its place. */

@@ -1,7 +1,15 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { openSqliteCatalog } from '../../packages/server/src/storage/catalog/sqlite/catalog.ts'
+import { newItems, withBytes } from '../../packages/server/test/storage/catalog/samples.ts'
+import { withFailpoints } from '../faults/preload.ts'
+import { readReached } from '../faults/steps.ts'
 import { runHere } from '../harness/commands.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { scrape } from '../harness/scrape.ts'
+import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
@@ -145,4 +153,47 @@ test('E2 an expired item is missing everywhere, and no page, total or entity tag
     await expectProblem(await request(`/api/media/${id}`, edit), 404, 'media-unknown')
   }
   expect(await (await request('/api/bucket')).json()).toMatchObject({ items: 1, bytes: 7, trash_items: 0 })
+})
+
+test('O4, E2 a start with many expired items listens before they are removed, and lists omit them meanwhile', async () => {
+  await using place = await temporaryDirectory()
+  await using first = await startServer()
+  await first.stop()
+  const headers = { authorization: `Bearer ${first.token}` }
+  const catalog = await openSqliteCatalog({ directory: first.data, writer: 'direct' })
+  const bucket = (await catalog.bucketNamed('default')) ?? expect.unreachable()
+  const items = (count: number, fields: { expiresAt?: number }) =>
+    newItems(count).map((item) => withBytes({ ...item, ...fields }))
+  await catalog.addItems(bucket.id, items(1_500, { expiresAt: 1 }))
+  await catalog.addItems(bucket.id, items(15, {}))
+  await catalog.close()
+  // The third step is held, when the first ones have counted what they leave.
+  const holdUntil = join(place.path, 'go-on')
+  const held = withFailpoints({ step: 'before the row is removed', nth: 3, action: { holdUntil } })
+  await using server = await startServer({ ...held, MEDIABUCKET_METRICS: 'on' }, first.data)
+  await until('the third step', () => readReached(server.data).length > 0)
+  const page = await readPage(await server.request('/api/media?page=2', { headers }))
+  expect([page.total, page.data.length]).toEqual([15, 5])
+  for (const query of ['order=oldest', 'order=newest', 'order=name-desc', 'kind=image']) {
+    const ids = new Set<string>()
+    for (let after = ''; ; ) {
+      const list = await readItems(await server.request(`/api/items?limit=9&${query}${after}`, { headers }))
+      for (const { id } of list.data) ids.add(id)
+      if (list.next_cursor === null) break
+      after = `&after=${list.next_cursor}`
+    }
+    expect(ids.size).toBe(15)
+  }
+  const numbered = await server.request('/api/items?page=2&per_page=10', { headers })
+  expect(await numbered.json()).toMatchObject({ meta: { total: 15, from: 11, to: 15 } })
+  expect(await (await server.request('/api/bucket', { headers })).json()).toMatchObject({ items: 15 })
+  const { stdout } = await runCommand(['bucket', 'list', '--json'], { MEDIABUCKET_DATA: server.data })
+  expect(stdout).toContain('"items":15,')
+  expect((await scrape(server)).value('expired_items')).toBe(1_300)
+  expect(server.log()).toContainEqual(
+    expect.objectContaining({ left: 1_300, msg: expect.stringContaining('items of a bucket have expired') }),
+  )
+  await writeFile(holdUntil, '')
+  await until('their removal', async () => (await scrape(server)).value('expired_items') === 0)
+  expect((await readPage(await server.request('/api/media', { headers }))).total).toBe(15)
 })

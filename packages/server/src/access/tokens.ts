@@ -17,6 +17,7 @@ import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
 import { noteToken } from '../http/request-log.ts'
+import { hasManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/tokens.ts'
@@ -253,7 +254,8 @@ export const createAuthorizer =
     const verify = () => verifyAuthorization(requireAuthorization(request), grace)
     const found = await verify()
     noteToken(request, { token: found.tokenId })
-    const grant = isSettled || writes(request.method, scope) ? await settled(found, verify) : found
+    const waits = isSettled || hasManyExpired(found) || writes(request.method, scope)
+    const grant = waits ? await settled(found, verify) : found
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)

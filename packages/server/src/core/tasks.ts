@@ -124,6 +124,19 @@ export function createTurns(): Turns {
   }
 }
 
+/**
+ * Runs the steps of background work until one returns false, or until the process stops. Rests after each step for as long as it took, so that
+ * others have at least half of the time.
+ */
+export async function runInSteps(step: () => Promise<boolean>, isStopping: () => boolean): Promise<void> {
+  while (!isStopping()) {
+    const start = performance.now()
+    if (!(await step())) return
+    const rest = performance.now() - start
+    await new Promise((resolve) => setTimeout(resolve, rest))
+  }
+}
+
 /** Whether the promise resolves within `time` milliseconds. Rejects as the promise does. */
 export async function resolvesWithin(promise: Promise<unknown>, time: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined

@@ -396,6 +396,11 @@ function addGauges(registry: Registry, sources: Sources): void {
 
   catalogGauge('items', 'Items in all buckets.', ({ items }) => items)
   catalogGauge('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)
+  catalogGauge(
+    'expired_items',
+    'Items that have expired and are not removed yet. Lists and totals omit them.',
+    ({ expiredItems }) => expiredItems,
+  )
   catalogGauge('unfinished_uploads', 'Unfinished resumable uploads.', (read) => read.unfinishedUploads)
   catalogGauge(
     'unfinished_upload_bytes',

@@ -1,6 +1,6 @@
 import { itemUnknown } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
-import { resolvesWithin } from '../core/tasks.ts'
+import { resolvesWithin, runInSteps } from '../core/tasks.ts'
 import type { Actor } from '../core/tokens.ts'
 import { tooManyExpired } from '../storage/catalog/buckets.ts'
 import { type Catalog, expiryLimit } from '../storage/catalog/catalog.ts'
@@ -16,6 +16,13 @@ interface DeletedItems {
 
 export type ItemRemover = ReturnType<typeof createItemRemover>
 
+/** The removal of the expired items of a bucket. */
+interface Expiring {
+  /** Resolves when they are removed or counted, or when this has failed. */
+  readonly counted: Promise<void>
+  readonly removed: Promise<void>
+}
+
 /** Milliseconds after a failed removal of expired items until the next one. */
 const expiryRetryInterval = 1_000
 
@@ -23,12 +30,15 @@ const expiryRetryInterval = 1_000
 export function createItemRemover(
   parts: BlobDeletionParts & {
     readonly catalog: Pick<Catalog, 'removeItems' | 'purgeItems' | 'expireItems'>
+    /** Called when so many items have expired that they are removed later: how many are left. */
+    readonly onManyExpired?: (bucketId: BucketId, left: number) => void
     /** Milliseconds that a request waits for removals at the most. */
     readonly longestExpiry?: number
   },
 ) {
   const { longestExpiry = 5_000 } = parts
-  const expiring = new Map<BucketId, Promise<void>>()
+  const expiring = new Map<BucketId, Expiring>()
+  let isStopping = false
   /** No removal of expired items begins before this time of performance.now(). */
   let expireFrom = 0
   const waiting: ItemId[] = []
@@ -45,22 +55,45 @@ export function createItemRemover(
     deleting ??= deleteWaiting()
   }
 
-  async function expireBucket(bucketId: BucketId): Promise<void> {
-    for (let count = expiryLimit; count === expiryLimit; ) {
-      const removed = await parts.catalog.expireItems(bucketId)
-      deleteLater(removed)
-      count = removed.ids.length
+  /** Removes the expired items of a bucket in steps. Calls `onCounted` when no read has to pass by those that are left. */
+  async function expireBucket(bucketId: BucketId, onCounted: () => void): Promise<void> {
+    let isCounted = false
+    const step = async () => {
+      const { ids, tombstones, counted, waiting } = await parts.catalog.expireItems(bucketId)
+      if (counted === 0 && !isCounted) {
+        isCounted = true
+        onCounted()
+        if (waiting > 0) parts.onManyExpired?.(bucketId, waiting)
+      }
+      await deleteBlobs(parts, tombstones)
+      return { isLast: ids.length < expiryLimit, isCounting: counted > 0 }
     }
+    const stepAfterCounting = async () => {
+      for (;;) {
+        const { isLast, isCounting } = await step()
+        if (isLast || !isCounting || isStopping) return !isLast
+      }
+    }
+    await runInSteps(stepAfterCounting, () => isStopping)
   }
 
-  async function expireOrWait(bucketId: BucketId): Promise<void> {
-    try {
-      await expireBucket(bucketId)
-    } catch {
-      expireFrom = performance.now() + expiryRetryInterval
-    } finally {
-      expiring.delete(bucketId)
-    }
+  /** Starts the removal of the expired items of a bucket, unless it is running. */
+  function startExpiring(bucketId: BucketId): Expiring {
+    const running = expiring.get(bucketId)
+    if (running !== undefined) return running
+    const counted = Promise.withResolvers<void>()
+    const removed = expireBucket(bucketId, counted.resolve)
+    const started = { counted: counted.promise, removed }
+    expiring.set(bucketId, started)
+    removed
+      .catch(() => {
+        expireFrom = performance.now() + expiryRetryInterval
+      })
+      .finally(() => {
+        expiring.delete(bucketId)
+        counted.resolve()
+      })
+    return started
   }
 
   async function removeWith(
@@ -81,6 +114,11 @@ export function createItemRemover(
     return removeWith((known) => parts.catalog.removeItems(bucketId, known, by), ids)
   }
 
+  async function settled(): Promise<void> {
+    await Promise.allSettled([...expiring.values()].map(({ removed }) => removed))
+    await deleting
+  }
+
   return {
     /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
     async remove(bucketId: BucketId, id: string, by: Actor): Promise<void> {
@@ -94,36 +132,24 @@ export function createItemRemover(
     },
     /**
      * Deletes the items of the bucket that have expired (docs/interface.md E2), in the background. Concurrent calls share the work. The
-     * returned function waits for it, and throws Fault `catalog-busy` if it takes long. It resolves if the work fails, after which nothing
-     * is tried for a second: the sweep reports why.
+     * returned function waits until they are removed or, if they are many, until they are counted, so that reads do not pass by them; it throws
+     * Fault `catalog-busy` if that takes long. It resolves if the work fails, after which nothing is tried for a second: the sweep reports why.
      */
     removeExpired(bucketId: BucketId): () => Promise<void> {
-      if (!expiring.has(bucketId) && performance.now() >= expireFrom)
-        expiring.set(bucketId, expireOrWait(bucketId))
-      const running = expiring.get(bucketId)
+      const running = performance.now() < expireFrom ? expiring.get(bucketId) : startExpiring(bucketId)
       return async () => {
-        if (running !== undefined && !(await resolvesWithin(running, longestExpiry))) throw tooManyExpired()
+        if (running !== undefined && !(await resolvesWithin(running.counted, longestExpiry)))
+          throw tooManyExpired()
       }
     },
+    /** Deletes the items of the bucket that have expired. Resolves when all are removed. */
+    expire: (bucketId: BucketId): Promise<void> => startExpiring(bucketId).removed,
     /** Resolves when no deletion of bytes is in progress. */
-    async settled(): Promise<void> {
-      await Promise.allSettled(expiring.values())
-      await deleting
+    settled,
+    /** As settled. Items that have expired and are not removed yet are removed by the next start. */
+    async stop(): Promise<void> {
+      isStopping = true
+      await settled()
     },
   }
-}
-
-/** Deletes the items of all buckets that have expired, with their bytes (docs/interface.md E3). Several servers may do it at the same time. */
-export async function removeExpiredItems(parts: {
-  readonly catalog: Pick<Catalog, 'expiringBuckets' | 'expireItems'>
-  readonly blobDeletion: BlobDeletionParts
-  readonly now: () => number
-}): Promise<void> {
-  const { catalog, blobDeletion, now } = parts
-  for (const bucketId of await catalog.expiringBuckets(now()))
-    for (let count = expiryLimit; count === expiryLimit; ) {
-      const { ids, tombstones } = await catalog.expireItems(bucketId, now())
-      await deleteBlobs(blobDeletion, tombstones)
-      count = ids.length
-    }
 }

@@ -3,9 +3,9 @@ import { Fault } from '../core/faults.ts'
 import type { ItemsQuery, PageNumber } from '../core/queries.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
-import { listState } from '../storage/catalog/buckets.ts'
+import { listState, tooManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { placeOf } from '../storage/catalog/item-lists.ts'
+import { maxPassed, placeOf } from '../storage/catalog/item-lists.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection, LabelKey } from '../storage/catalog/records.ts'
 
 /** A list of items, which were added to `add`. */
@@ -156,6 +156,7 @@ async function readPart(
       ...rows.slice(Math.max(0, first - count), Math.max(0, end - 1 - count)).map(({ item }) => item),
     )
     count += rows.length
+    if (examined !== null && current.expired > maxPassed) throw tooManyExpired()
     const last = rows.at(-1)
     if (examined !== null || rows.length < length || count >= end || last === undefined)
       return { states, items, count, isCut: examined !== null }

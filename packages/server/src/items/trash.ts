@@ -1,5 +1,6 @@
 import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
+import { runInSteps } from '../core/tasks.ts'
 import { type Actor, service } from '../core/tokens.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
@@ -25,6 +26,8 @@ export type TrashOperations = ReturnType<typeof trashOperations>
 
 /** Items in one transaction. */
 const batchLength = 500
+/** The same of the sweep, which other changes wait for. */
+const purgeLength = 100
 
 /** Items of one read of a list. */
 const readLength = 100
@@ -119,11 +122,11 @@ export async function purgeExpiredTrash(parts: {
   readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeItems'>
   readonly blobDeletion: BlobDeletionParts
   readonly now: () => number
+  readonly isStopping?: () => boolean
 }): Promise<void> {
-  const { catalog, blobDeletion, now } = parts
-  for (;;) {
-    const expired = await catalog.expiredTrash(now(), batchLength)
-    if (expired.length === 0) return
+  const { catalog, blobDeletion, now, isStopping = () => false } = parts
+  await runInSteps(async () => {
+    const expired = await catalog.expiredTrash(now(), purgeLength)
     for (const [bucketId, items] of Map.groupBy(expired, (item) => item.bucketId)) {
       const removed = await catalog.purgeItems(
         bucketId,
@@ -132,5 +135,6 @@ export async function purgeExpiredTrash(parts: {
       )
       await deleteBlobs(blobDeletion, removed.tombstones)
     }
-  }
+    return expired.length === purgeLength
+  }, isStopping)
 }

@@ -192,8 +192,15 @@ export function startRemovals(
   { log, closers }: StartContext,
   { blobDeletion, retryDeferredDeletions }: Pick<OpenData, 'blobDeletion' | 'retryDeferredDeletions'>,
 ): ItemRemover {
-  const remover = createItemRemover(blobDeletion)
-  closers.add('the removal of bytes', remover.settled)
+  const remover = createItemRemover({
+    ...blobDeletion,
+    onManyExpired: (bucketId, left) =>
+      log.info(
+        { bucketId, left },
+        'many items of a bucket have expired; lists omit them while they are removed',
+      ),
+  })
+  closers.add('the removal of bytes', remover.stop)
   const retries = startPeriodicTask({
     work: retryDeferredDeletions,
     interval: retryInterval,

@@ -39,7 +39,7 @@ import { createOperations, type Operations } from './operations.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startSweeps, startTakenSweep } from './sweeps.ts'
+import { startExpirySweep, startSweeps, startTakenSweep } from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
 /** A service that listens. */
@@ -126,7 +126,7 @@ export async function startService(
     if (shared === null) {
       await recoverData(context, data)
       await settleData(context, data)
-      await startSweeps(context, data, { space, locks: ownLocks })
+      await startSweeps(context, data, space)
     }
 
     // What operations use.
@@ -181,6 +181,7 @@ export async function startService(
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
     if (shared === null) {
+      startExpirySweep(context, data, { locks: ownLocks, remover })
       startWebhooks(context, data, settings)
       startTakenSweep(context, data, openBytes)
     }

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import { startPeriodicTask } from '../core/tasks.ts'
+import { runInSteps, settleAll, startPeriodicTask } from '../core/tasks.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
-import { removeExpiredItems } from '../items/deletion.ts'
+import type { ItemRemover } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash.ts'
 import { fillTakenOperation } from '../pictures/taken-times.ts'
 import { ensureBallast } from '../storage/engines.ts'
@@ -25,17 +25,13 @@ const spaceCheckInterval = 1_000
 /** Milliseconds between removals of what has expired; shorter where uploads expire sooner. */
 const longestSweepInterval = 600_000
 
-/** Starts what one process of a service does now and then. Resolves when what had expired before is removed. */
+/** Starts what one process of a service does now and then. Resolves when temporary files of killed processes are removed. */
 export async function startSweeps(
   context: StartContext,
-  { catalog, blobs, blobDeletion }: OpenData,
-  parts: {
-    readonly space: FreeSpace
-    readonly locks: Parameters<typeof removeExpiredUploads>[0]['locks']
-  },
+  { catalog, blobDeletion }: OpenData,
+  space: FreeSpace,
 ): Promise<void> {
   const { config, log, closers } = context
-  const { space, locks } = parts
 
   const removeInterrupted = createIntentSweep(blobDeletion)
   // In the background.
@@ -58,7 +54,10 @@ export async function startSweeps(
     interval: logSweepInterval,
     async work(isStopping) {
       const before = Date.now() - config.auditDays * day
-      while (!isStopping() && (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch);
+      await runInSteps(
+        async () => (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch,
+        isStopping,
+      )
     },
     failure: 'old events of the audit log stay until the next sweep',
   })
@@ -68,7 +67,7 @@ export async function startSweeps(
     interval: logSweepInterval,
     async work(isStopping) {
       const before = Date.now() - config.changesDays * day
-      while (!isStopping() && (await catalog.removeChanges(before, eventsPerBatch)) > 0);
+      await runInSteps(async () => (await catalog.removeChanges(before, eventsPerBatch)) > 0, isStopping)
     },
     failure: 'old changes stay in the feed until the next sweep',
   })
@@ -99,20 +98,36 @@ export async function startSweeps(
     onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
   })
   closers.add('the watch of free space', () => spaceChecks.stop())
+}
 
-  const removeAllExpired = async () => {
-    await removeExpiredUploads({ catalog, blobs, locks, now: Date.now })
-    await purgeExpiredTrash({ catalog, blobDeletion, now: Date.now })
-    await removeExpiredItems({ catalog, blobDeletion, now: Date.now })
-  }
-  // The start fails if this does.
-  await removeAllExpired()
-  const expirySweeps = startPeriodicTask({
-    work: removeAllExpired,
-    interval: Math.min(config.uploadExpiry, longestSweepInterval),
-    onFailure: (err) => log.warn({ err }, 'expired uploads and items stay until the next sweep'),
+/** Buckets whose expired items are removed at the same time. */
+const parallelBuckets = 4
+
+/** Removes what has expired, now and at each interval, in the background. Reads leave it out until it is removed. */
+export function startExpirySweep(
+  context: StartContext,
+  { catalog, blobs, blobDeletion }: OpenData,
+  parts: {
+    readonly locks: Parameters<typeof removeExpiredUploads>[0]['locks']
+    readonly remover: Pick<ItemRemover, 'expire' | 'stop'>
+  },
+): void {
+  const { locks, remover } = parts
+  void startSweep(context, {
+    name: 'the expiry sweep',
+    interval: Math.min(context.config.uploadExpiry, longestSweepInterval),
+    async work(isStopping) {
+      await removeExpiredUploads({ catalog, blobs, locks, now: Date.now, isStopping })
+      await purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping })
+      const buckets = await catalog.expiringBuckets(Date.now())
+      const removals = await settleAll(buckets, parallelBuckets, async (id) => {
+        if (!isStopping()) await remover.expire(id)
+      })
+      for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
+    },
+    failure: 'expired uploads and items stay until the next sweep',
+    onStop: () => void remover.stop(),
   })
-  closers.add('the expiry sweep', () => expirySweeps.stop())
 }
 
 /** Milliseconds between passes over the items whose upload did not read when they were taken. Mostly there are none. */
@@ -154,10 +169,19 @@ async function startSweep(
   },
 ): Promise<void> {
   let isStopping = false
+  let isRunning = true
   const work = () => sweep.work(() => isStopping)
   const onFailure = (err: unknown) => log.warn({ err }, sweep.failure)
-  const first = work().catch(onFailure)
-  const { stop } = startPeriodicTask({ work, interval: sweep.interval, onFailure })
+  const first = work()
+    .catch(onFailure)
+    .finally(() => {
+      isRunning = false
+    })
+  const { stop } = startPeriodicTask({
+    work: async () => void (isRunning || (await work())),
+    interval: sweep.interval,
+    onFailure,
+  })
   closers.add(sweep.name, () => {
     isStopping = true
     sweep.onStop?.()

@@ -24,7 +24,7 @@ import { checkReadinessOperation } from './monitoring.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startSweeps } from './sweeps.ts'
+import { startExpirySweep, startSweeps } from './sweeps.ts'
 import {
   type CountChanges,
   createCountExchange,
@@ -60,15 +60,12 @@ export async function startWorkers(
     const data = await openData(context, parts.onFailure)
     await recoverData(context, data)
     await settleData(context, data)
-    startRemovals(context, data)
+    const remover = startRemovals(context, data)
     const locks = createUploadLockTable()
     const space = openSpace(context)
     let { readOnly } = config
     metrics.watchReadiness(checkReadinessOperation({ ...data, space, log, isReadOnly: () => readOnly }))
-    await startSweeps(context, data, {
-      space,
-      locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
-    })
+    await startSweeps(context, data, space)
 
     const service = createServiceMetrics(metrics.snapshot)
     const counts = createCountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))
@@ -94,6 +91,10 @@ export async function startWorkers(
     })
     closers.add('the workers', () => pool.stop())
     const address = await pool.start()
+    startExpirySweep(context, data, {
+      locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
+      remover,
+    })
     startWebhooks(context, data, urlSettings(config, address.port))
     return {
       address,

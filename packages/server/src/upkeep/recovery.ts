@@ -8,6 +8,9 @@ interface Leftover {
   readonly error: unknown
 }
 
+/** Deleted items whose bytes the start removes. A sweep removes those of the others, so that the start does not take long. */
+const tombstonesAtStart = 1_000
+
 /**
  * Completes the work of an earlier process that was interrupted, before the service starts. Removes temporary files, deletes
  * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Does nothing with a
@@ -45,7 +48,8 @@ export async function recover(parts: {
   if (recovery === null) return { temporary: 0, tombstones: 0, rewound: 0, orphans: 0, leftovers }
   await parts.catalog.settle()
   const temporary = await recovery.removeTemporary()
-  const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, await parts.catalog.tombstones())
+  const some = (await parts.catalog.tombstones()).slice(0, tombstonesAtStart)
+  const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, some)
   const rewound = await rewindUploads(parts, recovery)
   const orphans = await removeOrphans(parts, onDeletionFailure)
   return { temporary, tombstones, rewound, orphans, leftovers }

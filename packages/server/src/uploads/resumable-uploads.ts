@@ -1,6 +1,7 @@
 import { Fault, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
 import { requireFileSize } from '../core/quotas.ts'
+import { runInSteps } from '../core/tasks.ts'
 import { type Actor, requireScope, type Scope } from '../core/tokens.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -227,11 +228,32 @@ export async function removeExpiredUploads(
     readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
     readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>
     readonly now: () => number
+    readonly isStopping?: () => boolean
   },
 ): Promise<{ uploads: number; requests: number }> {
+  const { catalog, now, isStopping = () => false } = parts
+  const removed = { uploads: 0, requests: 0 }
+  await runInSteps(async () => {
+    const uploads = await removeSomeUploads(parts)
+    removed.uploads += uploads
+    return uploads > 0
+  }, isStopping)
+  await runInSteps(async () => {
+    const requests = await catalog.forgetRequests(now())
+    removed.requests += requests
+    return requests > 0
+  }, isStopping)
+  return removed
+}
+
+/** Uploads that one step of their removal reads at most. */
+const uploadsPerStep = 100
+
+/** Returns how many it has removed. */
+async function removeSomeUploads(parts: Parameters<typeof removeExpiredUploads>[0]): Promise<number> {
   const { catalog, locks, now } = parts
   let uploads = 0
-  for (const expired of await catalog.expiredUploads(now())) {
+  for (const expired of await catalog.expiredUploads(now(), uploadsPerStep)) {
     const { id } = expired
     // A request that writes to it extends its expiry.
     if (locks.isHeld(id)) continue
@@ -241,7 +263,7 @@ export async function removeExpiredUploads(
       if (await dropUpload(parts, upload ?? expired)) uploads += 1
     })
   }
-  return { uploads, requests: await catalog.forgetRequests(now()) }
+  return uploads
 }
 
 /** The records of the parts of partial uploads, in the catalog. */

@@ -12,6 +12,7 @@ const statistics: CatalogStatistics = {
   firstBucketAt: null,
   failingWebhooks: 0,
   stoppedWebhooks: 0,
+  expiredItems: 0,
   waitingChanges: 0,
   logBytes: 0,
   upkeep: [],

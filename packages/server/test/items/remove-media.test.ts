@@ -91,7 +91,7 @@ describe('E2, E3 removing expired items', () => {
     await using data = await temporaryData()
     const { bucketId } = await data.store('text')
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const steps = [500, 3]
+    const steps = [100, 3]
     const remover = createItemRemover({
       ...data,
       catalog: {
@@ -99,7 +99,8 @@ describe('E2, E3 removing expired items', () => {
         async expireItems() {
           begun.resolve()
           await ended.promise
-          return { ids: Array.from({ length: steps.shift() ?? 0 }, newItemId), tombstones: [] }
+          const ids = Array.from({ length: steps.shift() ?? 0 }, newItemId)
+          return { ids, tombstones: [], counted: 0, waiting: steps.length }
         },
       },
       longestExpiry: 1,

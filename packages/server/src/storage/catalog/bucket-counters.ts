@@ -1,4 +1,5 @@
 import { indexOf, raisedRevision, defaultShape as shape, slotOf, topLevel } from './buckets.ts'
+import { resetCounts, wrongCounts } from './expired-items.ts'
 import { correctNames, wrongNames } from './item-names.ts'
 import { countWrongLabels, rebuildLabels } from './labels.ts'
 import type { BucketId } from './records.ts'
@@ -169,6 +170,8 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   // The next expiry of the trash is not checked: a sweep removes expired items of the trash.
   const late = lateExpiry(stored.expiry, isTrash(id) ? null : stored.firstExpiry)
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
+  const expired = yield* wrongCounts(id)
+  if (expired !== null) faults.push({ bucket, what: 'expiry', detail: expired })
   const wrong = yield* wrongNodes(id, nodes, engine)
   if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
   return { bucket, faults, total, bytes, nextSeq, lastChange, reserved: [items, reservedBytes], nodes }
@@ -274,5 +277,6 @@ function* correctCounters(
   )
   yield* change(correction, total, bytes, nextSeq, ...reserved, id)
   yield* correctLimits(id)
+  yield* resetCounts(id)
   if (!isTrash(id)) yield* refreshExpiry(id)
 }

@@ -9,6 +9,7 @@ import {
   bucketIdOf,
   change,
   type EngineName,
+  eachEngine,
   first,
   integer,
   integerOrNull,
@@ -106,7 +107,15 @@ export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] 
   })
 }
 
-const columns = ['name', 'total', 'bytes', 'reserved_items', 'reserved_bytes', ...settingColumns]
+// Without expired items that are counted, whose quota is free.
+const columns = [
+  'name',
+  'total - counted_items',
+  'bytes - counted_bytes',
+  'reserved_items',
+  'reserved_bytes',
+  ...settingColumns,
+]
 
 export const bucketColumns = columns.join(', ')
 export const bucketColumnCount = columns.length
@@ -136,9 +145,6 @@ export const bucketNamed = (name: string): Query<NamedBucket | null> =>
     `SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0`,
     name,
   )
-
-export const listBuckets = (): Query<Bucket[]> =>
-  all(bucketOf, `SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)
 
 /** The id of the bucket, which cannot be deleted until the end of the transaction; null if there is no such bucket. */
 export const findBucket = (name: string): Query<BucketId | null> =>
@@ -217,46 +223,88 @@ export const raisedRevision = {
 export const stepFunction = `CREATE FUNCTION revision_step() RETURNS int8
 LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * ${maxStep})::int8 $$;`
 
-/** Counts of expired items end after the next one. Reads pass by each of these items, while all other requests wait. */
+/**
+ * Reads pass by each expired item that is not counted (expired-items.ts), while all other requests wait. So counts of them end after the next one.
+ */
 export const maxExpired = 10_000
+
+/** In place of the number of expired items of a bucket with more than `maxExpired` that are not counted. */
+const tooMany = Number.MAX_SAFE_INTEGER
 
 type ExpiredValue = 'items' | 'bytes'
 
-/** Of `bucket`: the number or the bytes of the items that have expired at `now` and are not removed yet, of `maxExpired` + 1 items at the most. */
+/** Of `bucket`: the items that have expired at `now` and are neither removed nor counted, `maxExpired` + 1 of them at the most. */
+const uncounted = (column: string, bucket: string, now: string): string =>
+  `(SELECT ${column} FROM items WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now}
+    AND (item_expires_at, seq) > ((SELECT counted_expiry FROM buckets AS counted WHERE counted.id = ${bucket}),
+      (SELECT counted_seq FROM buckets AS counted WHERE counted.id = ${bucket})) LIMIT ${maxExpired + 1}) AS expired`
+
+/** Of `bucket`: the number or the bytes of the items that have expired at `now` and are neither removed nor counted. */
+export const uncountedQuery = (value: ExpiredValue, bucket: string, now: string): string =>
+  value === 'items'
+    ? `SELECT count(*) FROM ${uncounted('seq', bucket, now)}`
+    : `SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM ${uncounted('size', bucket, now)}`
+
+/** The same with those that are counted. */
 export const expiredQuery = (value: ExpiredValue, bucket: string, now: string): string => {
-  const [sum, column] =
-    value === 'items' ? ['count(*)', 'seq'] : ['CAST(coalesce(sum(size), 0) AS bigint)', 'size']
-  return `SELECT ${sum} FROM (SELECT ${column} FROM items
-    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now} LIMIT ${maxExpired + 1}) AS expired`
+  const counted = `coalesce((SELECT counted_${value} FROM buckets AS counted WHERE counted.id = ${bucket}), 0)`
+  if (value === 'bytes') return `SELECT ${counted} + (${uncountedQuery(value, bucket, now)})`
+  return `SELECT CASE WHEN count(*) > ${maxExpired} THEN ${tooMany} ELSE count(*) + ${counted} END FROM ${uncounted('seq', bucket, now)}`
 }
 
 /**
- * As expiredQuery, of a row of `buckets`; `bucket` is the id of its bucket or its trash, and `now` a parameter. A function on PostgreSQL: the query
- * is seldom run, but each statement with it would have the estimated cost of a large table, for which PostgreSQL plans it again for each execution.
- * That takes several times as long as the statement.
+ * As one of these queries, of a row of `buckets`; `bucket` is the id of its bucket or its trash, and `now` a parameter. A function on PostgreSQL: the
+ * query is seldom run, but each statement with it would have the estimated cost of a large table, for which PostgreSQL plans it again for each
+ * execution. That takes several times as long as the statement.
  */
-const expired = (engine: EngineName, value: ExpiredValue, bucket: string, now: string): string =>
-  `CASE WHEN buckets.next_expiry <= ${now} THEN ${
-    engine === 'sqlite' ? `(${expiredQuery(value, bucket, now)})` : `expired_${value}(${bucket}, ${now})`
+const ifExpired = (
+  engine: EngineName,
+  [kind, value]: readonly ['uncounted' | 'expired', ExpiredValue],
+  bucket: string,
+  now: string,
+): string => {
+  const query = kind === 'expired' ? expiredQuery : uncountedQuery
+  return `CASE WHEN buckets.next_expiry <= ${now} THEN ${
+    engine === 'sqlite' ? `(${query(value, bucket, now)})` : `${kind}_${value}(${bucket}, ${now})`
   } ELSE 0 END`
+}
 
-/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet; `maxExpired` + 1 at the most. */
+/** How many items of the bucket have expired at `now`, a parameter, and are not removed yet, or a number that requireFewExpired refuses. */
 export const expiredColumn = (engine: EngineName, now: string): string =>
-  expired(engine, 'items', 'buckets.id', now)
-/** As expiredColumn, and the bytes of these items and of those in the trash. */
+  ifExpired(engine, ['expired', 'items'], 'buckets.id', now)
+/** Of the items that `bucketColumns` include, those that have expired, and the bytes of these and of all expired ones in the trash. */
 export const expiredOfBucket = (engine: EngineName, now: string): string =>
-  `${expiredColumn(engine, now)}, ${expired(engine, 'bytes', 'buckets.id', now)} + ${expired(engine, 'bytes', '-buckets.id', now)}`
+  `${ifExpired(engine, ['uncounted', 'items'], 'buckets.id', now)},
+    ${ifExpired(engine, ['uncounted', 'bytes'], 'buckets.id', now)} + ${ifExpired(engine, ['expired', 'bytes'], '-buckets.id', now)}`
 /** As expiredColumn, of the trash, and the bytes of these items. */
 export const expiredOfTrash = (engine: EngineName, now: string): string =>
-  `${expired(engine, 'items', '-buckets.id', now)}, ${expired(engine, 'bytes', '-buckets.id', now)}`
+  `${ifExpired(engine, ['expired', 'items'], '-buckets.id', now)}, ${ifExpired(engine, ['expired', 'bytes'], '-buckets.id', now)}`
+
+const bucketList = eachEngine(
+  (engine) =>
+    `SELECT ${bucketColumns}, ${expiredOfBucket(engine, '$1')} FROM buckets WHERE id > 0 ORDER BY name`,
+)
+
+export const listBuckets = (): Query<Bucket[]> => all(liveBucketOf, bucketList, Date.now())
+
+/** Items of all buckets that have expired and are not removed yet; of those that are not counted, `maxExpired` + 1 for each bucket. */
+export const expiredOfAll = eachEngine(
+  (
+    engine,
+  ) => `SELECT coalesce(sum(counted_items + ${ifExpired(engine, ['uncounted', 'items'], 'buckets.id', '$1')}), 0)::int8
+    FROM buckets WHERE next_expiry <= $1 OR counted_items > 0`,
+)
 
 /** Throws Fault `catalog-busy` for a bucket with more expired items than reads pass by (docs/interface.md E2). */
 export function requireFewExpired(expired: number): void {
-  if (expired > maxExpired) throw tooManyExpired()
+  if (hasManyExpired({ expired })) throw tooManyExpired()
 }
 
+/** Whether more items of the bucket have expired than reads pass by. */
+export const hasManyExpired = ({ expired }: { readonly expired: number }): boolean => expired >= tooMany
+
 export const tooManyExpired = (): Fault =>
-  new Fault('catalog-busy', 'Many items of this bucket have expired and are being removed; try again.')
+  new Fault('catalog-busy', 'Many items of this bucket have expired and are being counted; try again.')
 
 /**
  * Identifies a state of the lists of a bucket: its revision, and how many of its items have expired since and are not removed yet. They
@@ -334,7 +382,8 @@ export function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   }
   yield* change('DELETE FROM meta WHERE key = $1', deletionKey(id))
   yield* change(retirement, id)
-  yield* change('DELETE FROM ranks WHERE bucket_id IN ($1, -$1::int8)', id)
+  for (const table of ['ranks', 'expired_counts'])
+    yield* change(`DELETE FROM ${table} WHERE bucket_id IN ($1, -$1::int8)`, id)
   yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
   return true
 }

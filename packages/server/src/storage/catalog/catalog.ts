@@ -4,6 +4,7 @@ import { type Actor, service } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
 import { type BucketCatalog, bucketNamed, createBucket, listBuckets, setBucket } from './buckets.ts'
+import type { ExpiredRest } from './expired-items.ts'
 import { type FeedCatalog, removeChanges } from './feed.ts'
 import type { FeedBell } from './feed-bell.ts'
 import { type HistoryCatalog, openHistory, renewHistory, settleHistory } from './history.ts'
@@ -273,7 +274,7 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
     uploadParts: (id) => query(findParts(id)),
     uploadPieces: (id) => query(findPieces(id)),
     unfinishedUploads: () => query(unfinishedUploads()),
-    expiredUploads: (now) => query(expiredUploads(now)),
+    expiredUploads: (now, limit) => query(expiredUploads(now, limit)),
     uploadsOf: (bucketId) => query(uploadsOf(bucketId)),
     createUpload: (upload) => apply({ kind: 'create-upload', input: upload }),
     declareLength: (id, length) => apply({ kind: 'declare-length', input: { id, length } }),
@@ -419,7 +420,7 @@ export interface Changes extends SharedChanges {
   }
   'expire-items': {
     input: Audited & { bucketId: BucketId; now: number; limit: number }
-    output: RemovedItems
+    output: RemovedItems & ExpiredRest
   }
   'purge-items': { input: Audited & { bucketId: BucketId; ids: readonly ItemId[] }; output: RemovedItems }
   'delete-bucket-chunk': {
@@ -441,8 +442,8 @@ export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
 export const isWork = <Result, Made>(made: Made | Work<Result>): made is Work<Result> =>
   typeof made === 'object' && made !== null && 'next' in made
 
-/** The maximum number of expired items that one change removes. */
-export const expiryLimit = 500
+/** The maximum number of expired items that one change removes. Other changes wait for it. */
+export const expiryLimit = 100
 
 /** Groups consecutive `add-items` changes of one bucket. Every other change is a group of its own. */
 export function groupAddedItems(changes: readonly Change[]): Change[][] {

@@ -65,6 +65,11 @@ interface RowStatement {
   readonly values: readonly SqlValue[]
 }
 
+/** In place of the present time: no item has expired. A statement would pass by any number of expired items, which count here as the others. */
+const always = Number.MIN_SAFE_INTEGER
+
+const isLiveItem = ({ expiresAt }: ItemDetails, now: number): boolean => expiresAt == null || expiresAt > now
+
 /** Reads rows in the order of a list, in batches, and keeps up to `limit` that the filters select. Reads at most about `bound` rows. */
 export function* searchRows(
   bucketId: BucketId,
@@ -80,9 +85,10 @@ export function* searchRows(
   let left = bound
   let batch = limit
   while (rows.length < limit) {
-    const { sql, values } = statementOf(place, batch, now)
+    const { sql, values } = statementOf(place, batch, always)
     const read = yield* all(readRow, sql, ...values)
-    rows.push(...read.filter(({ item }) => isWanted(item)).slice(0, limit - rows.length))
+    const wanted = read.filter(({ item }) => isLiveItem(item, now) && isWanted(item))
+    rows.push(...wanted.slice(0, limit - rows.length))
     const last = read.at(-1)
     if (last === undefined || read.length < batch) break
     place = placeOf(last)

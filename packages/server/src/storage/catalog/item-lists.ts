@@ -126,14 +126,21 @@ export function* readBucketState(
   return state
 }
 
-/** Reads the rows of a list as Catalog.items on SQLite; to be run in one snapshot. PostgreSQL reads them with the bucket in one statement. */
+/** The most expired items of a bucket by which the statement of a list may pass (ordered-search.ts). */
+export const maxPassed = 1_000
+
+/**
+ * Reads the rows of a list as Catalog.items on SQLite; to be run in one snapshot. PostgreSQL reads them with the bucket in one statement. Null if
+ * it might pass by many expired items.
+ */
 export function* listOnSqlite(
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
-): Query<ItemRows> {
+): Query<ItemRows | null> {
   const now = Date.now()
   const bucket = yield* readBucketState(selection.bucketId, now)
+  if (bucket.expired > maxPassed) return null
   const { sql, values } = itemStatements.sqlite(selection, after, limit, now)
   return { ...bucket, rows: yield* all(readListRow(selection), sql, ...values), examined: null }
 }

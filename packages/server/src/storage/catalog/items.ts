@@ -162,8 +162,8 @@ export function* editItem({
 }): Work<EditedItem> {
   const found = yield* first(
     readItemRow,
-    `SELECT ${itemColumns}, seq FROM items WHERE id = $1 AND bucket_id = $2`,
-    ...[id, bucketId],
+    `SELECT ${itemColumns}, seq FROM items WHERE id = $1 AND bucket_id = $2 AND ${isLive('$3')}`,
+    ...[id, bucketId, Date.now()],
   )
   if (found === null) return 'missing'
   const { item, seq } = found
@@ -227,8 +227,8 @@ export function* labelItems({
 }): Work<LabelledItems> {
   const found = yield* all(
     (row) => ({ ...readItemDetails(row), seq: integer(row, itemColumnCount) }),
-    `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[])`,
-    ...[bucketId, ids],
+    `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND ${isLive('$3')}`,
+    ...[bucketId, ids, Date.now()],
   )
   const edits = found.map((row) => ({ row, labels: changeLabels(row.labels, changes) }))
   const full = edits.filter(({ labels }) => hasTooMany(labels)).map(({ row }) => row.id)
@@ -484,4 +484,11 @@ const serializeItems = (items: readonly NewItem[]): string =>
 
 /** Removes the records that expired at `now` or before. Returns how many. */
 export const forgetRequests = ({ now }: { readonly now: number }): Work<number> =>
-  change('DELETE FROM keyed_requests WHERE expires_at <= $1', now)
+  change(
+    `DELETE FROM keyed_requests WHERE (token_id, key) IN
+      (SELECT token_id, key FROM keyed_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
+    ...[now, requestsPerStep],
+  )
+
+/** Each can have the items of a form. */
+const requestsPerStep = 100

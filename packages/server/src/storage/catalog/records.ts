@@ -286,6 +286,8 @@ export interface CatalogStatistics {
   readonly unfinishedUploads: number
   /** Reserved by unfinished uploads: their lengths if known, otherwise their offsets. */
   readonly unfinishedBytes: number
+  /** Items that have expired and are not removed yet. */
+  readonly expiredItems: number
   /** Webhooks that are switched on and whose last delivery failed, and those that were switched off because of their receivers. */
   readonly failingWebhooks: number
   readonly stoppedWebhooks: number

@@ -2,6 +2,7 @@ import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/tokens.ts'
 import { expiredOfTrash, requireFewExpired } from './buckets.ts'
+import type { ExpiredRest } from './expired-items.ts'
 import { itemColumnCount, itemColumns, readItemDetails } from './items.ts'
 import type { BucketId, RemovedItems, TrashedItem, TrashState } from './records.ts'
 import {
@@ -33,8 +34,11 @@ export interface TrashCatalog {
   /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeItems. */
   purgeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor): Promise<RemovedItems>
 
-  /** Removes up to 500 items of the bucket that have expired, as removeItems does, permanently. */
-  expireItems(bucketId: BucketId, now?: number): Promise<RemovedItems>
+  /**
+   * Removes up to 100 items of the bucket that have expired, as removeItems does, permanently. If there may be more, counts 10,000 of them, so that
+   * reads do not pass by them.
+   */
+  expireItems(bucketId: BucketId, now?: number): Promise<RemovedItems & ExpiredRest>
 
   /** Buckets that may have items that expired at `now` or before. */
   expiringBuckets(now: number): Promise<readonly BucketId[]>

@@ -1,6 +1,7 @@
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
+import { expiredOfAll } from './buckets.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'
 import {
   all,
@@ -238,6 +239,7 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
     `SELECT coalesce(sum(total), 0)::int8, coalesce(sum(bytes), 0)::int8,
       coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8, min(created_at) FROM buckets WHERE id > 0`,
   )
+  const expiredItems = (yield* first((row) => integer(row, 0), expiredOfAll, Date.now())) ?? 0
   const upkeep: UpkeepRun[] = []
   for (const kind of upkeepKinds) {
     const [finishedAt, faults] = (yield* readMeta(runKey(kind)))?.split(' ').map(Number) ?? []
@@ -247,6 +249,7 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
   return {
     ...(sums ?? { items: 0, bytes: 0, unfinishedUploads: 0, unfinishedBytes: 0, firstBucketAt: null }),
     ...webhooks,
+    expiredItems,
     upkeep,
   }
 }

@@ -129,8 +129,8 @@ export interface UploadCatalog {
 
   unfinishedUploads(): Promise<readonly Upload[]>
 
-  /** Uploads, finished or not, that expired at `now` or before. */
-  expiredUploads(now: number): Promise<readonly Upload[]>
+  /** Up to `limit` uploads, finished or not, that expired at `now` or before. */
+  expiredUploads(now: number, limit: number): Promise<readonly Upload[]>
 
   /** Uploads of the bucket, finished or not. */
   uploadsOf(bucketId: BucketId): Promise<readonly Upload[]>
@@ -169,8 +169,8 @@ export const uploadOfItem = (id: ItemId): Query<Upload | null> =>
 
 export const unfinishedUploads = (): Query<Upload[]> => all(readUpload, `${uploadRows} WHERE finished = 0`)
 
-export const expiredUploads = (now: number): Query<Upload[]> =>
-  all(readUpload, `${uploadRows} WHERE expires_at <= $1 ORDER BY expires_at`, now)
+export const expiredUploads = (now: number, limit: number): Query<Upload[]> =>
+  all(readUpload, `${uploadRows} WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, now, limit)
 
 export const uploadsOf = (bucketId: BucketId): Query<Upload[]> =>
   all(readUpload, `${uploadRows} WHERE bucket_id = $1`, bucketId)

@@ -11,6 +11,7 @@ import { describeItemLists } from './item-list-contract.ts'
 import { describeKeys } from './key-contract.ts'
 import { describeLabels } from './label-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
+import { describeManyExpired } from './many-expired-contract.ts'
 import { mediaObjectOf } from './media-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
@@ -27,6 +28,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeEdits(engine, fresh)
   describeTrash(engine, fresh)
   describeExpiry(engine, fresh)
+  describeManyExpired(engine, fresh)
   describeItemLists(engine, fresh)
   describeFileSearches(engine, fresh)
   describeLabels(engine, fresh)

@@ -62,8 +62,9 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
         'servable',
       ])
       expect(await other.expiringBuckets(now)).toEqual([bucketId])
-      expect(await other.expireItems(bucketId)).toEqual({ ids: [gone.id], tombstones: [gone.id] })
-      expect(await other.expireItems(bucketId)).toEqual({ ids: [], tombstones: [] })
+      const rest = { counted: 0, waiting: 0 }
+      expect(await other.expireItems(bucketId)).toEqual({ ids: [gone.id], tombstones: [gone.id], ...rest })
+      expect(await other.expireItems(bucketId)).toEqual({ ids: [], tombstones: [], ...rest })
       const after = await catalog.findGrant(hashOf('b'))
       expect(after).toMatchObject({ nextExpiry: now + hour, total: 2, expired: 0 })
       expect(after?.revision).toBeGreaterThan(before?.revision ?? 0)
@@ -86,8 +87,6 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 0, bytes: 0 })
       await catalog.addItems(bucketId, expired.slice(maxExpired))
       const many = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
-      // Counts end after one more.
-      expect(many.expired).toBe(maxExpired + 1)
       expect(() => listState(many)).toThrow(expect.objectContaining({ code: 'catalog-busy' }))
     })
 
@@ -259,8 +258,13 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       await catalog.createUpload(upload)
       const item = newItem({ id: upload.itemId, size: 1_000, expiresAt: now })
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5)).toBe(true)
-      expect((await catalog.expireItems(bucketId, now)).ids).toHaveLength(351)
-      expect((await catalog.expireItems(bucketId, now + hour)).ids).toHaveLength(350)
+      const expireAll = async (at: number) => {
+        const steps = [(await catalog.expireItems(bucketId, at)).ids.length]
+        while (steps.at(-1) === 100) steps.push((await catalog.expireItems(bucketId, at)).ids.length)
+        return steps
+      }
+      expect(await expireAll(now)).toEqual([100, 100, 100, 51])
+      expect(await expireAll(now + hour)).toEqual([100, 100, 100, 50])
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 0, bytes: 0, itemDays: 7 })
     })
   })

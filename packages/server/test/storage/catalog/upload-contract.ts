@@ -91,7 +91,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const [first, second] = uploads
       if (!first || !second) throw new Error('no upload')
       await catalog.finishUpload(first.id, { ...newItem({ id: first.itemId }), bytes: null }, 15)
-      const expired = async (now: number) => (await catalog.expiredUploads(now)).map(({ id }) => id)
+      const expired = async (now: number) => (await catalog.expiredUploads(now, 9)).map(({ id }) => id)
       expect(await expired(14)).toEqual([])
       expect(await expired(20)).toEqual([first.id, second.id])
     })

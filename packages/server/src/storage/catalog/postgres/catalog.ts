@@ -1,8 +1,7 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
-import type { ItemOrder } from '../../../core/queries.ts'
-import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf, maxExpired } from '../buckets.ts'
+import { bucketColumns, expiredColumn, expiredOfBucket, hasManyExpired, liveBucketOf } from '../buckets.ts'
 import {
   type Catalog,
   type CatalogActor,
@@ -11,19 +10,12 @@ import {
   DatabaseError,
 } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
-import { itemStatements, readListRow } from '../item-lists.ts'
+import { itemStatements, maxPassed, readListRow } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
-import {
-  isLive,
-  isPrivateColumn,
-  itemColumnCount,
-  itemColumns,
-  readItem,
-  readItemDetails,
-  unlessExpired,
-} from '../items.ts'
+import { isPrivateColumn, itemColumnCount, itemColumns, readItem, unlessExpired } from '../items.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
 import { createSearchQueue } from '../name-search.ts'
+import { listPastExpired } from '../ordered-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -34,16 +26,16 @@ import type {
   ItemRows,
   ItemSelection,
   PageRows,
-  PositionedItems,
   Servability,
 } from '../records.ts'
-import { bytes, integer, type Row, text, textOrNull } from '../statements.ts'
+import { bytes, integer, type Query, type Row, text } from '../statements.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { transferKey } from '../transfer.ts'
 import { readMeta } from '../upkeep.ts'
 import type { Connections } from './connections.ts'
 import { openDatabase } from './database.ts'
 import { createPostgresBell } from './feed-bell.ts'
+import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './positions.ts'
 import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
 import { openWriter } from './writer.ts'
 
@@ -84,7 +76,14 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const run = (statement: string, ...values: unknown[]) =>
     reading((session) => session.run(statement, ...values))
 
-  const { grants, pages, items, buckets, contents, keys } = createHotReads(run)
+  const inSnapshot: Reads['inSnapshot'] = <T>(query: () => Query<T>) => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    reading((session) => querySnapshot(session, query(), resolve)).catch(reject)
+    return promise
+  }
+  const reads = { run, inSnapshot }
+
+  const { grants, pages, items, buckets, contents, keys } = createHotReads(reads)
   const { apply } = writer
   const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
 
@@ -103,15 +102,14 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     findGrant: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
-      if (!isSearch(selection)) return readItems(run, selection, after, limit)
-      const search = () => {
-        const { promise, resolve, reject } = Promise.withResolvers<ItemRows>()
-        reading((session) => searchInSnapshot(session, selection, after, limit, resolve)).catch(reject)
-        return promise
+      if (!isSearch(selection)) {
+        const found = await readItems(run, selection, after, limit)
+        return found ?? inSnapshot(() => listPastExpired('postgres', selection, after, limit))
       }
+      const search = () => inSnapshot(() => searchItems('postgres', selection, after, limit))
       return isLongSearch(selection) ? queue(selection.bucketId, search) : search()
     },
-    itemsAt: (bucketId, order, first, limit) => readItemsAt(run, bucketId, order, first, limit),
+    itemsAt: (bucketId, order, first, limit) => readItemsAt(reads, bucketId, order, first, limit),
     item: items.read,
     servability: (ids) => readServability(run, ids),
     content: contents.read,
@@ -184,23 +182,6 @@ const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at,
   CROSS JOIN LATERAL (SELECT * FROM buckets WHERE buckets.id = tokens.bucket_id LIMIT 1) AS buckets
   WHERE require_primary()`
 
-const pageRows = `SELECT page.revision, page.total, page.items,
-    (SELECT ${expiredColumn('postgres', '$3')} FROM buckets WHERE id = wanted.bucket), wanted.number
-  FROM unnest((SELECT $1::int8[]), (SELECT $2::int8[])) WITH ORDINALITY AS wanted (bucket, first, number),
-    read_page(wanted.bucket, wanted.first) AS page`
-
-/**
- * A page of a bucket in which items have expired. The ranks count these: as many live items are skipped as expired ones precede the item at
- * the rank of the page.
- */
-const livePageRows = `WITH start AS MATERIALIZED (
-    SELECT seq FROM items WHERE id = split_part(split_part((SELECT items FROM read_page($1, $2)), ' ', 1), '.', 1)
-  )
-  SELECT revision, total, (SELECT string_agg(CASE WHEN extension IS NULL THEN id ELSE id || '.' || extension END, ' ' ORDER BY seq)
-    FROM (SELECT id, extension, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$3')}
-      ORDER BY seq LIMIT ${pageSize} OFFSET expired_before($1, $3, (SELECT seq FROM start))) AS page),
-    ${expiredColumn('postgres', '$3')} FROM buckets WHERE id = $1`
-
 const itemRows = `SELECT items.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)::int4, content_id,
     ${isPrivateColumn}, wanted.number
   FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS wanted (id, number)
@@ -217,7 +198,8 @@ const contentRows = `SELECT bytes, wanted.number
 /** The most contents in one read. Each can have a million characters, so this limits the memory of a read. */
 const contentLimit = 8
 
-function createHotReads(run: Run): HotReads {
+function createHotReads(parts: Reads): HotReads {
+  const { run, inSnapshot } = parts
   async function readEach<Value, Missing>(
     count: number,
     missing: Missing,
@@ -246,14 +228,13 @@ function createHotReads(run: Run): HotReads {
         const firsts = keys.map(({ page }) => (page - 1) * pageSize)
         const read = run(pageRows, buckets, firsts, now)
         const pages = await readEach(keys.length, 'no bucket' as const, pageOf, read)
-        const readLive = async (index: number) => {
-          const [row] = await run(livePageRows, buckets[index], firsts[index], now)
-          return row ? pageOf(row) : ('no bucket' as const)
-        }
         return Promise.all(
-          pages.map((page, index) =>
-            page !== 'no bucket' && page.expired > 0 && page.expired <= maxExpired ? readLive(index) : page,
-          ),
+          keys.map(async ({ bucketId, page: number }, index) => {
+            const page = pages[index] ?? 'no bucket'
+            return page === 'no bucket' || page.expired === 0 || hasManyExpired(page)
+              ? page
+              : inSnapshot(() => readLivePage(bucketId, (number - 1) * pageSize, now))
+          }),
         )
       },
     }),
@@ -302,24 +283,6 @@ async function readServability(run: Run, ids: readonly ItemId[]): Promise<readon
 function requirePage(found: PageRows | 'no bucket'): PageRows {
   if (found === 'no bucket') throw bucketDeleted()
   return found
-}
-
-const pageOf = (row: Row): PageRows => ({
-  revision: integer(row, 0),
-  expired: integer(row, 3),
-  total: integer(row, 1) - integer(row, 3),
-  rows: itemsOf(textOrNull(row, 2)),
-})
-
-/** Parses the items of read_page: ids, and after a dot the extension if there is one, separated by spaces. */
-function itemsOf(items: string | null): PageRows['rows'] {
-  if (items === null) return []
-  return items.split(' ').map((item) => {
-    const dot = item.indexOf('.')
-    return dot < 0
-      ? { id: item as ItemId, extension: null }
-      : { id: item.slice(0, dot) as ItemId, extension: item.slice(dot + 1) }
-  })
 }
 
 interface Pending<Key, Value> {
@@ -399,65 +362,33 @@ export function createBatchedReads<Key, Value>(parts: {
   }
 }
 
-/** Reads items as Catalog.items. */
+/** Reads items as Catalog.items. Null if the statement would pass by many expired items. */
 async function readItems(
   run: Run,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
-): Promise<ItemRows> {
+): Promise<ItemRows | null> {
   const { sql, order, values } = itemStatements.postgres(selection, after, limit, Date.now())
   const key = selection.by === 'name' ? 'place' : 'NULL'
   const readRow = readListRow(selection)
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
     `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', '$2')} AS expired FROM buckets WHERE id = $1)
-    SELECT ${itemColumns}, seq, ${key}, revision, expired FROM bucket LEFT JOIN (${sql}) AS item ON true ORDER BY ${order}`,
+    SELECT ${itemColumns}, seq, ${key}, revision, expired FROM bucket LEFT JOIN (
+      SELECT * FROM (${sql}) AS listed WHERE (SELECT expired FROM bucket) <= ${maxPassed}
+    ) AS item ON true ORDER BY ${order}`,
     ...values,
   )
   const [first] = rows
   if (first === undefined) throw bucketDeleted()
+  const expired = integer(first, itemColumnCount + 3)
+  if (expired > maxPassed) return null
   return {
     revision: integer(first, itemColumnCount + 2),
-    expired: integer(first, itemColumnCount + 3),
+    expired,
     rows: rows.flatMap((row) => (row[itemColumnCount] === null ? [] : [readRow(row)])),
     examined: null,
-  }
-}
-
-/** Items from a position among the live ones, in the order of uploads; as livePageRows. */
-const positionedRows = `WITH bucket AS MATERIALIZED (
-    SELECT revision, total, ${expiredColumn('postgres', '$5')} AS expired FROM buckets WHERE id = $1
-  ), part AS MATERIALIZED (
-    SELECT revision, expired, total - expired AS live, least($4::int8, total - expired - $3::int8) AS count FROM bucket
-  ), start AS MATERIALIZED (
-    SELECT seq FROM items WHERE id = split_part(split_part((SELECT page.items FROM part,
-      read_page($1, CASE WHEN $2::bool THEN live - $3::int8 - count ELSE $3::int8 END) AS page WHERE count > 0), ' ', 1), '.', 1)
-  )
-  SELECT item.*, revision, expired, live FROM part LEFT JOIN (
-    SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$5')}
-    ORDER BY items.seq LIMIT (SELECT greatest(count, 0) FROM part)
-    OFFSET (SELECT CASE WHEN expired = 0 THEN 0 ELSE expired_before($1, $5, (SELECT seq FROM start)) END FROM part)
-  ) AS item ON true ORDER BY seq`
-
-/** As ItemCatalog.itemsAt. */
-async function readItemsAt(
-  run: Run,
-  bucketId: BucketId,
-  order: ItemOrder,
-  first: number,
-  limit: number,
-): Promise<PositionedItems> {
-  const isNewest = order === 'newest'
-  const rows = await run(positionedRows, bucketId, isNewest, first, limit, Date.now())
-  const [row] = rows
-  if (row === undefined) throw bucketDeleted()
-  const items = rows.flatMap((row) => (row[itemColumnCount] === null ? [] : [readItemDetails(row)]))
-  return {
-    revision: integer(row, itemColumnCount + 1),
-    expired: integer(row, itemColumnCount + 2),
-    total: integer(row, itemColumnCount + 3),
-    items: isNewest ? items.reverse() : items,
   }
 }
 
@@ -471,21 +402,19 @@ const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL plan_cache_mode = force_generic_plan`
 
 /**
- * Finds items as Catalog.items, in one snapshot. The transaction takes no round trips of its own: its beginning is sent together with the first
- * statement, and its end after the result is passed on.
+ * Runs a query in one snapshot. The transaction takes no round trips of its own: its beginning is sent together with the first statement, and its
+ * end after the result is passed on.
  */
-async function searchInSnapshot(
+async function querySnapshot<T>(
   { run, execute }: Session,
-  selection: ItemSelection,
-  after: ItemPlace | null,
-  limit: number,
-  onFound: (found: ItemRows) => void,
+  query: Query<T>,
+  onFound: (found: T) => void,
 ): Promise<void> {
   const begun = execute(begin)
   // The statement after it fails too, or its result is not used.
   begun.catch(() => undefined)
   try {
-    const found = await runQuery(run, searchItems('postgres', selection, after, limit))
+    const found = await runQuery(run, query)
     await begun
     onFound(found)
     await execute('COMMIT')

@@ -6,7 +6,9 @@ import { isPictured } from '../../../core/variants.ts'
 import { uploadEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
 import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
+import { countRest, enterCounts, leaveCounts } from '../expired-items.ts'
 import { refreshNames } from '../item-names.ts'
+import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
 import type { AddedItem, Bucket, BucketId, NewItem, RemovedItems } from '../records.ts'
 import {
@@ -101,7 +103,8 @@ const functions: ChangeFunctions = {
       (result) => result.ids,
     )
     await refreshExpiry(session, bucketId)
-    return removed
+    const expired = await runWork(session, countRest(bucketId, now, removed.ids.length === limit))
+    return { ...removed, ...expired }
   },
 
   'purge-items': (input, transaction) =>
@@ -198,18 +201,18 @@ function appendItems(
   return Promise.all([appended, recorded])
 }
 
-const removedColumns = 'seq, size, content_id, id, content_type, created_at, labels'
+const removedColumns = 'seq, size, content_id, id, content_type, created_at, labels, item_expires_at'
 
-/** Removes the items with these ids; ignores ids of other buckets. */
+/** Removes the items with these ids; ignores ids of other buckets, and of items that have expired at `now`, if it is given. */
 async function removeByIds(
   transaction: Transaction,
   bucketId: BucketId,
   ids: readonly ItemId[],
+  now = Number.MIN_SAFE_INTEGER,
 ): Promise<RemovedItems> {
   const rows = await transaction.session.run(
-    `DELETE FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) RETURNING ${removedColumns}`,
-    bucketId,
-    ids,
+    `DELETE FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND ${isLive('$3')} RETURNING ${removedColumns}`,
+    ...[bucketId, ids, now],
   )
   const removed = new Set(rows.map((row) => text(row, 3)))
   return {
@@ -245,9 +248,15 @@ async function forget(transaction: Transaction, bucketId: BucketId, rows: readon
     .map((row) => text(row, 3) as ItemId)
   const seqs = removed.map((row) => integer(row, 0))
   await session.run('SELECT forget_items($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
+  const leaving = removed.map((row) => ({
+    seq: integer(row, 0),
+    size: integer(row, 1),
+    expiry: integerOrNull(row, 7),
+  }))
+  const counted = await runWork(session, leaveCounts(bucketId, leaving))
   // The counters of a trash are only in its row.
   if (!isTrash(bucketId)) {
-    buckets.add(bucketId, { items: -removed.length, bytes: -size })
+    buckets.add(bucketId, { items: counted.items - removed.length, bytes: counted.bytes - size })
     await unindex(transaction, bucketId, labelledRows(removed, 0, 4))
   }
   return tombstones
@@ -272,7 +281,7 @@ async function removeOrTrash(
 ): Promise<RemovedItems> {
   const { session, buckets } = transaction
   const days = trashDaysOf(transaction, bucketId)
-  if (days === 0) return removeByIds(transaction, bucketId, ids)
+  if (days === 0) return removeByIds(transaction, bucketId, ids, now)
   const rows = await session.run(
     'SELECT * FROM trash_items($1, $2::text[], $3, $4)',
     bucketId,
@@ -283,7 +292,19 @@ async function removeOrTrash(
   const trashed = new Set(rows.map((row) => text(row, 0)))
   if (trashed.size > 0) buckets.add(bucketId, { items: -trashed.size })
   await unindex(transaction, bucketId, labelledRows(rows, 1, 2))
+  await moveCounts(transaction, bucketId, rows, 5)
   return { ids: ids.filter((id) => trashed.has(id)), tombstones: [] }
+}
+
+/** To be called after live items were moved between a bucket and its trash. Their expiry is in a column. */
+async function moveCounts(
+  { session }: Transaction,
+  bucketId: BucketId,
+  rows: readonly Row[],
+  column: number,
+): Promise<void> {
+  const expiries = rows.map((row) => integerOrNull(row, column))
+  for (const id of [bucketId, trashOf(bucketId)]) await runWork(session, enterCounts(id, expiries))
 }
 
 /** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
@@ -295,7 +316,7 @@ async function restoreItems(
 ): Promise<ItemId[]> {
   const { session, buckets } = transaction
   const rows = await session.run(
-    `SELECT id, home_seq, content_type, created_at, labels FROM items
+    `SELECT id, home_seq, content_type, created_at, labels, item_expires_at FROM items
     WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3`,
     trashOf(bucketId),
     ids,
@@ -309,6 +330,7 @@ async function restoreItems(
   const restored = ids.filter((id) => found.has(id))
   await runWork(session, refreshNames(bucketId, restored))
   await runWork(session, indexRows(bucketId, labelledRows(rows, 1, 2)), engineOf(transaction))
+  await moveCounts(transaction, bucketId, rows, 5)
   await refreshExpiry(session, bucketId)
   buckets.add(bucketId, { items: found.size })
   return restored

@@ -1,5 +1,6 @@
-import { expiredQuery, stepFunction } from '../buckets.ts'
+import { expiredQuery, stepFunction, uncountedQuery } from '../buckets.ts'
 import { changeKinds } from '../item-changes.ts'
+import { isLive } from '../items.ts'
 import { newItemIndexing } from '../labels.ts'
 import { rankFunctions } from './ranks.ts'
 
@@ -18,6 +19,16 @@ CREATE FUNCTION index_labels(_bucket int8, _first int8, _next int8) RETURNS void
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
   ${newItemIndexing('_bucket', 'seq >= _first AND seq < _next')};
+END $$;
+
+-- As enterCounts of catalog/expired-items.ts.
+CREATE FUNCTION enter_counts(_bucket int8, _expiries int8[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM buckets WHERE id = _bucket AND counted_expiry >= ANY (_expiries)) THEN
+    DELETE FROM expired_counts WHERE bucket_id = _bucket;
+    UPDATE buckets SET counted_expiry = -1, counted_seq = -1, counted_items = 0, counted_bytes = 0 WHERE id = _bucket;
+  END IF;
 END $$;
 
 -- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item. Everything that belongs to them is in
@@ -77,6 +88,9 @@ BEGIN
   END IF;
   DELETE FROM intents WHERE id = ANY (_ids);
   PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
+  IF _expiries IS NOT NULL THEN
+    PERFORM enter_counts(_bucket, _expiries);
+  END IF;
   IF _labels IS NOT NULL THEN
     PERFORM index_labels(_bucket, _next - _count, _next);
   END IF;
@@ -109,7 +123,7 @@ END $$;
 -- Moves items of a bucket whose row the transaction has locked to its trash. Returns their ids in the order of their numbers, and what
 -- their labels are indexed by.
 CREATE FUNCTION trash_items(_bucket int8, _ids text[], _now int8, _expiry int8)
-RETURNS TABLE (item_id text, item_seq int8, item_type text, item_time int8, item_labels text)
+RETURNS TABLE (item_id text, item_seq int8, item_type text, item_time int8, item_labels text, item_expiry int8)
 LANGUAGE plpgsql AS $$
 DECLARE
   _found text[];
@@ -120,7 +134,7 @@ DECLARE
   _trash_next int8;
 BEGIN
   SELECT array_agg(id ORDER BY seq), array_agg(seq ORDER BY seq), sum(size)::int8 INTO _found, _seqs, _bytes
-  FROM items WHERE bucket_id = _bucket AND id = ANY (_ids);
+  FROM items WHERE bucket_id = _bucket AND id = ANY (_ids) AND ${isLive('_now')};
   IF _found IS NULL THEN
     RETURN;
   END IF;
@@ -137,7 +151,8 @@ BEGIN
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
   PERFORM clear_names(_bucket, _seqs);
   PERFORM grow_ranks(-_bucket, _trash_total, _trash_next - cardinality(_seqs), _trash_next);
-  RETURN QUERY SELECT id, home_seq, content_type, created_at, labels FROM items WHERE id = ANY (_found) ORDER BY home_seq;
+  RETURN QUERY SELECT id, home_seq, content_type, created_at, labels, item_expires_at FROM items
+    WHERE id = ANY (_found) ORDER BY home_seq;
 END $$;
 
 -- The reverse, for these items of the trash.
@@ -192,12 +207,16 @@ LANGUAGE sql AS $$
     WHERE expires_at <= clock_timestamp() ORDER BY number))
 $$;
 
--- Of a bucket or a trash: the number and the bytes of its items that have expired and are not removed yet, and their number before a position
--- (catalog/buckets.ts).
+-- Of a bucket or a trash: the number and the bytes of its items that have expired and are not removed yet, or of those that are not counted either, and
+-- the number of these before a position (catalog/buckets.ts).
 ${(['items', 'bytes'] as const)
+  .flatMap((value) => [
+    { name: `expired_${value}`, query: expiredQuery(value, '_bucket', '_now') },
+    { name: `uncounted_${value}`, query: uncountedQuery(value, '_bucket', '_now') },
+  ])
   .map(
-    (value) => `CREATE FUNCTION expired_${value}(_bucket int8, _now int8) RETURNS int8
-LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (${expiredQuery(value, '_bucket', '_now')}); END $$;`,
+    ({ name, query }) => `CREATE FUNCTION ${name}(_bucket int8, _now int8) RETURNS int8
+LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (${query}); END $$;`,
   )
   .join('\n')}
 CREATE FUNCTION expired_before(_bucket int8, _now int8, _seq int8) RETURNS int8

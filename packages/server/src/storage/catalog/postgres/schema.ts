@@ -16,7 +16,8 @@ INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, 
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
--- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/history.ts).
+-- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/history.ts). The expired
+-- items up to counted_expiry and counted_seq are counted (catalog/expired-items.ts).
 CREATE TABLE buckets (
   id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text COLLATE "C" NOT NULL UNIQUE,
@@ -36,7 +37,11 @@ CREATE TABLE buckets (
   item_days int4,
   next_expiry int8,
   changes_start int8 NOT NULL DEFAULT 0,
-  renewed int8 NOT NULL DEFAULT 0
+  renewed int8 NOT NULL DEFAULT 0,
+  counted_expiry int8 NOT NULL DEFAULT -1,
+  counted_seq int8 NOT NULL DEFAULT -1,
+  counted_items int8 NOT NULL DEFAULT 0 CHECK (counted_items >= 0),
+  counted_bytes int8 NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0)
 ) WITH (fillfactor = 25);
 
 -- replaced_by is the id of the token that replaced this one: a token has one successor at most.
@@ -186,7 +191,7 @@ CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
 CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at, seq) WHERE item_expires_at IS NOT NULL;
 
 -- The names of items, as searches compare them: a line for each of 32 sequence numbers (core/names.ts). In the row and not compressed, because
 -- a search reads all of them.
@@ -239,6 +244,15 @@ CREATE TABLE ranks (
   sums int8[] NOT NULL,
   PRIMARY KEY (bucket_id, level, slot)
 ) WITH (fillfactor = 50);
+
+-- Expired items of a bucket that are counted and not removed yet, in each block of a level of the ranks that has some.
+CREATE TABLE expired_counts (
+  bucket_id int8 NOT NULL,
+  level int4 NOT NULL,
+  slot int8 NOT NULL,
+  items int8 NOT NULL,
+  PRIMARY KEY (bucket_id, level, slot)
+) WITH (fillfactor = 70);
 
 CREATE TABLE uploads (
   id text COLLATE "C" PRIMARY KEY,

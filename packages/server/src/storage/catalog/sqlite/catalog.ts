@@ -7,12 +7,14 @@ import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogActor, type CatalogEngine, createCatalogFor } from '../catalog.ts'
+import { readFromPosition } from '../expired-items.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
 import { listOnSqlite } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchFirst, searchItems } from '../item-searches.ts'
 import { isLive, isPrivateColumn, itemColumns, readItem, readItemDetails, unlessExpired } from '../items.ts'
 import { listKeys } from '../keys.ts'
+import { listPastExpired } from '../ordered-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -185,6 +187,9 @@ interface PageKey {
   readonly page: number
 }
 
+const pageItem = 'id, extension'
+const readPageItem = (row: Row) => ({ id: itemIdOf(row, 0), extension: textOrNull(row, 1) })
+
 /** The reads of one connection. A read that begins a transaction also ends it. */
 export interface Reads {
   /** The items that have expired at `now` are not counted. */
@@ -206,7 +211,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const bucketState = db.prepare(
     `SELECT revision, total, next_seq, ${expiredColumn('sqlite', '?2')} FROM buckets WHERE id = ?1`,
   )
-  const pageRows = db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ? AND seq >= ?
+  const pageRows = db.prepare(`SELECT ${pageItem} FROM items WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const seqAt = db.prepare(
     'SELECT seq FROM items WHERE bucket_id = ? AND seq >= ? ORDER BY seq LIMIT 1 OFFSET ?',
@@ -214,7 +219,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const expiredBefore = db.prepare(`SELECT count(*) FROM items INDEXED BY items_item_expiry
     WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? AND seq < ?`)
   const livePageRows =
-    db.prepare(`SELECT id, extension FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
+    db.prepare(`SELECT ${pageItem} FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
     ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
   const positionedRows = db.prepare(`SELECT ${itemColumns} FROM items
     WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')} ORDER BY seq LIMIT ?5 OFFSET ?4`)
@@ -249,14 +254,23 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     // Above 2⁵³ the product is rounded, but exceeds every total.
     const first = (page - 1) * pageSize
     if (first >= total) return { revision, expired, total, rows: [] }
+    const rows =
+      expired > 0
+        ? run(readFromPosition('sqlite', bucketId, first, pageSize, now, pageItem, readPageItem))
+        : null
+    if (rows !== null) return { revision, expired, total, rows }
     const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
     const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip)
-    const rows = found.map((row) => ({ id: itemIdOf(row, 0), extension: textOrNull(row, 1) }))
-    return { revision, expired, total, rows }
+    return { revision, expired, total, rows: found.map(readPageItem) }
   }
 
   /** In the order of uploads, from this position among the live items on. */
   function readAt(bucketId: BucketId, row: Row, first: number, limit: number, now: number): ItemDetails[] {
+    const found =
+      integer(row, 3) > 0
+        ? run(readFromPosition('sqlite', bucketId, first, limit, now, itemColumns, readItemDetails))
+        : null
+    if (found !== null) return found
     const { seq, skip } = locate({ id: bucketId, revision: integer(row, 0), nextSeq: integer(row, 2) }, first)
     // As livePage.
     const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
@@ -287,13 +301,11 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     },
 
     items: (selection, after, limit) =>
-      inSnapshot(() =>
-        run(
-          isSearch(selection)
-            ? searchItems('sqlite', selection, after, limit)
-            : listOnSqlite(selection, after, limit),
-        ),
-      ),
+      inSnapshot(() => {
+        if (isSearch(selection)) return run(searchItems('sqlite', selection, after, limit))
+        const found = run(listOnSqlite(selection, after, limit))
+        return found ?? run(listPastExpired('sqlite', selection, after, limit))
+      }),
 
     firstItems: (selection, after, limit) =>
       inSnapshot(() => run(searchFirst('sqlite', selection, after, limit))),

@@ -18,7 +18,8 @@ INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16))));
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
--- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/history.ts).
+-- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/history.ts). The expired
+-- items up to counted_expiry and counted_seq are counted (catalog/expired-items.ts).
 CREATE TABLE buckets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -38,7 +39,11 @@ CREATE TABLE buckets (
   item_days INTEGER,
   next_expiry INTEGER,
   changes_start INTEGER NOT NULL DEFAULT 0,
-  renewed INTEGER NOT NULL DEFAULT 0
+  renewed INTEGER NOT NULL DEFAULT 0,
+  counted_expiry INTEGER NOT NULL DEFAULT -1,
+  counted_seq INTEGER NOT NULL DEFAULT -1,
+  counted_items INTEGER NOT NULL DEFAULT 0 CHECK (counted_items >= 0),
+  counted_bytes INTEGER NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0)
 ) STRICT;
 
 -- replaced_by is the id of the token that replaced this one: a token has one successor at most.
@@ -191,7 +196,7 @@ CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NUL
 CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
 CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at) WHERE item_expires_at IS NOT NULL;
+CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at, seq) WHERE item_expires_at IS NOT NULL;
 CREATE INDEX items_expiring ON items (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
 
 -- The names of items, as searches compare them: a line for each of 32 sequence numbers (core/names.ts).
@@ -236,6 +241,15 @@ CREATE TABLE ranks (
   level INTEGER NOT NULL,
   slot INTEGER NOT NULL,
   counts BLOB NOT NULL,
+  PRIMARY KEY (bucket_id, level, slot)
+) STRICT, WITHOUT ROWID;
+
+-- Expired items of a bucket that are counted and not removed yet, in each block of a level of the ranks that has some.
+CREATE TABLE expired_counts (
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  level INTEGER NOT NULL,
+  slot INTEGER NOT NULL,
+  items INTEGER NOT NULL,
   PRIMARY KEY (bucket_id, level, slot)
 ) STRICT, WITHOUT ROWID;
 

@@ -17,9 +17,9 @@ import {
 } from '../transfer.ts'
 import { isNew, readMeta } from '../upkeep.ts'
 import { prepareInsertEvents } from './audit-log.ts'
-import { prepareInsertItem } from './changes.ts'
 import { openForTransfer, unmarkTransfer } from './data-directory.ts'
 import { all, createRun, one, readTimeout, runTransaction, withFaults } from './database.ts'
+import { prepareInsertItem } from './item-table.ts'
 import { migrate } from './schema.ts'
 
 export async function openSqliteSource(directory: string): Promise<CatalogSource> {
