@@ -2,6 +2,8 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { seededRandom } from '../../../../../test/harness/random.ts'
+import { service } from '../../../src/core/tokens.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openSqliteAuditLog } from '../../../src/storage/catalog/sqlite/audit-log.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
@@ -24,6 +26,39 @@ describeAuditLog('SQLite', async () => {
   return {
     open: (actor) => openSqliteCatalog({ directory, writer: 'thread', actor }),
     openLog: () => openSqliteAuditLog(directory),
+  }
+})
+
+test('Y5 the events of a range of times are found, however far the clock was ahead when earlier ones were recorded', async () => {
+  const directory = join(tempDirectory(), 'data')
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct', actor: service })
+  const log = await openSqliteAuditLog(directory)
+  onTestFinished(async () => {
+    await log.close()
+    await catalog.close()
+  })
+  const bucketId = await newBucket(catalog, 'b')
+  const random = seededRandom()
+  const day = 86_400_000
+  const start = Date.now()
+  const steps = [0, 1_000, day, 10 * day, 400 * day, 36_500 * day, 80_000 * day]
+  const recorded: { readonly target: string; readonly time: number }[] = []
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  for (let event = 0; event < 60; event += 1) {
+    const time = start + event * 1_000 + (steps[random(steps.length)] ?? 0)
+    vi.setSystemTime(time)
+    await catalog.recordEvents([{ action: 'link', by: service, bucketId, target: `${event}` }])
+    recorded.push({ target: `${event}`, time })
+  }
+  const times = [null, ...recorded.map(({ time }) => time)]
+  for (let range = 0; range < 200; range += 1) {
+    const [since = null, until = null] = [times[random(times.length)], times[random(times.length)]]
+    const found: (string | null)[] = []
+    const filter = { since, until, buckets: null, target: null, tokenId: null, action: 'link' } as const
+    for await (const batch of log.events(filter)) found.push(...batch.map(({ target }) => target))
+    const expected = recorded.filter(({ time }) => time >= (since ?? 0) && time < (until ?? Number.MAX_VALUE))
+    expect(found, `from ${since} to ${until}`).toEqual(expected.map(({ target }) => target))
   }
 })
 

@@ -17,14 +17,28 @@ import {
   recordedColumns,
 } from '../audit-log.ts'
 import { integer } from '../statements.ts'
+import { readMeta } from '../upkeep.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { all, one, readTimeout } from './database.ts'
+import { all, createRun, one, readTimeout } from './database.ts'
 
 /**
- * After the clock was set back, numbers follow the earlier time until the clock has reached it again. Events whose numbers are ahead by
- * more than this are not found by the end of a range of times. Milliseconds.
+ * After the clock was set back, numbers follow the earlier time until the clock has reached it again. `meta` has the last number that is ahead of
+ * its time by more than this. Milliseconds.
  */
 const longestStep = 7 * 86_400_000
+const aheadKey = 'audit_ahead'
+
+/** Numbers follow times up to here, for a clock that is more than 80 years ahead: greater numbers are not exact in JavaScript. */
+const lastOfTimes = Number.MAX_SAFE_INTEGER - 2 ** 40
+
+/** The first number of the events of a time. */
+const firstNumberOf = (time: number): number => Math.min(time * numbersPerMillisecond, lastOfTimes)
+
+/** The number below which the events before a time are. */
+function numberBefore(db: DatabaseSync, time: number): number {
+  const ahead = Number(createRun(db)(readMeta(aheadKey)) ?? 0)
+  return Math.max((time + longestStep) * numbersPerMillisecond, ahead + 1)
+}
 
 /** Throws DataDirectoryError and CatalogVersionError. */
 export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
@@ -36,7 +50,7 @@ export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
     atEnd: () => Promise<boolean>,
   ): AsyncGenerator<readonly RecordedEvent[]> {
     const { statement, values } = prepareSelection(db, filter)
-    let last = (filter.since ?? 0) * numbersPerMillisecond - 1
+    let last = firstNumberOf(filter.since ?? 0) - 1
     do {
       for (;;) {
         const rows = all(statement, last, ...values)
@@ -77,8 +91,7 @@ function prepareSelection(
   else if (buckets !== null)
     conditions.push([`bucket_id IN (${buckets.map(() => '?').join(', ')})`, ...buckets])
   if (since !== null) conditions.push(['time >= ?', since])
-  if (until !== null)
-    conditions.push(['time < ? AND event.id < ?', until, (until + longestStep) * numbersPerMillisecond])
+  if (until !== null) conditions.push(['time < ? AND event.id < ?', until, numberBefore(db, until)])
   const index =
     tokenId !== null
       ? 'INDEXED BY audit_by_token'
@@ -124,12 +137,17 @@ export function prepareInsertEvents(db: DatabaseSync) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM audit_events')
   const insert = db.prepare(`INSERT INTO audit_events (id, ${eventColumns})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  const storeAhead = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)')
   return <T extends readonly SQLInputValue[]>(rows: readonly T[], recordedAt: (row: T) => number): void => {
     if (rows.length === 0) return
     let number = integer(one(last) ?? [], 0)
+    let isAhead = false
     for (const row of rows) {
-      number = Math.max(number + 1, recordedAt(row) * numbersPerMillisecond)
+      const time = recordedAt(row)
+      number = Math.max(number + 1, firstNumberOf(time))
+      isAhead ||= number > (time + longestStep) * numbersPerMillisecond
       insert.run(number, ...row)
     }
+    if (isAhead) storeAhead.run(aheadKey, `${number}`)
   }
 }
