@@ -118,6 +118,9 @@ const withDatabase = (directory: string, url: string) => () =>
 /** Whether the service runs while its database is set back, or is started afterwards. */
 type Meanwhile = 'running' | 'stopped'
 
+/** Ends the leases of the saved state, which the next process would wait for. */
+const releaseLeases = (url: string) => onServer(url, 'UPDATE webhooks SET owner = NULL, owned_until = NULL')
+
 async function isReady(server: TestServer): Promise<void> {
   await until('readiness', async () => (await fetch(`${server.url}/readyz`)).status === 200)
 }
@@ -138,7 +141,10 @@ export function dumpedDatabase(directory: string, postgres: PostgresServer, mean
         DROP SCHEMA public CASCADE; CREATE SCHEMA public`,
       )
       await run('pg_restore', ['--single-transaction', '-d', url, file])
-      if (meanwhile === 'stopped') return start()
+      if (meanwhile === 'stopped') {
+        await releaseLeases(url)
+        return start()
+      }
       await isReady(server)
       return server
     },
@@ -151,8 +157,8 @@ export function databaseSnapshot(
   postgres: PostgresServer & { readonly data: string },
   meanwhile: Meanwhile,
 ): Place {
-  const copy = join(directory, 'copy')
-  const start = withDatabase(directory, postgres.url('postgres'))
+  const [url, copy] = [postgres.url('postgres'), join(directory, 'copy')]
+  const start = withDatabase(directory, url)
   return {
     start,
     async save() {
@@ -167,7 +173,10 @@ export function databaseSnapshot(
       await rm(postgres.data, { recursive: true })
       await run('cp', ['-a', copy, postgres.data])
       await postgres.control('start')
-      if (meanwhile === 'stopped') return start()
+      if (meanwhile === 'stopped') {
+        await releaseLeases(url)
+        return start()
+      }
       await isReady(server)
       return server
     },
