@@ -25,6 +25,9 @@ const Report = Type.Object({
   ),
 })
 
+/** The report of `fsck --json`. */
+export const readReport = (value: unknown) => Value.Parse(Report, value)
+
 /** Runs a command and resolves with its exit code and output; does not reject if it fails. */
 export async function outcome(
   args: readonly string[],
@@ -45,7 +48,7 @@ export async function outcome(
 export async function fsck(data: string, ...args: string[]) {
   const settings = await databaseSettings(data)
   const { code, stdout } = await outcome(['fsck', '--json', '--grace', '1ms', ...args], data, settings)
-  const report = Value.Parse(Report, JSON.parse(stdout))
+  const report = readReport(JSON.parse(stdout))
   return {
     code,
     report,

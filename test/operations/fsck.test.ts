@@ -1,7 +1,19 @@
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { appendFile, mkdir, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  chown,
+  mkdir,
+  readdir,
+  readFile,
+  rmdir,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../packages/server/src/core/ids.ts'
 import { runHere } from '../harness/commands.ts'
@@ -10,9 +22,9 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { catalogRows } from '../harness/rows.ts'
 import { seed } from '../harness/seed.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { basics, bin, startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
-import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
+import { brokenItems, fsck, listAll, outcome, readReport } from '../harness/upkeep.ts'
 import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 /** Changes rows of the catalog directly. */
@@ -332,3 +344,43 @@ describe.each(['sqlite', 'postgres'] as const)('F12 with %s', (engine) => {
     expect(await (await fetch(new URL(new URL(url).pathname, later.url))).text()).toBe('ab')
   })
 })
+
+/** Runs fsck without the capabilities of root, which may read and write everything. */
+async function fsckWithoutPrivileges(data: string, ...args: string[]) {
+  const env = { ...basics, MEDIABUCKET_DATA: data }
+  const command = [process.execPath, bin, 'fsck', '--json', '--grace', '1ms', ...args]
+  const { code, stdout } = await promisify(execFile)(
+    'setpriv',
+    ['--bounding-set=-all', '--inh-caps=-all', ...command],
+    { env },
+  ).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: number; stdout: string }) => error,
+  )
+  const { findings } = readReport(JSON.parse(stdout))
+  return { code, found: Object.fromEntries(findings.map(({ code, count }) => [code, count])) }
+}
+
+test.skipIf(process.getuid?.() !== 0)(
+  'F1 fsck passes by lost+found of a file system, and reports what its user can neither read nor move',
+  async () => {
+    await using server = await startServer(onDisk)
+    const kept = await upload(server, 'kept')
+    const orphan = await plant(server)
+    await server.stop()
+    const at = (...path: string[]) => join(server.data, ...path)
+    // A volume has the first two at its root.
+    for (const place of [at('lost+found'), at('blobs', 'lost+found'), at('blobs', 'zz')]) {
+      await mkdir(place, { mode: 0o700 })
+      await chown(place, 65_534, 65_534)
+    }
+    const found = { 'bytes-orphaned': 1, 'entry-unreadable': 1 }
+    expect(await fsckWithoutPrivileges(server.data)).toEqual({ code: 1, found })
+    expect(await fsckWithoutPrivileges(server.data, '--repair')).toEqual({ code: 1, found })
+    const [name = ''] = await readdir(at('lost+found.mediabucket'))
+    expect([name, await readdir(at('lost+found'))]).toEqual([expect.stringContaining(orphan.id), []])
+    await rmdir(at('blobs', 'zz'))
+    expect(await fsckWithoutPrivileges(server.data)).toEqual({ code: 0, found: {} })
+    expect(await readFile(blobPath(server, kept.id), 'utf8')).toBe('kept')
+  },
+)

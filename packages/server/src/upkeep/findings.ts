@@ -80,6 +80,10 @@ export const findingKinds = {
     title: 'Files and links in the blob directories that the service did not create',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
+  'entry-unreadable': {
+    title: 'Directories of bytes that this user cannot read',
+    cure: 'Run fsck as the owner of the data, or give the directories to that user. They may contain the bytes of items, so --repair does not move them.',
+  },
   'temporary-stale': {
     title: 'Temporary files that are no longer in use',
     cure: 'Run fsck --repair to move them to lost+found/, or start the service, which deletes them.',

@@ -7,6 +7,7 @@ import {
   type BlobInspection,
   type BlobStore,
   BlobTruncatedError,
+  EntryUnmovable,
 } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
@@ -281,6 +282,7 @@ const codes: Readonly<Record<BlobEntry['kind'], FindingCode>> = {
   temporary: 'temporary-stale',
   partial: 'part-stale',
   foreign: 'entry-foreign',
+  unreadable: 'entry-unreadable',
 }
 
 async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promise<void> {
@@ -294,10 +296,25 @@ async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]
   for (const entry of orphans) {
     // A row names it now, or it was removed: not a finding.
     if (entry.kind === 'stored' && !retired.has(entry.id)) continue
-    const path = await blobInspection.quarantine(entry)
+    // It may contain the bytes of items.
+    const path = entry.kind === 'unreadable' ? entry.path : await quarantine(blobInspection, entry)
     if (path === null) continue
+    if (path === entry.path) {
+      findings.add(codes[entry.kind], entry.path)
+      continue
+    }
     findings.add(codes[entry.kind], `${entry.path} → ${path}`)
     findings.repaired(codes[entry.kind])
+  }
+}
+
+/** The same path if this user cannot move the entry. */
+async function quarantine(blobInspection: BlobInspection, entry: BlobEntry): Promise<string | null> {
+  try {
+    return await blobInspection.quarantine(entry)
+  } catch (error) {
+    if (error instanceof EntryUnmovable) return entry.path
+    throw error
   }
 }
 

@@ -71,6 +71,11 @@ export class BlobRemovedError extends BlobTruncatedError {
   override readonly name = 'BlobRemovedError'
 }
 
+/** The system does not let this user move an entry. */
+export class EntryUnmovable extends Error {
+  override readonly name = 'EntryUnmovable'
+}
+
 /** Where the blobs are, as a start checks it before the store is opened. */
 export interface BlobsDirectory {
   /** A path or a URL, for messages. */
@@ -305,6 +310,8 @@ export type BlobEntry = { readonly path: string } & (
   | { readonly kind: 'partial'; readonly id: UploadId; readonly size: number }
   /** Not created by the store. */
   | { readonly kind: 'foreign' }
+  /** A directory that this user cannot read. It may contain the bytes of items. */
+  | { readonly kind: 'unreadable' }
 )
 
 /** What fsck needs of the store. All of it works while a server is running. */
@@ -315,7 +322,7 @@ export interface BlobInspection {
   exists(entry: BlobEntry): Promise<boolean>
 
   /**
-   * Moves an entry to `lost+found/`, under a name with its kind and its id. Returns the new path; null if the entry was
+   * Moves an entry to `lost+found/`, under a name with its kind and its id. Throws EntryUnmovable. Returns the new path; null if the entry was
    * removed in the meantime. Never replaces a file.
    */
   quarantine(entry: BlobEntry): Promise<string | null>

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { type Dirent, existsSync } from 'node:fs'
-import { readdir, realpath } from 'node:fs/promises'
+import { constants, type Dirent, existsSync } from 'node:fs'
+import { access, copyFile, open, readdir, realpath, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errorCode } from '../../../core/faults.ts'
 import { base32Alphabet, isItemId, isUploadId } from '../../../core/ids.ts'
 import { isVariantKey } from '../../../core/variants.ts'
-import type { BlobEntry, BlobInspection } from '../blobs.ts'
+import { type BlobEntry, type BlobInspection, EntryUnmovable } from '../blobs.ts'
 import { ownNames } from './blobs-directory.ts'
 import { createDirectorySync, createSyncedFile, entryTypeAt, type Files, nodeFiles } from './files.ts'
 import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-database.ts'
@@ -17,7 +17,10 @@ const names: Readonly<Record<BlobEntry['kind'], string>> = {
   temporary: 'temporary',
   partial: 'part',
   foreign: 'foreign',
+  unreadable: 'unreadable',
 }
+
+const lostAndFound = 'lost+found'
 
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
 
@@ -29,11 +32,15 @@ export async function openDiskInspection(options: { readonly directory: string }
   const at = (path: string) => join(directory, path)
   const variantRows = inspectVariantRows(directory, files)
 
-  async function entries(path: string): Promise<Dirent[]> {
+  /** Null if this user cannot read the directory. */
+  async function entries(path: string): Promise<Dirent[] | null> {
     try {
-      return await readdir(at(path), { withFileTypes: true })
+      const found = await readdir(at(path), { withFileTypes: true })
+      // At the root of a volume, this directory belongs to the file system.
+      return found.filter((entry) => !(entry.name === lostAndFound && entry.isDirectory()))
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return []
+      if (isForbidden(error)) return null
       throw error
     }
   }
@@ -49,13 +56,20 @@ export async function openDiskInspection(options: { readonly directory: string }
     const type = entryTypeAt(files, at(root))
     if (type === 'nothing') return
     if (type !== 'directory') return yield { kind: 'foreign', path: root }
-    for (const shard of await entries(root)) {
+    const shards = await entries(root)
+    if (shards === null) return yield { kind: 'unreadable', path: root }
+    for (const shard of shards) {
       if (ownNames.has(shard.name) && shard.isFile()) continue
       if (!shard.isDirectory() || !shardName.test(shard.name)) {
         yield { kind: 'foreign', path: join(root, shard.name) }
         continue
       }
-      for (const entry of await entries(join(root, shard.name))) {
+      const named = await entries(join(root, shard.name))
+      if (named === null) {
+        yield { kind: 'unreadable', path: join(root, shard.name) }
+        continue
+      }
+      for (const entry of named) {
         const path = join(root, shard.name, entry.name)
         const [id = '', key, ...more] = entry.name.split('.')
         const isNamed = kind === 'stored' ? key === undefined : isVariantKey(key ?? '') && more.length === 0
@@ -69,16 +83,33 @@ export async function openDiskInspection(options: { readonly directory: string }
     }
   }
 
+  /** Returns the name of the directory. That of the file system, at the root of a volume, belongs to root. */
   async function ensureLostAndFound(): Promise<string> {
-    const path = at('lost+found')
-    try {
-      await files.mkdir(path, 0o700)
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error
+    for (const name of [lostAndFound, `${lostAndFound}.mediabucket`]) {
+      const path = at(name)
+      try {
+        await files.mkdir(path, 0o700)
+      } catch (error) {
+        if (errorCode(error) !== 'EEXIST') throw error
+      }
+      if (entryTypeAt(files, path) !== 'directory') throw new Error(`${path} must be a directory`)
+      await sync(directory)
+      if (await isWritable(path)) return name
     }
-    if (entryTypeAt(files, path) !== 'directory') throw new Error(`${path} must be a directory`)
-    await sync(directory)
-    return path
+    throw new EntryUnmovable(`nothing can be moved to ${at(lostAndFound)}: this user cannot write there`)
+  }
+
+  /** Also to another file system, by a copy. */
+  async function move(from: string, to: string): Promise<void> {
+    try {
+      await files.rename(from, to)
+    } catch (error) {
+      if (errorCode(error) !== 'EXDEV' || entryTypeAt(files, from) !== 'file') throw error
+      await copyFile(from, to, constants.COPYFILE_EXCL)
+      await using copied = await open(to)
+      await copied.sync()
+      await unlink(from)
+    }
   }
 
   return {
@@ -86,11 +117,14 @@ export async function openDiskInspection(options: { readonly directory: string }
       yield* sharded('blobs', 'stored')
       yield* sharded('variants', 'variant')
       yield* variantRows.entries()
-      for (const { name } of await entries('tmp')) {
+      const [temporary, partial] = [await entries('tmp'), await entries('uploads')]
+      if (temporary === null) yield { kind: 'unreadable', path: 'tmp' }
+      if (partial === null) yield { kind: 'unreadable', path: 'uploads' }
+      for (const { name } of temporary ?? []) {
         const path = join('tmp', name)
         yield { kind: 'temporary', path, size: (await sizeOf(path)) ?? 0 }
       }
-      for (const entry of await entries('uploads')) {
+      for (const entry of partial ?? []) {
         const path = join('uploads', entry.name)
         if (!entry.isFile() || !isUploadId(entry.name)) yield { kind: 'foreign', path }
         else yield { kind: 'partial', path, id: entry.name, size: (await sizeOf(path)) ?? 0 }
@@ -101,34 +135,47 @@ export async function openDiskInspection(options: { readonly directory: string }
       variantRows.owns(path) ? variantRows.exists(path) : entryTypeAt(files, at(path)) !== 'nothing',
 
     async quarantine(entry) {
-      const target = await ensureLostAndFound()
+      const place = await ensureLostAndFound()
+      const target = at(place)
       // Random, so that the names of two entries never collide.
       const name = `${names[entry.kind]}.${basename(entry.path)}.${randomBytes(4).toString('hex')}`
       if (variantRows.owns(entry.path)) {
         if (!(await variantRows.move(entry.path, join(target, name)))) return null
         await sync(target)
-        return join('lost+found', name)
+        return join(place, name)
       }
       try {
-        await files.rename(at(entry.path), join(target, name))
+        await move(at(entry.path), join(target, name))
       } catch (error) {
         if (errorCode(error) === 'ENOENT') return null
+        if (isForbidden(error) || errorCode(error) === 'EXDEV')
+          throw new EntryUnmovable(`${entry.path} cannot be moved`, { cause: error })
         throw error
       }
       await sync(target)
       await sync(join(at(entry.path), '..'))
-      return join('lost+found', name)
+      return join(place, name)
     },
 
     async setAside(name, bytes) {
-      const target = await ensureLostAndFound()
-      const path = join('lost+found', `${name}.${randomBytes(4).toString('hex')}`)
+      const place = await ensureLostAndFound()
+      const path = join(place, `${name}.${randomBytes(4).toString('hex')}`)
       await createSyncedFile(files, at(path), (file) => file.write(bytes))
-      await sync(target)
+      await sync(at(place))
       return path
     },
   }
 }
+
+/** Whether the system does not permit the operation to this user, or not at this time. */
+const isForbidden = (error: unknown): boolean =>
+  ['EACCES', 'EPERM', 'EBUSY', 'EROFS'].includes(errorCode(error) ?? '')
+
+const isWritable = (path: string): Promise<boolean> =>
+  access(path, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
 
 /** The most rows that one read returns. */
 const batchLength = 500
