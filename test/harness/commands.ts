@@ -1,9 +1,10 @@
 import { bucketSet } from '../../packages/server/src/cli/admin/buckets.ts'
+import { fsck } from '../../packages/server/src/cli/admin/fsck.ts'
 import { tokenCreate, tokenRevoke } from '../../packages/server/src/cli/admin/tokens.ts'
 import { readConfig } from '../../packages/server/src/service/config.ts'
 import { databaseSettings } from './database.ts'
 
-const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet }
+const commands = { fsck, 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet }
 
 /** Runs a command in this process while a server is running. This saves the start of a process. */
 export async function runHere(

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
 import { readEvents } from '../harness/events.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { catalogRows } from '../harness/rows.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -269,4 +270,17 @@ test('FE6, FE8 a stop of the service ends streams and waiting requests', async (
   expect(stream.state.error).toBeNull()
   expect(Number(stream.state.retry)).toBeGreaterThanOrEqual(1_000)
   expect(await stopped).toBe(0)
+})
+
+test('FE1 a change of a kind that only a later version knows is passed on as unknown', async () => {
+  const bucket = await newBucket()
+  const item = await bucket.upload('x')
+  const rows = await catalogRows(server.data)
+  await rows.change(`UPDATE changes SET kind = 99 WHERE item_id = '${item.id}'`)
+  expect((await bucket.changes()).data.map(brief)).toEqual([['unknown', item.id, item.id]])
+  await bucket.remove(item.id)
+  expect((await bucket.changes()).data.map(brief)).toEqual([
+    ['unknown', item.id, null],
+    ['removed', item.id, null],
+  ])
 })

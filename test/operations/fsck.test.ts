@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../packages/server/src/core/ids.ts'
 import { runHere } from '../harness/commands.ts'
 import { usePostgres } from '../harness/database.ts'
@@ -284,7 +284,11 @@ const bytesOf = async (server: TestServer, items: readonly { readonly id: string
   Promise.all(items.map(async ({ id }) => (await fetch(`${server.url}/media/${id}`)).text()))
 
 describe.each(['sqlite', 'postgres'] as const)('F12 with %s', (engine) => {
-  beforeAll(() => (engine === 'postgres' ? usePostgres() : undefined))
+  let restore = () => {}
+  beforeAll(() => {
+    if (engine === 'postgres') restore = usePostgres()
+  })
+  afterAll(() => restore())
 
   test('F12 a tombstone or an upload with the id of an item removes no bytes at a start, by fsck or by an expiry', async () => {
     await using server = await startServer(onDisk)

@@ -8,6 +8,18 @@ export const findingKinds = {
     title: 'Items whose rows cannot be read; requests for them receive 500',
     cure: 'Restore a backup from before the damage: a new backup does not have these items.',
   },
+  'row-wrong': {
+    title: 'Values of the catalog that the service did not write',
+    cure: 'Requests that need these rows may fail. Restore a backup that you trust, or delete the items, tokens, webhooks or uploads to which they belong.',
+  },
+  'row-dangling': {
+    title: 'Rows of the catalog that belong to rows which do not exist',
+    cure: 'Run fsck --repair: it removes them. No item is among them.',
+  },
+  'check-failed': {
+    title: 'Checks that could not be completed because of these values',
+    cure: 'Correct what is reported above, then run fsck again.',
+  },
   'bucket-total-wrong': { title: 'Buckets with a wrong number of items', cure: 'Run fsck --repair.' },
   'bucket-bytes-wrong': { title: 'Buckets with a wrong number of bytes', cure: 'Run fsck --repair.' },
   'bucket-reserved-wrong': {

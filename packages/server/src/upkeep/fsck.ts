@@ -63,21 +63,66 @@ export async function checkData(parts: {
   // Damaged rows cannot be compared with anything.
   if (details.length > 0)
     return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
-  for (const { bucket, what, detail } of await (repair ? inspection.recount() : inspection.bucketFaults())) {
-    findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
-    if (repair) findings.repaired(`bucket-${what}-wrong`)
+  const wrong = await checkRows(inspection, findings, repair)
+  // What these values make impossible is left out.
+  const attempt = async <T>(what: string, otherwise: T, check: () => Promise<T>): Promise<T> => {
+    try {
+      return await check()
+    } catch (error) {
+      if (wrong.size === 0) throw error
+      findings.add('check-failed', `${what}: ${error instanceof Error ? error.message : String(error)}`)
+      return otherwise
+    }
   }
-  await checkIds(parts.catalog, findings, repair)
-  await checkClaims(parts, findings)
-  await checkContents({ ...parts, findings })
-  const { items } = await inspection.count()
+  if (['items.seq', 'buckets.next_seq', 'buckets.id'].some((column) => wrong.has(column)))
+    findings.add('check-failed', 'counters and ranks: rows have impossible numbers')
+  else await attempt('counters of buckets', undefined, () => checkBuckets(inspection, findings, repair))
+  await attempt('ids', undefined, () => checkIds(parts.catalog, findings, repair))
+  await attempt('claims of bytes', undefined, () => checkClaims(parts, findings))
+  await attempt('bytes in the catalog', undefined, () => checkContents({ ...parts, findings }))
+  const { items } = await attempt('the number of items', { items: 0, bytes: 0 }, () => inspection.count())
   let done = 0
-  const checked = await checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) })
-  const serverRuns = await checkOrphans({ ...parts, findings })
+  const checked = await attempt('bytes of items', { items: 0, bytes: 0 }, () =>
+    checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) }),
+  )
+  const serverRuns = await attempt('files', null, () => checkOrphans({ ...parts, findings }))
 
   const all = findings.all()
   const isClean = all.every(({ count, repaired }) => count === repaired)
   return { ...checked, findings: all, serverRuns, isClean }
+}
+
+/**
+ * Reports values that the service does not write, and rows that refer to rows which do not exist; a repair removes those of them that are
+ * derived from other rows, or belong to them. Returns the columns, as `table.column`.
+ */
+async function checkRows(
+  inspection: Pick<CatalogInspection, 'wrongRows' | 'removeDangling'>,
+  findings: Findings,
+  repair: boolean,
+): Promise<ReadonlySet<string>> {
+  const wrong = new Set<string>()
+  const dangling = new Set<string>()
+  for await (const faults of inspection.wrongRows())
+    for (const { table, column, row, isDangling } of faults) {
+      findings.add(isDangling ? 'row-dangling' : 'row-wrong', `${table} ${row}: ${column}`)
+      if (isDangling) dangling.add(table)
+      else wrong.add(`${table}.${column}`)
+    }
+  if (repair)
+    for (const table of dangling) findings.repaired('row-dangling', await inspection.removeDangling(table))
+  return wrong
+}
+
+async function checkBuckets(
+  inspection: Pick<CatalogInspection, 'recount' | 'bucketFaults'>,
+  findings: Findings,
+  repair: boolean,
+): Promise<void> {
+  for (const { bucket, what, detail } of await (repair ? inspection.recount() : inspection.bucketFaults())) {
+    findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
+    if (repair) findings.repaired(`bucket-${what}-wrong`)
+  }
 }
 
 /** Reports deletions and uploads whose ids the service did not create. They have no bytes, so a repair only removes their rows. */

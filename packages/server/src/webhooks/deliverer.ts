@@ -334,7 +334,7 @@ async function nextStep(
     return end && { message, position: end.next, ahead: null }
   }
   const { rows } = ahead
-  const wanted = rows.changes.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
+  const wanted = rows.changes.filter(({ kind }) => kinds.length === 0 || kinds.some((one) => one === kind))
   const delivered = wanted.filter(({ number }) => pending === null || number <= pending).slice(0, batch)
   const last = delivered.at(-1)
   if (last === undefined) return passBy(rows, now())

@@ -66,7 +66,7 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
   async function bucket(name: string): Promise<BucketId> {
     const hash = hashToken(newToken())
     tokens += 1
-    const id = `tok_${tokens}` as Parameters<Catalog['revokeToken']>[0]
+    const id = `tok_${String(tokens).padStart(12, '0')}` as Parameters<Catalog['revokeToken']>[0]
     await catalog.addToken({
       id,
       bucket: name,

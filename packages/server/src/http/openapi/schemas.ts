@@ -218,11 +218,11 @@ const id = Type.String({ description: 'The id of an item.' })
 
 const Change = closedObject('Change', 'What happened to an item.', {
   cursor: Type.String({ description: 'Send it as `after` for the changes that follow.' }),
-  type: Type.Unsafe<ItemChangeKind>({
+  type: Type.Unsafe<ItemChangeKind | 'unknown'>({
     type: 'string',
-    enum: Object.keys(changeKinds),
+    enum: [...Object.keys(changeKinds), 'unknown'],
     description:
-      '`trashed` and `restored` are moves to the trash and out of it. `removed` and `expired` are permanent. `previewed`: its ThumbHash and a thumbnail are there.',
+      '`trashed` and `restored` are moves to the trash and out of it. `removed` and `expired` are permanent. `previewed`: its ThumbHash and a thumbnail are there. `unknown`: a later version of the service made a change that this one does not know.',
   }),
   item_id: id,
   changed_at: time(

@@ -55,7 +55,8 @@ export type FeedPlace = number | 'start' | 'now' | { readonly from: number }
 
 export interface ItemChange {
   readonly number: number
-  readonly kind: ItemChangeKind
+  /** A kind that this version does not know is `unknown`: a later one may have written it. */
+  readonly kind: ItemChangeKind | 'unknown'
   readonly itemId: ItemId
   /** Milliseconds since 1970; never used for order. */
   readonly time: number
@@ -91,8 +92,7 @@ const rows = eachEngine(
 function readChange(row: Row): ItemChange | null {
   const number = integerOrNull(row, itemColumnCount)
   if (number === null) return null
-  const kind = kindsByNumber.get(integer(row, itemColumnCount + 1))
-  if (kind === undefined) throw new TypeError('the catalog has a change of an unknown kind')
+  const kind = kindsByNumber.get(integer(row, itemColumnCount + 1)) ?? 'unknown'
   return {
     number,
     kind,

@@ -1,6 +1,7 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import { type BucketFault, bucketFaults, bucketIds, correctBucket } from './bucket-counters.ts'
 import type { BucketId, ContentId } from './records.ts'
+import { checkedTables, type RowFault, removeDangling, repeatedValues, wrongRows } from './row-inspection.ts'
 import {
   all,
   bucketIdOf,
@@ -81,6 +82,12 @@ export interface CatalogInspection {
   markDamaged(ids: readonly ItemId[]): Promise<void>
 
   unmarkDamaged(ids: readonly ItemId[]): Promise<void>
+
+  /** Compares the values of all columns of all tables with what the service writes, in batches. */
+  wrongRows(): AsyncIterable<readonly RowFault[]>
+
+  /** Removes the rows of a table that depend on rows which do not exist. Returns how many. */
+  removeDangling(table: string): Promise<number>
 
   /** Compares the counters of each bucket with its rows, in one snapshot for each bucket. */
   bucketFaults(): Promise<BucketFault[]>
@@ -219,6 +226,11 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     async unmarkDamaged(ids) {
       await inChunks(ids, (some) => change('DELETE FROM damaged WHERE id = ANY ($1::text[])', some))
     },
+    async *wrongRows() {
+      for (const [table, check] of checkedTables(name)) yield* wrongRows(table, check, name, query)
+      yield await query(repeatedValues())
+    },
+    removeDangling: (table) => apply(() => removeDangling(table)),
     async bucketFaults() {
       const faults: BucketFault[] = []
       for (const id of await query(bucketIds()))
