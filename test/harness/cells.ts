@@ -98,8 +98,10 @@ export async function damagesOf(rows: CatalogRows, pick: (limit: number) => numb
     const found = all[pick(Math.max(1, all.length))]
     if (found === undefined) continue
     const row = key.map((name) => `${name} = ${literal(rows.engine, found[name])}`).join(' AND ')
-    const from = literal(rows.engine, found[column])
-    const others = all.map((one) => literal(rows.engine, one[column]))
+    const isJson = cell.type === 'json'
+    const [from = 'NULL', ...others] = [found, ...all].map(({ [column]: value }) =>
+      literal(rows.engine, isJson ? JSON.stringify(value) : value),
+    )
     const values = new Set([
       ...valuesOf(cell, rows.engine),
       ...(others.length > 0 ? [others[pick(others.length)] ?? from] : []),

@@ -144,6 +144,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       item_days: optional(integer(1, maxDays)),
       next_expiry: optional(laterTime),
       changes_start: integer(),
+      renewed: integer(),
     },
     references: {
       // Of a trash. Its name has the number of its bucket, which no other bucket has.
@@ -151,6 +152,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
         AND name = CAST(-buckets.id AS text) || '/trash')`,
       name: "buckets.id < 0 OR name NOT LIKE '%/trash'",
       changes_start: 'changes_start <= revision',
+      renewed: 'renewed <= revision',
     },
   },
   tokens: {
@@ -232,6 +234,8 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       failures: integer(),
       failing_since: optional(time),
       next_attempt: optional(time),
+      attempted_at: optional(time),
+      failing_for: integer(),
       owner: optional(shortText(200)),
       owned_until: optional(laterTime),
       deliveries: integer(),
