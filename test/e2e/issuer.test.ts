@@ -62,6 +62,13 @@ test('G25, G6 a person signs in with the issuer; the code is in no address, and 
   expect(codes).toHaveLength(1)
   await page.reload()
   await bucketOf(guest, 'user-anna').waitFor()
+  // G26, J3 what needs scopes that no JWT can have is not offered.
+  await guest.button(strings.settings.label).click()
+  await page.getByLabel(strings.settings.language).waitFor()
+  for (const section of ['tokens', 'webhooks'] as const)
+    await expect.poll(() => page.getByRole('link', { name: strings.sections[section] }).count()).toBe(0)
+  await expect.poll(() => guest.button(strings.listing.ask).count()).toBe(0)
+  await page.keyboard.press('Escape')
   expect(server.stderr()).not.toContain(codes[0])
   expect(server.stderr()).not.toContain('eyJ')
   await page.goBack()

@@ -40,7 +40,9 @@ const stored = photos.slice(0, 24).concat(others.slice(2))
 stored.splice(4, 0, ...others.slice(0, 1))
 stored.splice(8, 0, ...others.slice(1, 2))
 for (const [name, bytes, type] of stored) {
-  await upload(server, new Uint8Array(bytes), { name, type, authorization })
+  const { variants } = await upload(server, new Uint8Array(bytes), { name, type, authorization })
+  // Rendered, so that no screenshot shows a placeholder.
+  if (variants?.['thumb']) await fetch(variants['thumb'])
 }
 
 async function open(options: BrowserContextOptions = {}, hash = ''): Promise<Page> {
@@ -68,6 +70,13 @@ async function take(page: Page, name: string): Promise<void> {
   await until('the names', async () => (await page.getByText(strings.viewer.loading).count()) === 0)
   await until('the pictures', () =>
     page.locator('img:visible').evaluateAll((all) => all.every(({ naturalWidth }) => naturalWidth > 0)),
+  )
+  await until(
+    'the thumbnails',
+    async () =>
+      (await page.evaluate(`[...document.querySelectorAll('.timeline .tile-picture:not(.kind)')].every((tile) =>
+      tile.getBoundingClientRect().top > innerHeight || tile.querySelector('img[data-state=shown]') !== null)`)) ===
+      true,
   )
   const png = await page.screenshot()
   const { size } = await sharp(png)
