@@ -169,7 +169,7 @@ test.each([
   [['dance', '--help'], /there is no command "dance"/],
   [['toString'], /there is no command "toString"/],
   [['token'], /"token" needs one of: create, list, revoke/],
-  [['get', 'a', 'b'], /get takes one ID or URL, or several with -d DIR. See: mediabucket ls/],
+  [['get', 'a', 'b'], /get takes one ID, URL or path, or several with -d DIR. See: mediabucket ls/],
   [['get', '--all'], /get --all takes one directory/],
   [['get', '--all', 'x', 'y'], /get --all takes one directory/],
   [['get', 'a', '-d', 'x', '-o', 'y'], /-o for one item, or a directory/],

@@ -14,7 +14,7 @@ import {
   openTree,
   removeIrregular,
 } from './guarded-files.ts'
-import { localName, localPath, numbered } from './local-names.ts'
+import { localPath, numbered } from './local-names.ts'
 import { openTransfer } from './transfers.ts'
 
 /** Downloads in progress at a time. */
@@ -28,6 +28,8 @@ export interface LocalItem {
   readonly isPresent: boolean
   /** Whether it replaced another file. */
   readonly replaces: boolean
+  /** The name or the path of the item, if the file has another one; else null. */
+  readonly renamedFrom: string | null
 }
 
 /** The file of an item below the directory. */
@@ -42,19 +44,18 @@ interface Chosen {
 type Choose = (item: Media) => Promise<Chosen | null>
 
 /**
- * The names of files: those of the items, or for items of a folder their paths; files that exist stay. A function chooses the path of each file
+ * The names of files: the paths of the items, or the names of those without; files that exist stay. A function chooses the path of each file
  * below the directory, and which are replaced.
  */
-export type Naming = 'names' | 'paths' | Choose
+export type Naming = 'paths' | Choose
 
-const wantedName = ({ path, filename }: Media, naming: Naming): string | null =>
-  (naming === 'names' ? null : path) ?? filename
+const wantedName = ({ path, filename }: Media): string | null => path ?? filename
 
 export interface DownloadOutcome {
   readonly downloaded: readonly number[]
   readonly present: number
-  /** Files whose name is not that of the item. */
-  readonly renamed: number
+  /** Names or paths of items whose files have other ones. */
+  readonly renamed: readonly { readonly from: string; readonly to: string }[]
   readonly failed: readonly { readonly path: string; readonly reason: string }[]
   /** Items that were listed and not tried. */
   readonly untried: number
@@ -96,7 +97,8 @@ export async function downloadItems(
   const running = new Map<Media, Progress>()
   const downloaded: number[] = []
   const failed: { path: string; reason: string }[] = []
-  let [listed, present, renamed, settled, settledBytes, skipped] = [0, 0, 0, 0, 0, 0]
+  const renamed: { from: string; to: string }[] = []
+  let [listed, present, settled, settledBytes, skipped] = [0, 0, 0, 0, 0]
   let end: unknown = null
 
   function show(): void {
@@ -128,9 +130,11 @@ export async function downloadItems(
       present += 1
       skipped += item.size
     } else downloaded.push(item.size)
-    if (item.filename !== null && name !== wantedName(item, naming)) renamed += 1
+    const wanted = item.filename === null || naming !== 'paths' ? null : wantedName(item)
+    const renamedFrom = wanted === name.normalize('NFC') ? null : wanted
+    if (renamedFrom !== null) renamed.push({ from: renamedFrom, to: name })
     bars.clear()
-    await print({ item, path: join(directory, name), isPresent, replaces: chosen.replaces })
+    await print({ item, path: join(directory, name), isPresent, replaces: chosen.replaces, renamedFrom })
   }
 
   async function drain(): Promise<void> {
@@ -149,7 +153,7 @@ export async function downloadItems(
           return stopped.abort()
         }
         failed.push({
-          path: wantedName(item, naming) ?? item.id,
+          path: wantedName(item) ?? item.id,
           reason: explained?.message ?? String(error),
         })
       } finally {
@@ -216,7 +220,7 @@ async function openTarget(directory: string, naming: Naming): Promise<Target> {
   const numbers = new Map<string, number>()
 
   async function choose(item: Media): Promise<Chosen> {
-    const wanted = naming === 'paths' ? localPath(item) : localName(item)
+    const wanted = localPath(item)
     for (let number = numbers.get(wanted) ?? 1; ; number += 1) {
       const name = number === 1 ? wanted : numbered(wanted, number)
       // Some file systems do not distinguish upper and lower case, or forms of Unicode.

@@ -21,6 +21,7 @@ import {
 } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './downloads.ts'
+import { type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
 import { readExclusions } from './local-files.ts'
 import { downloadFile } from './output-file.ts'
 import { openTransfer, type Transfer } from './transfers.ts'
@@ -28,7 +29,9 @@ import { lockPaths, stateFiles } from './upload-state.ts'
 
 /** Where the bytes of one item go. */
 interface One {
-  readonly reference: string
+  readonly reference: string | ItemPath
+  /** As it was given. */
+  readonly given: string
   /** A path, or `-` for standard output; null if none was given, which is standard output unless that is a terminal. */
   readonly file: string | null
 }
@@ -37,25 +40,27 @@ interface One {
 interface Many {
   readonly directory: string
   /** Null for all items of the bucket. */
-  readonly references: readonly string[] | null
+  readonly references: readonly (string | ItemPath)[] | null
   readonly isExcluded: (name: string) => boolean
   readonly isDryRun: boolean
   readonly format: LineFormat
 }
 
 export const get = clientCommand<One | Many>({
-  help: `Usage: mediabucket get ID|URL [-o FILE]
-       mediabucket get ID|URL … -d DIR [--dry-run] [--json | -0]
+  help: `Usage: mediabucket get ID|URL|PATH [-o FILE]
+       mediabucket get ID|URL|PATH|FOLDER/ … -d DIR [--dry-run] [--json | -0]
        mediabucket get --all DIR [--exclude PATTERN] [--dry-run] [--json | -0]
 
 Writes the bytes of an item to standard output or to a file, or downloads several items, or all items of the bucket,
 into a directory. A broken connection is continued at the byte where it broke. The token is sent to the service only, never
-to a URL of another server; files of a private bucket that a media host serves are requested by a signed URL.
+to a URL of another server; files of a private bucket that a media host serves are requested by a signed URL. A path such as
+album/a.jpg is that of the newest item that has it, ./a.jpg one outside of folders. A folder such as album/ stands for all
+items below it, whose paths below DIR begin in the folder.
 
 With a directory, six files are downloaded at a time, and checked by their SHA-256. To continue after an interruption, or to
 download what is new, run the same command again: complete files are skipped, and partial ones continue. A file that
 exists is never replaced: items with equal names get a number (photo-2.jpg). Characters that are not valid in the names of
-files become _, and so does a dot at the start. Prints the URL, a tab and the path of each file. Items that do not exist are
+files become _, and so does a dot at the start; changed names are listed. Prints the URL, a tab and the path of each file. Items that do not exist are
 reported, and the exit code is ${exitCodes.notFound}. Files that could not be downloaded are listed at the end, and the exit code is 1.
 
 Options:
@@ -65,7 +70,8 @@ Options:
   --all                 Download all items of the bucket, oldest first. Those of a folder have their paths below DIR.
   --exclude PATTERN     Skip the items whose names match, such as '*.mp4'. Can be given several times.
   --dry-run             Print what would be downloaded, and change nothing.
-  --json                Print one JSON object per line: id, url, path, size, and whether the file was there before.
+  --json                Print one JSON object per line: id, url, path, size, whether the file was there before, and renamed_from if
+                        it has another name than the item.
   -0, --null            End each line with a NUL character instead, and print paths unchanged, for xargs -0.`,
 
   read(args) {
@@ -96,27 +102,30 @@ Options:
     if (exclude !== undefined) throw new UsageError('--exclude needs --all')
     if (directory !== undefined) {
       if (positionals.length === 0)
-        throw new UsageError('get -d takes the IDs or URLs of items. See: mediabucket ls')
-      return { ...many, directory, references: positionals.map(itemReference) }
+        throw new UsageError('get -d takes the IDs, URLs or paths of items. See: mediabucket ls')
+      const references = positionals.map((text) => readPath(text) ?? itemReference(text))
+      return { ...many, directory, references }
     }
     if (isDryRun || many.format !== 'lines')
       throw new UsageError('--dry-run, --json and -0 need -d DIR or --all DIR')
     const [reference, ...more] = positionals
     if (reference === undefined || more.length > 0)
-      throw new UsageError('get takes one ID or URL, or several with -d DIR. See: mediabucket ls')
-    return { reference: bytesReference(reference), file: output ?? null }
+      throw new UsageError('get takes one ID, URL or path, or several with -d DIR. See: mediabucket ls')
+    if (readPath(reference)?.isFolder === true)
+      throw new UsageError(`${reference} is a folder: get ${reference} -d DIR`)
+    return { given: reference, reference: readItem(reference, bytesReference), file: output ?? null }
   },
 
-  target: (args) => ('reference' in args && URL.canParse(args.reference) ? args.reference : null),
+  target: (args) => ('given' in args && URL.canParse(args.given) ? args.given : null),
 
   run: (args, context) => ('reference' in args ? getOne(args, context) : getMany(args, context)),
 })
 
-async function getOne({ reference: given, file }: One, context: ClientContext): Promise<void> {
+async function getOne({ reference: asked, given, file }: One, context: ClientContext): Promise<void> {
   const { client, output, interrupted } = context
   const signal = AbortSignal.any([interrupted, output.closed])
   const write = file === null || file === '-' ? null : await downloadFile(file)
-  const reference = await ownUrl(given, context)
+  const reference = await ownUrl(await resolveItem(asked, context), context)
   const transfer = await openTransfer(client, reference, { signal })
   const name = write === null ? given : basename(file ?? '')
   if (write !== null) return await write(withProgress(transfer, name), signal)
@@ -180,12 +189,28 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
       return
     }
     const seen = new Set<string>()
-    for (const reference of references) {
-      const item = await describe(reference)
-      if (item === null || seen.has(item.id)) continue
-      seen.add(item.id)
-      yield item
+    for (const reference of references)
+      for await (const item of typeof reference === 'string' ? described(reference) : found(reference)) {
+        if (seen.has(item.id)) continue
+        seen.add(item.id)
+        yield item
+      }
+  }
+
+  async function* described(reference: string): AsyncGenerator<Media> {
+    const item = await describe(reference)
+    // Only the items of folders have their paths below the directory.
+    if (item !== null) yield { ...item, path: null }
+  }
+
+  async function* found(path: ItemPath): AsyncGenerator<Media> {
+    let last: Media | null = null
+    for await (const item of itemsAt(path, context)) {
+      if (path.isFolder) yield { ...item, path: item.path?.slice(path.path.length) ?? null }
+      last = item
     }
+    if (last === null) missing.push(path.text)
+    else if (!path.isFolder) yield { ...last, path: null }
   }
 
   /** Null for an item that does not exist, or cannot be read while others can. */
@@ -202,9 +227,10 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
     }
   }
 
-  async function print({ item, path, isPresent }: LocalItem): Promise<void> {
+  async function print({ item, path, isPresent, renamedFrom }: LocalItem): Promise<void> {
     if (output.closed.aborted) return
-    await printItem(output, format, item, path, { present: isPresent }).catch(() => {})
+    const more = { present: isPresent, ...(renamedFrom !== null && { renamed_from: renamedFrom }) }
+    await printItem(output, format, item, path, more).catch(() => {})
   }
 
   // Without this directory, a second download into the same one is not detected.
@@ -218,17 +244,19 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
       })
   try {
     const bucket = references === null ? await client.bucket({ signal: interrupted }) : null
+    const hasFolder = references?.some((one) => typeof one !== 'string' && one.isFolder) ?? true
     const total = { items: bucket?.items ?? references?.length ?? 0, bytes: bucket?.bytes ?? 0 }
     const { failed, ...downloads } = await downloadItems(
       wanted(),
-      { directory, total, isDryRun, naming: references === null ? 'paths' : 'names', print },
+      { directory, total, isDryRun, naming: 'paths', print },
       context,
     )
     const outcome = { ...downloads, failed: [...unavailable, ...failed] }
     const isWhole = references === null && outcome.end === null && outcome.failed.length === 0
     if (isWhole && !isDryRun) await removeParts(directory)
     const seconds = ((performance.now() - start) / 1000).toFixed(1)
-    summarize(outcome, { excluded, missing, isDryRun, seconds, total: references?.length ?? null }, context)
+    const count = hasFolder ? null : (references?.length ?? null)
+    summarize(outcome, { excluded, missing, isDryRun, seconds, total: count }, context)
   } finally {
     await release(false)
   }
@@ -239,7 +267,7 @@ interface Summary {
   readonly missing: readonly string[]
   readonly isDryRun: boolean
   readonly seconds: string
-  /** The items of the command; null for those of the bucket. */
+  /** The items of the command; null for those of the bucket or of folders. */
   readonly total: number | null
 }
 
@@ -248,11 +276,15 @@ function summarize(outcome: DownloadOutcome, summary: Summary, { report, explain
   const { downloaded, present, renamed, failed, end } = outcome
   const { excluded, missing, isDryRun, seconds } = summary
   const bytes = formatSize(downloaded.reduce((sum, size) => sum + size, 0))
-  const all = summary.total ?? downloaded.length + present + failed.length
+  const all = summary.total ?? downloaded.length + present + failed.length + outcome.untried
   const count = `${downloaded.length} of ${formatCount(all, 'file')}, ${bytes}`
   report(isDryRun ? `Would download ${count}.` : `Downloaded ${count} in ${seconds} s.`)
   if (present > 0) report(`Complete before: ${formatCount(present, 'file')}.`)
-  if (renamed > 0) report(`Names changed for this directory: ${renamed}.`)
+  if (renamed.length > 0)
+    report(
+      `Names changed for this directory: ${renamed.length}.`,
+      ...renamed.map(({ from, to }) => `  ${from} is ${to}`),
+    )
   if (excluded > 0) report(`Excluded: ${formatCount(excluded, 'file')}.`)
   for (const reference of missing) report(`mediabucket: ${reference}: There is no such item.`)
   if (failed.length > 0)

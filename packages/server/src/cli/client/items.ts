@@ -1,11 +1,21 @@
 import { CommandError, exitCodes, formatDuration, parse, readDuration, UsageError } from '../command.ts'
-import { formatCount, formatSize, table } from '../terminal.ts'
-import { clientCommand, faultIn, itemReference, readLabelKey, readLabels } from './client-command.ts'
+import { formatCount, formatSize, printableText, table } from '../terminal.ts'
+import {
+  type ClientContext,
+  clientCommand,
+  faultIn,
+  itemReference,
+  readLabelKey,
+  readLabels,
+} from './client-command.ts'
+import { type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
+import { confirm } from './questions.ts'
 
 export const edit = clientCommand({
-  help: `Usage: mediabucket edit ID|URL [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …]
+  help: `Usage: mediabucket edit ID|URL|PATH [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …]
 
-Changes the given texts and labels of the item and no others. An empty text removes the text.
+Changes the given texts and labels of the item and no others. An empty text removes the text. A path such as album/a.jpg is that
+of the newest item that has it; ./a.jpg is one outside of folders.
 
 Options:
   --filename NAME  The name, under which browsers save the file. Its type and its URL stay as they are.
@@ -27,7 +37,7 @@ Options:
     })
     const [reference, ...others] = positionals
     if (reference === undefined || others.length > 0)
-      throw new UsageError('edit takes one ID or URL of an item. See: mediabucket ls')
+      throw new UsageError('edit takes one ID, URL or path of an item. See: mediabucket ls')
     const { label = [], unlabel = [], ...texts } = values
     const removed = unlabel.map((key): [string, null] => [readLabelKey('--unlabel', key), null])
     const labels = [...removed, ...readLabels(label)]
@@ -41,14 +51,15 @@ Options:
       throw new UsageError(
         'edit takes --filename, --alt-text, --caption, --label or --unlabel. See: mediabucket edit --help',
       )
-    return { reference: itemReference(reference), changes }
+    return { given: reference, reference: readItem(reference, itemReference), changes }
   },
 
-  async run({ reference, changes }, { client, report, interrupted }) {
-    await client.update(reference, changes, { signal: interrupted }).catch((error: unknown) => {
+  async run({ given, reference, changes }, { client, report, interrupted }) {
+    const item = await resolveItem(reference, { client, interrupted })
+    await client.update(item, changes, { signal: interrupted }).catch((error: unknown) => {
       throw explainTexts(error, Object.keys(changes)) ?? error
     })
-    report(`Edited ${reference}`)
+    report(`Edited ${given}`)
   },
 })
 
@@ -68,40 +79,114 @@ function explainTexts(error: unknown, members: readonly string[]): UsageError | 
 const requestLength = 500
 
 export const rm = clientCommand({
-  help: `Usage: mediabucket rm ID|URL …
+  help: `Usage: mediabucket rm ID|URL|PATH …
+       mediabucket rm --recursive FOLDER/ … [--yes]
 
 Deletes each item without confirmation: permanently, or into the trash if the bucket has one. Items that do not exist are
-reported, the others are deleted, and the exit code is ${exitCodes.notFound}.`,
+reported, the others are deleted, and the exit code is ${exitCodes.notFound}. A path such as album/a.jpg stands for all items that have it; ./a.jpg
+is one outside of folders. A folder such as album/ stands for all items below it, and ./ for all items that have a path.
+
+Options:
+  -r, --recursive  Delete the items of folders. Counts them first, and asks on a terminal.
+  --yes            Do not ask. Without a terminal, folders need it.`,
 
   read(args) {
-    const { positionals } = parse('rm', { args: [...args], allowPositionals: true, options: {} })
+    const { values, positionals } = parse('rm', {
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        recursive: { type: 'boolean', short: 'r', default: false },
+        yes: { type: 'boolean', default: false },
+      },
+    })
     if (positionals.length === 0)
-      throw new UsageError('rm takes the IDs or URLs of items. See: mediabucket ls')
-    return positionals.map(itemReference)
+      throw new UsageError('rm takes the IDs, URLs or paths of items. See: mediabucket ls')
+    const references = positionals.map((text) => readPath(text) ?? itemReference(text))
+    const folder = references.find((reference) => typeof reference !== 'string' && reference.isFolder)
+    if (folder !== undefined && !values.recursive)
+      throw new UsageError(
+        `${pathOf(folder)} is a folder. To delete its items: rm --recursive ${pathOf(folder)}`,
+      )
+    const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true
+    if (folder !== undefined && !values.yes && !canAsk)
+      throw new UsageError('rm --recursive needs --yes where no terminal can ask')
+    return { references, asks: !values.yes }
   },
 
-  async run(references, { client, report, interrupted }) {
-    let missing = 0
-    for (let start = 0; start < references.length; start += requestLength) {
-      const result = await client.deleteMany(references.slice(start, start + requestLength), {
-        signal: interrupted,
-      })
-      for (const reference of result.deleted) report(`Deleted ${reference}`)
-      for (const reference of result.missing) report(`mediabucket: ${reference}: There is no such item.`)
-      missing += result.missing.length
+  async run({ references, asks }, context) {
+    const { report } = context
+    const targets: Target[] = []
+    for (const reference of references) targets.push(await findTarget(reference, context))
+    const folders = targets.filter((target) => target.isFolder && target.ids.length > 0)
+    if (folders.length > 0 && asks) {
+      const counts = folders.map(
+        ({ name, ids, bytes }) => `${formatCount(ids.length, 'item')} (${formatSize(bytes)}) below ${name}`,
+      )
+      if (!(await confirm(`Delete ${printableText(counts.join(', '))}?`)))
+        throw new CommandError('Nothing was deleted.')
     }
-    if (missing > 0)
+    const missing = await deleteTargets(targets, context)
+    for (const { name } of missing) report(`mediabucket: ${name}: There is no such item.`)
+    if (missing.length > 0)
       throw new CommandError(
-        `${missing} of ${formatCount(references.length, 'item')} ${missing === 1 ? 'does' : 'do'} not exist. See: mediabucket ls`,
+        `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'does' : 'do'} not exist. See: mediabucket ls`,
         exitCodes.notFound,
       )
   },
 })
 
-export const link = clientCommand({
-  help: `Usage: mediabucket link ID|URL … [--expires DURATION] [--variant NAME] [--download]
+const pathOf = (reference: string | ItemPath) => (typeof reference === 'string' ? reference : reference.text)
 
-Prints a signed URL for each item. It needs no token until it expires, also in a private bucket. Everyone who has the URL can
+/** What one argument of `rm` deletes. */
+interface Target {
+  /** As it was given. */
+  readonly name: string
+  /** Ids or URLs. */
+  readonly ids: readonly string[]
+  /** Of the items of a path. */
+  readonly bytes: number
+  readonly isFolder: boolean
+}
+
+async function findTarget(reference: string | ItemPath, context: ClientContext): Promise<Target> {
+  if (typeof reference === 'string') return { name: reference, ids: [reference], bytes: 0, isFolder: false }
+  const ids: string[] = []
+  let bytes = 0
+  for await (const { id, size } of itemsAt(reference, context)) {
+    ids.push(id)
+    bytes += size
+  }
+  return { name: reference.text, ids, bytes, isFolder: reference.isFolder }
+}
+
+/** Deletes the items of all targets in large requests, reports each target, and returns those that had none. */
+async function deleteTargets(
+  targets: readonly Target[],
+  { client, interrupted, report }: ClientContext,
+): Promise<readonly Target[]> {
+  const wanted = targets.flatMap((target) => target.ids.map((id, index) => ({ target, id, index })))
+  const counts = new Map<Target, number>()
+  for (let start = 0; start < wanted.length; start += requestLength) {
+    const batch = wanted.slice(start, start + requestLength)
+    const result = await client.deleteMany(
+      batch.map(({ id }) => id),
+      { signal: interrupted },
+    )
+    const deleted = new Set(result.deleted.map(String))
+    for (const { target, id, index } of batch) {
+      const count = (counts.get(target) ?? 0) + (deleted.has(id) ? 1 : 0)
+      counts.set(target, count)
+      if (index < target.ids.length - 1 || count === 0) continue
+      report(`Deleted ${target.isFolder ? `${formatCount(count, 'item')} below ` : ''}${target.name}`)
+    }
+  }
+  return targets.filter((target) => (counts.get(target) ?? 0) === 0)
+}
+
+export const link = clientCommand({
+  help: `Usage: mediabucket link ID|URL|PATH … [--expires DURATION] [--variant NAME] [--download]
+
+Prints a signed URL for each item; a path such as album/a.jpg is that of the newest item that has it. The URL needs no token until it expires, also in a private bucket. Everyone who has the URL can
 use it; it works only unchanged. Items that do not exist are reported, and the exit code is ${exitCodes.notFound}.
 
 Options:
@@ -120,9 +205,9 @@ Options:
       },
     })
     if (positionals.length === 0)
-      throw new UsageError('link takes the IDs or URLs of items. See: mediabucket ls')
+      throw new UsageError('link takes the IDs, URLs or paths of items. See: mediabucket ls')
     return {
-      references: positionals.map(itemReference),
+      given: positionals.map((text) => readItem(text, itemReference)),
       options: {
         expiresIn: readDuration('--expires', values.expires),
         variant: values.variant,
@@ -131,7 +216,9 @@ Options:
     }
   },
 
-  async run({ references, options }, { client, output, report, interrupted }) {
+  async run({ given, options }, { client, output, report, interrupted }) {
+    const references: string[] = []
+    for (const reference of given) references.push(await resolveItem(reference, { client, interrupted }))
     const { urls, missing, expires_at } = await client
       .createLinks(references, { ...options, signal: interrupted })
       .catch((error: unknown) => {

@@ -1,8 +1,7 @@
-import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Token } from '@mediabucket/client'
-import { type ClientCommand, CommandError, type CommandOutput, parse, UsageError } from '../command.ts'
+import { type ClientCommand, type CommandOutput, parse, UsageError } from '../command.ts'
 import { alignColumns, formatCount } from '../terminal.ts'
 import { clientCommand, connect, withService } from './client-command.ts'
 import {
@@ -13,6 +12,7 @@ import {
   requireProfile,
   writeProfiles,
 } from './client-settings.ts'
+import { ask } from './questions.ts'
 
 const profileName = /^[\w.@-]{1,64}$/
 
@@ -107,25 +107,6 @@ async function readToken(
   const answer = ask('', new Writable({ write: (_chunk, _encoding, done) => done() }))
   report('Token (it is not shown):')
   return (await answer).trim()
-}
-
-/** Asks on the terminal. What is typed is shown on `output`. */
-async function ask(question: string, output: NodeJS.WritableStream): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output, terminal: true })
-  // The terminal sends no signal while the line is edited.
-  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
-  const ended = new AbortController()
-  lines.once('close', () => ended.abort())
-  try {
-    return await lines.question(question, { signal: ended.signal })
-  } catch (error) {
-    // Ctrl-D, or the end of the terminal.
-    if (error instanceof Error && error.name === 'AbortError')
-      throw new CommandError('the input ended before the answer. Nothing was stored.')
-    throw error
-  } finally {
-    lines.close()
-  }
 }
 
 /** Of a token with limits: what was uploaded, and what is left. */

@@ -1,17 +1,22 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
 import { parse, UsageError } from '../command.ts'
 import { type Column, formatCount, formatSize, table } from '../terminal.ts'
-import { clientCommand, faultIn, readLabels } from './client-command.ts'
+import { type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
+import { type ItemPath, itemsAt, noItemAt, readAnyPath } from './item-paths.ts'
 
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
+       mediabucket ls PATH [-R] [-l] [--json]
        mediabucket ls [--newest | --order ORDER] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [-l] [--all] [--json]
 
-Prints the URLs of the items, one per line, oldest first.
+Prints the URLs of the items, one per line, oldest first. With a path, prints the paths of the items in this folder, in the order of
+the paths, and those of the folders in it, which end with a slash; for the path of an item only this one. ./ is the top.
 
 Options:
   -l, --long  Print id, size, date, type and name of each item. On a terminal: a table with sizes in decimal units and
               dates in local time. Elsewhere: separated by tabs, with sizes in bytes and dates in UTC (RFC 3339).
+  -R, --recursive
+              List all items below the folder. Without a path, all items that have one.
   --page N    The page to list, of ten items each. Default: 1.
   --all       List all items. Default: ten.
   --newest    List the newest items first.
@@ -22,12 +27,15 @@ Options:
   --name TEXT List the items whose name contains every word of the text, in upper or lower case.
   --label KEY=VALUE
               List the items that have the label, with exactly this value. With several, those that have them all.
-  --json      Print the JSON object of each page, one per line; with -l, --newest, --order, --kind, --name or --label that of each item.`,
+  --json      Print the JSON object of each page, one per line; with -l, a path, --newest, --order, --kind, --name or --label that of each item.
+              A folder is an object with its path and "folder": true.`,
 
   read(args) {
-    const { values } = parse('ls', {
+    const { values, positionals } = parse('ls', {
       args: [...args],
+      allowPositionals: true,
       options: {
+        recursive: { type: 'boolean', short: 'R' },
         long: { type: 'boolean', short: 'l' },
         page: { type: 'string' },
         all: { type: 'boolean' },
@@ -49,7 +57,10 @@ Options:
       kind,
       name,
       label = [],
+      recursive = false,
     } = values
+    const [given, ...others] = positionals
+    if (others.length > 0) throw new UsageError('ls takes one path of a folder or an item')
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
       throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
@@ -58,6 +69,9 @@ Options:
       newest || order !== undefined || kind !== undefined || name !== undefined || label.length > 0
     if (isList && page !== undefined)
       throw new UsageError('ls takes --page, or --newest, --order, --kind, --name and --label, not both')
+    const path = given === undefined ? (recursive ? readAnyPath('./') : null) : readAnyPath(given)
+    if (path !== null && (isList || page !== undefined))
+      throw new UsageError('ls takes a path or -R with -l, --all and --json only')
     const found = kinds.find((name) => name === kind)
     if (kind !== undefined && found === undefined)
       throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
@@ -72,16 +86,19 @@ Options:
           labels: Object.fromEntries(readLabels(label)),
         }
       : null
-    return { number: Number(page ?? 1), long, all, json, list }
+    return { number: Number(page ?? 1), long, all, json, list, path, recursive }
   },
 
-  async run({ number, long, all, json, list }, { client, output, report, interrupted }) {
+  async run({ number, long, all, json, list, path, recursive }, context) {
+    const { client, output, report, interrupted } = context
     const signal = AbortSignal.any([interrupted, output.closed])
+    if (path !== null)
+      return await listPath(path, { long, json, recursive }, { ...context, interrupted: signal })
     let isFirst = true
     async function printItems(items: readonly Media[]): Promise<void> {
       if (json) return await output.json(items)
       if (!long) return await output.lines(items.map(({ url }) => url))
-      if (!output.isTerminal) return await output.lines(items.map(cellsOf))
+      if (!output.isTerminal) return await output.lines(items.map((item) => cellsOf(item)))
       const header = isFirst && items.length > 0
       isFirst = false
       await output.lines(table(columns, items, { header }))
@@ -109,6 +126,69 @@ Options:
     if (!json) report(describePage(page))
   },
 })
+
+interface PathOptions {
+  readonly long: boolean
+  readonly json: boolean
+  readonly recursive: boolean
+}
+
+/** An item or a folder of a list by path. */
+type Entry = Media | { readonly folder: string }
+
+/** Prints a folder or the items of a path. Throws CommandError if the bucket has neither. */
+async function listPath(
+  path: ItemPath,
+  { long, json, recursive }: PathOptions,
+  context: ClientContext,
+): Promise<void> {
+  const { output } = context
+  let batch: Entry[] = []
+  let count = 0
+  const print = async () => {
+    count += batch.length
+    if (json)
+      await output.json(
+        batch.map((entry) => ('folder' in entry ? { path: entry.folder, folder: true } : entry)),
+      )
+    else await output.lines(long ? linesOf(batch, output.isTerminal) : batch.map(pathOf))
+    batch = []
+  }
+  for await (const entry of entriesAt(path, recursive, context)) {
+    batch.push(entry)
+    if (batch.length === batchSize) await print()
+  }
+  await print()
+  // Without a slash, it may be a folder.
+  if (count > 0 || path.isFolder) {
+    if (count === 0 && path.path !== '') throw noItemAt(path)
+    return
+  }
+  const folder = { text: `${path.text}/`, path: `${path.path}/`, isFolder: true }
+  await listPath(folder, { long, json, recursive }, context)
+}
+
+/** The items at a path; without `recursive`, one entry for all items of a folder below it. */
+async function* entriesAt(path: ItemPath, recursive: boolean, context: ClientContext): AsyncGenerator<Entry> {
+  let last = ''
+  for await (const item of itemsAt(path, context)) {
+    const [name = '', ...below] = (item.path ?? '').slice(path.path.length).split('/')
+    if (recursive || !path.isFolder || below.length === 0) yield item
+    else if (name !== last) {
+      last = name
+      yield { folder: `${path.path}${name}/` }
+    }
+  }
+}
+
+const pathOf = (entry: Entry): string => ('folder' in entry ? entry.folder : (entry.path ?? ''))
+
+const linesOf = (entries: readonly Entry[], isTerminal: boolean): readonly (string | string[])[] =>
+  isTerminal
+    ? table(pathColumns, entries, { header: false })
+    : entries.map((entry) =>
+        'folder' in entry ? ['', '', '', '', entry.folder] : cellsOf(entry, pathOf(entry)),
+      )
 
 /** The error of a text that the service refuses, in terms of the option; null for any other error. */
 function explainName(error: unknown, name: string | undefined): UsageError | null {
@@ -157,12 +237,21 @@ const columns: readonly Column<Media>[] = [
   { header: 'NAME', cell: ({ filename }) => filename ?? '-' },
 ]
 
-const cellsOf = ({ id, size, created_at, content_type, filename }: Media): string[] => [
-  id,
-  `${size}`,
-  created_at,
-  content_type,
-  filename ?? '',
+/** As `columns`, with paths instead of names. Cells of folders are empty. */
+const pathColumns: readonly Column<Entry>[] = [
+  ...columns.slice(0, -1).map(({ cell, ...column }) => ({
+    ...column,
+    cell: (entry: Entry) => ('folder' in entry ? ' '.repeat(column.header === 'ID' ? 28 : 0) : cell(entry)),
+  })),
+  { header: 'PATH', cell: pathOf },
+]
+
+const cellsOf = (item: Media, name = item.filename ?? ''): string[] => [
+  item.id,
+  `${item.size}`,
+  item.created_at,
+  item.content_type,
+  name,
 ]
 
 /** `2026-11-22 14:05`. */
