@@ -45,7 +45,8 @@ export async function syncScene(server: SharedServer) {
 export function start(service: Pick<SharedServer, 'url' | 'token'>, ...args: string[]) {
   const { command, env } = commandLine(service, ...args)
   const [file = '', ...rest] = command
-  const child = spawn(file, rest, { env, stdio: 'ignore' })
+  const child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  child.stdout.resume()
   return { child, exited: once(child, 'close') }
 }
 

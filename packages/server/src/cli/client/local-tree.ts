@@ -127,8 +127,10 @@ async function* files(
     else if (found.kind === 'fault') fault(found.reason)
     else if (found.kind === 'directory') fault('changed while it was read')
     else if (key === last) fault('has the same path in the bucket as another file')
-    else yield { path: key, file: { ...found.file, name: `./${key}` } }
-    last = key
+    else {
+      last = key
+      yield { path: key, file: { ...found.file, name: `./${key}` } }
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import { CommandError } from '../command.ts'
 import type { ClientContext } from './client-command.ts'
 import { downloadItems, hashOfFile, isPart, type LocalItem, removeParts } from './downloads.ts'
 import { type GuardedTree, openTree } from './guarded-files.ts'
+import { itemsAt } from './item-paths.ts'
 import { type LocalFault, type LocalFile, stampOf } from './local-files.ts'
 import { localPath } from './local-names.ts'
 import { walkTree } from './local-tree.ts'
@@ -94,7 +95,7 @@ export async function syncDown(
   const removed = isListed
     ? await removeOthers({ ...args, others, unread, tree }, counts.known, records, context)
     : null
-  if (isListed && tree !== null) await clearWay(blocked, { ...args, tree }, records)
+  if (isListed && tree !== null) await clearWay(blocked, { ...args, tree }, records, context)
   const second = isListed
     ? await downloadItems(
         blocked.values(),
@@ -143,7 +144,9 @@ function chooseFiles(
   function place(path: string): Promise<StoredPath | null> {
     const turn = last.then(async () => {
       const key = foldCase(path)
-      if (inProgress.has(key)) return null
+      // Also in place of one of its directories.
+      if (key.split('/').some((_, index, parts) => inProgress.has(parts.slice(0, index + 1).join('/'))))
+        return null
       const stored = await names.find(path)
       if (stored.found === null) {
         await tree?.at(stored.name, async () => {}, { creates: true })
@@ -284,11 +287,15 @@ async function removeEmpty(tree: GuardedTree, name: string): Promise<void> {
   if (isRemoved) await removeEmpty(tree, dirname(name))
 }
 
-/** Removes the files in the places of directories that items need: they are replaced, if an earlier run knew them and they have not changed. */
+/**
+ * Removes the files in the places of directories that items need: they are replaced, if an earlier run knew them, they have not changed since, and the
+ * bucket has no item for them any more.
+ */
 async function clearWay(
   blocked: readonly Media[],
   { directory, folder, tree }: SyncArguments & { readonly tree: GuardedTree },
   records: SyncRecords,
+  context: ClientContext,
 ): Promise<void> {
   for (const { path } of blocked) {
     const name = await storedNames(directory)
@@ -300,8 +307,13 @@ async function clearWay(
     if (name === null) continue
     const found = await lstat(join(directory, name), { bigint: true })
     const other = { name, path: folder + name.normalize('NFC'), stamp: stampOf(found) }
-    if (!(await isAsKnown(directory, other, records))) continue
+    if (!(await isAsKnown(directory, other, records)) || (await hasItemAt(other.path, context))) continue
     await tree.at(name, (file) => rm(file))
     records.forget(other.path)
   }
+}
+
+async function hasItemAt(path: string, context: ClientContext): Promise<boolean> {
+  for await (const _ of itemsAt({ text: path, path, isFolder: false }, context)) return true
+  return false
 }
