@@ -119,13 +119,15 @@ export async function startServer(
   // Its last output is the hint how to continue, after the token.
   await new Promise<void>((done, fail) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
+      // A line of JSON, or the last line of a text.
       if (/token create|curl .*\/api\/media$/.test(line)) done()
     })
     void exited.then((code) => fail(new Error(`the server exited with ${code}: ${stderr}`)))
   })
   const origin = /ready at (\S+)/.exec(stdout)?.[1] ?? ''
   // The log comes through another pipe. With a base URL only the log shows the port.
-  const isSilent = settings['MEDIABUCKET_LOG_LEVEL'] !== undefined
+  const isSilent =
+    settings['MEDIABUCKET_LOG_LEVEL'] !== undefined || settings['MEDIABUCKET_LOG_FORMAT'] === 'text'
   const listening = isSilent
     ? null
     : await until('the log of the start', () => log().find(({ msg }) => msg === 'listening'))

@@ -69,7 +69,7 @@ describe('with a PostgreSQL server', () => {
       expect(there.stdout + there.stderr).not.toContain(databasePassword)
       {
         await using onPostgres = await startServer({ ...base, ...postgres }, second)
-        expect(onPostgres.stdout()).toContain(`The catalog is ${withoutPassword(url)}.`)
+        expect(onPostgres.stdout()).toContain(JSON.stringify({ catalog: withoutPassword(url) }).slice(1, -1))
         const again = await listAll(onPostgres, authorization)
         expect(again).toEqual(listed)
         expect(await brokenItems(onPostgres, again, authorization)).toEqual([])

@@ -10,12 +10,15 @@ import { until } from '../harness/until.ts'
 import { readItem } from '../harness/wire.ts'
 
 /** A service with a terminal as its stdin, stdout and stderr. */
-const startOnTerminal = (settings: Readonly<Record<string, string>> = {}) => {
+const startOnTerminal = (
+  settings: Readonly<Record<string, string>> = {},
+  listening = /curl .*\/api\/media\b/,
+) => {
   needTools('script')
   return startBy(
     ['script', '-qfec', `${process.execPath} ${bin} serve`, '/dev/null'],
     { TERM: 'xterm-256color', ...settings },
-    /curl .*\/api\/media\b/,
+    listening,
   )
 }
 
@@ -67,7 +70,7 @@ test('O10 NO_COLOR takes the colours away', { concurrent: true }, async () => {
 })
 
 test('O10 MEDIABUCKET_LOG_FORMAT=json is JSON on a terminal too', { concurrent: true }, async () => {
-  await using started = await startOnTerminal({ MEDIABUCKET_LOG_FORMAT: 'json' })
+  await using started = await startOnTerminal({ MEDIABUCKET_LOG_FORMAT: 'json' }, /"msg":"listening"/)
   await send(started, '/some/path')
   const line = await until('it is logged', () => /^\{.*"\/some\/path".*\}\r$/m.exec(started.output())?.[0])
   expect(JSON.parse(line)).toMatchObject({ level: 30, method: 'GET', status: 404 })

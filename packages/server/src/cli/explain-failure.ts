@@ -16,6 +16,13 @@ export function explainFailure(error: unknown): string | null {
   return `${error.message.replace(/\.$/, '')}. ${remedy}`
 }
 
+/** A failed start as a line of a log in JSON (docs/interface.md O10). */
+export function failureLine(error: unknown, explained: string | null): string {
+  const message = explained ?? (error instanceof Error ? error.message : String(error))
+  const cause = explained === null && error instanceof Error ? { err: { stack: error.stack } } : {}
+  return JSON.stringify({ level: 60, time: Date.now(), ...cause, msg: `the start failed: ${message}` })
+}
+
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2
   return error instanceof CommandError ? error.exitCode : 1

@@ -3,7 +3,7 @@ import { nearestName } from '../core/names.ts'
 import { version } from '../core/version.ts'
 import { type CommandDescription, UsageError } from './command.ts'
 import { commands, type ListedCommand } from './commands.ts'
-import { exitCodeOf, explainFailure } from './explain-failure.ts'
+import { exitCodeOf, explainFailure, failureLine } from './explain-failure.ts'
 import { printableLines, printableText } from './terminal.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
@@ -12,9 +12,18 @@ export async function main(args: readonly string[]): Promise<void> {
     await dispatch(words, words.length < args.length)
   } catch (error) {
     const explained = explainFailure(error)
-    console.error(printableLines(explained === null ? inspect(error) : `mediabucket: ${explained}`))
+    const { isReadByProgram } = await import('../service/environment.ts')
+    // Programs that collect the log of a service read its failed start too.
+    if (isServing(args) && isReadByProgram()) console.error(failureLine(error, explained))
+    else console.error(printableLines(explained === null ? inspect(error) : `mediabucket: ${explained}`))
     process.exitCode = exitCodeOf(error)
   }
+}
+
+/** Whether the command runs the service, rather than checks its settings or explains it. */
+function isServing(args: readonly string[]): boolean {
+  const words = args.slice(args[0] === '--env-file' ? 2 : args[0]?.startsWith('--env-file=') ? 1 : 0)
+  return words.length === 1 && words[0] === 'serve'
 }
 
 /** Reads the file of `--env-file`, which is before the command, and returns the other arguments. */

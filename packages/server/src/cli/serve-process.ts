@@ -4,6 +4,7 @@ import { getPriority, setPriority } from 'node:os'
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { BaseLogger } from 'pino'
 import { nicenessStep } from '../storage/batch-threads.ts'
 
 /** Signals that close-with-grace must not handle: handleSignals or the worker handles them, or their default action applies. */
@@ -63,6 +64,12 @@ export function handleSignals({ stop, onSecond, reload, onIgnored }: Actions): v
     stop('SIGHUP')
   })
   process.on('SIGUSR2', () => onIgnored('SIGUSR2'))
+}
+
+/** Writes warnings of Node.js to the log, instead of as text to standard error. */
+export function logProcessWarnings(log: Pick<BaseLogger, 'warn'>): void {
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node.js'))
 }
 
 /** Requests that monitoring sends all the time, and that need no thread. */

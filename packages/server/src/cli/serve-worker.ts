@@ -4,6 +4,7 @@ import { openParentChannel, startWorker } from '../service/worker.ts'
 import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
 import {
+  logProcessWarnings,
   lowerWorkerPriority,
   releaseMemoryOfStart,
   skippedSignals,
@@ -24,6 +25,7 @@ const send = (message: FromWorker): void => {
 }
 const { config } = readConfig()
 const { log, requestLog } = openServiceLog(config)
+logProcessWarnings(log)
 const parent = openParentChannel(send)
 const failed = new AbortController()
 let worker: Awaited<ReturnType<typeof startWorker>> | null = null

@@ -11,6 +11,7 @@ import { type Command, parse, UsageError } from './command.ts'
 import { programName, shellWord, watchNpm } from './processes.ts'
 import {
   handleSignals,
+  logProcessWarnings,
   lowerWorkerPriority,
   releaseMemoryOfStart,
   skippedSignals,
@@ -66,6 +67,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
       import('close-with-grace'),
     ])
     const { log, isReadable, requestLog } = openServiceLog(config)
+    logProcessWarnings(log)
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
@@ -122,7 +124,8 @@ The log is written to standard error: as JSON, one object per line, or as readab
         },
         'listening',
       )
-    console.log(banner(service, config))
+    const isForPeople = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stdout.isTTY)
+    console.log(isForPeople ? banner(service, config) : announcement(service, config))
   },
 }
 
@@ -181,6 +184,36 @@ export const placesOf = ({ data, databaseUrl, blobsUrl }: Places) => ({
   files: blobsUrl === null ? resolve(data) : locationText(blobsUrl),
 })
 
+/** The command that creates another token. */
+const tokenCommand = ({ data }: Pick<Config, 'data'>): string =>
+  `${resolve(data) === resolve('data') ? '' : `MEDIABUCKET_DATA=${shellWord(resolve(data))} `}${programName()} token create --bucket default`
+
+/**
+ * The same as `banner` as a line of JSON, where the log is JSON: programs that collect the output of a service read standard output and the
+ * log as one (docs/interface.md O10). The token is on standard output only, never in the log.
+ */
+export function announcement(
+  { address, firstToken }: Pick<Service, 'address' | 'firstToken'>,
+  config: Places,
+): string {
+  const about = { url: address.baseUrl, ...placesOf(config) }
+  const ready = `Mediabucket is ready at ${address.baseUrl}`
+  const line = { level: 30, time: Date.now() }
+  return JSON.stringify(
+    firstToken === null
+      ? {
+          ...line,
+          ...about,
+          createToken: tokenCommand(config),
+          msg: `${ready} with the data of earlier starts`,
+        }
+      : {
+          ...{ ...line, ...about, bucket: 'default', token: firstToken, createToken: tokenCommand(config) },
+          msg: `${ready} with the new bucket "default"; its token, with all scopes, is shown only now`,
+        },
+  )
+}
+
 /** The text that a start prints on standard output: the URL, the token of the first start, and the next steps. */
 export function banner(
   { address, firstToken }: Pick<Service, 'address' | 'firstToken'>,
@@ -213,9 +246,6 @@ export function banner(
     '',
     command(`curl ${authorization} ${baseUrl}/api/media`),
   ]
-  const settings =
-    resolve(config.data) === resolve('data') ? '' : `MEDIABUCKET_DATA=${shellWord(resolve(config.data))} `
-  const create = `${settings}${programName()} token create --bucket default`
-  const later = [`To create another token: ${paint('cyan', create)}`]
+  const later = [`To create another token: ${paint('cyan', tokenCommand(config))}`]
   return ['', ...opening, '', ...(firstToken === null ? later : first), ''].join('\n')
 }

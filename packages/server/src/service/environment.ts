@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { ExplainedError, errorCode } from '../core/faults.ts'
 
 /** Every invalid setting, reported together (docs/interface.md O7). */
@@ -14,6 +15,14 @@ export class ConfigError extends ExplainedError {
 }
 
 type Env = Record<string, string | undefined>
+
+/**
+ * Whether a program reads the reason of a failed start, also where the settings are invalid: the log is JSON by a setting, or goes to the
+ * journal of systemd, which sets JOURNAL_STREAM. Elsewhere people read it.
+ */
+export const isReadByProgram = (env: Env = process.env): boolean =>
+  env['MEDIABUCKET_LOG_FORMAT'] === 'json' ||
+  (env['MEDIABUCKET_LOG_FORMAT'] !== 'text' && env['JOURNAL_STREAM'] !== undefined && !isatty(2))
 
 /** The file of the settings in every installation, for the service and for the commands on its data. */
 export const settingsFile = '/etc/mediabucket/env'
