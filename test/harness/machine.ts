@@ -53,12 +53,13 @@ mkdir -p /run/postgresql /run/systemd/system /etc/systemd/system /var/lib/system
 mount --bind $STAGE/postgres /run/postgresql
 `
 
-/** The lines of root's crontab in docs/operations.md, as cron runs their command, which has few variables. */
-function nightlyJob(): string {
-  const crontab = blocksOf('docs/operations.md').find(({ reason }) => reason?.includes('crontab'))?.code ?? ''
-  const command = /^[\d*]+ .* \* (.+)$/m.exec(crontab)?.[1] ?? 'false'
+/** The lines of root's crontab on a page, as cron runs their commands, which have few variables. */
+function jobsOf(page: string): string[] {
+  const crontab = blocksOf(page).find(({ reason }) => reason?.includes('crontab'))?.code ?? ''
   const path = /^PATH=.*$/m.exec(crontab)?.[0] ?? 'PATH=/usr/bin:/bin'
-  return `env -i HOME=/root STAGE=$STAGE "${path}" sh -c '${command}'`
+  return [...crontab.matchAll(/^[\d*]+ .* [\d*] (mediabucket .+)$/gm)].map(
+    ([, command]) => `env -i HOME=/root STAGE=$STAGE "${path}" sh -c '${command}'`,
+  )
 }
 
 /** A request with the token of the first start, to the service that runs now. */
@@ -116,7 +117,9 @@ export async function runOperatorPages(
       // As an operator does it, from a directory that the user of the service cannot enter.
       'mkdir -m 700 /mnt/private; cd /mnt/private',
       ...backup,
-      nightlyJob(),
+      ...jobsOf('docs/operations.md'),
+      ...linesOf('docs/operations/backups.md').flat(),
+      ...jobsOf('docs/operations/backups.md'),
       ...linesOf('docs/operations.md')
         .flat()
         .filter((line) => /^sudo mediabucket (fsck|vacuum)/.test(line)),

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { errorCode } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
-import type { BlobStore } from '../storage/blobs/blobs.ts'
+import type { BlobInspection, BlobStore } from '../storage/blobs/blobs.ts'
 import type { CopyableInspection, MissingRows } from '../storage/catalog/inspection.ts'
 import {
   CreateDirectoryError,
@@ -16,6 +16,7 @@ import {
   syncPath,
 } from '../storage/durable-files.ts'
 import { type CopyFault, type CopyResult, copyBlobs, copyFaults, hashFile } from './copies.ts'
+import { openBlobList, removeUnneeded } from './generations.ts'
 import { BackupError } from './interrupted-restore.ts'
 
 /** As stored in `backup.json` and `restoring.json`. */
@@ -28,7 +29,8 @@ export const FaultyItems = Type.Array(
 
 /**
  * Copies a snapshot of the rows, then the bytes that they name, into an open backup directory (docs/interface.md F6, F7).
- * The caller must hold the backup hold during the call, so that no bytes of the snapshot are deleted.
+ * The caller must hold the backup hold during the call, so that no bytes of the snapshot are deleted. With `keep`, this and later backups
+ * keep so many generations, and remove the bytes that none of them needs.
  */
 export async function backUp(parts: {
   /** Writes the rows as of one moment into a directory. */
@@ -37,8 +39,10 @@ export async function backUp(parts: {
   readonly directory: string
   readonly openInspection: (directory: string) => Promise<CopyableInspection>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
+  readonly openBlobInspection: (directory: string) => Promise<Pick<BlobInspection, 'entries'>>
+  readonly keep: number | null
   readonly onItem: (done: number, of: number) => void
-}): Promise<CopyResult & Pick<MissingRows, 'hasLostEvents'>> {
+}): Promise<BackupResult> {
   const { blobs, directory, onItem } = parts
   const target = await parts.openBlobs(directory)
   // Removes the temporary files of a killed backup.
@@ -47,6 +51,7 @@ export async function backUp(parts: {
   const path = join(directory, snapshot)
   const missing = await parts.snapshot(path, await earlierSnapshot(directory))
   const lost = missing.items.map((id) => ({ id, what: 'lost' as const }))
+  const list = openBlobList(directory, snapshot)
   const rows = await parts.openInspection(path)
   let result: CopyResult
   try {
@@ -56,14 +61,40 @@ export async function backUp(parts: {
       inspection: rows,
       from: blobs,
       to: target,
-      onItem: () => onItem(++done, items),
+      onItem({ id, contentId }) {
+        if (contentId === null) list.add(id)
+        onItem(++done, items)
+      },
     })
     result = { ...copied, faulty: [...lost, ...copied.faulty] }
   } finally {
     await rows.close()
   }
-  await finishBackup(directory, { snapshot, items: result.items, faulty: [...result.faulty] })
-  return { ...result, hasLostEvents: missing.hasLostEvents }
+  const { generations, keep } = await finishBackup(
+    directory,
+    { snapshot, blobs: await list.finish(), items: result.items, faulty: [...result.faulty] },
+    parts.keep,
+  )
+  const removal =
+    keep === null
+      ? undefined
+      : await removeUnneeded({
+          ...{ directory, generations, blobs: target },
+          entries: (await parts.openBlobInspection(directory)).entries,
+        })
+  return {
+    ...result,
+    hasLostEvents: missing.hasLostEvents,
+    generations: generations.length,
+    ...(removal !== undefined && { removal }),
+  }
+}
+
+export interface BackupResult extends CopyResult, Pick<MissingRows, 'hasLostEvents'> {
+  /** How many the directory has. */
+  readonly generations: number
+  /** The bytes that no generation needs; null if none were removed, because a list is damaged; left out without `keep`. */
+  readonly removal?: Awaited<ReturnType<typeof removeUnneeded>>
 }
 
 const marker = 'backup.json'
@@ -79,15 +110,24 @@ const FinishedBackup = Type.Object({
   finishedAt: Type.String(),
   /** Items whose bytes are not in the backup. */
   faulty: FaultyItems,
+  /** The hash of the list of the bytes that it needs (generations.ts). */
+  blobs: Type.Optional(Type.String()),
 })
 
-/** The last complete backup. */
-type FinishedBackup = Type.Static<typeof FinishedBackup>
+/** A complete backup: a generation of the directory. */
+export type FinishedBackup = Type.Static<typeof FinishedBackup>
 
 const Marker = Type.Object({
   format: Type.Literal(format),
+  /** The last one. */
   finished: Type.Union([FinishedBackup, Type.Null()]),
+  /** The generations before it, the latest first. */
+  earlier: Type.Optional(Type.Array(FinishedBackup)),
+  /** How many generations are kept. Left out: one, and bytes that it does not need stay. */
+  keep: Type.Optional(Type.Integer({ minimum: 1 })),
 })
+
+type Marker = Type.Static<typeof Marker>
 
 /**
  * Creates or opens a backup directory and returns its real path. Throws BackupError if the directory holds anything else,
@@ -147,17 +187,31 @@ const isWithin = (path: string, directory: string): boolean => {
   return route === '' || !(route === '..' || route.startsWith(`..${sep}`) || isAbsolute(route))
 }
 
-/** Throws BackupError if there is no complete backup. */
-export async function readBackup(path: string): Promise<FinishedBackup> {
-  const finished = await readMarker(path)
+/** The generations, the latest first. Throws BackupError if there is no complete backup. */
+export async function readGenerations(
+  path: string,
+): Promise<readonly [FinishedBackup, ...(readonly FinishedBackup[])]> {
+  const { finished, earlier = [] } = await readMarker(path)
   if (finished === null)
     throw new BackupError(`The backup in ${path} was interrupted and never finished; run it again.`)
-  return finished
+  return [finished, ...earlier]
+}
+
+/** The last complete backup, or the one that was finished at a time of which `at` is the beginning. Throws BackupError. */
+export async function readBackup(path: string, at: string | null = null): Promise<FinishedBackup> {
+  const generations = await readGenerations(path)
+  if (at === null) return generations[0]
+  const [found, ...others] = generations.filter(({ finishedAt }) => finishedAt.startsWith(at))
+  if (found !== undefined && others.length === 0) return found
+  const times = generations.map(({ finishedAt }) => `\n  ${finishedAt}`).join('')
+  throw new BackupError(
+    `${path} has ${found === undefined ? 'no backup' : 'several backups'} of ${at}. It has those of:${times}`,
+  )
 }
 
 /** The directory with the rows of the last complete backup; null if there is none. */
 async function earlierSnapshot(directory: string): Promise<string | null> {
-  const finished = await readMarker(directory)
+  const { finished } = await readMarker(directory)
   return finished && join(directory, finished.snapshot)
 }
 
@@ -167,27 +221,39 @@ async function newSnapshot(directory: string): Promise<string> {
   return snapshot
 }
 
-/** Syncs the snapshot, replaces `backup.json`, and removes earlier snapshots. The blobs must be synced already. */
+/**
+ * Syncs the snapshot, replaces `backup.json`, and removes the snapshots that it does not name. The blobs must be synced already. Returns the
+ * generations that remain, and how many are kept.
+ */
 async function finishBackup(
   directory: string,
-  backup: Pick<FinishedBackup, 'snapshot' | 'items' | 'faulty'>,
-): Promise<void> {
+  backup: Pick<FinishedBackup, 'snapshot' | 'blobs' | 'items' | 'faulty'>,
+  wanted: number | null,
+): Promise<{ readonly generations: readonly FinishedBackup[]; readonly keep: number | null }> {
   const rows = join(directory, backup.snapshot, 'catalog.db')
   syncPath(rows)
   syncPath(join(directory, backup.snapshot))
   syncPath(directory)
   const finished = { ...backup, sha256: await hashFile(rows), finishedAt: new Date().toISOString() }
-  replaceFile(join(directory, marker), `${JSON.stringify({ format, finished }, null, 2)}\n`)
+  const before = await readMarker(directory)
+  const keep = wanted ?? before.keep ?? null
+  const all = [...(before.finished === null ? [] : [before.finished]), ...(before.earlier ?? [])]
+  const earlier = all.slice(0, (keep ?? 1) - 1)
+  const next: Marker = { format, finished, earlier, ...(keep !== null && { keep }) }
+  replaceFile(join(directory, marker), `${JSON.stringify(next, null, 2)}\n`)
+  const generations = [finished, ...earlier]
+  const named = new Set(generations.map(({ snapshot }) => snapshot))
   for (const name of await readdir(directory))
-    if (snapshotName.test(name) && name !== backup.snapshot)
+    if (snapshotName.test(name) && !named.has(name))
       await rm(join(directory, name), { recursive: true, force: true })
+  return { generations, keep }
 }
 
-async function readMarker(directory: string): Promise<FinishedBackup | null> {
+async function readMarker(directory: string): Promise<Marker> {
   const path = join(directory, marker)
   if (!existsSync(path)) throw new BackupError(`${directory} holds no backup: there is no ${marker}.`)
   const content = await readJson(path)
   if (!Value.Check(Marker, content))
     throw new BackupError(`${path} is damaged, or another version of mediabucket wrote it.`)
-  return content.finished
+  return content
 }

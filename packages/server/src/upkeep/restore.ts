@@ -12,7 +12,7 @@ import { type CopyResult, copyBlobs, hashFile } from './copies.ts'
 import { BackupError, restoreRecord } from './interrupted-restore.ts'
 
 /**
- * Restores the last finished backup into an empty data directory, and holds the lock of the directory until it ends. Until it has finished, no
+ * Restores a finished backup into an empty data directory, and holds the lock of the directory until it ends. Until it has finished, no
  * service starts on the directory (docs/interface.md F8). Restoring the same backup again completes an interrupted restore.
  * Verifies the hash of every item; items whose bytes are missing or wrong in the backup are restored without bytes and marked
  * as damaged. Throws BackupError.
@@ -20,6 +20,8 @@ import { BackupError, restoreRecord } from './interrupted-restore.ts'
 export async function restore(parts: {
   /** The directory of the backup. */
   readonly from: string
+  /** As readBackup. */
+  readonly at: string | null
   /** The data directory. */
   readonly data: string
   readonly lock: () => { release(): void }
@@ -29,8 +31,8 @@ export async function restore(parts: {
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
 }): Promise<CopyResult> {
-  const { from, data } = parts
-  const backup = await readBackup(from)
+  const { from, at, data } = parts
+  const backup = await readBackup(from, at)
   const rows = join(from, backup.snapshot, 'catalog.db')
   if ((await hashFile(rows)) !== backup.sha256)
     throw new BackupError(`${rows} is not what the backup wrote: it is damaged. Use another backup.`)

@@ -5,6 +5,7 @@ import {
   acquireBackupHold,
   copyBackup,
   lockData,
+  openBlobInspection,
   openBlobs,
   openBlobsDirectory,
   openCatalogTarget,
@@ -18,7 +19,9 @@ import { copyReportLines, explainCopyError } from './copy-report.ts'
 import { recordCommand, requireData, requireLocalCatalog, withCatalog } from './open-catalog.ts'
 
 export const backup: Command = {
-  help: `Usage: mediabucket backup DIR
+  help: `Usage: mediabucket backup DIR [--keep N]
+       mediabucket backup --list DIR
+       mediabucket backup --verify DIR [--at TIME]
 
 Copies the rows and the bytes as of one moment to DIR, and syncs them. DIR is created if it does not exist, and must be
 outside the data directory. Works while the service is running; bytes of items that are deleted during the backup stay on the
@@ -33,19 +36,43 @@ and listed in DIR/backup.json; all other items are copied. The exit code is ${ex
 With PostgreSQL, the rows are written to DIR as a SQLite catalog too. restore creates a directory from it, and migrate
 copies that to a database.
 
-DIR keeps the bytes of items that were deleted after an earlier backup. To free their space, make a backup in a new DIR, then
-delete the old DIR.`,
+Without --keep, DIR has one backup, and keeps the bytes of items that were deleted after an earlier one.
 
-  async run(args, { config, print }) {
-    const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
+Options:
+  --keep N   Keep the last N backups (generations), which share bytes. Each can be restored: restore DIR --at TIME. Bytes
+             that none of them needs are removed. Later backups to DIR do the same without the option. One backup at a time
+             may use DIR.
+  --list     List the backups in DIR.
+  --verify   Read the last backup in DIR, or that of --at, and compare all rows and bytes with their hashes. Changes nothing.
+             The exit code is 1 if the rows are damaged, ${exitCodes.incomplete} if items have no bytes or wrong ones.
+  --at TIME  The backup that was finished at this time, or whose time begins so, such as 2026-11-28T03.`,
+
+  async run(args, context) {
+    const { values, positionals } = parse('backup', {
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        keep: { type: 'string' },
+        list: { type: 'boolean' },
+        verify: { type: 'boolean' },
+        at: { type: 'string' },
+      },
+    })
     const [path, ...more] = positionals
     if (!path || more.length > 0) throw new UsageError('backup takes one DIR, the target directory')
-    await requireData(config)
+    if ([values.keep !== undefined, values.list, values.verify].filter(Boolean).length > 1)
+      throw new UsageError('backup takes one of --keep, --list and --verify')
+    if (values.at !== undefined && !values.verify) throw new UsageError('--at needs --verify')
     // Loaded here, so that other commands start faster.
-    const [{ backUp }, { openBackupDirectory }] = await Promise.all([
+    const [{ backUp, openBackupDirectory }, generations] = await Promise.all([
       import('../../upkeep/backup.ts'),
-      import('../../upkeep/backup.ts'),
+      import('./backup-generations.ts'),
     ])
+    if (values.list) return await generations.listGenerations(path, context)
+    if (values.verify) return await generations.verifyGeneration(path, values.at ?? null, context)
+    const keep = values.keep === undefined ? null : generations.readKeep(values.keep)
+    const { config, print } = context
+    await requireData(config)
     await withCatalog(config, async (catalog) =>
       requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
     )
@@ -60,6 +87,8 @@ delete the old DIR.`,
         directory,
         openInspection: (data) => openCopyableInspection({ data }),
         openBlobs: (data) => openBlobs({ data }),
+        openBlobInspection: (data) => openBlobInspection({ data, blobsUrl: null }),
+        keep,
         onItem: progress.show,
       })
       // Erases the progress bar before the report is printed.
@@ -69,6 +98,7 @@ delete the old DIR.`,
         catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
       )
       for (const line of copyReportLines('Backed up', result, path)) print(line)
+      for (const line of generations.generationLines(result)) print(line)
       if (result.hasLostEvents) {
         process.exitCode = exitCodes.incomplete
         print('Events of the audit log cannot be read, and the backup does not have them.')
@@ -112,7 +142,7 @@ const localOnly =
   'Unset it, restore into a directory, and copy that to an empty database: mediabucket migrate --to postgres://…'
 
 export const restore: Command = {
-  help: `Usage: mediabucket restore DIR
+  help: `Usage: mediabucket restore DIR [--at TIME]
        mediabucket restore --renew
 
 Copies the last completed backup in DIR to the directory MEDIABUCKET_DATA, which must be empty or not exist; no service
@@ -124,6 +154,7 @@ and restored without them: it is listed, and its URL responds with 500. The exit
 To complete an interrupted restore, run the same command again. Until then, no service starts on the directory.
 
 Options:
+  --at TIME  The backup that was finished at this time, or whose time begins so; \`mediabucket backup --list DIR\` shows the times.
   --renew  Restores nothing. For data that something else has set back to an earlier state: a snapshot of a disk, a copied
            directory, pg_restore, or a failover to a replica that lacked the last commits. Programs that follow the
            changes list the items again, webhooks send changes.lost, and caches ask again. Works while the service is
@@ -133,11 +164,12 @@ Options:
     const { values, positionals } = parse('restore', {
       args: [...args],
       allowPositionals: true,
-      options: { renew: { type: 'boolean', default: false } },
+      options: { at: { type: 'string' }, renew: { type: 'boolean', default: false } },
     })
     const [from, ...more] = positionals
     if (values.renew) {
-      if (from !== undefined) throw new UsageError('restore takes DIR or --renew, not both')
+      if (from !== undefined || values.at !== undefined)
+        throw new UsageError('restore takes DIR or --renew, not both')
       await withCatalog(config, (catalog) => catalog.renewHistory())
       return print(
         'Renewed. Programs that follow the changes list the items again, and webhooks send changes.lost.',
@@ -156,6 +188,7 @@ Options:
     try {
       const result = await restoreBackup({
         from,
+        at: values.at ?? null,
         data: config.data,
         lock: () => lockData(config),
         copyRows: copyBackup,
