@@ -55,7 +55,7 @@ async function expectGenerations(
   }
 }
 
-test('F11 --keep keeps generations that share bytes, and removes those that none of them needs', async () => {
+test('F14 --keep keeps generations that share bytes, and removes those that none of them needs', async () => {
   const { backups, at } = await places()
   await using server = await startServer(onDisk)
   const ids: string[] = []
@@ -85,7 +85,7 @@ test('F11 --keep keeps generations that share bytes, and removes those that none
   await expectGenerations(backups, at, server, [['one', 'two', 'three', 'four', 'stays four']])
 })
 
-test('F11 without --keep the bytes of earlier backups stay, and --at finds no other one', async () => {
+test('F14 without --keep the bytes of earlier backups stay, and --at finds no other one', async () => {
   const { backups } = await places()
   await using server = await startServer(onDisk)
   const { id } = await upload(server, 'deleted later')
@@ -110,7 +110,7 @@ test('F11 without --keep the bytes of earlier backups stay, and --at finds no ot
     expect((await outcome(args, server.data)).code).toBe(2)
 })
 
-test('F11 a backup that is killed at any step leaves all earlier generations whole, and the next one completes it', async () => {
+test('F14 a backup that is killed at any step leaves all earlier generations whole, and the next one completes it', async () => {
   const { backups, at } = await places()
   await using server = await startServer(onDisk)
   const first = await upload(server, 'first')
@@ -149,7 +149,7 @@ test('F11 a backup that is killed at any step leaves all earlier generations who
   await expectGenerations(complete, at, server, [['second', 'third'], ['second']])
 }, 900_000)
 
-test('F12 --verify finds a flipped byte, a missing file, bytes that cannot be read and a damaged catalog, and changes nothing', async () => {
+test('F15 --verify finds a flipped byte, a missing file, bytes that cannot be read and a damaged catalog, and changes nothing', async () => {
   const { backups } = await places()
   await using server = await startServer({ MEDIABUCKET_INLINE_SIZE: '10' })
   await upload(server, 'small')
