@@ -9,6 +9,7 @@ import {
   linePattern,
   matchingLines,
   parseNameSearch,
+  repetitionsOf,
 } from './names.ts'
 
 test.each([
@@ -150,6 +151,23 @@ test.each(['', '-a', 'A', 'my_photos', 'my photos', 'a.b', 'a/b', '..', 'é', 'a
 
 test('the rule describes the accepted names', () => {
   expect(bucketNameRule).toMatch(/1 to 63 lower-case letters, digits and hyphens/)
+})
+
+test.each([
+  ['harbour', 1],
+  ['img_2020', 2],
+  ['banana', 2],
+  [`${'a'.repeat(199)}b`, 199],
+  [`b${'a'.repeat(199)}`, 199],
+  ['ab'.repeat(50), 50],
+  ['x', 1],
+])('K13 the repetitions of %s', (term, repetitions) => {
+  expect(repetitionsOf(term)).toBe(repetitions)
+})
+
+test('all lines contain all of no terms', () => {
+  expect(matchingLines('a\n\nb', [])).toEqual([0, 1, 2])
+  expect(matchingLines('', [])).toEqual([0])
 })
 
 test('K11 the lines that contain all terms are those of a plain comparison, and have the pattern of two terms', () => {

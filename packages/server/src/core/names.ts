@@ -156,7 +156,29 @@ export const parseStartName = (text: string): string | null =>
 /** A text of digits that is before those of larger counts, and that no other one begins with. */
 const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)
 
-/** The positions of the lines that contain all terms. */
+/**
+ * How often a part of the term follows itself at its start or its end, at the most: 199 for a term of 199 times `a` and a `b`, 1 for most words. At each
+ * byte of a text, a comparison with the term can pass by so many of its characters in vain, for each one of this part.
+ */
+export function repetitionsOf(term: string): number {
+  return Math.max(repetitionsAtStart(term), repetitionsAtStart([...term].reverse().join('')))
+}
+
+function repetitionsAtStart(term: string): number {
+  /** For each beginning of the term, the length of its longest end that the term begins with too. */
+  const borders = [0]
+  let most = 1
+  for (let index = 1; index < term.length; index += 1) {
+    let border = borders[index - 1] ?? 0
+    while (border > 0 && term[border] !== term[index]) border = borders[border - 1] ?? 0
+    if (term[border] === term[index]) border += 1
+    borders.push(border)
+    most = Math.max(most, (index + 1) / (index + 1 - border))
+  }
+  return Math.floor(most)
+}
+
+/** The positions of the lines that contain all terms; of all lines, if there are none. */
 export function matchingLines(names: string, terms: readonly string[]): readonly number[] {
   const [sought = '', ...others] = terms
   const found: number[] = []
@@ -171,7 +193,7 @@ export function matchingLines(names: string, terms: readonly string[]): readonly
     }
     if (end < 0) end = names.length
     if (others.length === 0 || containsAll(names.slice(start, end), others)) found.push(line)
-    at = names.indexOf(sought, end)
+    at = end < names.length ? names.indexOf(sought, end + 1) : -1
   }
   return found
 }

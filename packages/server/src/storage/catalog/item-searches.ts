@@ -2,7 +2,7 @@ import { nameSlot, namesPerRow } from '../../core/names.ts'
 import { searchFiles, selectsFiles } from './file-search.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
-import { searchInOrder } from './ordered-search.ts'
+import { searchInOrder, searchList } from './ordered-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, integer, type Query } from './statements.ts'
 
@@ -83,7 +83,7 @@ export function searchItems(
 ): Query<ItemRows> {
   if (selection.by != null) return searchInOrder(engine, selection, after, limit)
   if (selectsFiles(selection)) return searchFiles(selection, after, limit)
-  return selection.labels
-    ? searchLabels(engine, selection, after, limit, bounds?.rows)
-    : searchNames(engine, selection, selection.name ?? [], after, limit, bounds)
+  if (selection.labels) return searchLabels(engine, selection, after, limit, bounds?.rows)
+  if (selection.name !== null) return searchNames(engine, selection, selection.name, after, limit, bounds)
+  return searchList(selection, after, limit)
 }

@@ -1,5 +1,12 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
-import { globPattern, linePattern, matchingLines, nameSlot, namesPerRow } from '../../core/names.ts'
+import {
+  globPattern,
+  linePattern,
+  matchingLines,
+  nameSlot,
+  namesPerRow,
+  repetitionsOf,
+} from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
@@ -31,6 +38,48 @@ export interface SearchBounds {
   readonly comparedRows?: number
 }
 const defaultBounds: SearchBounds = { numbers: 2 ** 20, rows: 2 ** 16 }
+
+/**
+ * Bytes of names times the repetitions in the terms (repetitionsOf) that one search compares at most, in tenths of a second, and one statement of it.
+ * Without repetitions, `numbers` ends a search earlier.
+ */
+const [maxComparisons, comparisonsOfStatement] = [2 ** 28, 2 ** 25]
+
+/** Repetitions that words have. */
+const fewRepetitions = 3
+
+/** How many characters are compared at one byte of a name, at the most; 1 for usual terms. */
+function comparisonsOf(terms: readonly string[]): number {
+  const repetitions = terms.map(repetitionsOf).filter((count) => count > fewRepetitions)
+  return Math.max(
+    1,
+    repetitions.reduce((sum, count) => sum + count, 0),
+  )
+}
+
+/** The part of a range that one statement compares with terms that have repetitions, and its comparisons. */
+function* firstCompared(
+  bucketId: BucketId,
+  { start, end }: Pick<Range, 'start' | 'end'>,
+  order: ItemOrder,
+  each: number,
+): Query<{ readonly start: number; readonly end: number; readonly comparisons: number }> {
+  const rows = yield* all(
+    (row) => ({ slot: integer(row, 0), size: integer(row, 1) }),
+    `SELECT slot, octet_length(names) FROM item_names WHERE bucket_id = $1 AND slot BETWEEN $2 AND $3
+      ORDER BY slot ${directions[order]} LIMIT ${maxComparedRows}`,
+    ...[bucketId, nameSlot(start), nameSlot(end - 1)],
+  )
+  let comparisons = 0
+  for (const [index, { slot, size }] of rows.entries()) {
+    comparisons += size * each
+    if (comparisons < comparisonsOfStatement && index < maxComparedRows - 1) continue
+    return order === 'newest'
+      ? { start: Math.max(start, slot * namesPerRow), end, comparisons }
+      : { start, end: Math.min(end, (slot + 1) * namesPerRow), comparisons }
+  }
+  return { start, end, comparisons }
+}
 
 /**
  * Rows of names that one statement compares on PostgreSQL, in two milliseconds; after them, the other statements get their turn on its processors.
@@ -116,13 +165,20 @@ export function* searchNames(
   const hasBound = total > bounds.numbers || bounds.boundsFewItems
   let numbersLeft = hasBound ? bounds.numbers : Number.POSITIVE_INFINITY
   let rowsLeft = bounds.rows
+  const comparisons = comparisonsOf(terms)
+  let comparisonsLeft = maxComparisons
   let batch = limit
   const rows: ItemRows['rows'][number][] = []
 
-  while (low < high && rows.length < limit && numbersLeft > 0 && rowsLeft > 0) {
-    const [start, end] = isNewest
+  while (low < high && rows.length < limit && numbersLeft > 0 && rowsLeft > 0 && comparisonsLeft > 0) {
+    let [start, end] = isNewest
       ? [Math.max(low, high - numbersLeft), high]
       : [low, Math.min(high, low + numbersLeft)]
+    if (comparisons > 1) {
+      const compared = yield* firstCompared(bucketId, { start, end }, order, comparisons)
+      ;[start, end] = [compared.start, compared.end]
+      comparisonsLeft -= compared.comparisons
+    }
     const count = Math.min(batch, rowsLeft)
     const part = yield* read({ start, end, batch: count, wanted: limit - rows.length })
     if (isNewest) high = Math.max(start, part.reached ?? start)

@@ -77,6 +77,13 @@ export function* listPastExpired(
   return yield* searchRows(bucketId, after, limit, listBound, { ...readsOf(selection), isWanted: () => true })
 }
 
+/** Finds items by filters without an index, in the order of their list, as Catalog.items; to be run in one snapshot. */
+export const searchList = (
+  selection: ItemSelection,
+  after: ItemPlace | null,
+  limit: number,
+): Query<ItemRows> => searchRows(selection.bucketId, after, limit, defaultBound, readsOf(selection))
+
 /** Reads the rows of a list from the index in its order. */
 const readsOf = (selection: ItemSelection) => ({
   statementOf: (place: ItemPlace | null, batch: number, now: number) => ({

@@ -315,6 +315,32 @@ export function describeNameSearch(engine: string, fresh: Fresh): void {
       }
     })
 
+    test('K13 a search with a term that repeats a character ends early over long names, and its cursors find the item', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      const long = 'a'.repeat(250)
+      const sought = newItem({ filename: `${'a'.repeat(199)}b` })
+      const items = Array.from({ length: 8_000 }, () => newItem({ filename: long }))
+      await addNamed(catalog, bucketId, [...items, sought])
+      for (const order of itemOrders) {
+        const selection = searchFor(bucketId, `${'a'.repeat(199)}b`, { order })
+        const found: ItemId[] = []
+        let early = 0
+        for (let after: ItemPlace | null = null; ; early += 1) {
+          const { rows, examined }: ItemRows = await catalog.items(selection, after, 5)
+          found.push(...rows.map(({ item }) => item.id))
+          if (examined === null) break
+          after = examined
+        }
+        expect([found, early]).toEqual([[sought.id], 1])
+      }
+      // Names of any length are searched to their end for a term without such repetitions.
+      expect(await catalog.items(searchFor(bucketId, 'harbour'), null, 5)).toMatchObject({
+        rows: [],
+        examined: null,
+      })
+    })
+
     test('a deleted bucket cannot be searched', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')

@@ -7,6 +7,7 @@ import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
 import { listNumberedOperation } from '../../../src/items/item-lists.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import { searchItems } from '../../../src/storage/catalog/item-searches.ts'
 import {
   createSearchQueue,
   type SearchBounds,
@@ -17,7 +18,7 @@ import { openConnections, parseDatabaseUrl } from '../../../src/storage/catalog/
 import { runQuery } from '../../../src/storage/catalog/postgres/session.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from '../../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { all, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
+import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
 import { prepareSearchNames } from '../../../src/storage/catalog/sqlite/name-search.ts'
 import { type Row, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
@@ -70,6 +71,25 @@ const selectionOf = (fields: Partial<ItemSelection>): ItemSelection => ({
   name: [],
   ...fields,
 })
+
+test.each(['sqlite', 'postgres'] as const)(
+  'a search without any filter is a list, and ends: %s',
+  async (engine) => {
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const { url } = await database
+    const connections = await openConnections(parseDatabaseUrl(url), { readers: 1, writers: 1 })
+    onTestFinished(() => connections.close())
+    const selection = selectionOf({ name: null })
+    const query = () => searchItems(engine, selection, null, 200)
+    const { rows, examined } =
+      engine === 'sqlite'
+        ? createRun(db)(query())
+        : await connections.read(({ run }) => runQuery(run, query()))
+    expect(rows.map(({ seq }) => seq)).toEqual(numbers)
+    expect(examined).toBeNull()
+  },
+)
 
 type Search = (
   selection: ItemSelection,
