@@ -153,9 +153,9 @@ test('nothing is animated with prefers-reduced-motion', async () => {
     const moves = lasts(transitionDuration) || (animationName !== 'none' && lasts(animationDuration))
     return moves ? [element.getAttribute('class') ?? element.tagName] : []
   })`
-  expect(await guest.page.evaluate(moving)).toEqual([])
+  await expect.poll(() => guest.page.evaluate(moving)).toEqual([])
   await guest.page.emulateMedia({ reducedMotion: 'no-preference' })
-  expect(await guest.page.evaluate(moving)).not.toEqual([])
+  await expect.poll(() => guest.page.evaluate(moving)).not.toEqual([])
 })
 
 test('the keyboard reaches everything in order, with a visible focus', async () => {
