@@ -6,7 +6,7 @@ const files = sourcesBelow(src)
 
 /** The files of each layer. A file may import those of its own layer and of the layers before it. */
 const layers: readonly (readonly string[])[] = [
-  ['pieces.ts'],
+  ['box-lengths.ts', 'pieces.ts'],
   ['boxes.ts', 'tiff-directory.ts', 'time-text.ts', 'xmp.ts'],
   [
     'boxed-file.ts',

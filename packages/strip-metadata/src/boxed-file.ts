@@ -210,9 +210,12 @@ function planFragment(loaded: LoadedBoxes, fragment: Box, defaults: DefaultSizes
   const needed: Range[] = []
   for (const box of childrenOf(loaded, fragment)) {
     if (!keptInFragment.has(box.type)) edits.free(box)
+    else edits.trim(box)
     if (box.type !== 'traf') continue
     const parts = childrenOf(loaded, box)
-    for (const part of parts) if (!keptInFragment.has(part.type)) edits.free(part)
+    for (const part of parts)
+      if (keptInFragment.has(part.type)) edits.trim(part)
+      else edits.free(part)
     const types = new Set(parts.map(({ type }) => type))
     if (types.has('saio') && !types.has('senc')) throw damagedFragment('keys are between its samples')
     const header = parts.find(({ type }) => type === 'tfhd')

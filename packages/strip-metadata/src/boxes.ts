@@ -1,3 +1,4 @@
+import { usedLength } from './box-lengths.ts'
 import { type ByteSource, type Edit, maxTable, type Range, UnreadableFile } from './pieces.ts'
 
 // Files of boxes (ISO 14496-12): MP4, MOV, HEIC and AVIF.
@@ -86,6 +87,12 @@ export class BoxEdits {
     const { bytes, base } = this.#loaded
     if (bytes.subarray(start - base, end - base).some((byte) => byte !== 0))
       this.edits.push({ start, end, bytes: null })
+  }
+
+  /** Clears what decoders do not use at the end of a box. */
+  trim(box: Box): void {
+    const length = usedLength(box.type, dataOf(this.#loaded, box))
+    if (length !== null) this.clear({ start: box.data + length, end: box.end })
   }
 
   /** Turns a box into free space. */

@@ -88,6 +88,9 @@ function readTrack(loaded: LoadedBoxes, box: Box, isQuickTime: boolean): Track {
   }
 }
 
+/** A language (BCP 47), which ends with a zero. */
+const languageTag = /^[A-Za-z0-9]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}\0?$/
+
 function cleanTrack(
   loaded: LoadedBoxes,
   edits: BoxEdits,
@@ -102,6 +105,8 @@ function cleanTrack(
     for (const part of freeOthers(loaded, edits, box)) {
       if (part.type === 'mdhd') clearTimes(loaded, edits, part)
       if (part.type === 'hdlr') clearHandlerName(edits, part)
+      if (part.type === 'elng' && !languageTag.test(dataOf(loaded, part).toString('latin1', 4)))
+        edits.free(part)
       if (part.type === 'minf') cleanMediaInformation(loaded, edits, part, track)
     }
   }
@@ -140,7 +145,8 @@ function cleanMediaInformation(loaded: LoadedBoxes, edits: BoxEdits, information
 function freeOthers(loaded: LoadedBoxes, edits: BoxEdits, parent: Box): Box[] {
   return childrenOf(loaded, parent).filter((box) => {
     const isKept = keptIn[parent.type]?.has(box.type) === true
-    if (!isKept) edits.free(box)
+    if (isKept) edits.trim(box)
+    else edits.free(box)
     return isKept
   })
 }

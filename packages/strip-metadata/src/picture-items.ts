@@ -7,6 +7,7 @@ import {
   gapsBetween,
   partOf,
   type Range,
+  requireProfile,
   UnreadableFile,
 } from './pieces.ts'
 import { emptyBlock } from './tiff-directory.ts'
@@ -28,6 +29,9 @@ const keptProperties: ReadonlySet<string> = new Set([
   ...['hvcC', 'av1C', 'avcC', 'vvcC', 'lhvC', 'j2kH', 'evcC', 'a1op', 'a1lx', 'oinf', 'prfr', 'cmpd'],
   ...['uncC', 'cmpC', 'icef', 'splz', 'cpat', 'clli', 'mdcv', 'cclv', 'amve', 'reve', 'ndwt', 'hdrg', 'ster'],
 ])
+
+/** Kinds of colours that are a profile. */
+const profileKinds: ReadonlySet<string> = new Set(['prof', 'rICC'])
 
 const xmpType = 'application/rdf+xml'
 const emptyXmp = Buffer.from('<x:xmpmeta xmlns:x="adobe:ns:meta/"/>')
@@ -55,7 +59,9 @@ export async function planPictureItems(source: ByteSource, loaded: LoadedBoxes, 
   const edits = new BoxEdits(loaded)
   const boxes = new Map(childrenOf(loaded, list, 4).map((box) => [box.type, box]))
   if (boxes.size < childrenOf(loaded, list, 4).length) throw damaged('it has a box twice')
-  for (const box of boxes.values()) if (!kept.has(box.type)) edits.free(box)
+  for (const box of boxes.values())
+    if (kept.has(box.type)) edits.trim(box)
+    else edits.free(box)
   const [information, locations, data = null] = ['iinf', 'iloc', 'idat'].map((type) => boxes.get(type))
   if (!information || !locations) throw damaged('it has no items')
   const [handler, properties] = [boxes.get('hdlr'), boxes.get('iprp')]
@@ -63,7 +69,8 @@ export async function planPictureItems(source: ByteSource, loaded: LoadedBoxes, 
   if (properties) cleanProperties(loaded, edits, properties)
 
   const items = readItems(loaded, edits, information)
-  const places = readItemPlaces(dataOf(loaded, locations), data, source.size)
+  const { places, length } = readItemPlaces(dataOf(loaded, locations), data, source.size)
+  edits.clear({ start: locations.data + length, end: locations.end })
   const pictures: Range[] = []
   const jpegs = new Map<string, Range>()
   const others: OtherItem[] = []
@@ -101,7 +108,8 @@ export function findMetadataItems(
   const [information, locations, data = null] = ['iinf', 'iloc', 'idat'].map((type) => boxes.get(type))
   if (!information || !locations) return []
   const items = readItems(loaded, new BoxEdits(loaded), information)
-  return [...readItemPlaces(dataOf(loaded, locations), data, fileSize)].flatMap(([id, ranges]) => {
+  const { places } = readItemPlaces(dataOf(loaded, locations), data, fileSize)
+  return [...places].flatMap(([id, ranges]) => {
     const item = items.get(id)
     return item && !pictureKinds.has(item.kind) ? [{ ranges, ...item }] : []
   })
@@ -127,6 +135,9 @@ function readItems(loaded: LoadedBoxes, edits: BoxEdits, information: Box): Map<
     const kind = entry.toString('latin1', name - 4, name)
     const nameEnd = entry.indexOf(0, name)
     if (nameEnd > name) edits.replace(box.data + name, Buffer.alloc(nameEnd - name, ' '))
+    // Only these kinds have texts behind their name.
+    if (nameEnd >= 0 && kind !== 'mime' && kind !== 'uri ')
+      edits.clear({ start: box.data + nameEnd + 1, end: box.end })
     const isXmp = kind === 'mime' && nameEnd >= 0 && entry.toString('latin1', nameEnd + 1).startsWith(xmpType)
     items.set(entry.readUIntBE(4, idSize), { kind, isXmp })
   }
@@ -150,13 +161,17 @@ function emptied({ start, end, kind, isXmp }: OtherItem): Edit[] {
 /** Turns unknown properties into free space. They keep their places, because other boxes refer to them by number. */
 function cleanProperties(loaded: LoadedBoxes, edits: BoxEdits, properties: Box): void {
   for (const box of childrenOf(loaded, properties)) {
-    if (box.type === 'ipma') continue
-    if (box.type !== 'ipco') edits.free(box)
+    if (box.type === 'ipma') edits.trim(box)
+    else if (box.type !== 'ipco') edits.free(box)
     else
       for (const property of childrenOf(loaded, box)) {
         // The first part of a JPEG file, without which its metadata cannot be found.
         if (property.type === 'jpgC') throw damaged('a JPEG picture is in parts')
         if (!keptProperties.has(property.type)) edits.free(property)
+        else edits.trim(property)
+        const data = dataOf(loaded, property)
+        if (property.type === 'colr' && profileKinds.has(data.toString('latin1', 0, 4)))
+          requireProfile(data.subarray(4))
       }
   }
 }
@@ -187,8 +202,12 @@ const inItems = 2
 
 const maxExtents = 100_000
 
-/** Reads the box `iloc`. Throws UnreadableFile. */
-function readItemPlaces(table: Buffer, data: Box | null, fileSize: number): ItemPlaces {
+/** Reads the box `iloc`, and how many of its bytes are used. Throws UnreadableFile. */
+function readItemPlaces(
+  table: Buffer,
+  data: Box | null,
+  fileSize: number,
+): { readonly places: ItemPlaces; readonly length: number } {
   const places = new Map<number, Range[]>()
   let position = 0
   const number = (size: number): number => {
@@ -233,7 +252,7 @@ function readItemPlaces(table: Buffer, data: Box | null, fileSize: number): Item
     if (places.has(id)) throw damagedPlaces()
     places.set(id, ranges)
   }
-  return places
+  return { places, length: position }
 }
 
 const damagedPlaces = () => new UnreadableFile('not a file of pictures: the table of its items is damaged')

@@ -182,6 +182,7 @@ function freeUnknown(
     else if (lists.has(box.type)) freeUnknown(loaded, edits, box, 0, format)
     // The name of the program or the camera that made a spherical video.
     else if (box.type === 'svhd' && box.data + 4 < box.end) edits.clear({ start: box.data + 4, end: box.end })
+    else edits.trim(box)
   }
 }
 

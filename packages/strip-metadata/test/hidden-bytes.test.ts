@@ -2,8 +2,10 @@ import { crc32 } from 'node:zlib'
 import { UnreadableFile } from '@mediabucket/strip-metadata'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
+import { film } from '../../../test/harness/films.ts'
 import { animation, noise } from '../../../test/harness/pictures.ts'
-import { withoutMetadata } from './samples.ts'
+import { boxPaths, withBytesInBox } from './boxes.ts'
+import { packetsOf, withoutMetadata } from './samples.ts'
 
 /** Bytes that no file has by chance. */
 const marker = Buffer.from('hidden-bytes-3f9a')
@@ -185,6 +187,33 @@ function findEntry(tiff: Buffer, directory: number, tag: number): number {
   for (let at = directory + 2; ; at += 12) if (tiff.readUInt16LE(at) === tag) return at
 }
 
+/** At the end of each box but those of data, of brands and of decoders. */
+function inBoxes(bytes: Buffer): Hidden[] {
+  return boxPaths(bytes)
+    .filter(
+      ({ name }) => !/(?:^|\/)(?:mdat|ftyp|styp|sidx|mfra|idat|auxC|[a-zA-Z0-9]{3}[CE]|esds)$/.test(name),
+    )
+    .map(({ path, name }) => [`the end of ${name}`, shifted(withBytesInBox(bytes, path, marker), bytes)])
+}
+
+/** The file with the positions of pictures that were moved by the marker. The table has numbers of four bytes, and one part of each picture. */
+function shifted(changed: Buffer, original: Buffer): Buffer {
+  const [at, data] = [changed.indexOf('iloc'), changed.indexOf('mdat')]
+  if (at < 0 || data < at) return changed
+  const [version, sizes, baseSize] = [changed[at + 4], changed[at + 8], (changed[at + 9] ?? 0) >> 4]
+  expect([version, sizes, baseSize]).toEqual([expect.toBeOneOf([0, 1]), 0x44, expect.toBeOneOf([0, 4])])
+  let position = at + 12
+  for (let items = changed.readUInt16BE(at + 10); items > 0; items -= 1) {
+    position += version === 0 ? 4 : 6
+    const extent = position + baseSize + 2
+    expect(changed.readUInt16BE(extent - 2)).toBe(1)
+    const place = baseSize > 0 && changed.readUInt32BE(position) > 0 ? position : extent
+    changed.writeUInt32BE(changed.readUInt32BE(place) + changed.length - original.length, place)
+    position = extent + 8
+  }
+  return changed
+}
+
 const pictures: Readonly<
   Record<string, readonly [type: string, make: () => Promise<Buffer>, hide: (bytes: Buffer) => Hidden[]]>
 > = {
@@ -215,6 +244,12 @@ const pictures: Readonly<
   ],
 }
 
+const films: Readonly<Record<string, readonly string[]>> = {
+  mp4: ['-frames:v', '4'],
+  mov: ['-frames:v', '4', '-c:v', 'mjpeg'],
+  m4v: ['-frames:v', '8', '-g', '4', '-f', 'mp4', '-movflags', 'frag_keyframe+empty_moov'],
+}
+
 const pixelsOf = async (bytes: Buffer) => {
   const { data, info } = await sharp(bytes, { failOn: 'none' }).raw().toBuffer({ resolveWithObject: true })
   return { ...info, data: data.toString('base64') }
@@ -229,10 +264,7 @@ describe('X2 bytes behind what a part of a file has are removed, or the file is 
     expect(hidden.length).toBeGreaterThan(5)
     for (const [place, sent] of hidden) {
       expect([place, sent.includes(marker.subarray(0, 6))]).toEqual([place, true])
-      const stored = await withoutMetadata(sent, type).catch((error: unknown) => {
-        if (!(error instanceof UnreadableFile)) throw error
-        return null
-      })
+      const stored = await cleaned(sent, type)
       if (stored === null) continue
       if (stored.includes(marker.subarray(0, 6))) found.push(place)
       // A decoder may refuse the file as it was sent; the service then refuses it too.
@@ -247,4 +279,41 @@ describe('X2 bytes behind what a part of a file has are removed, or the file is 
     }
     expect({ found, changed }).toEqual({ found: [], changed: [] })
   })
+
+  test('boxes of a picture', async () => {
+    const plain = await noise(24).withIccProfile('p3').avif({ effort: 0 }).toBuffer()
+    const shown = await pixelsOf(plain)
+    const [found, changed]: [string[], string[]] = [[], []]
+    for (const [place, sent] of inBoxes(plain)) {
+      const stored = await cleaned(sent, 'image/avif')
+      if (stored?.includes(marker.subarray(0, 6))) found.push(place)
+      if (stored && JSON.stringify(await pixelsOf(stored)) !== JSON.stringify(shown)) changed.push(place)
+    }
+    expect({ found, changed }).toEqual({ found: [], changed: [] })
+  })
+
+  test.each(Object.entries(films))('boxes of a film %s', async (extension, options) => {
+    const plain = await film(extension, '32x32', options)
+    const shown = await packetsOf(`a.${extension}`, plain)
+    const [found, changed]: [string[], string[]] = [[], []]
+    for (const [place, sent] of inBoxes(plain)) {
+      const stored = await cleaned(sent, 'video/mp4')
+      if (stored?.includes(marker.subarray(0, 6))) found.push(place)
+      const packets = stored && (await packetsOf(`a.${extension}`, stored).catch(() => 'none'))
+      if (
+        packets &&
+        packets !== shown &&
+        packets !== (await packetsOf(`a.${extension}`, sent).catch(() => 'none'))
+      )
+        changed.push(place)
+    }
+    expect({ found, changed }).toEqual({ found: [], changed: [] })
+  })
 })
+
+/** Null if the file is refused. */
+const cleaned = (bytes: Buffer, type: string): Promise<Buffer | null> =>
+  withoutMetadata(bytes, type).catch((error: unknown) => {
+    if (error instanceof UnreadableFile) return null
+    throw error
+  })
