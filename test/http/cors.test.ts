@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
+import { sendRaw } from '../harness/raw-http.ts'
 import { type SharedServer, startServer, type TestServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
@@ -184,5 +185,34 @@ test('C1 with * every page can read responses, and none with credentials', async
       expect(headers.get('access-control-allow-credentials')).toBe(null)
       expect(headers.get('vary') ?? '').not.toContain('Origin')
     }
+  }
+})
+
+test('C1, C2 a page can read the problem of a request whose head is too large, and a preflight never allows *', async () => {
+  await using server = await startServer({ MEDIABUCKET_CORS_ORIGINS: ours })
+  const tooLarge = (origin: string) =>
+    sendRaw(
+      server.url,
+      `GET /healthz HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    )
+  const { status, headers } = await tooLarge(ours)
+  expect([status, headers.get('access-control-allow-origin')]).toEqual([431, ours])
+  expect((await tooLarge('https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)
+  for (const [requested, allowed] of [
+    ['*', null],
+    ['authorization, *', null],
+    ['x-a,*,x-b', null],
+    ['x-a*', 'x-a*'],
+    ['authorization,x-b', 'authorization,x-b'],
+  ]) {
+    const response = await fetch(`${server.url}/api/media`, {
+      method: 'OPTIONS',
+      headers: {
+        origin: ours,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': requested ?? '',
+      },
+    })
+    expect([requested, response.headers.get('access-control-allow-headers')]).toEqual([requested, allowed])
   }
 })

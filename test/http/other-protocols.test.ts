@@ -56,6 +56,7 @@ test.each<[string, string | Uint8Array, number, string]>([
     'request-malformed',
   ],
   ['CONNECT', head('CONNECT x:443 HTTP/1.1'), 501, 'method-unsupported'],
+  ['lines that end with LF alone', 'GET /healthz HTTP/1.1\nHost: x\n\n', 400, 'request-malformed'],
   ['* of a GET', head('GET * HTTP/1.1'), 400, 'request-malformed'],
   ['another scheme', head('GET ftp://x/healthz HTTP/1.1'), 400, 'request-malformed'],
   ['101 headers', head('GET /healthz HTTP/1.1', ...Array(100).fill('A: b')), 431, 'headers-too-large'],

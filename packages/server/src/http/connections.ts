@@ -245,9 +245,10 @@ export function serializeProblem(
   fault: Fault,
   baseUrl: string,
   requestId: string,
+  more: Readonly<Record<string, string>> = {},
 ): { readonly status: number; readonly bytes: Buffer } {
   const { status, headers, body } = problemResponse(fault, baseUrl, requestId)
-  const head = Object.entries({ connection: 'close', ...headers })
+  const head = Object.entries({ connection: 'close', ...more, ...headers })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
   return {

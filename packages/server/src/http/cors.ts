@@ -31,8 +31,8 @@ const preflightHeaders = {
   'access-control-max-age': '7200',
 }
 
-/** A list of names of headers, of at most 1,000 characters, which no program exceeds. */
-const requestedHeaders = /^[\w!#$%&'*+.^`|~ ,-]{1,1000}$/
+/** A list of names of headers, of at most 1,000 characters, which no program exceeds. `*` would be read as all names. */
+const requestedHeaders = /^(?!(?:.*,)? *\* *(?:,|$))[\w!#$%&'*+.^`|~ ,-]{1,1000}$/
 
 /** A preflight allows the headers that it asks for, because libraries send ones that no list foresees. No header is a credential here. */
 function allowRequestedHeaders(request: IncomingHttpHeaders): Readonly<Record<string, string>> {

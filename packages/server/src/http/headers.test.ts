@@ -280,10 +280,15 @@ test.each([
   'Thu, 02 Jan 2025 03:04:06 +0000',
   'Thu, 2 Jan 2025 03:04:06 GMT',
   'Tue, 30 Feb 2025 03:04:06 GMT',
-  'Sunday, 06-Nov-94 08:49:37 GMT',
+  'Friday, 02-Jan-25 03:04:06 GMT',
+  'Thu, 02-Jan-25 03:04:06 GMT',
+  'Thursday, 02-Jan-25 03:04:06 UTC',
+  'Fri Jan  2 03:04:06 2025',
+  'Thu Jan 2 03:04:06 2025',
+  'Thu Feb 30 03:04:06 2025',
   '1735787046',
   '',
-])('B4 %j is not an IMF-fixdate and is ignored', (date) => {
+])('B4 %j is no date of HTTP and is ignored', (date) => {
   expect(checkPreconditions({ 'if-modified-since': date }, validators)).toBe('proceed')
   expect(checkPreconditions({ 'if-unmodified-since': date }, validators)).toBe('proceed')
   expect(rangeApplies(date, { ...validators, lastModified: Date.parse(date) })).toBe(false)
@@ -412,4 +417,24 @@ test.each([
   expect(parseByteRange(header, 100)).toBe('whole')
   // A quadratic parser takes minutes. A linear one takes milliseconds, and less than the limit on a busy machine.
   expect(performance.now() - before).toBeLessThan(30_000)
+})
+
+test.each([
+  ['Thursday, 02-Jan-25 03:04:04 GMT', 'Thursday, 02-Jan-25 03:04:05 GMT'],
+  ['Thu Jan  2 03:04:04 2025', 'Thu Jan  2 03:04:05 2025'],
+])('B4 RFC 9110 5.6.7: obsolete dates are understood: %s', (earlier, equal) => {
+  expect(checkPreconditions({ 'if-modified-since': earlier }, validators)).toBe('proceed')
+  expect(checkPreconditions({ 'if-modified-since': equal }, validators)).toBe('not-modified')
+  expect(checkPreconditions({ 'if-unmodified-since': earlier }, validators)).toBe('failed')
+  expect(checkPreconditions({ 'if-unmodified-since': equal }, validators)).toBe('proceed')
+  expect(rangeApplies(equal, validators)).toBe(true)
+  expect(rangeApplies(earlier, validators)).toBe(false)
+})
+
+test('B4 RFC 9110 5.6.7: two digits of a year are at most 50 years in the future, and all weekdays are known', () => {
+  const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+  for (const date of [1, 2, 3, 4, 5, 6, 7].map((day) => new Date(Date.UTC(1994, 10, day, 8, 49, 37)))) {
+    const obsolete = `${days[date.getUTCDay()]}, ${date.toUTCString().slice(5, 7)}-Nov-94 08:49:37 GMT`
+    expect(rangeApplies(obsolete, { etag: '"a"', lastModified: date.valueOf() })).toBe(true)
+  }
 })

@@ -337,13 +337,34 @@ export function rangeApplies(ifRange: string | undefined, validators: Validators
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
 /**
- * Seconds since 1970; null for anything but IMF-fixdate (RFC 9110, section 5.6.7), the only form in use. Date.parse alone
- * accepts any text; an ignored date only costs a full response.
+ * Seconds since 1970; null for anything but the three forms of RFC 9110, section 5.6.7. Date.parse alone accepts any text; an ignored date
+ * only costs a full response.
  */
 function parseHttpDate(text: string | undefined): number | null {
   if (text === undefined) return null
-  const time = new Date(text)
-  return !Number.isNaN(time.valueOf()) && time.toUTCString() === text ? seconds(time.valueOf()) : null
+  const date = fixdateOf(text)
+  const time = new Date(date)
+  return !Number.isNaN(time.valueOf()) && time.toUTCString() === date ? seconds(time.valueOf()) : null
+}
+
+/** `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. */
+const rfc850Date = /^(\w{3})(?:|s|nes|rs|ur)day, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT$/
+const asctimeDate = /^(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})$/
+
+/** An obsolete form of a date as IMF-fixdate; any other text unchanged. */
+function fixdateOf(text: string): string {
+  const [, day, date = '', month, year = '', time] = rfc850Date.exec(text) ?? []
+  if (day !== undefined) return `${day}, ${date} ${month} ${fullYear(Number(year))} ${time} GMT`
+  const [, weekday, name, number = '', clock, full] = asctimeDate.exec(text) ?? []
+  if (weekday === undefined) return text
+  return `${weekday}, ${number.replace(' ', '0')} ${name} ${full} ${clock} GMT`
+}
+
+/** A year of two digits that would be more than 50 years in the future is the latest one in the past. */
+function fullYear(year: number): number {
+  const current = new Date().getUTCFullYear()
+  const found = current - (current % 100) + year
+  return found > current + 50 ? found - 100 : found
 }
 
 /** Exactly one range; empty list members are ignored (RFC 9110, sections 14.1.2 and 5.6.1). */

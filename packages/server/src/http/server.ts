@@ -16,6 +16,7 @@ import {
   requirePausableParser,
   serializeProblem,
 } from './connections.ts'
+import type { CorsPolicy } from './cors.ts'
 import { maxHeaders, supportedVersions } from './headers.ts'
 import type { Metrics } from './metrics.ts'
 import { type CodeAndDetail, incompleteBody } from './problems.ts'
@@ -45,10 +46,11 @@ export function createHttpServer(
     readonly metrics: Pick<Metrics, 'slowReaders' | 'unreadClosed' | 'watchUnreadBytes'>
     /** The limit for bytes of responses that clients have not read. Bytes. */
     readonly responseMemory: number
+    readonly corsHeaders: CorsPolicy
   },
 ): Server {
   requirePausableParser()
-  const { settings, log, metrics, responseMemory } = parts
+  const { settings, log, metrics, responseMemory, corsHeaders } = parts
   const { baseUrl, idleTimeout } = settings
   const headersTimeout = Math.min(longestHeaderTimeout, Math.ceil(idleTimeout / 4))
   const server = createServer(
@@ -67,7 +69,7 @@ export function createHttpServer(
   )
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
-  server.on('clientError', createClientErrorHandler(baseUrl, log))
+  server.on('clientError', createClientErrorHandler(baseUrl, log, corsHeaders))
   refusePipelining(server)
   handleExpectations(server)
   refuseTunnels(server, { baseUrl, log })
@@ -96,6 +98,21 @@ function refuseTunnels(
 
 const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
 
+/** RFC 9112, section 2.2, allows to refuse a line that ends with LF alone. */
+const bareLineEnd: CodeAndDetail = ['request-malformed', 'A line of the request does not end with CRLF.']
+
+/** Node.js reports it as an invalid version if the line is the first one. */
+const isBareLineEnd = (error: Error): boolean =>
+  'reason' in error && String(error.reason).startsWith('Expected CRLF after version')
+
+/** The origin that a request names which was not parsed to its end, so that a page of it can read the problem. */
+function originOf(error: Error): { readonly origin?: string } {
+  const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0)
+  const [, origin] =
+    /\r\norigin:[ \t]*([!-~]{1,255})[ \t]*\r\n/i.exec(packet.toString('latin1', 0, maxHeaderSize)) ?? []
+  return origin === undefined ? {} : { origin }
+}
+
 const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
   HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
   HPE_INVALID_VERSION: ['http-version-unsupported', supportedVersions],
@@ -105,7 +122,7 @@ const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
 }
 
 /** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112). */
-function createClientErrorHandler(baseUrl: string, log: BaseLogger) {
+function createClientErrorHandler(baseUrl: string, log: BaseLogger, corsHeaders: CorsPolicy) {
   const closing = new WeakSet<ServerResponse>()
 
   return (error: Error & { code?: string }, socket: Socket) => {
@@ -128,9 +145,14 @@ function createClientErrorHandler(baseUrl: string, log: BaseLogger) {
       return
     }
     const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && response !== null
-    const [code, detail] = endedEarly ? incompleteBody : (parserFaults[error.code ?? ''] ?? notHttp)
+    const [code, detail] = endedEarly
+      ? incompleteBody
+      : isBareLineEnd(error)
+        ? bareLineEnd
+        : (parserFaults[error.code ?? ''] ?? notHttp)
     const requestId = randomUUID()
-    const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId)
+    const cors = corsHeaders(response?.req.headers ?? originOf(error))
+    const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId, cors)
     log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
     socket.end(bytes)
   }

@@ -62,7 +62,13 @@ export function createApp(
     stopping,
     isReadOnly: () => settings.readOnly,
   })
-  return createHttpServer(dispatch, { settings, log, metrics, responseMemory: parts.responseMemory })
+  return createHttpServer(dispatch, {
+    settings,
+    log,
+    metrics,
+    responseMemory: parts.responseMemory,
+    corsHeaders,
+  })
 }
 
 /** The routes of the OpenAPI document, in its order. */
