@@ -112,6 +112,7 @@ export async function runSeed(
     writer: 'thread',
     onWriterFailure: (error) => console.error(error),
     onCommit: () => {},
+    onRenewal: () => {},
   })
   try {
     const seeded = await seedBucket(catalog, bucket, {

@@ -105,6 +105,10 @@ async function goBack(
     access.server = server
     await work(random(20))
     for (const follower of followers) await follower.check()
+    if (feeds.length > 0)
+      await until('the log has a warning', () =>
+        server.log().some(({ msg }) => msg.startsWith('the data have gone back')),
+      )
     await work(random(3))
     for (const follower of followers) await follower.check()
   }

@@ -77,6 +77,10 @@ export async function openData(
     writer: 'thread',
     onWriterFailure: onFailure,
     onCommit: metrics.storage.observeCommit,
+    onRenewal: () =>
+      log.warn(
+        'the data have gone back to an earlier state, or are a copy: readers of the feed list the items again, and webhooks send changes.lost (docs/operations/earlier-data.md)',
+      ),
   })
   closers.add('the catalog', () => catalog.close())
   await matchBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
@@ -156,10 +160,7 @@ export async function settleData(
   { catalog }: Pick<OpenData, 'catalog'>,
 ): Promise<void> {
   const directory = await openBlobsDirectory(config)
-  if (await catalog.settleHistory(await readToldChanges(directory), true))
-    log.warn(
-      'the data have gone back to an earlier state, or are a copy: readers of the feed list the items again, and webhooks send changes.lost (docs/operations/earlier-data.md)',
-    )
+  await catalog.settleHistory(await readToldChanges(directory), true)
   const record = createToldRecorder({ catalog, directory })
   const records = startPeriodicTask({
     work: record,

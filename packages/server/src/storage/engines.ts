@@ -27,6 +27,7 @@ type Writer =
       writer: 'thread'
       onWriterFailure: (error: Error) => void
       onCommit: (seconds: number) => void
+      onRenewal: () => void
     }
   | { writer: 'direct'; actor: Actor }
 

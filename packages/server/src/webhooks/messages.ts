@@ -18,7 +18,7 @@ type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch' | 'position' | 're
 
 /**
  * The message about changes, of which there is at least one (docs/interface.md WH4). Its id is the same for the same changes, so that
- * receivers recognize a repetition, also by another process. `epoch` is that of the catalog: after a restore, other changes have the same
+ * receivers recognize a repetition, also by another process. `epoch` is that of the catalog: after a restore, other changes may have the same
  * numbers.
  */
 export function messageOf(
@@ -54,7 +54,7 @@ export function messageOf(
       ? first
       : { type: 'items.changed', timestamp: first.timestamp, data: { bucket, changes: described } }
   return {
-    id: idOf([epoch, id, ...numbers]),
+    id: idOf([epoch, id, ...changes.flatMap(({ number, kind, itemId }) => [number, kind, itemId])]),
     type: message.type,
     body: JSON.stringify(message),
     changes: changes.length,

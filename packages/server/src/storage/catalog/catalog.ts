@@ -155,25 +155,27 @@ export interface CatalogEngine
   logBytes(): number
 }
 
-/** Who makes the changes of a process for the audit log. */
-export interface CatalogActor {
+/** What is the same for all engines: who makes the changes of a process for the audit log, and who learns of a renewal. */
+export interface CatalogOptions {
   /** Makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
   readonly actor?: Actor | null
   /** The actor if the last start of the service has turned the audit log on (storeAudit). */
   readonly actorIfAudited?: Actor | null
+  /** Called when this process has noticed that the data have gone back (history.ts). */
+  readonly onRenewal?: () => void
 }
 
 /** As createCatalog, with the actor of the options. */
 export async function createCatalogFor(
   engine: CatalogEngine,
-  { actor = null, actorIfAudited = null }: CatalogActor,
+  { actor = null, actorIfAudited = null, onRenewal = () => {} }: CatalogOptions,
 ): Promise<Catalog> {
   const stored = actor === null && actorIfAudited !== null && (await engine.query(isAudited()))
-  return createCatalog(engine, stored ? actorIfAudited : actor)
+  return createCatalog(engine, stored ? actorIfAudited : actor, onRenewal)
 }
 
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
-function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
+function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: () => void): Catalog {
   const { query, apply, bell, place, pendingCount, logBytes, ...reads } = engine
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
@@ -193,6 +195,7 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null): Catalog {
     place,
     settle: (input) => apply({ kind: 'settle-history', input }),
     renew: () => apply({ kind: 'renew-history', input: { told: [] } }),
+    onNotice: onRenewal,
     onRenewal: bell.check,
   })
 

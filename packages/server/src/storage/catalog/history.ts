@@ -43,9 +43,11 @@ export function openHistory(parts: {
   readonly place: () => Promise<string | null>
   readonly settle: (input: Parameters<typeof settleHistory>[0]) => Promise<boolean>
   readonly renew: () => Promise<undefined>
+  /** Called before `onRenewal` if the catalog has noticed it by itself. */
+  readonly onNotice: () => void
   readonly onRenewal: () => void
 }): HistoryCatalog & Pick<FeedCatalog, 'readChanges'> {
-  const { query, place, settle, renew, onRenewal } = parts
+  const { query, place, settle, renew, onNotice, onRenewal } = parts
   const known = createToldChanges()
 
   async function settleIfNeeded(told: readonly ToldChange[], claims = false): Promise<boolean> {
@@ -54,6 +56,7 @@ export function openHistory(parts: {
     const isRenewed = await settle(input)
     if (isRenewed) {
       known.forget()
+      onNotice()
       onRenewal()
     }
     return isRenewed

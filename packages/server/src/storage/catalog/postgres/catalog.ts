@@ -4,8 +4,8 @@ import { pageSize } from '../../../core/page.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, hasManyExpired, liveBucketOf } from '../buckets.ts'
 import {
   type Catalog,
-  type CatalogActor,
   type CatalogEngine,
+  type CatalogOptions,
   createCatalogFor,
   DatabaseError,
 } from '../catalog.ts'
@@ -39,7 +39,7 @@ import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './posit
 import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
 import { openWriter } from './writer.ts'
 
-export interface PostgresCatalogOptions extends CatalogActor {
+export interface PostgresCatalogOptions extends CatalogOptions {
   /** The URL of the database. */
   readonly url: string
   /** `server` for the service, `command` for commands, which use fewer connections. */

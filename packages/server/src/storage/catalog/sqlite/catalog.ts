@@ -6,7 +6,7 @@ import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../buckets.ts'
-import { type Catalog, type CatalogActor, type CatalogEngine, createCatalogFor } from '../catalog.ts'
+import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../catalog.ts'
 import { readFromPosition } from '../expired-items.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
@@ -38,7 +38,7 @@ import { createNameSearchThread, openDirectNameSearches } from './name-search.ts
 import { type LocateItem, prepareLocateItem } from './ranks.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writer.ts'
 
-export interface SqliteCatalogOptions extends CatalogActor {
+export interface SqliteCatalogOptions extends CatalogOptions {
   /** The data directory; created if it does not exist. */
   readonly directory: string
   /** `thread` for the server, `direct` for commands: see storage/catalog/sqlite/writer.ts and storage/catalog/sqlite/contents.ts. */
