@@ -118,6 +118,8 @@ test('rm of a path deletes all items that have it; of a folder needs --recursive
     ],
   ])
   expect(await at.left()).toEqual(['album-2/d.txt', 'album/summer/a.txt', 'album/summer/sea/c.txt'])
+  const malformed = await at.run('rm', 'http:/user:secret@host/media/x')
+  expect([malformed.code, malformed.stderr]).toEqual([2, expect.not.stringContaining('secret')])
   for (const args of [['album/'], ['album/', '--recursive'], ['./', '-r']])
     expect((await at.run('rm', ...args)).code).toBe(2)
   expect((await at.left()).length).toBe(3)

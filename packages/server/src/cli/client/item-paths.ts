@@ -14,10 +14,11 @@ export interface ItemPath {
 
 /**
  * Reads a path, which has a slash, as no id has: `album/a.jpg`, `./a.jpg` for an item outside of folders, `album/` for a folder, `./` for all. Null for
- * an id or a URL. Throws UsageError for a path that no item has.
+ * an id, and for anything with a colon before its first slash, as a URL. Throws UsageError for a path that no item has.
  */
 export function readPath(text: string): ItemPath | null {
-  return !text.includes('/') || /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? null : readAnyPath(text)
+  // A malformed URL may contain a password, which messages must not repeat.
+  return !text.includes('/') || /^[^/]*:/.test(text) ? null : readAnyPath(text)
 }
 
 /** The same for a text that is always a path, also without a slash. */
@@ -25,8 +26,13 @@ export function readAnyPath(text: string): ItemPath {
   const isFolder = /(^|\/)\.?$/.test(text)
   const bare = text.replace(/\/+$/, '')
   if (isFolder && (bare === '' || bare === '.')) return { text, path: '', isFolder }
-  const path = cleanPath(`./${bare}`)
-  if (path === null || path === '') throw new UsageError(`${JSON.stringify(text)} is no path of an item`)
+  const names = bare.replace(/^\.\//, '').split('/')
+  const isPlain = names.every((name) => name !== '' && name !== '.' && name !== '..')
+  const path = isPlain ? cleanPath(`./${names.join('/')}`) : null
+  if (path === null || path === '')
+    throw new UsageError(
+      `${JSON.stringify(text)} is neither the ID nor the URL nor the path of an item. See: mediabucket ls`,
+    )
   return { text, path: isFolder ? `${path}/` : path, isFolder }
 }
 
