@@ -197,7 +197,7 @@ async function send(
 type Serializer = (value: unknown) => string
 
 /** The serializers of the JSON responses of an operation, by status. Pages and unions are sent as they are. */
-export function serializersOf(description: OperationDescription | null): ReadonlyMap<number, Serializer> {
+function serializersOf(description: OperationDescription | null): ReadonlyMap<number, Serializer> {
   const serializers = new Map<number, Serializer>()
   for (const [status, { content }] of Object.entries(description?.responses ?? {})) {
     const json = content?.['application/json']

@@ -1,7 +1,7 @@
 import type { Reply } from './route.ts'
 
 /** Bytes of the items of one response (docs/interface.md N7). */
-export const maxListBytes = 1_048_576
+const maxListBytes = 1_048_576
 
 /** Milliseconds for which a list occupies the event loop at once. */
 const longestStep = 10
