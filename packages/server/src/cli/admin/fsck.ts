@@ -31,7 +31,7 @@ Options:
   --json            Print one JSON object.
   --grace DURATION  While the service is running: how long to wait before files of uploads are checked again [5s].`,
 
-  async run(args, { config, print }) {
+  async run(args, { config, print, report }) {
     const { values } = parse('fsck', {
       args: [...args],
       options: {
@@ -50,7 +50,7 @@ Options:
     const inspection = await openInspection(config)
     const progress = createItemProgress('Checked')
     try {
-      const report = await withCatalog(config, async (catalog) => {
+      const found = await withCatalog(config, async (catalog) => {
         await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
         const blobs = await openBlobs(config)
         const checked = await checkData({
@@ -65,14 +65,22 @@ Options:
           onItem: progress.show,
         }).finally(blobs.close)
         const faults = remainingFaults(checked)
-        await catalog.recordUpkeep({ kind: 'fsck', finishedAt: Date.now(), faults })
+        await catalog
+          .recordUpkeep({ kind: 'fsck', finishedAt: Date.now(), faults })
+          .catch((error: unknown) => {
+            // Such values can make every change fail.
+            if (faults === 0) throw error
+            report(
+              `This run could not be recorded in the catalog: ${error instanceof Error ? error.message : error}`,
+            )
+          })
         return checked
       })
       progress.end()
       const options = { repaired: values.repair, verified: values['verify-bytes'] }
-      if (values.json) print(jsonLine(toJson(report, options)))
-      else for (const line of reportLines(report, options)) print(line)
-      if (!report.isClean) process.exitCode = 1
+      if (values.json) print(jsonLine(toJson(found, options)))
+      else for (const line of reportLines(found, options)) print(line)
+      if (!found.isClean) process.exitCode = 1
     } finally {
       progress.end()
       await inspection.close()

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CatalogVersionError, DatabaseError, developmentText } from '../catalog.ts'
 import { type CatalogInspection, createInspection } from '../inspection.ts'
+import { otherTablesText } from '../schema-text.ts'
 import { integer, text } from '../statements.ts'
 import { movedKey, movedText } from '../transfer.ts'
 import { readMeta } from '../upkeep.ts'
@@ -14,6 +15,7 @@ import {
   runTransaction,
 } from './connections.ts'
 import { schema } from './schema.ts'
+import { schemaDifference } from './schema-check.ts'
 import {
   asFault,
   ConnectionLost,
@@ -172,7 +174,10 @@ export async function migrate(
   try {
     const isCurrent = await connections.read(async (session) => {
       await requireServer(session, label)
-      return (await readVersion(session, label, newest)) === newest
+      if ((await readVersion(session, label, newest)) !== newest) return false
+      // After a migration, compare what `schema` has then.
+      if (migrations === released) await requireSchema(session, label, newest)
+      return true
     })
     if (isCurrent) return
     const deadline = performance.now() + lockTimeout
@@ -237,6 +242,13 @@ async function requireServer(session: Session, label: string): Promise<void> {
     throw new DatabaseError(`The server of the database ${label} is older than PostgreSQL 15. Upgrade it.`)
   if (text(row, 1) !== 'UTF8')
     throw new DatabaseError(`The database ${label} does not use the encoding UTF8. Create one that does.`)
+}
+
+/** Throws CatalogVersionError unless the tables and functions are those of `schema`. */
+async function requireSchema(session: Session, label: string, version: number): Promise<void> {
+  const difference = await schemaDifference(session, schema)
+  if (difference !== null)
+    throw new CatalogVersionError(otherTablesText(`The database ${label}`, version, difference))
 }
 
 /** The version of the catalog, 0 for an empty database. Throws CatalogVersionError if this program must not change it. */

@@ -1,8 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CatalogVersionError, developmentText } from '../catalog.ts'
 import { isTakenUnread, kindExpression, listExpression } from '../item-kinds.ts'
+import { otherTablesText } from '../schema-text.ts'
 import { integer } from '../statements.ts'
 import { one, prepareSnapshots, runTransaction } from './database.ts'
+import { schemaDifference } from './schema-check.ts'
 
 /**
  * The tables of a new catalog. Times are milliseconds since 1970, sizes are bytes, durations are milliseconds, flags are 0 or 1. From the
@@ -347,7 +349,7 @@ CREATE TABLE changes (
 `
 
 /** The version of the schema of the first release. Development versions have lower ones. */
-const firstVersion = 20
+export const firstVersion = 20
 /** The last development version, whose tables have earlier names. Commit 661e7aee writes it. */
 const lastDevelopment = 19
 
@@ -364,7 +366,11 @@ const applicationId = 0x6d626b74
 export function migrate(db: DatabaseSync, migrations = released): void {
   const newest = firstVersion + migrations.length
   // One snapshot, because another process may migrate it between two reads.
-  if (prepareSnapshots(db).run(() => readVersion(db, newest)) === newest) return
+  if (prepareSnapshots(db).run(() => readVersion(db, newest)) === newest) {
+    // A migration that changes a table also changes the text that SQLite keeps of it: compare what `schema` has then.
+    if (migrations === released) requireSchema(db, newest)
+    return
+  }
   runTransaction(db, () => {
     // Read again under the lock: another process may have migrated it.
     const present = readVersion(db, newest)
@@ -373,6 +379,16 @@ export function migrate(db: DatabaseSync, migrations = released): void {
     db.exec(`PRAGMA user_version = ${newest}; PRAGMA application_id = ${applicationId}`)
   })
 }
+
+/** Throws CatalogVersionError unless the tables are those of `schema`. */
+function requireSchema(db: DatabaseSync, version: number): void {
+  const difference = schemaDifference(db, schema)
+  if (difference !== null)
+    throw new CatalogVersionError(otherTablesText(String(db.location()), version, difference))
+}
+
+/** Whether a catalog of the version of this program has its tables. */
+export const hasSchema = (db: DatabaseSync): boolean => schemaDifference(db, schema) === null
 
 /** The version of the catalog, 0 for an empty file. Throws CatalogVersionError if this program must not change it. */
 function readVersion(db: DatabaseSync, newest: number): number {

@@ -20,7 +20,7 @@ import { prepareInsertEvents } from './audit-log.ts'
 import { openForTransfer, unmarkTransfer } from './data-directory.ts'
 import { all, createRun, one, readTimeout, runTransaction, withFaults } from './database.ts'
 import { prepareInsertItem } from './item-table.ts'
-import { migrate } from './schema.ts'
+import { firstVersion, hasSchema, migrate } from './schema.ts'
 
 export async function openSqliteSource(directory: string): Promise<CatalogSource> {
   return createSource(engineOf(openForTransfer(directory, readTimeout)))
@@ -95,7 +95,7 @@ export function copyBackup(backup: string, directory: string): void {
     throw new CatalogVersionError(
       `${backup} was written by an early development version: restore it with mediabucket of commit 7ac0c5b8, make a backup with that, and restore this backup with this version (docs/operations/upgrade.md).`,
     )
-  if (!developmentVersions.includes(version)) {
+  if (!developmentVersions.includes(version) && !hasOtherTables(backup)) {
     copyFileSync(backup, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
     return
   }
@@ -122,8 +122,10 @@ export function copyBackup(backup: string, directory: string): void {
 
 /** Copies the columns that both tables have. Items of `mediabucket seed` had no bytes and no hash: the restore reports them. */
 function copyTable(db: DatabaseSync, table: string): void {
-  const source = earlierNames[table] ?? table
-  const present = new Set(namesOf(db, `SELECT name FROM pragma_table_info('${source}', 'backup')`))
+  const columnsOf = (name: string) =>
+    new Set(namesOf(db, `SELECT name FROM pragma_table_info('${name}', 'backup')`))
+  const source = columnsOf(table).size > 0 ? table : (earlierNames[table] ?? table)
+  const present = columnsOf(source)
   // These versions had no feed.
   if (present.size === 0) return
   const sourceOf = (column: string) => (present.has(column) ? column : earlierNames[column])
@@ -142,6 +144,16 @@ function copyTable(db: DatabaseSync, table: string): void {
 }
 
 const namesOf = (db: DatabaseSync, sql: string): string[] => all(db.prepare(sql)).map((row) => text(row, 0))
+
+/** Whether a backup of the version of this program has other tables. It is an interrupted one if it has none. */
+function hasOtherTables(path: string): boolean {
+  const db = new DatabaseSync(path, { readOnly: true, returnArrays: true })
+  try {
+    return integer(one(db.prepare('PRAGMA user_version')) ?? [], 0) === firstVersion && !hasSchema(db)
+  } finally {
+    db.close()
+  }
+}
 
 function versionOf(path: string): number {
   const db = new DatabaseSync(path, { readOnly: true, returnArrays: true })
