@@ -135,7 +135,7 @@ export async function runOperatorPages(
         .map((line) => (line.includes('>') ? line : `${line} >> $STAGE/audit`)),
       ...move,
       `${request('/api/media')} > $STAGE/moved`,
-      'grep -o "The catalog is .*" $STAGE/journal > $STAGE/catalog',
+      'grep -o \'"catalog":"[^"]*\' $STAGE/journal > $STAGE/catalog',
       ...bringBack,
       'systemctl stop mediabucket',
     ]
@@ -167,8 +167,8 @@ export async function expectOperatorPages({ stdout, stderr, text }: MachineResul
   expect(await text('owners')).toBe('mediabucket')
   expect(JSON.parse(await text('restored'))).toMatchObject({ total: 1 })
   expect(JSON.parse(await text('moved'))).toMatchObject({ total: 1 })
-  expect(await text('catalog')).toBe(
-    'The catalog is postgres://mediabucket@%2Fvar%2Frun%2Fpostgresql/mediabucket.',
+  expect((await text('catalog')).split('\n').at(-1)).toBe(
+    '"catalog":"postgres://mediabucket@%2Fvar%2Frun%2Fpostgresql/mediabucket',
   )
   // Changes of commands too.
   expect(await text('audit')).toContain('token-revoke')
