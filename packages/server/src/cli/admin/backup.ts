@@ -155,10 +155,10 @@ To complete an interrupted restore, run the same command again. Until then, no s
 
 Options:
   --at TIME  The backup that was finished at this time, or whose time begins so; \`mediabucket backup --list DIR\` shows the times.
-  --renew  Restores nothing. For data that something else has set back to an earlier state: a snapshot of a disk, a copied
-           directory, pg_restore, or a failover to a replica that lacked the last commits. Programs that follow the
-           changes list the items again, webhooks send changes.lost, and caches ask again. Works while the service is
-           running.`,
+  --renew    Restores nothing. For data that something else has set back to an earlier state: a snapshot of a disk, a copied
+             directory, pg_restore, or a failover to a replica that lacked the last commits. Programs that follow the
+             changes list the items again, webhooks send changes.lost, and caches ask again. Works while the service is
+             running.`,
 
   async run(args, { config, print }) {
     const { values, positionals } = parse('restore', {
