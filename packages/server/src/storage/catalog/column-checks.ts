@@ -145,6 +145,10 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       next_expiry: optional(laterTime),
       changes_start: integer(),
       renewed: integer(),
+      counted_expiry: integer(-1),
+      counted_seq: integer(-1),
+      counted_items: integer(),
+      counted_bytes: integer(),
     },
     references: {
       // Of a trash. Its name has the number of its bucket, which no other bucket has.
@@ -358,6 +362,12 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       sums: only('postgres', text()),
     },
     references: { bucket_id: ofBucket('ranks') },
+    dependsOn: 'bucket_id',
+  },
+  expired_counts: {
+    key: ['bucket_id', 'level', 'slot'],
+    columns: { bucket_id: bucket, level: integer(0, 20), slot: sequence, items: integer() },
+    references: { bucket_id: ofBucket('expired_counts') },
     dependsOn: 'bucket_id',
   },
   uploads: {
