@@ -169,7 +169,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
 const verifyInterval = 1_000
 
 /** Changes of one read. Between two reads, other requests are handled. */
-const readLength = 100
+const readLength = 50
 
 /** Up to `limit` of the changes. */
 function firstOf(rows: ChangeRows, limit: number): ChangeRows {

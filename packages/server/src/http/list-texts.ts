@@ -4,7 +4,7 @@ import type { Reply } from './route.ts'
 const maxListBytes = 1_048_576
 
 /** Milliseconds for which a list occupies the event loop at once. */
-const longestStep = 10
+const longestStep = 5
 
 export interface ListTexts<Item> {
   readonly texts: readonly string[]

@@ -118,6 +118,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     }
     const { state, items, ...counts } = await listNumbered(bucketId, query, page, pause)
     const { texts, add } = collectTexts(textOf, pause, Infinity)
+    await pause()
     await add(items)
     const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
     return { state, next: null, text: listText(texts, numbers) }

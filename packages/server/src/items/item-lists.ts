@@ -72,7 +72,7 @@ interface ItemSink {
 }
 
 /** Items of one read, which may have a hundred kilobytes each. Between two reads, other requests are handled. */
-const readLength = 100
+const readLength = 50
 
 /** The state of a list that was read in several steps. If the bucket has changed in the meantime, it is no state of the bucket. */
 const joinStates = (states: readonly string[]): string =>
@@ -131,6 +131,9 @@ export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Cata
   }
 }
 
+/** Items of one read of a numbered page. Each read may examine as many items as a response by cursor. */
+const partLength = 100
+
 /** Reads of a page while the bucket changes. */
 const maxTries = 3
 
@@ -149,7 +152,7 @@ async function readPart(
   const end = first + size + 1
   let count = 0
   for (let place = startOf(selection); ; ) {
-    const length = Math.min(end - count, readLength)
+    const length = Math.min(end - count, partLength)
     const { rows, examined, ...current } = await catalog.items(selection, place, length)
     states.push(listState(current))
     items.push(

@@ -30,7 +30,7 @@ const batchLength = 500
 const purgeLength = 100
 
 /** Items of one read of a list. */
-const readLength = 100
+const readLength = 50
 
 const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,15})$/
 
