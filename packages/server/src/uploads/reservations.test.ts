@@ -46,6 +46,12 @@ test('Q2 reserved quota is not available to others until it is released', async 
   await reserve(id).hold(one(80))
 })
 
+test('Q2 of uploads that begin in the same tick, only those that fit get a reservation', async () => {
+  const { reserve } = open({ maxItems: 1 })
+  const holds = await Promise.allSettled([1, 2, 3].map(() => reserve(id).hold(one(0))))
+  expect(holds.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+})
+
 test('Q2 reservations do not affect other buckets', async () => {
   const { reserve } = open({ maxItems: 1 })
   await reserve(id).hold(one(0))

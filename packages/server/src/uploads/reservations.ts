@@ -26,11 +26,12 @@ interface Held {
   readonly settling: Slab<Promise<void>>
 }
 
-/**
- * `requireRoom` throws a Fault unless `more` fits beside what others hold. Returns false if there is no limit.
- */
+/** Throws a Fault unless `more` fits beside what others hold. It awaits nothing, so that of several which are checked in one tick, each counts for the next. */
+type RequireRoom = (held: Amount, more: Amount) => void
+
+/** `readRoom` returns null if there is no limit. */
 function createReservations<Key>(
-  requireRoom: (key: Key, held: Amount, more: Amount) => Promise<boolean>,
+  readRoom: (key: Key) => Promise<RequireRoom | null>,
 ): (key: Key) => Reservation {
   const all = new Map<Key, Held>()
 
@@ -51,7 +52,9 @@ function createReservations<Key>(
     async function take(held: Held, more: Amount): Promise<void> {
       for (;;) {
         try {
-          unlimited = !(await requireRoom(key, held, more))
+          const requireRoom = await readRoom(key)
+          unlimited = requireRoom === null
+          requireRoom?.(held, more)
           mine = { items: mine.items + more.items, bytes: mine.bytes + more.bytes }
           held.items += more.items
           held.bytes += more.bytes
@@ -106,23 +109,26 @@ export function createUploadReservations({
 }: {
   readonly catalog: Pick<Catalog, 'bucket' | 'token'>
 }) {
-  const ofBucket = createReservations<BucketId>(async (id, held, more) => {
+  const ofBucket = createReservations<BucketId>(async (id) => {
     const bucket = await catalog.bucket(id)
     if (bucket === null) throw bucketDeleted()
-    const taken = {
-      items: bucket.items + bucket.reservedItems + held.items,
-      bytes: bucket.bytes + bucket.reservedBytes + held.bytes,
+    if (bucket.maxItems === null && bucket.maxBytes === null) return null
+    return (held, more) => {
+      const taken = {
+        items: bucket.items + bucket.reservedItems + held.items,
+        bytes: bucket.bytes + bucket.reservedBytes + held.bytes,
+      }
+      requireWithinQuota(bucket, taken, more)
     }
-    requireWithinQuota(bucket, taken, more)
-    return bucket.maxItems !== null || bucket.maxBytes !== null
   })
-  const ofLimits = createReservations<TokenId>(async (id, held, more) => {
+  const ofLimits = createReservations<TokenId>(async (id) => {
     const limits = (await catalog.token(id))?.limits ?? null
-    if (limits === null) return false
-    const { used, reserved } = limits
-    const others = { items: reserved.items + held.items, bytes: reserved.bytes + held.bytes }
-    requireWithinLimits(limits, leftOf(limits, { used, reserved: others }), more)
-    return limits.maxItems !== null || limits.maxBytes !== null
+    if (limits === null || (limits.maxItems === null && limits.maxBytes === null)) return null
+    return (held, more) => {
+      const { used, reserved } = limits
+      const others = { items: reserved.items + held.items, bytes: reserved.bytes + held.bytes }
+      requireWithinLimits(limits, leftOf(limits, { used, reserved: others }), more)
+    }
   })
   return ({ bucketId, limits }: Pick<Grant, 'bucketId' | 'limits'>): Reservation =>
     limits === null ? ofBucket(bucketId) : both(ofBucket(bucketId), ofLimits(limits.id))
