@@ -16,6 +16,7 @@ const elsewhere = [302, 308, 408, 429, 500, 503, 507]
 let server: TestServer
 let description: Awaited<ReturnType<typeof readDescription>>
 let powerless: string
+let reading: string
 let item: Awaited<ReturnType<typeof upload>>
 const met = new Set<string>()
 
@@ -23,6 +24,7 @@ beforeAll(async () => {
   server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB', MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' })
   description = await readDescription(server)
   powerless = (await makeToken(server, '--bucket', 'default', '--scope', 'tokens:manage')).authorization
+  reading = (await makeToken(server, '--bucket', 'default', '--scope', 'media:read')).authorization
   item = await upload(server, 'x'.repeat(50_000), { name: 'notes.txt' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -57,7 +59,7 @@ describe('D1 the common problems of all operations are as described', () => {
       await meet(method, path, await raw(method, path, 'Host: x\r\nAuthorization: Bearer x\r\n'), 401)
       const twice = 'Authorization: Bearer x\r\n'.repeat(2)
       await meet(method, path, await raw(method, path, `Host: x\r\n${twice}`), 400)
-      const lacking = path.startsWith('/api/tokens') ? `Bearer ${server.token}` : powerless
+      const lacking = path.startsWith('/api/tokens') ? reading : powerless
       const response = await raw(method, path, `Host: x\r\nAuthorization: ${lacking}\r\n`)
       // Any token of this service may describe itself; test/http/issuer-users.test.ts receives the 403 of other tokens.
       if (path === '/api/token') met.add('GET /api/token 403')

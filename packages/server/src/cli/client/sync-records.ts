@@ -2,7 +2,7 @@ import { appendRegular, openRegular, replaceRegular } from './guarded-files.ts'
 import type { StateFiles } from './upload-state.ts'
 
 /** What a run knew of a path: both sides had it. */
-export interface SyncRecord {
+interface SyncRecord {
   readonly id: string
   /** That of the LocalFile; empty if it is not known, and while the item is being replaced. */
   readonly stamp: string
