@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { ExplainedError } from '../../packages/server/src/core/faults.ts'
 import { tableChecks } from '../../packages/server/src/storage/catalog/column-checks.ts'
 import { cellsOf, type Damage, damagesOf, inflict, titleOf, undo } from '../harness/cells.ts'
 import { runHere } from '../harness/commands.ts'
@@ -185,6 +186,8 @@ async function checked(data: string, ...args: string[]): Promise<string[]> {
     const { printed } = await runHere(data, 'fsck', '--json', '--grace', '1ms', ...args)
     return readReport(JSON.parse(printed)).findings.map(({ code }) => code)
   } catch (error) {
+    // It refuses such data in a sentence that names them.
+    if (error instanceof ExplainedError) return ['refused']
     return [`ended: ${error instanceof Error ? error.message : error}`]
   } finally {
     // The command sets it for its process.
