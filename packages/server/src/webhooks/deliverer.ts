@@ -133,7 +133,7 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
         isAsked = false
         for (const { id, bucketId } of await catalog.dueWebhooks(owner, now(), maxServed, unwanted())) {
           if (stopping.signal.aborted) break
-          if (hasRoomFor(id, bucketId)) served.set(id, { bucketId, ended: serve(id) })
+          if (hasRoomFor(id, bucketId)) served.set(id, { bucketId, ended: serve(id, bucketId) })
         }
       }
     } catch (error) {
@@ -152,10 +152,13 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
   function hasRoomFor(id: WebhookId, bucketId: BucketId): boolean {
     if (served.has(id) || served.size >= maxServed) return false
     if (slow.has(id) && servedSlow() >= maxSlow) return false
-    return [...served.values()].filter((one) => one.bucketId === bucketId).length < servedPerBucket
+    return !isFull(bucketId)
   }
 
-  async function serve(id: WebhookId): Promise<void> {
+  const isFull = (bucketId: BucketId): boolean =>
+    [...served.values()].filter((one) => one.bucketId === bucketId).length >= servedPerBucket
+
+  async function serve(id: WebhookId, bucketId: BucketId): Promise<void> {
     const connection = parts.poster.open()
     const before = rung
     let hasMore = false
@@ -174,7 +177,7 @@ export function startDeliverer(parts: Parts): { close(): Promise<void> } {
       onFailure(error)
     }
     connection.close()
-    const wasFull = served.size >= maxServed
+    const wasFull = served.size >= maxServed || isFull(bucketId)
     served.delete(id)
     // A bell may have rung after the last read. Others may wait for a place.
     if (hasMore || wasFull || rung !== before || slow.has(id)) ring()

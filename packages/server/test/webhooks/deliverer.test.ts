@@ -8,6 +8,7 @@ import { until } from '../../../../test/harness/until.ts'
 import { signLinksOperation } from '../../src/access/signed-links.ts'
 import { newWebhookId, newWebhookSecret } from '../../src/core/webhooks.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
 import { openSqliteInspection } from '../../src/storage/catalog/sqlite/inspection.ts'
 import type { WebhookSettings } from '../../src/storage/catalog/webhooks.ts'
@@ -249,6 +250,28 @@ test('WH6, WH12 receivers of many buckets that never end, end late or send witho
   receiver.sent.length = 0
   await until('all arrive', () => delivered().length >= added.length)
   expect(delivered()).toEqual(added)
+})
+
+test('WH12 the webhooks of a bucket that are served later do not wait for the next periodic search', async () => {
+  const { catalog, bucketId, receiver, add, delivered } = await prepare()
+  const { url } = (await catalog.webhooks())[0] ?? { url: '' }
+  const others = Array.from({ length: 9 }, () => newWebhookId())
+  for (const id of others)
+    await catalog.addWebhook({
+      ...{ url, kinds: [], batch: 1, id, bucketId, secret: newWebhookSecret(), createdAt: 0 },
+    })
+  // Periodic searches wait here from the second one on.
+  const released = Promise.withResolvers<readonly BucketId[]>()
+  let searches = 0
+  deliver({
+    ...catalog,
+    webhookBuckets: () => (++searches === 1 ? catalog.webhookBuckets() : released.promise),
+  })
+  onTestFinished(() => released.resolve([]))
+  await until('the second search waits', () => searches === 2)
+  const [added] = await add(1)
+  await until('all webhooks have delivered', () => receiver.sent.length >= 10)
+  expect(delivered()).toEqual(Array.from({ length: 10 }, () => added))
 })
 
 test('WH8 a webhook whose changes have left the feed receives changes.lost, and then those that follow', async () => {
