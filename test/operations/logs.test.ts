@@ -147,22 +147,32 @@ test.each([
   expect(headers.has('traceparent')).toBe(false)
 })
 
-test('O3 a line has the address, the token, the bytes and the program of the client', async () => {
-  const { id, authorization } = await makeToken(server, '--bucket', 'default')
-  const agent = `program/1 ${'(x y) '.repeat(60)}`
-  const response = await server.request('/api/items?limit=1', {
-    headers: { authorization, 'user-agent': agent },
-  })
-  const { length } = await response.text()
-  const line = await lineOf('/api/items')
-  expect(line).toMatchObject({
-    address: '127.0.0.1',
-    token: id,
-    userAgent: expect.stringMatching(/^program\/1 [(x y) ]{190}…$/),
-  })
-  expect(line['bytes']).toBeGreaterThan(length)
-  expect(line['bytes']).toBeLessThan(length + 1_000)
-})
+test.each([
+  ['GET', '/api/items', 200],
+  ['GET', '/api/media', 200],
+  ['HEAD', '/api/media', 200],
+  ['GET', '/api/token', 200],
+  ['POST', '/api/media', 403],
+])(
+  'O3 the line of %s %s has the address, the token, the bytes and the program of the client',
+  async (method, path, status) => {
+    const { id, authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
+    const agent = `program/1 ${method}${path} ${'(x y) '.repeat(60)}`
+    const response = await server.request(`${path}?limit=1`, {
+      method,
+      headers: { authorization, 'user-agent': agent },
+    })
+    expect(response.status).toBe(status)
+    const { length } = await response.text()
+    const line = await until('its line', () => linesOf(path).find((one) => one['token'] === id))
+    expect(line).toMatchObject({
+      ...{ method, status, address: '127.0.0.1' },
+      userAgent: expect.stringMatching(/^program\/1 .{190}…$/),
+    })
+    expect(line['bytes']).toBeGreaterThan(length)
+    expect(line['bytes']).toBeLessThan(length + 1_000)
+  },
+)
 
 test('O3, A2, W4 the lines of refused tokens tell them apart, and name a revoked one, without revealing any', async () => {
   const { id, authorization } = await makeToken(server, '--bucket', 'default')

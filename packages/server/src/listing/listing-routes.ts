@@ -13,10 +13,11 @@ import { exampleBase, type OperationDescription } from '../http/openapi/descript
 import { ListingQuery } from '../http/openapi/parameters.ts'
 import { emptyPage, samplePage } from '../http/openapi/samples.ts'
 import { Page } from '../http/openapi/schemas.ts'
+import { noteToken } from '../http/request-log.ts'
 import { createTextWriter, createWholeWriter } from '../http/response-writers.ts'
 import { type Exchange, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
-import type { BucketId, Grant } from '../storage/catalog/records.ts'
+import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 import type { Listing, ListPage, PageBody } from './pages.ts'
 
 /** `GET /api/media` (docs/interface.md, Listing). */
@@ -27,12 +28,13 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
 
   async function list({ request, response, query }: Exchange): Promise<null> {
     const { headers } = request
-    const { status, head, body } = await respondToListing({
+    const asked = {
       page: query['page'],
       authorization: requireAuthorization(request),
       acceptEncoding: headers['accept-encoding'],
       ifNoneMatch: headers['if-none-match'],
-    })
+    }
+    const { status, head, body } = await respondToListing(asked, (token) => noteToken(request, { token }))
     const cors = corsHead(http.corsHeaders(headers))
     const isHead = request.method === 'HEAD'
     const whole = body?.whole ?? null
@@ -139,7 +141,7 @@ interface Group {
 
 /**
  * Returns a function that verifies each token once in an event-loop tick, and calls `respondToListing` once for identical
- * requests.
+ * requests. It calls `onVerified` for every request, also for one that is refused afterwards.
  */
 export function coalesceRequests(
   {
@@ -150,7 +152,7 @@ export function coalesceRequests(
     readonly limits: Pick<RequestLimits, 'countToken'>
   },
   respondToListing: ListingResponder,
-): (request: CallersRequest) => Promise<ListingResponse> {
+): (request: CallersRequest, onVerified: (token: TokenId) => void) => Promise<ListingResponse> {
   /** The callers of the current tick by Authorization header. */
   let callers: Map<string, RequestsOfCaller> | null = null
   let tickEnd = Promise.resolve()
@@ -193,10 +195,11 @@ export function coalesceRequests(
     return group
   }
 
-  return async (request) => {
+  return async (request, onVerified) => {
     const caller = callerOf(request)
     const group = groupOf(caller, request)
     const grant = await caller.grant
+    onVerified(grant.tokenId)
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
     group.response ??= respond(grant, request)

@@ -50,8 +50,10 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     left -= 1
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
-  const coalesced = coalesceRequests({ verifyAuthorization, limits: { countToken } }, respondToListing)
-  return { received, verified, coalesced }
+  const coalesce = coalesceRequests({ verifyAuthorization, limits: { countToken } }, respondToListing)
+  const noted: string[] = []
+  const coalesced = (request: CallersRequest) => coalesce(request, (token) => void noted.push(token))
+  return { received, verified, noted, coalesced }
 }
 
 test('identical requests of one tick share one token verification and one response', async () => {
@@ -85,11 +87,12 @@ test('A7, L4 the token is verified and the page read after the tick, and a later
   expect(received).toHaveLength(2)
 })
 
-test('W2 coalesced requests are counted individually', async () => {
-  const { received, coalesced } = counting(2)
+test('W2, O3 coalesced requests are counted individually, and each notes its token', async () => {
+  const { received, noted, coalesced } = counting(2)
   const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => coalesced({ ...plain })))
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
   expect(received).toHaveLength(1)
+  expect(noted).toEqual(['tok', 'tok', 'tok', 'tok'])
 })
 
 test('W2 no page is read where all coalesced requests are refused', async () => {
