@@ -156,20 +156,39 @@ const toldInterval = 10_000
  * process of a service, the one that delivers to webhooks.
  */
 export async function settleData(
-  { config, log, closers }: StartContext,
-  { catalog }: Pick<OpenData, 'catalog'>,
+  {
+    config,
+    log,
+    closers,
+  }: {
+    readonly config: Pick<Config, 'data' | 'blobsUrl'>
+    readonly log: Pick<Logger, 'warn'>
+    readonly closers: Pick<Closers, 'add'>
+  },
+  { catalog }: { readonly catalog: Pick<Catalog, 'settleHistory' | 'toldChanges'> },
 ): Promise<void> {
   const directory = await openBlobsDirectory(config)
-  await catalog.settleHistory(await readToldChanges(directory), true)
+  const told = await readToldChanges(directory)
   const record = createToldRecorder({ catalog, directory })
-  const records = startPeriodicTask({
-    work: record,
-    interval: toldInterval,
-    onFailure: (err) => log.warn({ err }, 'what readers of the feed have received could not be recorded'),
-  })
+  let isSettled = false
+  // The record of the last run is replaced only after the comparison with it.
+  async function settleAndRecord(): Promise<void> {
+    if (!isSettled) await catalog.settleHistory(told, true)
+    isSettled = true
+    await record()
+  }
+  const onFailure = (err: unknown) =>
+    log.warn(
+      { err },
+      isSettled
+        ? 'what readers of the feed have received could not be recorded'
+        : 'whether the data have gone back is checked again in 10 seconds, because the catalog cannot be read or written',
+    )
+  await settleAndRecord().catch(onFailure)
+  const records = startPeriodicTask({ work: settleAndRecord, interval: toldInterval, onFailure })
   closers.add('the record of what was told', async () => {
     await records.stop()
-    await record().catch(() => undefined)
+    if (isSettled) await record().catch(() => undefined)
   })
 }
 

@@ -1,0 +1,56 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { until } from '../../../../test/harness/until.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { createClosers } from '../../src/core/tasks.ts'
+import { settleData } from '../../src/service/data.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { inBlobStore, newBucket, newItems } from '../storage/catalog/samples.ts'
+import { tempDirectory } from '../storage/catalog/temp-directory.ts'
+
+test('F13 a start does not wait for a catalog that cannot be written, and renews the history later', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const data = join(tempDirectory(), 'data')
+  const lines: string[] = []
+  const log = pino({}, { write: (line: string) => void lines.push(line) })
+  const catalog = await openSqliteCatalog({
+    ...{ directory: data, writer: 'direct' },
+    onRenewal: () => log.warn('renewed'),
+  })
+  const bucketId = await newBucket(catalog, 'b')
+  await catalog.settleHistory([], true)
+  await catalog.addItems(bucketId, inBlobStore(newItems(3)))
+  // A change that the catalog does not have any more.
+  const lost = `${bucketId} ${2 ** 40}\n`
+  await mkdir(join(data, 'blobs'), { recursive: true })
+  await writeFile(join(data, 'blobs', '.identity'), 'identity\n')
+  const record = join(data, 'blobs', '.told')
+  await writeFile(record, lost)
+
+  let isBusy = true
+  const settle: typeof catalog.settleHistory = async (...input) => {
+    if (isBusy) throw new Fault('catalog-busy', 'The catalog is busy.')
+    return catalog.settleHistory(...input)
+  }
+  const closers = createClosers(() => undefined)
+  onTestFinished(async () => {
+    await closers.closeAll()
+    await catalog.close()
+  })
+  const context = { config: { data, blobsUrl: null }, log, closers }
+  await settleData(context, { catalog: { ...catalog, settleHistory: settle } })
+  await catalog.readChanges(bucketId, 'now', 0)
+  const warnings = () => lines.filter((line) => line.includes('checked again')).length
+  expect(warnings()).toBe(1)
+  vi.advanceTimersByTime(10_000)
+  await until('another attempt', () => warnings() === 2)
+  expect(await readFile(record, 'utf8')).toBe(lost)
+  isBusy = false
+  await until('the history is renewed', () => {
+    vi.advanceTimersByTime(10_000)
+    return lines.some((line) => line.includes('"renewed"'))
+  })
+})
