@@ -11,7 +11,7 @@ import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
-import { type CommandResult, commandLine, lines } from './client-run.ts'
+import { type CommandResult, commandLine, lines, runClient } from './client-run.ts'
 import { contentsOf, syncScene } from './sync-scene.ts'
 
 let server: SharedServer
@@ -106,6 +106,47 @@ test('--delete leaves alone what no run knew and files that have changed, and sa
   expect(await contentsOf(at.at('copy'))).toEqual({ a: 'edited', c: 'three', 'mine/x': 'x' })
   const all = await at.sync('--down', at.at('copy'), '--delete=all')
   expect([all.code, lines(all.stdout)]).toEqual([0, ['delete\ta', 'delete\tmine/x']])
+})
+
+test.each(['--delete', '--delete=all'])(
+  '%s leaves a file alone that changes during the run',
+  async (deletes) => {
+    await using at = await syncScene(server)
+    await at.write({ a: 'one', b: 'two' })
+    await at.sync(at.at('files'))
+    // With times by which the next run recognizes the files.
+    await at.write({ a: 'one', b: 'two' }, 'copy')
+    await at.sync('--down', at.at('copy'))
+    for (const { id } of await itemsOf(at.client)) await at.client.delete(id)
+    await at.client.upload(Buffer.from('new'), { filename: './z' })
+    await using proxy = await startLossyProxy(
+      server.url,
+      () => false,
+      async (_method, path) => {
+        if (path.startsWith('/media/')) await writeFile(at.at('copy/a'), 'written by the user')
+      },
+    )
+    const run = await runClient({ ...at.service, url: proxy.url }, 'sync', '--down', at.at('copy'), deletes)
+    expect([run.code, lines(run.stdout)]).toEqual([0, ['download\tz', 'delete\tb']])
+    expect(run.stderr).toContain('Left alone: 1 path')
+    expect(await contentsOf(at.at('copy'))).toEqual({ a: 'written by the user', z: 'new' })
+  },
+)
+
+test('of several items of a path, a changed file replaces the newest; only --delete deletes the others', async () => {
+  await using at = await syncScene(server)
+  for (const text of ['oldest', 'older', 'newest'])
+    await at.client.upload(Buffer.from(text), { filename: './a' })
+  const contents = async () => {
+    const texts = (await itemsOf(at.client)).map(async ({ id }) => (await at.client.get(id)).text())
+    return (await Promise.all(texts)).toSorted()
+  }
+  await at.write({ a: 'mine' })
+  expect(lines((await at.sync(at.at('files'))).stdout)).toEqual(['replace\ta'])
+  expect(await contents()).toEqual(['mine', 'older', 'oldest'])
+  await at.write({ a: 'mine, again' })
+  expect(lines((await at.sync(at.at('files'), '--delete')).stdout)).toEqual(['replace\ta'])
+  expect(await contents()).toEqual(['mine, again'])
 })
 
 test('the summary counts the items without a path', async () => {

@@ -1,4 +1,4 @@
-import { lstat, rm, rmdir } from 'node:fs/promises'
+import { lstat, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
@@ -241,16 +241,19 @@ async function removeOthers(
   const wanted: Other[] = []
   for (const other of others)
     if (deletes === 'all' || (await isAsKnown(directory, other, records))) wanted.push(other)
-  const leftAlone = others.length - wanted.length
+  let leftAlone = others.length - wanted.length
   const refusal =
     wanted.length > 0 && unread.length > 0
       ? 'Nothing is deleted, because not all directories could be read.'
       : refuseDeletes(args, wanted.length, known)
   if (refusal !== null) return { deleted: 0, leftAlone, faults, refusal }
   let deleted = 0
-  for (const { name, path } of wanted) {
+  for (const { name, path, stamp } of wanted) {
     try {
-      if (tree !== null) await tree.at(name, (file) => rm(file))
+      if (tree !== null && !(await tree.at(name, (file) => removeUnchanged(file, stamp)))) {
+        leftAlone += 1
+        continue
+      }
       if (tree !== null) await removeEmpty(tree, dirname(name))
     } catch (error) {
       faults.push({
@@ -264,6 +267,14 @@ async function removeOthers(
     await print('delete', path)
   }
   return { deleted, leftAlone, faults, refusal }
+}
+
+/** Removes a file, unless it has changed since it was found, which can be long before the end of the downloads. */
+async function removeUnchanged(path: string, stamp: string): Promise<boolean> {
+  // Of a link, its file was inspected.
+  const isSame = stampOf(await stat(path, { bigint: true })) === stamp
+  if (isSame) await rm(path)
+  return isSame
 }
 
 /** Whether an earlier run knew the file, and it has not changed since: its bytes were those of an item. */

@@ -87,10 +87,11 @@ export async function syncUp(
     ...{ failed: [...failed, ...faults], end },
   })
 
-  /** An item of this directory that was replaced, but not deleted, is found by its record. */
-  function noteOutdated({ path, there }: Pair<Remote>): void {
-    const known = there && there.older.length > 0 ? records.find(path)?.id : null
-    for (const { id } of there?.older ?? []) if (deletes !== 'none' || id === known) outdated.push(id)
+  /** Earlier items that are deleted. One of this directory that was replaced, but not deleted, is found by its record. */
+  function outdatedOf({ path, there }: Pick<Pair<Remote>, 'path' | 'there'>): readonly string[] {
+    const ids = there?.older.map(({ id }) => id) ?? []
+    const known = ids.length > 0 ? records.find(path)?.id : null
+    return deletes === 'none' ? ids.filter((id) => id === known) : ids
   }
 
   /** Notes which items of a path without a file are deleted: those that an earlier run knew, and earlier ones with the same bytes, or all. */
@@ -121,7 +122,7 @@ export async function syncUp(
       const isSame = there !== null && (await isStored(path, file, there))
       if (!isSame) changes[index] = { path, file, there }
       else {
-        noteOutdated(pair)
+        outdated.push(...outdatedOf(pair))
         if (!settled.has(path)) counts.unchanged += 1
       }
     })
@@ -139,6 +140,7 @@ export async function syncUp(
 
   /** Returns the error that ends the run, or null. */
   async function send(changes: readonly Change[]): Promise<unknown> {
+    const earlier = new Map(changes.map((change) => [change, outdatedOf(change)]))
     for (const { path, there } of changes)
       if (there) await records.set(path, { id: there.item.id, stamp: '', sha256: there.item.sha256 })
     await records.flush()
@@ -161,8 +163,10 @@ export async function syncUp(
     failed.push(...result.failed)
     counts.vanished += await countVanished(result.failed)
     if (result.end !== null) return result.end
-    const replaced = replacing.flatMap(([{ there }, { id }]) =>
-      there ? [there.item, ...there.older].flatMap((old) => (old.id === id ? [] : old.id)) : [],
+    const replaced = replacing.flatMap(([change, { id }]) =>
+      [change.there?.item.id, ...(earlier.get(change) ?? [])].flatMap((old) =>
+        !old || old === id ? [] : old,
+      ),
     )
     if (replaced.length > 0) await deleteItems(replaced)
     for (const [{ path, file }, item] of replacing) await note(path, file, item)
