@@ -7,7 +7,11 @@ import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
 /** The processes of a service with several workers that handle requests. */
-export function workersOf({ process: { pid } }: Pick<TestServer, 'process'>): number[] {
+export function workersOf({
+  process: { pid },
+}: {
+  readonly process: Pick<TestServer['process'], 'pid'>
+}): number[] {
   return childrenOf(pid ?? 0).filter((child) => commandOf(child).includes('serve-worker'))
 }
 

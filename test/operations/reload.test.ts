@@ -11,6 +11,7 @@ import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { startBy } from '../harness/started-by.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { workersOf } from '../harness/workers.ts'
 
 /** A service that reads its settings from a file, which `change` replaces. */
 async function startWithFile(lines: readonly string[], workers: string) {
@@ -74,6 +75,21 @@ test('O9, O13 a faulty file changes nothing and ends nothing, and the first orig
   expect(headers.get('access-control-allow-origin')).toBe(null)
 })
 
+test('O11, O13 a worker that starts after a reload has its settings, and none that need a restart or are wrong', async () => {
+  const service = await startWithFile([], '2')
+  const workers = () => workersOf({ process: { pid: service.pid() } })
+  await service.change(['MEDIABUCKET_READ_ONLY=on', 'MEDIABUCKET_MAX_FILE_SIZE=1'])
+  await service.change(['MEDIABUCKET_TOKEN_RATE=often'], 'the settings stay as they were')
+  const first = workers()
+  for (const pid of first) process.kill(pid, 'SIGKILL')
+  const store = () => service.send('/api/media', { method: 'POST', body: 'xyz' }).catch(() => null)
+  const isReplaced = async () => !workers().some((pid) => first.includes(pid)) && (await store())
+  const refused = await until('the first workers are replaced', isReplaced)
+  await expectProblem(refused, 503, 'read-only')
+  await service.change([])
+  await until('changes are possible', async () => (await store())?.status === 201)
+})
+
 test('O9 SIGHUP does not end a start', async () => {
   // From the moment at which the program, which restarts itself with flags of Node.js, runs its first lines.
   const script = `mediabucket serve & child=$!
@@ -130,7 +146,7 @@ test.each(['1', '2'])(
   'O5 with a delay, a service of %s workers that stops accepts requests while it is not ready, and then ends',
   async (workers) => {
     await using server = await startServer({
-      MEDIABUCKET_SHUTDOWN_DELAY: '3s',
+      MEDIABUCKET_SHUTDOWN_DELAY: '10s',
       MEDIABUCKET_WORKERS: workers,
     })
     const exited = once(server.process, 'exit')

@@ -1,5 +1,6 @@
 import closeWithGrace from 'close-with-grace'
 import { readConfig } from '../service/config.ts'
+import type { ReloadableSettings } from '../service/reload.ts'
 import { openParentChannel, startWorker } from '../service/worker.ts'
 import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
@@ -29,6 +30,8 @@ logProcessWarnings(log)
 const parent = openParentChannel(send)
 const failed = new AbortController()
 let worker: Awaited<ReturnType<typeof startWorker>> | null = null
+/** Settings of a reload during the start. */
+let reloaded: ReloadableSettings | null = null
 
 const { close, uninstall } = closeWithGrace(
   {
@@ -46,18 +49,26 @@ const { close, uninstall } = closeWithGrace(
 process.on('message', (message: ToWorker) => {
   if (parent.receive(message)) return
   if (message.kind === 'start') void start(message)
-  else if (message.kind === 'reload') worker?.reload(message.settings)
+  else if (message.kind === 'reload') reload(message.settings)
   else if (message.kind === 'stop') close()
   else if (message.kind === 'snapshot-metrics') void snapshotMetrics(message.request)
 })
 
-async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
+function reload(settings: ReloadableSettings): void {
+  reloaded = settings
+  worker?.reload(settings)
+}
+
+async function start({ owner, port, settings }: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
   try {
     const onFailure = (error: Error) => {
       log.fatal({ err: error }, `${error.message}; the worker stops`)
       failed.abort(error)
     }
-    worker = await startWorker(config, log, { requestLog, onFailure, parent, owner, port })
+    log.level = settings.logLevel
+    const started = { ...config, ...settings }
+    worker = await startWorker(started, log, { requestLog, onFailure, parent, owner, port })
+    if (reloaded !== null) worker.reload(reloaded)
     lowerWorkerPriority()
     startPoolWithFirstRequest(worker.http)
     releaseMemoryOfStart()

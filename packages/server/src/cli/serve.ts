@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { Logger } from 'pino'
 import { locationText, withoutPassword } from '../core/storage-urls.ts'
 import { type Config, readConfig } from '../service/config.ts'
-import { reloadEnvFile } from '../service/environment.ts'
+import { rereadVariables } from '../service/environment.ts'
 import { compareSettings, reloadableOf, takeOver } from '../service/reload.ts'
 import type { RequestLog, Service } from '../service/start.ts'
 import { checkSettings } from './check-settings.ts'
@@ -134,8 +134,7 @@ function createReload(started: Config, service: Pick<Service, 'reload'>, log: Lo
   let current = started
   return () => {
     try {
-      reloadEnvFile()
-      const { config: next, warnings } = readConfig()
+      const { config: next, warnings } = readConfig(rereadVariables())
       for (const warning of warnings) log.warn(warning)
       const { applied, needRestart } = compareSettings(current, next)
       current = takeOver(current, next, applied)

@@ -33,7 +33,7 @@ test.each([
 })
 
 test('a file that cannot be read is named with the reason', () => {
-  expect(() => loadEnvFile('/', {})).toThrow('The file of --env-file cannot be read: / (EISDIR).')
+  expect(() => loadEnvFile('/', {})).toThrow('The file of the settings cannot be read: / (EISDIR).')
 })
 
 test('O7 the file of the installation may be missing; one that cannot be read is an error, except with a data directory', () => {

@@ -35,14 +35,19 @@ let loaded: { readonly path: string; readonly names: readonly string[] } | null 
  * `node --env-file`. Throws ConfigError, without the values of the file, which can be secrets.
  */
 export function loadEnvFile(path: string, env: Env = process.env): void {
+  setVariables(path, readEnvFile(path), env)
+}
+
+function readEnvFile(path: string): Env {
+  let text: string
   try {
-    setVariables(path, readFileSync(path, 'utf8'), env)
+    text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof ConfigError) throw error
     throw new ConfigError([
-      `The file of --env-file cannot be read: ${path} (${errorCode(error)}). Run the command as the user of the service, or as root.`,
+      `The file of the settings cannot be read: ${path} (${errorCode(error)}). Run the command as the user of the service, or as root.`,
     ])
   }
+  return parseEnvFile(path, text)
 }
 
 /**
@@ -59,25 +64,22 @@ export function loadSettingsFile(env: Env = process.env, path = settingsFile): v
       `The settings of the service in ${path} cannot be read (${errorCode(error)}). Run the command with sudo, or set MEDIABUCKET_DATA to use other data.`,
     ])
   }
-  setVariables(path, text, env)
+  setVariables(path, parseEnvFile(path, text), env)
 }
 
-/** Reads the file of this process again. Throws ConfigError, and changes nothing then. */
-export function reloadEnvFile(env: Env = process.env): void {
-  if (loaded === null) return
+/**
+ * The variables of this process with those that its file has now. Those of the process itself stay, because a worker that is started
+ * later inherits them. Throws ConfigError.
+ */
+export function rereadVariables(env: Env = process.env): Env {
+  if (loaded === null) return env
   const { path, names } = loaded
-  const before = Object.fromEntries(names.map((name) => [name, env[name]]))
-  for (const name of names) delete env[name]
-  try {
-    loadEnvFile(path, env)
-  } catch (error) {
-    Object.assign(env, before)
-    throw error
-  }
+  const own = Object.entries(env).filter(([name]) => !names.includes(name))
+  return { ...readEnvFile(path), ...Object.fromEntries(own) }
 }
 
-function setVariables(path: string, text: string, env: Env): void {
-  const values = Object.entries(parseEnvFile(path, text)).filter(([name]) => env[name] === undefined)
+function setVariables(path: string, variables: Env, env: Env): void {
+  const values = Object.entries(variables).filter(([name]) => env[name] === undefined)
   for (const [name, value] of values) env[name] = value
   loaded = { path, names: values.map(([name]) => name) }
 }

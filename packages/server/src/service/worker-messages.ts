@@ -8,8 +8,13 @@ export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** What the parent sends to a worker. `claim` and `request` are numbers that the process which began has chosen. */
 export type ToWorker =
-  /** `owner` is the name of the worker; `port` may be 0. */
-  | { readonly kind: 'start'; readonly owner: string; readonly port: number }
+  /** `owner` is the name of the worker; `port` may be 0; `settings` are those of the start or of the last reload. */
+  | {
+      readonly kind: 'start'
+      readonly owner: string
+      readonly port: number
+      readonly settings: ReloadableSettings
+    }
   | { readonly kind: 'stop' }
   | { readonly kind: 'reload'; readonly settings: ReloadableSettings }
   /** Of other workers. */

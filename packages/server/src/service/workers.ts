@@ -21,7 +21,7 @@ import {
   startRemovals,
 } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
-import type { ReloadableSettings } from './reload.ts'
+import { type ReloadableSettings, reloadableOf } from './reload.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startExpirySweep, startSweeps } from './sweeps.ts'
@@ -63,8 +63,10 @@ export async function startWorkers(
     const remover = startRemovals(context, data)
     const locks = createUploadLockTable()
     const space = openSpace(context)
-    let { readOnly } = config
-    metrics.watchReadiness(checkReadinessOperation({ ...data, space, log, isReadOnly: () => readOnly }))
+    let reloaded = reloadableOf(config)
+    metrics.watchReadiness(
+      checkReadinessOperation({ ...data, space, log, isReadOnly: () => reloaded.readOnly }),
+    )
     await startSweeps(context, data, space)
 
     const service = createServiceMetrics(metrics.snapshot)
@@ -76,7 +78,10 @@ export async function startWorkers(
       ...config,
       log,
       fork(port) {
-        const worker = forkWorker({ port, locks, readMetrics: service.text, onCounts: counts.receive })
+        const worker = forkWorker({
+          ...{ port, locks, settings: reloaded },
+          ...{ readMetrics: service.text, onCounts: counts.receive },
+        })
         service.addWorker(worker)
         counts.join(worker)
         return worker
@@ -101,7 +106,7 @@ export async function startWorkers(
       firstToken: await issueFirstToken(data.catalog),
       reload(settings) {
         log.level = settings.logLevel
-        readOnly = settings.readOnly
+        reloaded = settings
         pool.reload(settings)
       },
       stop: closers.closeAll,
@@ -145,7 +150,7 @@ const directLocks = (table: UploadLockTable): Parameters<typeof shareUploadLocks
 interface WorkerPool {
   /** Resolves when all workers listen. Rejects if one of them cannot be started. */
   start(): Promise<ServiceAddress>
-  /** Passes settings to the workers. One that starts later reads them from the environment. */
+  /** Passes settings to the workers that run. One that starts later gets them with its start. */
   reload(settings: ReloadableSettings): void
   /** Lets all workers finish their requests, and waits until they have ended. */
   stop(): Promise<void>
@@ -280,6 +285,7 @@ interface WorkerProcess extends MetricsSource {
 function forkWorker(parts: {
   readonly port: number
   readonly locks: UploadLockTable
+  readonly settings: ReloadableSettings
   /** The metrics of all workers, as text. */
   readonly readMetrics: () => Promise<string>
   readonly onCounts: (worker: WorkerProcess, changes: CountChanges) => void
@@ -363,7 +369,7 @@ function forkWorker(parts: {
   })
   // It is handled by the callers of `listening` only if they wait.
   listening.promise.catch(() => undefined)
-  send({ kind: 'start', owner, port: parts.port })
+  send({ kind: 'start', owner, port: parts.port, settings: parts.settings })
 
   const self: WorkerProcess = {
     owner,
