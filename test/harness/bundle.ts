@@ -1,6 +1,18 @@
 import { createHash } from 'node:crypto'
 import { globSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -41,6 +53,8 @@ export default async function bundleService(): Promise<void> {
     if (!exists) {
       await removeOld()
       const fresh = await mkdtemp(`${bundle}-`)
+      // Commands that root runs become the owner of the data, who loads modules too.
+      await chmod(fresh, 0o755)
       // Another process may have changed the sources in the meantime.
       for (let built = ''; built !== hash; bundle = join(bundles, hash)) {
         built = hash

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { chown, copyFile, readFile, truncate, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -144,12 +144,25 @@ describe.skipIf(process.env['CI'] === undefined && !(await canMount()))('as root
     },
   )
 
-  test('commands on a data directory of another user report that this user cannot read it', async () => {
+  test('commands on a data directory of another user report that this user cannot read it, and run as its owner for root', async () => {
     await using data = await copyOfData()
-    await chown(data.path, 12345, 12345)
+    await run('chown', ['-R', '12345:12345', data.path])
     const env = { ...basics, MEDIABUCKET_DATA: data.path }
-    const [program = '', ...args] = [...unprivileged, process.execPath, bin, 'token', 'list']
-    await expect(run(program, args, { env })).rejects.toMatchObject({
+    const tokenList = (...prefix: readonly string[]) => {
+      const [program = '', ...args] = [...prefix, process.execPath, bin, 'token', 'list']
+      return run(program, args, { env })
+    }
+    expect((await tokenList(...unprivileged)).stdout).toContain('first')
+    await using ofRoot = await temporaryDirectory()
+    const copy = join(ofRoot.path, 'program')
+    await run('cp', ['-r', dirname(dirname(bin)), copy])
+    await expect(
+      run(process.execPath, [join(copy, 'bin', basename(bin)), 'token', 'list'], { env }),
+    ).rejects.toMatchObject({
+      code: 1,
+      stderr: `mediabucket: the user who owns ${data.path} cannot read the program in ${join(copy, 'dist')}. Install it where all users can read it.\n`,
+    })
+    await expect(tokenList('setpriv', '--reuid=12346', '--clear-groups')).rejects.toMatchObject({
       code: 1,
       stderr: `mediabucket: ${data.path} cannot be read by this user. Run this command as the owner of the data, for example with sudo -u.\n`,
     })

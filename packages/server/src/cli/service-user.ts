@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { setHome } from '../service/environment.ts'
+import { CommandError } from './command.ts'
 
 /**
  * Run by root, becomes the user who owns the data directory, so that the service can use what a command creates, and a local PostgreSQL
- * server knows the user. Does nothing for another user, and where the directory does not exist or belongs to root.
+ * server knows the user. Does nothing for another user, and where the directory does not exist or belongs to root. Throws CommandError.
  */
 export function becomeOwnerOf(directory: string): void {
   if (process.getuid?.() !== 0) return
@@ -16,6 +17,18 @@ export function becomeOwnerOf(directory: string): void {
   process.setgid?.(owner.gid)
   process.setuid?.(owner.uid)
   setHome(homeOfUser())
+  requireReadable(directory)
+}
+
+/** The modules of a command are loaded later, by the new user. */
+function requireReadable(data: string): void {
+  try {
+    accessSync(import.meta.filename, constants.R_OK)
+  } catch {
+    throw new CommandError(
+      `the user who owns ${data} cannot read the program in ${import.meta.dirname}. Install it where all users can read it.`,
+    )
+  }
 }
 
 /** The groups of a user; none where the user has no entry, as in a container. */
