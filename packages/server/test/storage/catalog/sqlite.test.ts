@@ -62,15 +62,15 @@ test('Y5 the events of a range of times are found, however far the clock was ahe
   }
 })
 
-test('a missing index is reported as damage, with what to do, and closes what was opened', async () => {
+test('O8 a missing index is named, with what to do, and what was opened is closed', async () => {
   const directory = join(tempDirectory(), 'data')
   await (await openSqliteCatalog({ directory, writer: 'direct' })).close()
   const db = openConnection(directory)
   db.exec('DROP INDEX items_renamed')
   db.close()
   await expect(openSqliteCatalog({ directory, writer: 'thread' })).rejects.toMatchObject({
-    name: 'DataDirectoryError',
-    message: expect.stringContaining('Restore a backup'),
+    name: 'CatalogVersionError',
+    message: expect.stringMatching(/"items_renamed" differs.*Make a backup/),
   })
   // SQLite removes the log when the last connection closes.
   expect(existsSync(join(directory, 'catalog.db-wal'))).toBe(false)
