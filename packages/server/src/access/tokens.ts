@@ -254,8 +254,8 @@ export const createAuthorizer =
     const verify = () => verifyAuthorization(requireAuthorization(request), grace)
     const found = await verify()
     noteToken(request, { token: found.tokenId })
-    const waits = isSettled || hasManyExpired(found) || writes(request.method, scope)
-    const grant = waits ? await settled(found, verify) : found
+    const waits = isSettled || writes(request.method, scope)
+    const grant = waits ? await settled(found, verify) : await settledForReads(found, verify)
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
@@ -277,6 +277,12 @@ async function settled(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant
   }
   return current
 }
+
+/** The same for a request that reads: it waits only while so many items have expired that reads would pass by them (docs/interface.md E2). */
+export const settledForReads = (
+  grant: VerifiedGrant,
+  verify: () => Promise<VerifiedGrant>,
+): VerifiedGrant | Promise<VerifiedGrant> => (hasManyExpired(grant) ? settled(grant, verify) : grant)
 
 /**
  * Looks up a token for each request: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9).

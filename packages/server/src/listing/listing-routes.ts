@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { SignLinks } from '../access/signed-links.ts'
+import { settledForReads } from '../access/tokens.ts'
 import { listingPaths, parsePageNumber } from '../core/page.ts'
 import { requireScope } from '../core/tokens.ts'
 import type { AuthorizationVerifier } from '../http/authorizer.ts'
@@ -170,7 +171,8 @@ export function coalesceRequests(
 
   async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
     await end
-    return await verifyAuthorization(authorization)
+    const verify = () => verifyAuthorization(authorization)
+    return await settledForReads(await verify(), verify)
   }
 
   async function respond(grant: Grant, request: CallersRequest): Promise<ListingResponse> {

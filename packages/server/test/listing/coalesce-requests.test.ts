@@ -56,6 +56,26 @@ function counting(limit = Number.POSITIVE_INFINITY) {
   return { received, verified, noted, coalesced }
 }
 
+test('E2 a listing waits while so many items have expired that it would pass by them', async () => {
+  const counted = Promise.withResolvers<void>()
+  let isCounted = false
+  const settle = async () => {
+    await counted.promise
+    isCounted = true
+  }
+  const coalesced = coalesceRequests(
+    {
+      verifyAuthorization: async () =>
+        isCounted ? grant : { ...grant, expired: Number.MAX_SAFE_INTEGER, settle },
+      limits: { countToken: () => null },
+    },
+    async ({ expired }) => ({ status: 200, head: ['expired', `${expired}`], body: null }),
+  )
+  const responses = [coalesced(plain, () => undefined), coalesced({ ...plain, page: '2' }, () => undefined)]
+  counted.resolve()
+  for (const response of responses) expect((await response).head).toEqual(['expired', '0'])
+})
+
 test('identical requests of one tick share one token verification and one response', async () => {
   const { received, verified, coalesced } = counting()
   await Promise.all([1, 2, 3].map(() => coalesced({ ...plain })))
