@@ -179,7 +179,7 @@ test('R6 a start repairs files that are longer or shorter than their offsets, an
 
 test('R8 an upload expires, and its reserved bytes are released', async () => {
   await using data = await servers()
-  const { server, tus, token } = await data.start({ MEDIABUCKET_UPLOAD_EXPIRY: '3s' })
+  const { server, tus, token } = await data.start({ MEDIABUCKET_UPLOAD_EXPIRY: '10s' })
   await using _ = server
   const response = await tus.send('POST', '/api/uploads', { 'upload-length': '10' })
   const expires = Date.parse(response.headers.get('upload-expires') ?? '')
