@@ -280,10 +280,17 @@ export const expiredOfBucket = (engine: EngineName, now: string): string =>
 export const expiredOfTrash = (engine: EngineName, now: string): string =>
   `${ifExpired(engine, ['expired', 'items'], '-buckets.id', now)}, ${ifExpired(engine, ['expired', 'bytes'], '-buckets.id', now)}`
 
-const bucketList = eachEngine(
-  (engine) =>
-    `SELECT ${bucketColumns}, ${expiredOfBucket(engine, '$1')} FROM buckets WHERE id > 0 ORDER BY name`,
-)
+/** The number or the bytes of all items of a bucket or a trash that have expired at `$1`, also of those that are counted. */
+const allExpired = (value: 'count(*)' | 'sum(size)', bucket: string): string =>
+  `(SELECT CAST(coalesce(${value}, 0) AS bigint) FROM items
+    WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= $1)`
+
+// As expiredOfBucket, but exact: where no service runs, nothing counts or removes what has expired.
+const bucketList = `SELECT ${bucketColumns},
+    CASE WHEN next_expiry <= $1 THEN ${allExpired('count(*)', 'buckets.id')} - counted_items ELSE 0 END,
+    CASE WHEN next_expiry <= $1 THEN ${allExpired('sum(size)', 'buckets.id')} - counted_bytes
+      + ${allExpired('sum(size)', '-buckets.id')} ELSE 0 END
+  FROM buckets WHERE id > 0 ORDER BY name`
 
 export const listBuckets = (): Query<Bucket[]> => all(liveBucketOf, bucketList, Date.now())
 
