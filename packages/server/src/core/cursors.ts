@@ -18,7 +18,10 @@ const digestLength = 9
 
 /** `epoch` identifies the data: after a restore, an earlier place could be that of another item. */
 export function createCursors(epoch: string): Cursors {
-  /** The digest is no secret. It recognizes changed cursors, and those of other lists and of other data. */
+  /**
+   * Recognizes changed cursors, and those of other lists and of other data. Only who knows the epoch can make a cursor, so clients must not get it:
+   * a cursor of a lost change renews the history of all buckets (storage/catalog/history.ts).
+   */
   function format(list: ListKey, place: string): string {
     const digest = createHash('sha256')
       .update(JSON.stringify([formatVersion, epoch, ...list, place]))
