@@ -126,12 +126,15 @@ async function expectReadOnly(server: TestServer, id: string): Promise<void> {
   ])
 }
 
-test('O13, O1 a read-only service refuses changes and serves everything else', async () => {
+test('O13, O1, O3 a read-only service refuses changes, serves everything else, and logs no errors', async () => {
   await using first = await startServer()
   const { id } = await upload(first, 'kept')
   await first.stop()
   await using server = await startServer({ MEDIABUCKET_READ_ONLY: 'on' }, first.data)
   await expectReadOnly({ ...server, token: first.token, request: withToken(server, first.token) }, id)
+  expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  expect(server.log().filter(({ level }) => Number(level) >= 40)).toEqual([])
+  expect(server.log().filter(({ msg }) => msg === 'the service is read-only')).toHaveLength(1)
 })
 
 const withToken = (server: TestServer, token: string): TestServer['request'] => {

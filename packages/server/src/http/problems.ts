@@ -87,11 +87,16 @@ function toFault(error: unknown): Fault {
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }
 
-/** A full bucket, a used-up token, a reached reserve of free space and a stop of the service are no errors, although their status is 5xx. */
+/**
+ * A full bucket, a used-up token, a reached reserve of free space, a read-only service and a stop of it are no errors, although their status
+ * is 5xx. A service that is not ready logs its reasons when they change.
+ */
 const isExpected = ({ code, cause }: Fault): boolean =>
   code === 'quota-exceeded' ||
   code === 'token-limit-exceeded' ||
   code === 'shutting-down' ||
+  code === 'read-only' ||
+  code === 'not-ready' ||
   (code === 'storage-full' && cause === undefined)
 
 /** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */

@@ -208,6 +208,8 @@ function createReasonLog(log: Pick<Logger, 'info' | 'error'>) {
     if (now === last) return
     last = now
     if (reasons.length === 0) log.info('the service is ready again')
+    // What the operator has set is no error.
+    else if (now === 'read-only') log.info({ reasons }, 'the service is read-only')
     else log.error({ reasons, err: failures[0] }, 'the service is not ready')
   }
 }
