@@ -174,7 +174,7 @@ describe('on one service', () => {
     server.process.kill('SIGHUP')
     for (const pid of pids)
       for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) process.kill(pid, signal)
-    await until('the report', () => server.log().some(({ msg }) => msg === 'ignored'))
+    await until('the report', () => server.log().some(({ msg }) => msg === 'read the settings again'))
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
     expect(await listeningWorkers(server, 2)).toEqual(pids)
   })

@@ -135,7 +135,12 @@ export function* settleHistory({
       place,
     )
   }
-  if (!isElsewhere && !(yield* lacksOne(told))) return false
+  if (!isElsewhere) {
+    if (!(yield* lacksOne(told))) return false
+    // Another process may have renewed the history before the locks were granted.
+    yield* change(lockBuckets)
+    if (!(yield* lacksOne(told))) return false
+  }
   yield* renewHistory({ told })
   return true
 }
