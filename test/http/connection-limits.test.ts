@@ -76,7 +76,7 @@ async function clients(server: TestServer, count: number, from?: string): Promis
 
 const uploading = async (server: TestServer) => (await scrape(server)).value('active_uploads') ?? 0
 
-test('N2, N3, P1 a connection beyond the limit gets a 503 problem and is closed; a closed one makes room', async () => {
+test('N2, N3, P1, O3 a connection beyond the limit gets a 503 problem and is closed; a closed one makes room', async () => {
   await using server = await startServer({
     MEDIABUCKET_MAX_CONNECTIONS: '6',
     MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '4',
@@ -95,6 +95,7 @@ test('N2, N3, P1 a connection beyond the limit gets a 503 problem and is closed;
   expect(await beyond.ask()).toBe(503)
   await beyond.closed()
   await until('it is logged', () => server.log().filter(({ msg }) => /refused/.test(msg)).length === 2)
+  expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])
 
   third[0]?.close()
   await until('a connection is accepted again', async () => {

@@ -89,13 +89,14 @@ function toFault(error: unknown): Fault {
 
 /**
  * A full bucket, a used-up token, a reached reserve of free space, a read-only service and a stop of it are no errors, although their status
- * is 5xx. A service that is not ready logs its reasons when they change.
+ * is 5xx. A service that is not ready logs its reasons when they change, and refused connections are logged together (refused-connections.ts).
  */
 const isExpected = ({ code, cause }: Fault): boolean =>
   code === 'quota-exceeded' ||
   code === 'token-limit-exceeded' ||
   code === 'shutting-down' ||
   code === 'read-only' ||
+  code === 'connections-too-many' ||
   code === 'not-ready' ||
   (code === 'storage-full' && cause === undefined)
 
