@@ -206,9 +206,9 @@ describe('PostgreSQL: errors', () => {
     ['55P03', 'catalog-busy'],
     ['57014', 'catalog-busy'],
     ['40P01', 'catalog-busy'],
-    ['57P01', 'catalog-busy'],
-    ['25006', 'catalog-busy'],
-    ['08006', 'catalog-busy'],
+    ['57P01', 'catalog-unavailable'],
+    ['25006', 'catalog-unavailable'],
+    ['08006', 'catalog-unavailable'],
   ])('%s is the fault %s', (state, code) => {
     const error = withState(state)
     expect(asFault(error)).toMatchObject({ name: 'Fault', code, cause: error })
