@@ -176,6 +176,9 @@ test('F15 --verify finds a flipped byte, a missing file, bytes that cannot be re
   expect(faulty.stdout).toContain(`${missing.id} missing: `)
   expect(faulty.stdout).toContain(`${shorter.id} changed: `)
   expect(faulty.stdout).toContain('3 items without bytes')
+  expect(faulty.stdout).toContain(
+    `→ Delete the changed files from ${join(backups, 'blobs')}, then run: mediabucket backup ${backups}\n`,
+  )
 
   const [snapshot = ''] = (await readdir(backups)).filter((name) => name.startsWith('snapshot-'))
   const list = join(backups, snapshot, 'blobs.txt')

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { copyBackup, openBlobs, openCopyableInspection } from '../../storage/engines.ts'
 import { type BackupResult, type FinishedBackup, readGenerations } from '../../upkeep/backup.ts'
 import { verifyBackup } from '../../upkeep/backup-verification.ts'
@@ -54,6 +55,7 @@ export async function verifyGeneration(
     )
     for (const line of faultyItemLines(faulty)) print(line)
     if (faulty.length === 0) print('No faults were found.')
+    else print(`→ Delete the changed files from ${join(path, 'blobs')}, then run: mediabucket backup ${path}`)
   } finally {
     progress.end()
   }
