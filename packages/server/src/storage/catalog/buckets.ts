@@ -161,9 +161,10 @@ const insertion = {
   postgres:
     'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id',
 }
+// The driver binds numbers as REAL, whose text would be 2.0.
 const retirement = {
-  sqlite: `INSERT INTO meta (key, value) VALUES ('last_bucket_id', $1)
-    ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), $1)`,
+  sqlite: `INSERT INTO meta (key, value) VALUES ('last_bucket_id', CAST($1 AS INTEGER))
+    ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), CAST($1 AS INTEGER))`,
   postgres: null,
 }
 
