@@ -27,7 +27,7 @@ async function settle(additions: readonly { readonly id: string; readonly added:
   for (const { id, added } of additions) {
     const list = await added.then(
       () => acknowledged,
-      (error: { code?: string }) => (error.code === 'catalog-busy' ? refused : unknown),
+      (error: { code?: string }) => (error.code === 'catalog-unavailable' ? refused : unknown),
     )
     list.push(id)
   }

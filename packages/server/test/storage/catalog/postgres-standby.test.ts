@@ -18,7 +18,7 @@ import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catal
 import { openCatalog } from './postgres-database.ts'
 import { allPages, hashOf, newBucket, newItem, withBytes } from './samples.ts'
 
-const databaseBusy: Partial<Fault> = { name: 'Fault', code: 'catalog-busy' }
+const unreachable: Partial<Fault> = { name: 'Fault', code: 'catalog-unavailable' }
 
 describe('PostgreSQL with a standby', () => {
   const directories: string[] = []
@@ -68,9 +68,9 @@ describe('PostgreSQL with a standby', () => {
     await replicate()
 
     proxy.switchTo(standby.port)
-    await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(databaseBusy)
-    await expect(catalog.findGrant(hashOf('b'))).rejects.toMatchObject(databaseBusy)
-    await expect(catalog.addItems(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
+    await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(unreachable)
+    await expect(catalog.findGrant(hashOf('b'))).rejects.toMatchObject(unreachable)
+    await expect(catalog.addItems(bucketId, [withBytes(refused)])).rejects.toMatchObject(unreachable)
     const opened = openPostgresCatalog({ url: url(standby.port), role: 'server' })
     await expect(opened).rejects.toThrow(DatabaseError)
     await expect(opened).rejects.toThrow(/read-only replica/)
@@ -106,7 +106,7 @@ describe('PostgreSQL with a standby', () => {
     await replicate()
     proxy.switchTo(standby.port)
     for (const name of ['b', 'unknown'])
-      await expect(catalog.findGrant(hashOf(name))).rejects.toMatchObject(databaseBusy)
+      await expect(catalog.findGrant(hashOf(name))).rejects.toMatchObject(unreachable)
     proxy.switchTo(primary.port)
     expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ bucketId })
   })
@@ -154,8 +154,8 @@ describe('PostgreSQL with a standby', () => {
     await replicate()
 
     await primary.control('-m', 'immediate', 'stop')
-    await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(databaseBusy)
-    await expect(catalog.addItems(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
+    await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(unreachable)
+    await expect(catalog.addItems(bucketId, [withBytes(refused)])).rejects.toMatchObject(unreachable)
     await expect(openPostgresCatalog({ url: both, role: 'server' })).rejects.toThrow(
       `127.0.0.1:${standby.port},127.0.0.1:${primary.port}/failover cannot be opened`,
     )
