@@ -44,7 +44,7 @@ describe('tokens of every state', () => {
     const lines = text.trim().split('\n')
     expect(lines.length).toBe(4)
     expect(lines[0]).toMatch(
-      /^tok_\w+ +default +first +active +media:read,media:write,media:delete +\d{4}-\d\d-\d\d +never +never +- +-$/,
+      /^tok_\w+ +default +first +active +media:read,media:write,media:delete,tokens:manage,webhooks:manage +\d{4}-\d\d-\d\d +never +never +- +-$/,
     )
     expect(lines[1]).toMatch(
       new RegExp(

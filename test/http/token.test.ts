@@ -34,7 +34,7 @@ test('T1, T3 the response has all properties of the first token', async () => {
     id: expect.stringMatching(/^tok_\w+$/),
     name: 'first',
     bucket: 'default',
-    scopes: ['media:read', 'media:write', 'media:delete'],
+    scopes: ['media:read', 'media:write', 'media:delete', 'tokens:manage', 'webhooks:manage'],
     expires_at: null,
     note: null,
     limits: null,

@@ -72,8 +72,8 @@ export function logProcessWarnings(log: Pick<BaseLogger, 'warn'>): void {
   process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node.js'))
 }
 
-/** Requests that monitoring sends all the time, and that need no thread. */
-const probes: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
+/** The request that supervisors send all the time, and that needs no thread. Readiness, which metrics include, writes a file. */
+const probe = '/healthz'
 
 /**
  * Starts the threads of libuv's pool with the first request, so that an idle service does not have them, and lowers their priority. All of
@@ -81,7 +81,7 @@ const probes: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
  */
 export function startPoolWithFirstRequest(http: Server): void {
   const onRequest = ({ url = '' }: IncomingMessage) => {
-    if (probes.has(url)) return
+    if (url === probe) return
     http.off('request', onRequest)
     access('/', () => undefined)
     lowerWorkerPriority()
