@@ -210,6 +210,8 @@ function reopen(fd: number): number | null {
  */
 export function fileDestination(fd: number): LogDestination {
   let inFlight = 0
+  /** Bytes of the file before the write that is in flight. */
+  let sizeBefore = 0
   let result: { readonly written: number } | { readonly error: Error } | null = null
 
   function takeResult(): number {
@@ -224,6 +226,7 @@ export function fileDestination(fd: number): LogDestination {
     write(bytes) {
       if (result !== null || inFlight > 0) return takeResult()
       inFlight = bytes.length
+      sizeBefore = fstatSync(fd).size
       write(fd, bytes, (error, written) => {
         inFlight = 0
         result = error ? { error } : { written }
@@ -233,6 +236,8 @@ export function fileDestination(fd: number): LogDestination {
     writeLast(bytes) {
       if (result !== null) return takeResult()
       if (inFlight === 0) return writeSync(fd, bytes)
+      // No callback reports the end of the write any more, and what follows must not overtake it.
+      if (fstatSync(fd).size < sizeBefore + inFlight) return 0
       const written = inFlight
       inFlight = 0
       return written
