@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runAndKillAt } from '../faults/kill-upkeep.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { seededRandom } from '../harness/random.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { onDisk, upload } from '../harness/upload.ts'
@@ -110,6 +111,9 @@ test('F14 without --keep the bytes of earlier backups stay, and --at finds no ot
     expect((await outcome(args, server.data)).code).toBe(2)
 })
 
+/** With `MEDIABUCKET_TEST_KILLS=all`, a backup is killed at every step; otherwise at a fourth of them. */
+const isWhole = process.env['MEDIABUCKET_TEST_KILLS'] === 'all'
+
 test('F14 a backup that is killed at any step leaves all earlier generations whole, and the next one completes it', async () => {
   const { backups, at } = await places()
   await using server = await startServer(onDisk)
@@ -131,7 +135,9 @@ test('F14 a backup that is killed at any step leaves all earlier generations who
   })
   const calls = (await readFile(log, 'utf8')).trimEnd().split('\n')
   expect(calls.some((call) => call.startsWith('unlink') && call.includes(first.id))).toBe(true)
+  const pick = seededRandom()
   for (const [index, call] of calls.entries()) {
+    if (!isWhole && pick(4) > 0) continue
     // Statements that write rows of a snapshot are alike.
     const [kind = '', word] = call.split(' ')
     const isAlike =

@@ -85,14 +85,15 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
 
   const { grants, pages, items, buckets, contents, keys } = createHotReads(reads)
   const { apply } = writer
-  const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
+  const [row] = await run("SELECT value FROM meta WHERE key = 'epoch'")
 
   const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
 
   const bell = createPostgresBell(connections, (ids) => runQuery(run, bucketRevisions(ids)))
 
   const engine: CatalogEngine = {
-    epoch: text(row, 0),
+    // Damaged data may have none.
+    epoch: row === undefined ? '' : text(row, 0),
     bell,
     place: async () => text((await run('SELECT catalog_place()'))[0] ?? [''], 0) || null,
     query: (query) => runQuery(run, query),
