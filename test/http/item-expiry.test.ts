@@ -158,7 +158,7 @@ test('E2 an expired item is missing everywhere, and no page, total or entity tag
   expect(await (await request('/api/bucket')).json()).toMatchObject({ items: 1, bytes: 7, trash_items: 0 })
 })
 
-test('O4, E2 a start with many expired items listens before they are removed, and lists omit them meanwhile', async () => {
+test('O4, E2 a start with many expired items listens before they are removed, and lists omit them until then', async () => {
   await using place = await temporaryDirectory()
   await using first = await startServer()
   await first.stop()

@@ -91,8 +91,8 @@ export interface GuardedTree extends AsyncDisposable {
 }
 
 /**
- * Opens a directory, which may be a link itself. On Linux, files are found through open directories, so that a link that takes the place of one
- * meanwhile is not followed; elsewhere, each directory is checked before its files are written.
+ * Opens a directory, which may be a link itself. On Linux, files are found through open directories, so that a link that replaces one
+ * during a write is not followed. On other systems, each directory is checked before its files are written.
  */
 export async function openTree(root: string): Promise<GuardedTree> {
   const handle = process.platform === 'linux' ? await open(root, O_RDONLY | O_DIRECTORY) : null
