@@ -2,12 +2,14 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { issueToken } from '../packages/server/src/access/tokens.ts'
+import { UsageError } from '../packages/server/src/cli/command.ts'
 import { createItemProgress } from '../packages/server/src/cli/terminal.ts'
 import { newItemId } from '../packages/server/src/core/ids.ts'
 import type { Labels } from '../packages/server/src/core/labels.ts'
 import { bucketNameRule, isBucketName } from '../packages/server/src/core/names.ts'
 import { defaultScopes } from '../packages/server/src/core/tokens.ts'
 import { type Config, readConfig } from '../packages/server/src/service/config.ts'
+import { ConfigError } from '../packages/server/src/service/environment.ts'
 import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
 import type { AddedItem } from '../packages/server/src/storage/catalog/records.ts'
 import { openCatalog } from '../packages/server/src/storage/engines.ts'
@@ -89,24 +91,16 @@ function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, allocate: Allocate
   return { id: newItemId(), ...file, ...stored }
 }
 
-/** Seeds the bucket that the arguments name, with the settings of the service. Throws TypeError. */
+/** Seeds the bucket that the arguments name, with the settings of the service. Throws UsageError. */
 export async function runSeed(
   args: readonly string[],
   config: Config,
   onProgress?: (done: number, of: number) => void,
 ): Promise<{ readonly bucket: string; readonly token: string; readonly total: number }> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      items: { type: 'string', default: '' },
-      'delete-every': { type: 'string' },
-      pictures: { type: 'boolean', default: false },
-      bucket: { type: 'string', default: 'seeded' },
-    },
-  })
+  const { values } = readArguments(args)
   const { bucket, pictures } = values
   const deleteEvery = values['delete-every']
-  if (!isBucketName(bucket)) throw new TypeError(`"${bucket}" is not a valid bucket name. ${bucketNameRule}`)
+  if (!isBucketName(bucket)) throw new UsageError(`"${bucket}" is not a valid bucket name. ${bucketNameRule}`)
   const catalog = await openCatalog(config, {
     // The previews of many pictures are committed at once.
     writer: 'thread',
@@ -126,17 +120,49 @@ export async function runSeed(
   }
 }
 
+function readArguments(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        items: { type: 'string', default: '' },
+        'delete-every': { type: 'string' },
+        pictures: { type: 'boolean', default: false },
+        bucket: { type: 'string', default: 'seeded' },
+      },
+    })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : `${error}`)
+  }
+}
+
 function count(option: string, text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text))
-    throw new TypeError(`${option} takes a whole number of at least 1, not "${text}"`)
+    throw new UsageError(`${option} takes a whole number of at least 1, not "${text}"`)
   return Number(text)
 }
 
-// npm run seed -- --items N [--delete-every K] [--pictures] [--bucket NAME]: prints one line of JSON, with the settings of the service.
+const usage = `Usage: npm run seed -- --items N [--delete-every K] [--pictures] [--bucket NAME]
+
+Adds small files to the data that the settings of the service name, and prints one line of JSON: the bucket, a token and its new total.
+
+  --items N         How many files to add.
+  --delete-every K  Delete every K-th of them again.
+  --pictures        Add pictures with their ThumbHashes only.
+  --bucket NAME     The bucket; it is created if there is none. Default: seeded.`
+
 if (import.meta.main) {
-  const progress = createItemProgress('Added')
-  const seeded = await runSeed(process.argv.slice(2), readConfig(process.env).config, progress.show).finally(
-    progress.end,
-  )
-  console.log(JSON.stringify(seeded))
+  const args = process.argv.slice(2)
+  if (args.some((arg) => arg === '--help' || arg === '-h')) console.log(usage)
+  else {
+    const progress = createItemProgress('Added')
+    try {
+      const seeded = await runSeed(args, readConfig(process.env).config, progress.show).finally(progress.end)
+      console.log(JSON.stringify(seeded))
+    } catch (error) {
+      if (!(error instanceof UsageError || error instanceof ConfigError)) throw error
+      console.error(`${error.message}\n\n${usage}`)
+      process.exitCode = 2
+    }
+  }
 }

@@ -111,6 +111,16 @@ test('npm run seed works before the first start, and prints one line of JSON', a
   expect(page.total).toBe(3)
 })
 
+test('npm run seed prints its usage, and says what is wrong with its arguments', async () => {
+  const { stdout } = await run(process.execPath, [script, '--help'])
+  expect(stdout).toMatch(/^Usage: npm run seed -- --items N/)
+  const failure = await run(process.execPath, [script, '--itmes', '3']).catch((error) => error)
+  expect(failure).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^Unknown option '--itmes'.*\n\nUsage: /s),
+  })
+})
+
 test.each([
   [[], /--items takes a whole number of at least 1/],
   [['--items', '1e3'], /--items .*not "1e3"/],

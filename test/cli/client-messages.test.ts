@@ -1,10 +1,15 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { foreignPage, sendJson, startForeign } from '../client/foreign-service.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { freePort } from '../harness/free-port.ts'
 import { seed } from '../harness/seed.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { lines, runClient } from './client-run.ts'
+import { type CommandResult, commandLine, lines, runClient } from './client-run.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -12,6 +17,34 @@ beforeAll(async () => {
 })
 
 const run = (...args: string[]) => runClient(server, ...args)
+
+/** Runs a command for a user without a home directory: HOME is not set, and the system has no entry for the number of the user. */
+async function runHomeless(settings: Readonly<Record<string, string | undefined>>, ...args: string[]) {
+  const { command, env } = commandLine(server, ...args)
+  const { XDG_STATE_HOME: _, XDG_CONFIG_HOME: __, ...rest } = { ...env, ...settings }
+  const asUnknown = ['--user', '--map-user=54321', '--map-group=54321']
+  return await promisify(execFile)('unshare', [...asUnknown, ...command], { env: rest }).then(
+    (output) => ({ code: 0, ...output }),
+    (failure: CommandResult) => failure,
+  )
+}
+
+test.runIf(process.platform === 'linux')(
+  'without a home directory, only what is stored there is missing',
+  async () => {
+    await using directory = await temporaryDirectory()
+    const file = join(directory.path, 'homeless.txt')
+    await writeFile(file, 'text')
+    const stored = await runHomeless({}, 'upload', file)
+    expect([stored.code, stored.stderr]).toEqual([
+      0,
+      expect.stringContaining('this user has no home directory. Set HOME or XDG_STATE_HOME to a directory'),
+    ])
+    expect(await runHomeless({}, 'ls', '--name', 'homeless')).toMatchObject({ code: 0, stderr: '' })
+    const unknown = await runHomeless({ MEDIABUCKET_TOKEN: undefined }, 'ls')
+    expect(unknown.stderr).toMatch(/^mediabucket: MEDIABUCKET_TOKEN is not set/)
+  },
+)
 
 const withoutSecret = /^mediabucket: The URL of an item must not contain a user name or password\n$/
 

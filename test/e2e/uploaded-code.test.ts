@@ -174,6 +174,28 @@ describe('G15, B10 no uploaded code runs in the gallery', () => {
     }
   })
 
+  test.each(['/', '/upload'])(
+    'G2 no text becomes HTML or the address of a script in the page %s',
+    async (path) => {
+      const page = await browser.newPage()
+      await page.goto(`${server.url}${path}`)
+      const refusals = await page.evaluate(`[
+      () => { document.createElement('div').innerHTML = '<b>text</b>' },
+      () => { document.createElement('script').src = '/assets/a.js' },
+      () => new DOMParser().parseFromString('<b>text</b>', 'text/html'),
+      () => trustedTypes.createPolicy('default', {}),
+    ].map((attempt) => {
+      try {
+        return 'done ' + attempt()
+      } catch (error) {
+        return error instanceof TypeError ? 'refused' : String(error)
+      }
+    })`)
+      expect(refusals).toEqual(['refused', 'refused', 'refused', 'refused'])
+      await page.close()
+    },
+  )
+
   test('with the server’s protection alone, in a page without a policy', async () => {
     const context = await browser.newContext()
     await context.route(`${server.url}/`, (route) =>

@@ -66,22 +66,42 @@ export function needTools(...names: readonly string[]): void {
 
 const startPolicy = '/usr/sbin/policy-rc.d'
 
+/** Seconds for which to wait until another process has released a lock of packages or of their lists. */
+const lockTimeout = 300
+
+function aptGet(...args: readonly string[]): void {
+  execFileSync('apt-get', ['-o', `DPkg::Lock::Timeout=${lockTimeout}`, ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+  })
+}
+
+/** apt does not wait for the lock of the lists itself. */
+function updateLists(): void {
+  const end = performance.now() + lockTimeout * 1_000
+  for (let isUpdated = false; !isUpdated; )
+    try {
+      aptGet('update', '-q')
+      isUpdated = true
+    } catch (error) {
+      const isLocked = error instanceof Error && error.message.includes('Could not get lock')
+      if (!isLocked || performance.now() > end) throw error
+      execFileSync('sleep', ['1'])
+    }
+}
+
 /** As root on Debian, installs the missing programs of a table as `packages`. */
 export function installMissing(table: Readonly<Record<string, string>>): void {
   const missing = Object.keys(table).filter((name) => !hasTool(name))
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
   const wanted = missing.flatMap((name) => table[name]?.split(' ') ?? [])
   console.error(`Installing programs that some tests need: ${wanted.join(' ')}`)
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   // Without this file the packages of servers start them.
   const hasPolicy = existsSync(startPolicy)
   try {
     if (!hasPolicy) writeFileSync(startPolicy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
-    execFileSync('apt-get', ['update', '-q'], { stdio: 'ignore', env })
-    execFileSync('apt-get', ['install', '-qy', '--no-install-recommends', ...wanted], {
-      stdio: 'ignore',
-      env,
-    })
+    updateLists()
+    aptGet('install', '-qy', '--no-install-recommends', ...wanted)
   } catch (error) {
     console.error('The installation failed. Tests that need these programs fail.', error)
   } finally {

@@ -142,6 +142,8 @@ test('G2 the policy of the page allows only its own origin and nothing inline', 
     'base-uri': "'none'",
     'form-action': "'none'",
     'frame-ancestors': "'none'",
+    'require-trusted-types-for': "'script'",
+    'trusted-types': "'none'",
   })
   expect(headers.get('x-content-type-options')).toBe('nosniff')
   expect(headers.get('referrer-policy')).toBe('no-referrer')

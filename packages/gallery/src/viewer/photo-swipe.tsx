@@ -47,25 +47,24 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     returnFocus: false,
     escKey: false,
     arrowKeys: false,
-    arrowPrev: false,
-    arrowNext: false,
-    close: false,
-    zoom: false,
-    counter: false,
     bgOpacity: 1,
     showHideAnimationType: 'none',
     ...(reducedMotion ? { zoomAnimationDuration: false } : {}),
     errorMsg: strings.viewer.noPicture,
   })
 
+  // Its buttons and its indicator are parsed from HTML, which the policy of the page forbids.
+  pswp.on('uiRegister', () => {
+    if (pswp.ui) pswp.ui.uiElementsData = []
+  })
   pswp.on('contentLoad', (event) => {
     const { content } = event
-    const item = media[content.index]
-    if (!item || content.isImageContent()) return
+    if (content.isImageContent()) return
     event.preventDefault()
     const element = document.createElement('div')
     element.className = 'pswp__content slide'
-    render(<FileSlide media={item} files={files} placeholders={placeholders} />, element)
+    const item = media[content.index]
+    if (item) render(<FileSlide media={item} files={files} placeholders={placeholders} />, element)
     stopSwipingInside(element)
     content.element = element
     content.onLoaded()
@@ -185,7 +184,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
 }
 
 function slideOf(item: Media | null): SlideData {
-  if (item === null) return { type: 'html', html: '' }
+  if (item === null) return { type: 'nothing' }
   if (kindOf(item.content_type) !== 'picture') return { type: 'file' }
   return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed) }
 }

@@ -35,6 +35,9 @@ const contentSecurityPolicy = (assets: string, bytesHosts: string, issuer: strin
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
+    // No text becomes HTML or code, in browsers that know Trusted Types.
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
   ].join('; ')
 
 /** Escapes the characters that end a path in a policy. */

@@ -55,17 +55,33 @@ export function takeConnectionOptions(args: readonly string[]): {
   return { connection, rest: [...rest.values()] }
 }
 
-/** The state directory of the XDG Base Directory Specification, which ignores relative paths. */
-export function stateDirectory(env: Environment = process.env): string {
-  return join(baseDirectory(env['XDG_STATE_HOME'], '.local/state'), 'mediabucket')
+/**
+ * A directory below the state directory of the XDG Base Directory Specification, which ignores relative paths. Null for a user who has no home
+ * directory.
+ */
+export function stateDirectory(
+  kind: 'downloads' | 'sync' | 'uploads',
+  env: Environment = process.env,
+): string | null {
+  const base = baseDirectory(env['XDG_STATE_HOME'], '.local/state')
+  return base === null ? null : join(base, 'mediabucket', kind)
 }
 
-/** The file of the profiles, below the configuration directory of the same specification. */
-const profilesFile = (env: Environment): string =>
-  join(baseDirectory(env['XDG_CONFIG_HOME'], '.config'), 'mediabucket/profiles.json')
+/** The file of the profiles, below the configuration directory of the same specification. Null for a user who has no home directory. */
+function profilesFile(env: Environment): string | null {
+  const base = baseDirectory(env['XDG_CONFIG_HOME'], '.config')
+  return base === null ? null : join(base, 'mediabucket/profiles.json')
+}
 
-const baseDirectory = (given = '', inHome: string): string =>
-  isAbsolute(given) ? given : join(homedir(), inHome)
+function baseDirectory(given = '', inHome: string): string | null {
+  if (isAbsolute(given)) return given
+  try {
+    return join(homedir(), inHome)
+  } catch {
+    // HOME is not set, and the user has no entry, as in some containers.
+    return null
+  }
+}
 
 /**
  * The service of a command: an option before the environment before the profile "default". The token of a profile is sent to the URL
@@ -153,6 +169,7 @@ export const defaultProfile = 'default'
 /** The stored profiles, by their names. Throws CommandError. */
 export function readProfiles(env: Environment = process.env): Map<string, Profile> {
   const path = profilesFile(env)
+  if (path === null) return new Map()
   let text: string
   try {
     text = readFileSync(path, 'utf8')
@@ -183,12 +200,16 @@ function profilesIn(text: string): Map<string, Profile> | null {
   }
 }
 
-/** Replaces the stored profiles, readable by the user only, and returns the path of their file. */
+/** Replaces the stored profiles, readable by the user only, and returns the path of their file. Throws CommandError. */
 export function writeProfiles(
   profiles: ReadonlyMap<string, Profile>,
   env: Environment = process.env,
 ): string {
   const path = profilesFile(env)
+  if (path === null)
+    throw new CommandError(
+      'the profile cannot be stored, because this user has no home directory. Set HOME or XDG_CONFIG_HOME to a directory that only this user can write to.',
+    )
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const target = realPath(path)
   const temporary = `${target}.${process.pid}.new`

@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import type { Media } from '@mediabucket/client'
 import { CommandError, exitCodes, parse, UsageError } from '../command.ts'
 import {
@@ -234,7 +234,7 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
   }
 
   // Without this directory, a second download into the same one is not detected.
-  const state = stateFiles(join(stateDirectory(), 'downloads'), () => {})
+  const state = stateFiles(stateDirectory('downloads'), () => {})
   const release = isDryRun
     ? async () => {}
     : await lockPaths(state, {

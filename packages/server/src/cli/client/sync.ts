@@ -1,6 +1,6 @@
 import { watch } from 'node:fs'
 import { mkdir, realpath, stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { cleanPath } from '../../core/names.ts'
 import { CommandError, exitCodes, parse, UsageError } from '../command.ts'
@@ -101,7 +101,7 @@ ${exitCodes.deletesRefused} if everything was transferred and --delete refused t
     const found = await stat(directory).catch(() => null)
     if (found === null && !isDown) throw new CommandError(`${directory} does not exist`)
     if (found !== null && !found.isDirectory()) throw new CommandError(`${directory} is not a directory`)
-    const state = stateFiles(join(stateDirectory(), 'sync'), context.report)
+    const state = stateFiles(stateDirectory('sync'), context.report)
     const release = await lockPaths(state, {
       ...{ owner: 'sync', paths: [directory] },
       activity: 'sync of this directory',
@@ -215,7 +215,7 @@ async function passUp(
   context: ClientContext,
 ): Promise<SyncOutcome> {
   const { directory, folder } = args
-  const files = stateFiles(join(stateDirectory(), 'sync'), context.report)
+  const files = stateFiles(stateDirectory('sync'), context.report)
   const key = JSON.stringify(['sync-uploads', context.tokenHash, resolve(directory), folder])
   const states = uploadStates(files)
   const outcome = await syncUp(

@@ -25,36 +25,42 @@ export interface StateFiles {
 /** Milliseconds; longer than services keep uploads. */
 const maxAge = 30 * 24 * 3_600_000
 
-/** Files are named by the hashes of their keys. The first use creates the directory and removes old files. */
-export function stateFiles(directory: string, report: (message: string) => void): StateFiles {
-  let prepared: Promise<void> | undefined
+/**
+ * Files are named by the hashes of their keys. The first use creates the directory and removes old files. The directory is null for a user who has
+ * no home directory.
+ */
+export function stateFiles(directory: string | null, report: (message: string) => void): StateFiles {
+  let prepared: Promise<string> | undefined
   let reported = false
-
-  async function prepare(): Promise<void> {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await requireDirectories(directory)
-    await removeOld(directory)
-  }
 
   return {
     async use(key, operation) {
       try {
-        prepared ??= prepare()
-        await prepared
-        await requireDirectories(directory)
-        const path = join(directory, createHash('sha256').update(key).digest('hex'))
+        prepared ??= prepareState(directory)
+        const known = await prepared
+        await requireDirectories(known)
+        const path = join(known, createHash('sha256').update(key).digest('hex'))
         await removeIrregular(path)
-        return await operation(path, directory)
+        return await operation(path, known)
       } catch (error) {
         if (!reported)
           report(
-            `mediabucket: the state of uploads cannot be stored, so an interrupted upload cannot be continued: ${error}`,
+            `mediabucket: the state of uploads cannot be stored, so an interrupted upload cannot be continued: ${error instanceof Error ? error.message : error}`,
           )
         reported = true
         return null
       }
     },
   }
+}
+
+async function prepareState(directory: string | null): Promise<string> {
+  if (directory === null)
+    throw new CommandError('this user has no home directory. Set HOME or XDG_STATE_HOME to a directory')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await requireDirectories(directory)
+  await removeOld(directory)
+  return directory
 }
 
 /** A link in place of the directory, or of that of all state, would lead to files of somebody else. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { basename, join, resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import type { Labels, Media } from '@mediabucket/client'
 import { maxLabels } from '../../core/labels.ts'
 import { CommandError, type ExpiryOption, parse, readExpiry, UsageError } from '../command.ts'
@@ -128,7 +128,7 @@ Options:
   async run(args, context) {
     if (args.isInput) return await uploadInput(args, context)
     if (args.isDryRun) return await listPaths(args, context)
-    const state = stateFiles(join(stateDirectory(), 'uploads'), context.report)
+    const state = stateFiles(stateDirectory('uploads'), context.report)
     const release = await lockPaths(state, {
       owner: context.tokenHash,
       paths: args.paths,
