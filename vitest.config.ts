@@ -12,7 +12,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'mediabucket-compile-cache'
  * suites of other files, or start many processes.
  */
 const longest =
-  /test\/(faults|packages|bench|docs|postgres-s3|s3)\/|catalog\/(sqlite|postgres)\.|(file-pictures|render-ahead|variants?-\w+|upload-aborted|upload-resumed|tus-crash|metadata|migrate|upgrade|installation|signals|worker-processes|tray|timeline|uploads|viewer|picture-workers|client-commands|slow-\w+)\.test/
+  /test\/(earlier-data|faults|packages|bench|docs|postgres-s3|s3)\/|catalog\/(sqlite|postgres)[.-]|(file-pictures|render-ahead|variants?-\w+|upload-aborted|upload-resumed|tus-crash|metadata|migrate|upgrade|installation|signals|worker-processes|tray|timeline|uploads|viewer|picture-workers|client-commands|outage-alerts|unread-responses|slow-\w+)\.test/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

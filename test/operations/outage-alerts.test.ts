@@ -1,4 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
 import { gateway, s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startPostgres, stopPostgres } from '../harness/postgres.ts'
@@ -8,11 +9,14 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { startSwitchingProxy } from '../harness/switching-proxy.ts'
 import { until } from '../harness/until.ts'
 
+/** Milliseconds between two requests of a client: their rate is above zero in each interval of Prometheus. */
+const pause = 100
+
 /** Sends requests that read and store until they are stopped. */
 function useAlways(server: TestServer): { stop(): Promise<void> } {
   let isStopped = false
   const run = async () => {
-    while (!isStopped) {
+    for (; !isStopped; await setTimeout(pause)) {
       await Promise.all([
         server.request('/api/media').then((response) => response.arrayBuffer()),
         server
@@ -71,7 +75,9 @@ async function expectOutage(
   }
 }
 
-test('O1, O2 alerts fire while PostgreSQL is stopped, and end after it', async () => {
+test.concurrent('O1, O2 alerts fire while PostgreSQL is stopped, and end after it', async ({
+  onTestFinished,
+}) => {
   const directory = await temporaryDirectory()
   onTestFinished(() => directory[Symbol.asyncDispose]())
   const database = await startPostgres(directory.path)
@@ -83,7 +89,7 @@ test('O1, O2 alerts fire while PostgreSQL is stopped, and end after it', async (
   })
 }, 300_000)
 
-test('O1, O2 alerts fire while an S3 store cannot be reached, and end after it', async () => {
+test.concurrent('O1, O2 alerts fire while an S3 store cannot be reached, and end after it', async () => {
   const port = Number(new URL((await gateway()).endpoint).port)
   await using proxy = await startSwitchingProxy(port)
   await using server = await startServer(await s3Settings(`http://127.0.0.1:${proxy.port}`))
