@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
@@ -8,7 +8,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { onTerminal } from '../harness/terminal.ts'
 import { uniqueName } from '../harness/unique-name.ts'
-import { commandLine, lines, runClient } from './client-run.ts'
+import { type CommandResult, commandLine, lines, runClient } from './client-run.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -184,4 +184,75 @@ test('sync --json prints each change, each failure and the totals', async () => 
       },
     },
   ])
+})
+
+test('sync --json names failures by their paths in the bucket, and the error that ends a run', async () => {
+  await using at = await scene('album/dir/x', 'album/file')
+  for (const name of ['files', 'copy']) await mkdir(at.at(name))
+  const parsed = ({ stdout }: CommandResult) => lines(stdout).map((line): unknown => JSON.parse(line))
+  await symlink('/nothing', at.at('files/broken'))
+  const up = await at.run('sync', at.at('files'), '--folder', 'album', '--json')
+  expect([up.code, parsed(up)]).toEqual([
+    23,
+    [
+      { action: 'fail', path: 'album/broken', reason: expect.stringContaining('does not exist') },
+      { totals: expect.objectContaining({ failed: 1, complete: true }) },
+    ],
+  ])
+  await writeFile(at.at('copy/dir'), 'a file')
+  const down = await at.run('sync', '--down', at.at('copy'), '--folder', 'album', '--json')
+  expect([down.code, parsed(down)]).toEqual([
+    23,
+    [
+      { action: 'download', path: 'album/file' },
+      { action: 'fail', path: 'album/dir/x', reason: expect.stringContaining('is a file') },
+      { totals: expect.objectContaining({ failed: 1, complete: true }) },
+    ],
+  ])
+  const missing = await at.run('sync', at.at('nothing'), '--json')
+  expect([missing.code, parsed(missing)]).toEqual([
+    1,
+    [{ action: 'error', reason: `${at.at('nothing')} does not exist` }],
+  ])
+  for (const [direction, ...more] of [['up'], ['down', '--down']]) {
+    const rejected = await runClient(
+      { ...at.service, token: 'mbkt_nope' },
+      'sync',
+      ...more,
+      at.at('files'),
+      '--json',
+    )
+    const error = { action: 'error', reason: expect.stringContaining('rejects the token') }
+    expect([direction, rejected.code, parsed(rejected).at(-1)]).toEqual([direction, 3, error])
+  }
+})
+
+test('get and rm of a folder or an item without the slash of a path say what to write', async () => {
+  await using at = await scene(...paths)
+  const said = async (...args: string[]) => {
+    const { code, stderr } = await at.run(...args)
+    return [code, lines(stderr)[args.includes('-d') ? 1 : 0]]
+  }
+  expect(await said('get', 'album')).toEqual([
+    4,
+    expect.stringMatching(/^mediabucket: .* album is a folder: mediabucket get album\/ -d DIR$/),
+  ])
+  expect(await said('get', 'album/summer')).toEqual([
+    4,
+    expect.stringContaining('album/summer is a folder: mediabucket get album/summer/ -d DIR'),
+  ])
+  expect(await said('get', 'album', '-d', at.at('copy'))).toEqual([
+    4,
+    'mediabucket: album: There is no such item. album is a folder: mediabucket get album/ -d DIR',
+  ])
+  expect(await said('rm', 'album')).toEqual([
+    4,
+    'mediabucket: album: There is no such item. album is a folder: mediabucket rm --recursive album/',
+  ])
+  expect(await said('rm', 'top.txt')).toEqual([
+    4,
+    'mediabucket: top.txt: There is no such item. The path of the item is ./top.txt',
+  ])
+  expect(await said('rm', 'alb')).toEqual([4, 'mediabucket: alb: There is no such item.'])
+  expect(await at.left()).toEqual(paths.toSorted())
 })

@@ -180,7 +180,7 @@ test.each([
   [['sync', '.', '--watch', '--dry-run'], '--watch or --dry-run'],
   [['sync', '.', '--max-delete', '3'], '--max-delete needs --delete'],
   [['sync', '.', '--delete', '--max-delete', 'x'], '--max-delete takes a whole number'],
-  [['sync', '.', '--delete=some'], "'--delete' does not take an argument"],
+  [['sync', '.', '--delete=some'], 'sync takes --delete or --delete=all, not "--delete=some"'],
 ])('%j is an invalid call', async (args, message) => {
   const result = await runClient({ url: server.url, token: 'x' }, ...args)
   expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(message)])

@@ -21,7 +21,7 @@ import {
 } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './downloads.ts'
-import { type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
+import { hintAt, type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
 import { readExclusions } from './local-files.ts'
 import { downloadFile } from './output-file.ts'
 import { openTransfer, type Transfer } from './transfers.ts'
@@ -122,16 +122,37 @@ Options:
 })
 
 async function getOne({ reference: asked, given, file }: One, context: ClientContext): Promise<void> {
-  const { client, output, interrupted } = context
+  const { output, interrupted } = context
   const signal = AbortSignal.any([interrupted, output.closed])
   const write = file === null || file === '-' ? null : await downloadFile(file)
-  const reference = await ownUrl(await resolveItem(asked, context), context)
-  const transfer = await openTransfer(client, reference, { signal })
+  const transfer = await openItem(asked, given, signal, context)
   const name = write === null ? given : basename(file ?? '')
   if (write !== null) return await write(withProgress(transfer, name), signal)
   if (file === null && output.isTerminal) return await writeText(transfer, context)
   const chunks = output.isTerminal ? transfer.chunks : withProgress(transfer, name)
   for await (const chunk of chunks) await output.bytes(chunk)
+}
+
+const getFolder = (folder: string) => `get ${folder} -d DIR`
+
+/** Requests the bytes. If there is no such item, the error says what else has the name. */
+async function openItem(
+  asked: One['reference'],
+  given: string,
+  signal: AbortSignal,
+  context: ClientContext,
+): Promise<Transfer> {
+  try {
+    const reference = await ownUrl(await resolveItem(asked, context), context)
+    return await openTransfer(context.client, reference, { signal })
+  } catch (error) {
+    const explained = context.explain(error)
+    if (!(explained instanceof CommandError) || explained.exitCode !== exitCodes.notFound) throw error
+    const hint = await hintAt(given, getFolder, context)
+    throw hint === ''
+      ? error
+      : new CommandError(`there is no item ${JSON.stringify(given)}.${hint}`, exitCodes.notFound)
+  }
 }
 
 /** The chunks, with a bar on standard error. */
@@ -176,7 +197,7 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
   const { directory, references, isExcluded, isDryRun, format } = args
   const { client, output, interrupted, explain } = context
   const start = performance.now()
-  const missing: string[] = []
+  const missing: { reference: string; hint: string }[] = []
   const unavailable: { path: string; reason: string }[] = []
   let excluded = 0
 
@@ -209,8 +230,12 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
       if (path.isFolder) yield { ...item, path: item.path?.slice(path.path.length) ?? null }
       last = item
     }
-    if (last === null) missing.push(path.text)
+    if (last === null) await noteMissing(path.text)
     else if (!path.isFolder) yield { ...last, path: null }
+  }
+
+  async function noteMissing(reference: string): Promise<void> {
+    missing.push({ reference, hint: await hintAt(reference, getFolder, context) })
   }
 
   /** Null for an item that does not exist, or cannot be read while others can. */
@@ -221,7 +246,7 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
       const explained = explain(error)
       if (interrupted.aborted || explained === null || affectsAllFiles(error, explained)) throw error
       if (explained instanceof CommandError && explained.exitCode === exitCodes.notFound)
-        missing.push(reference)
+        await noteMissing(reference)
       else unavailable.push({ path: reference, reason: explained.message })
       return null
     }
@@ -264,7 +289,8 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
 
 interface Summary {
   readonly excluded: number
-  readonly missing: readonly string[]
+  /** With what each may stand for. */
+  readonly missing: readonly { readonly reference: string; readonly hint: string }[]
   readonly isDryRun: boolean
   readonly seconds: string
   /** The items of the command; null for those of the bucket or of folders. */
@@ -286,7 +312,8 @@ function summarize(outcome: DownloadOutcome, summary: Summary, { report, explain
       ...renamed.map(({ from, to }) => `  ${from} is ${to}`),
     )
   if (excluded > 0) report(`Excluded: ${formatCount(excluded, 'file')}.`)
-  for (const reference of missing) report(`mediabucket: ${reference}: There is no such item.`)
+  for (const { reference, hint } of missing)
+    report(`mediabucket: ${reference}: There is no such item.${hint}`)
   if (failed.length > 0)
     report('Not downloaded:', ...failed.map(({ path, reason }) => `  ${path}: ${reason}`))
   if (end !== null) {

@@ -1,4 +1,5 @@
 import type { Media } from '@mediabucket/client'
+import { isItemId } from '../../core/ids.ts'
 import { cleanPath } from '../../core/names.ts'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
 import type { ClientContext } from './client-command.ts'
@@ -72,6 +73,29 @@ export async function resolveItem(reference: string | ItemPath, connection: Conn
   const item = await newestAt(reference, connection)
   if (item === null) throw noItemAt(reference)
   return item.id
+}
+
+/**
+ * What a name stands for that is no item, as a sentence after that of the error: a folder, or an item outside of folders. Empty for anything else.
+ * `command` is the one that takes the folder.
+ */
+export async function hintAt(
+  text: string,
+  command: (folder: string) => string,
+  { client, interrupted }: Connection,
+): Promise<string> {
+  const path = /[:?#]|\/$/.test(text) || isItemId(text) ? null : cleanPath(`./${text.replace(/^\.\//, '')}`)
+  if (path === null || path === '') return ''
+  try {
+    for await (const _ of client.items({ path: `${path}/`, batchSize: 1, signal: interrupted }))
+      return ` ${text} is a folder: mediabucket ${command(`${text}/`)}`
+    for await (const _ of itemsAt({ text, path, isFolder: false }, { client, interrupted }))
+      return ` The path of the item is ./${path}`
+  } catch (error) {
+    // The token may not list items.
+    if (interrupted.aborted || !(error instanceof Error)) throw error
+  }
+  return ''
 }
 
 export const noItemAt = ({ text, isFolder }: ItemPath): CommandError =>

@@ -8,7 +8,7 @@ import {
   readLabelKey,
   readLabels,
 } from './client-command.ts'
-import { type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
+import { hintAt, type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
 import { confirm } from './questions.ts'
 
 export const edit = clientCommand({
@@ -126,7 +126,10 @@ Options:
         throw new CommandError('Nothing was deleted.')
     }
     const missing = await deleteTargets(targets, context)
-    for (const { name } of missing) report(`mediabucket: ${name}: There is no such item.`)
+    for (const { name } of missing) {
+      const hint = await hintAt(name, (folder) => `rm --recursive ${folder}`, context)
+      report(`mediabucket: ${name}: There is no such item.${hint}`)
+    }
     if (missing.length > 0)
       throw new CommandError(
         `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'does' : 'do'} not exist. See: mediabucket ls`,

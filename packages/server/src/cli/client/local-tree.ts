@@ -104,7 +104,13 @@ async function readEntries(
     const key = `${prefix}${name}${isDirectory ? '/' : ''}`
     if (name === null && isDirectory) await readEntries(path, prefix, entries, options)
     else if (name === null)
-      onFault({ path, reason: 'nothing of its name would remain in the bucket', key, isUnread: false })
+      onFault({
+        path,
+        reason: 'nothing of its name would remain in the bucket',
+        // No item has such a path.
+        key: `${prefix}${entry.name}`,
+        isUnread: false,
+      })
     else if (!isDirectory && Buffer.byteLength(key) > longestPath)
       onFault({ path, reason: pathTooLong, key, isUnread: false })
     else entries.push({ path, isDirectory, isLink: entry.isSymbolicLink(), key })

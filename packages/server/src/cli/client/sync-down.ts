@@ -6,7 +6,7 @@ import type { ClientContext } from './client-command.ts'
 import { downloadItems, hashOfFile, isPart, type LocalItem, removeParts } from './downloads.ts'
 import { type GuardedTree, openTree } from './guarded-files.ts'
 import { itemsAt } from './item-paths.ts'
-import { type LocalFault, type LocalFile, stampOf } from './local-files.ts'
+import { type LocalFile, stampOf } from './local-files.ts'
 import { localPath } from './local-names.ts'
 import { walkTree } from './local-tree.ts'
 import { foldCase, InTheWay, type StoredPath, storedNames } from './stored-names.ts'
@@ -16,6 +16,7 @@ import {
   pairByPath,
   refuseDeletes,
   type SyncArguments,
+  type SyncFault,
   type SyncOutcome,
 } from './sync-pass.ts'
 import type { SyncRecords } from './sync-records.ts'
@@ -36,7 +37,7 @@ export async function syncDown(
   const print = changePrinter(args, context)
   await using tree = isDryRun ? null : await openTree(directory)
   const others: Other[] = []
-  const unread: LocalFault[] = []
+  const unread: SyncFault[] = []
   const counts = { withPath: 0, known: 0, replaced: 0 }
   /** Items whose place another file or directory has, or may have. They are tried again after the deletes. */
   const blocked: Media[] = []
@@ -104,7 +105,7 @@ export async function syncDown(
       )
     : { downloaded: [], present: 0, failed: [], untried: blocked.length, end: null }
   const downloaded = [...first.downloaded, ...second.downloaded]
-  const failed = [...first.failed, ...second.failed]
+  const failed = [...first.failed, ...second.failed].map((fault) => ({ ...fault, key: fault.path }))
   const present = first.present + second.present
   const untried = first.untried + second.untried
   const end = first.end ?? second.end
@@ -206,7 +207,7 @@ function requireLocal(name: string, item: Media): void {
 }
 
 /** The files of the directory in the order of their paths. Some systems store names in another form of Unicode than the bucket. */
-const findLocal = ({ directory, folder, isExcluded }: SyncArguments, onUnread: (fault: LocalFault) => void) =>
+const findLocal = ({ directory, folder, isExcluded }: SyncArguments, onUnread: (fault: SyncFault) => void) =>
   walkTree({
     ...{ directory, folder },
     nameOf: (name) => name.normalize('NFC'),
@@ -219,7 +220,7 @@ const findLocal = ({ directory, folder, isExcluded }: SyncArguments, onUnread: (
 interface Removed {
   readonly deleted: number
   readonly leftAlone: number
-  readonly faults: readonly LocalFault[]
+  readonly faults: readonly SyncFault[]
   readonly refusal: string | null
 }
 
@@ -228,7 +229,7 @@ async function removeOthers(
   args: SyncArguments & {
     readonly others: readonly Other[]
     /** Directories that could not be read. */
-    readonly unread: readonly LocalFault[]
+    readonly unread: readonly SyncFault[]
     readonly tree: GuardedTree | null
   },
   known: number,
@@ -237,7 +238,7 @@ async function removeOthers(
 ): Promise<Removed> {
   const { directory, others, deletes, unread, tree } = args
   const print = changePrinter(args, context)
-  const faults: LocalFault[] = []
+  const faults: SyncFault[] = []
   const wanted: Other[] = []
   for (const other of others)
     if (deletes === 'all' || (await isAsKnown(directory, other, records))) wanted.push(other)
@@ -258,6 +259,7 @@ async function removeOthers(
     } catch (error) {
       faults.push({
         path: join(directory, name),
+        key: path,
         reason: error instanceof Error ? error.message : String(error),
       })
       continue

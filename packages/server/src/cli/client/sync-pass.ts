@@ -20,6 +20,12 @@ export interface SyncArguments {
   readonly isExcluded: (path: string) => boolean
 }
 
+/** What was not transferred or deleted. */
+export interface SyncFault extends LocalFault {
+  /** The path in the bucket; empty for the directory itself. */
+  readonly key: string
+}
+
 /** The result of comparing both sides once. */
 export interface SyncOutcome {
   /** Files of the side that is copied, as far as both sides were compared. */
@@ -29,7 +35,7 @@ export interface SyncOutcome {
   /** How many of them replaced another one. */
   readonly replaced: number
   readonly deleted: number
-  readonly failed: readonly LocalFault[]
+  readonly failed: readonly SyncFault[]
   /** How many of the failed files do not exist any more. */
   readonly vanished: number
   readonly untried: number

@@ -15,6 +15,7 @@ import {
   pairByPath,
   refuseDeletes,
   type SyncArguments,
+  type SyncFault,
   type SyncOutcome,
 } from './sync-pass.ts'
 import type { SyncRecords } from './sync-records.ts'
@@ -70,7 +71,7 @@ export async function syncUp(
   const seen = { items: 0, known: 0 }
   /** Paths of files that a repeated request of a killed run has stored. */
   const settled = new Set<string>()
-  const failed: LocalFault[] = []
+  const failed: SyncFault[] = []
   /** Paths that were not found or read. */
   const faults: TreeFault[] = []
   /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
@@ -160,7 +161,8 @@ export async function syncUp(
     seen.items += result.stored.length
     sent.bytes += sum(result.stored)
     counts.replaced += replacing.length
-    failed.push(...result.failed)
+    const keys = new Map(changes.map(({ path, file }) => [file.path, path]))
+    failed.push(...result.failed.map((fault) => ({ ...fault, key: keys.get(fault.path) ?? '' })))
     counts.vanished += await countVanished(result.failed)
     if (result.end !== null) return result.end
     const replaced = replacing.flatMap(([change, { id }]) =>

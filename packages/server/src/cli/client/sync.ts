@@ -56,14 +56,14 @@ Options:
   --dry-run          Print what would be changed, and change nothing.
   --watch            Go on when files or, with --down, items change, until Ctrl-C.
   --json             Print one JSON object per line: action and path of each change and of each failure ("fail", with its reason),
-                     then the totals of the run.
+                     then the totals of the run. The action "error" has the reason why a run ended early.
 
 Exit codes: ${exitCodes.partial} if some files could not be transferred, ${exitCodes.vanished} if only files failed that were removed in the meantime,
 ${exitCodes.deletesRefused} if everything was transferred and --delete refused to delete so much.`,
 
   read(args) {
     const { values, positionals } = parse('sync', {
-      args: args.map((arg) => (arg === '--delete=all' ? '--delete-all' : arg)),
+      args: args.map(readDeleteOption),
       allowPositionals: true,
       options: {
         down: { type: 'boolean', default: false },
@@ -97,28 +97,52 @@ ${exitCodes.deletesRefused} if everything was transferred and --delete refused t
   },
 
   async run(args, context) {
-    const { directory, folder, isDown, isDryRun } = args
-    const found = await stat(directory).catch(() => null)
-    if (found === null && !isDown) throw new CommandError(`${directory} does not exist`)
-    if (found !== null && !found.isDirectory()) throw new CommandError(`${directory} is not a directory`)
-    const state = stateFiles(stateDirectory('sync'), context.report)
-    const release = await lockPaths(state, {
-      ...{ owner: 'sync', paths: [directory] },
-      activity: 'sync of this directory',
+    const outcome = await synchronize(args, context).catch(async (error: unknown) => {
+      if (args.isJson) await printError(error, context)
+      throw error
     })
-    try {
-      const real = await realpath(directory).catch(() => resolve(directory))
-      const records = await openSyncRecords(state, JSON.stringify(['sync', context.tokenHash, real, folder]))
-      if (isDown) await requireFolder(args, records, context)
-      if (isDown && !isDryRun) await mkdir(directory, { recursive: true })
-      const requireSame = isDown ? async () => {} : await stayingAt(directory)
-      if (args.watches) await watchChanges(args, records, requireSame, context)
-      else finish(args, await runPass(args, records, { requireSame }, context), context)
-    } finally {
-      await release(false)
-    }
+    if (outcome !== null) finish(args, outcome)
   },
 })
+
+/** Null with `watches`. Throws the error that ended the run early. */
+async function synchronize(args: Arguments, context: ClientContext): Promise<SyncOutcome | null> {
+  const { directory, folder, isDown, isDryRun } = args
+  const found = await stat(directory).catch(() => null)
+  if (found === null && !isDown) throw new CommandError(`${directory} does not exist`)
+  if (found !== null && !found.isDirectory()) throw new CommandError(`${directory} is not a directory`)
+  const state = stateFiles(stateDirectory('sync'), context.report)
+  const release = await lockPaths(state, {
+    ...{ owner: 'sync', paths: [directory] },
+    activity: 'sync of this directory',
+  })
+  try {
+    const real = await realpath(directory).catch(() => resolve(directory))
+    const records = await openSyncRecords(state, JSON.stringify(['sync', context.tokenHash, real, folder]))
+    if (isDown) await requireFolder(args, records, context)
+    if (isDown && !isDryRun) await mkdir(directory, { recursive: true })
+    const requireSame = isDown ? async () => {} : await stayingAt(directory)
+    if (args.watches) {
+      await watchChanges(args, records, requireSame, context)
+      return null
+    }
+    const outcome = await runPass(args, records, { requireSame }, context)
+    if (outcome.end !== null) {
+      context.report('Run the same command again to continue.')
+      throw outcome.end
+    }
+    return outcome
+  } finally {
+    await release(false)
+  }
+}
+
+/** `--delete=all` as an option of its own, which parseArgs has no other form for. */
+function readDeleteOption(arg: string): string {
+  if (arg === '--delete=all') return '--delete-all'
+  if (!arg.startsWith('--delete=')) return arg
+  throw new UsageError(`sync takes --delete or --delete=all, not ${JSON.stringify(arg)}`)
+}
 
 function readMaxDeletes(text: string | undefined, deletes: Arguments['deletes']): number | null {
   if (text === undefined) return null
@@ -203,8 +227,14 @@ async function printTotals(
     ...{ failed: failed.length, vanished, untried, left_alone: leftAlone, without_path: withoutPath },
     deletes_refused: refusal !== null,
   }
-  const failures = failed.map(({ path, reason }) => ({ action: 'fail', path, reason }))
+  const failures = failed.map(({ key, reason }) => ({ action: 'fail', path: key || './', reason }))
   if (!output.closed.aborted) await output.json([...failures, { totals }]).catch(() => {})
+}
+
+/** The error that ends the command, as the last JSON object. */
+async function printError(error: unknown, { output, interrupted, explain }: ClientContext): Promise<void> {
+  if (interrupted.aborted || output.closed.aborted) return
+  await output.json([{ action: 'error', reason: explain(error)?.message ?? String(error) }]).catch(() => {})
 }
 
 /** Uploads with a journal, so that a run after a kill stores no file twice. */
@@ -227,15 +257,8 @@ async function passUp(
   return outcome
 }
 
-function finish(
-  { isDown }: Arguments,
-  { end, failed, vanished, refusal }: SyncOutcome,
-  { report }: ClientContext,
-): void {
-  if (end !== null) {
-    report('Run the same command again to continue.')
-    throw end
-  }
+/** Throws CommandError if something was not transferred or deleted. */
+function finish({ isDown }: Arguments, { failed, vanished, refusal }: SyncOutcome): void {
   if (failed.length === 0 && refusal !== null)
     throw new CommandError('some paths were not deleted', exitCodes.deletesRefused)
   if (failed.length === 0) return
