@@ -17,7 +17,7 @@ import {
 import type { WebhookReader } from '../storage/catalog/webhooks.ts'
 import { attempt } from './attempt.ts'
 import { type Post, type Poster, requestTimeout } from './guarded-post.ts'
-import { lostMessageOf, type Message, messageOf } from './messages.ts'
+import { isWanted, lostMessageOf, type Message, messageOf } from './messages.ts'
 
 type DelivererCatalog = FeedCatalog &
   Pick<
@@ -337,7 +337,7 @@ async function nextStep(
     return end && { message, position: end.next, ahead: null }
   }
   const { rows } = ahead
-  const wanted = rows.changes.filter(({ kind }) => kinds.length === 0 || kinds.some((one) => one === kind))
+  const wanted = rows.changes.filter(({ kind }) => isWanted(kinds, kind))
   const delivered = wanted.filter(({ number }) => pending === null || number <= pending).slice(0, batch)
   const last = delivered.at(-1)
   if (last === undefined) return passBy(rows, now())

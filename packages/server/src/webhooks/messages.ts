@@ -83,3 +83,7 @@ const plainMessage = (id: string, type: string, data: object, now: number): Mess
 
 const idOf = (parts: readonly (string | number)[]): string =>
   `msg_${createHash('sha256').update(parts.join(' ')).digest('hex').slice(0, 32)}`
+
+/** Whether a webhook of these kinds delivers a change of this one. */
+export const isWanted = (kinds: readonly string[], kind: string): boolean =>
+  kinds.length === 0 || kinds.includes(kind)

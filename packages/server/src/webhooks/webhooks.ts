@@ -13,7 +13,7 @@ import type { StoredDelivery, WebhookDeliveryCatalog } from '../storage/catalog/
 import type { Webhook, WebhookCatalog, WebhookReader, WebhookSettings } from '../storage/catalog/webhooks.ts'
 import { attempt } from './attempt.ts'
 import type { Poster } from './guarded-post.ts'
-import { lostMessageOf, type Message, messageOf, testMessageOf } from './messages.ts'
+import { isWanted, lostMessageOf, type Message, messageOf, testMessageOf } from './messages.ts'
 
 /** A webhook as the API represents it (docs/interface.md WH1). */
 export type WebhookObject = ValueOf<typeof schemas.WebhookObject>
@@ -221,9 +221,6 @@ export function webhookOperations(parts: {
 
 /** Deliveries of a bucket that people have asked for, and that are sent at the same time. */
 const maxSending = 3
-
-const isWanted = (kinds: readonly string[], kind: string): boolean =>
-  kinds.length === 0 || kinds.includes(kind)
 
 /** Why a URL is refused when it is stored: its host is an address that is not called. Names are looked up for each request. */
 export function refusalOfUrl(url: string, allowed: readonly string[]): string | null {

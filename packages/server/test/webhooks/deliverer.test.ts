@@ -331,6 +331,18 @@ test('WH4, WH5 changes of other kinds are passed by', async () => {
   expect(await catalog.dueWebhooks('one', Date.now() + minute, 9)).toEqual([])
 })
 
+test('WH4 a webhook for kinds that only a newer version knows delivers nothing', async () => {
+  const { catalog, receiver, add, webhook, id } = await prepare({ kinds: ['archived', 'moved'] })
+  await add(3)
+  const before = (await catalog.webhook(id))?.position
+  const { clock } = deliver(catalog)
+  clock.ahead = minute
+  await until('the changes are passed by', async () => (await catalog.webhook(id))?.position !== before)
+  expect(receiver.sent).toEqual([])
+  // A copy of the data for that version keeps them.
+  expect((await webhook())?.kinds).toEqual(['archived', 'moved'])
+})
+
 test('a change of another kind is not read before it is passed by', async () => {
   const { catalog, add, webhook } = await prepare({ kinds: ['removed'] })
   const calls = { searches: 0, reads: 0 }

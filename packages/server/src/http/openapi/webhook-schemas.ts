@@ -78,7 +78,11 @@ export const WebhookRotation = Type.Object(
 const webhookMembers = {
   id: Type.String({ description: 'The id.' }),
   url: Type.String({ format: 'uri', description: 'Where deliveries are sent.' }),
-  kinds,
+  kinds: Type.Array(Type.String({ examples: Object.keys(changeKinds) }), {
+    uniqueItems: true,
+    description:
+      'The kinds of changes that it delivers, also those that only a newer version of the service knows; empty for all.',
+  }),
   batch,
   state: Type.Unsafe<WebhookState>({
     type: 'string',

@@ -9,7 +9,6 @@ import {
 } from '../../core/webhooks.ts'
 import type { AuditAction, AuditEvent, Audited } from './audit-events.ts'
 import { readChanges } from './feed.ts'
-import { type ItemChangeKind, isChangeKind } from './item-changes.ts'
 import type { BucketId } from './records.ts'
 import {
   all,
@@ -31,8 +30,8 @@ import {
 /** What can be changed of a webhook. */
 export interface WebhookSettings {
   readonly url: string
-  /** The kinds of changes that it delivers; empty for all. */
-  readonly kinds: readonly ItemChangeKind[]
+  /** The kinds of changes that it delivers, also those that only a newer version knows; empty for all. */
+  readonly kinds: readonly string[]
   /** The most changes in one delivery. With more than 1, every delivery is a list. */
   readonly batch: number
 }
@@ -126,7 +125,9 @@ const readWebhook = (row: Row): Webhook => ({
   bucketId: bucketIdOf(row, 1),
   bucket: text(row, 2),
   url: text(row, 3),
-  kinds: text(row, 4).split(' ').filter(isChangeKind),
+  kinds: text(row, 4)
+    .split(' ')
+    .filter((kind) => kind !== ''),
   batch: integer(row, 5),
   state: states.get(integer(row, 6)) ?? 'off',
   createdAt: integer(row, 7),
