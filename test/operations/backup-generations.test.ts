@@ -5,6 +5,7 @@ import { runAndKillAt } from '../faults/kill-upkeep.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { seededRandom } from '../harness/random.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { canMount, smallDisk } from '../harness/small-disk.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { onDisk, upload } from '../harness/upload.ts'
 
@@ -216,3 +217,21 @@ test('F15 --verify finds a flipped byte, a missing file, bytes that cannot be re
   await server.command('backup', backups)
   expect((await verify(backups)).code).toBe(0)
 })
+
+test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
+  'F15 --verify needs the space of one copy of the rows in TMPDIR',
+  async () => {
+    const { backups } = await places()
+    await using server = await startServer()
+    for (let number = 0; number < 50; number += 1) await upload(server, `${number}`.padEnd(60_000, '.'))
+    await server.command('backup', backups)
+    const before = await readdir(backups, { recursive: true })
+    await using disk = await smallDisk(5)
+    expect(await outcome(['backup', '--verify', backups], '', { TMPDIR: disk.path })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('No faults were found.'),
+    })
+    expect(await readdir(disk.path)).toEqual([])
+    expect(await readdir(backups, { recursive: true })).toEqual(before)
+  },
+)

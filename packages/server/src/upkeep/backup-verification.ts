@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isItemId } from '../core/ids.ts'
@@ -50,12 +49,8 @@ export async function verifyBackup(parts: {
   // An open catalog is written to or gets files beside it, and that of an earlier version is migrated.
   const scratch = await mkdtemp(join(tmpdir(), 'mediabucket-verify-'))
   try {
-    const [file, copy] = [join(scratch, 'rows.db'), join(scratch, 'copy')]
-    await copyFile(rows, file, constants.COPYFILE_FICLONE)
-    await mkdir(copy)
-    await parts.copyRows(file, copy)
-    await rm(file)
-    const inspection = await parts.openInspection(copy)
+    await parts.copyRows(rows, scratch)
+    const inspection = await parts.openInspection(scratch)
     try {
       return { backup, ...(await verifyItems(parts, inspection, backup)) }
     } finally {

@@ -1,6 +1,7 @@
 import { constants, copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { nameKey, nameLine } from '../../../core/names.ts'
 import { creationSettings } from '../../sqlite.ts'
 import { bucketIds } from '../bucket-counters.ts'
@@ -84,6 +85,13 @@ const developmentVersions = [18, 19]
 /** The names of a table and of a column in these versions. */
 const earlierNames: Readonly<Record<string, string>> = { items: 'media', item_id: 'media_id' }
 
+/** A file that nobody changes, for SQLite: it is not written to, and gets no files beside it. */
+function unchanging(path: string): URL {
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return url
+}
+
 /**
  * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development versions gets the
  * schema of this one. Throws CatalogVersionError if an earlier one made the backup.
@@ -103,7 +111,7 @@ export function copyBackup(backup: string, directory: string): void {
   try {
     db.exec(`${creationSettings}; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF`)
     migrate(db)
-    db.prepare('ATTACH ? AS backup').run(backup)
+    db.prepare('ATTACH ? AS backup').run(unchanging(backup).href)
     db.exec('BEGIN')
     for (const table of namesOf(
       db,
@@ -147,7 +155,7 @@ const namesOf = (db: DatabaseSync, sql: string): string[] => all(db.prepare(sql)
 
 /** Whether a backup of the version of this program has other tables. It is an interrupted one if it has none. */
 function hasOtherTables(path: string): boolean {
-  const db = new DatabaseSync(path, { readOnly: true, returnArrays: true })
+  const db = new DatabaseSync(unchanging(path), { readOnly: true, returnArrays: true })
   try {
     return integer(one(db.prepare('PRAGMA user_version')) ?? [], 0) === firstVersion && !hasSchema(db)
   } finally {
@@ -156,7 +164,7 @@ function hasOtherTables(path: string): boolean {
 }
 
 function versionOf(path: string): number {
-  const db = new DatabaseSync(path, { readOnly: true, returnArrays: true })
+  const db = new DatabaseSync(unchanging(path), { readOnly: true, returnArrays: true })
   try {
     return integer(one(db.prepare('PRAGMA user_version')) ?? [], 0)
   } finally {
