@@ -169,7 +169,7 @@ export async function settleData(
 ): Promise<void> {
   const directory = await openBlobsDirectory(config)
   const told = await readToldChanges(directory)
-  const record = createToldRecorder({ catalog, directory })
+  const record = createToldRecorder({ catalog, directory, earlier: told })
   let isSettled = false
   // The record of the last run is replaced only after the comparison with it.
   async function settleAndRecord(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { BlobsDirectory } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { ToldChange } from '../storage/catalog/history.ts'
+import { maxTold, type ToldChange } from '../storage/catalog/history.ts'
 import { bucketIdOf } from '../storage/catalog/statements.ts'
 
 // The last changes that a service has delivered are also recorded beside the bytes. The next start compares them with the catalog, and so notices if
@@ -19,18 +19,24 @@ export async function readToldChanges(
   })
 }
 
-/** Returns a function that records what the process has told since its last call. Nothing waits for it. */
+/**
+ * Returns a function that records what the process has told since its last call, beside the `earlier` record, whose buckets perhaps nobody reads
+ * again. Nothing waits for it.
+ */
 export function createToldRecorder(parts: {
   readonly catalog: Pick<Catalog, 'toldChanges'>
   readonly directory: Pick<BlobsDirectory, 'writeTold'>
+  readonly earlier: readonly ToldChange[]
 }): () => Promise<void> {
-  const { catalog, directory } = parts
-  let recorded = ''
+  const { catalog, directory, earlier } = parts
+  const textOf = (changes: readonly ToldChange[]) =>
+    changes.map(({ bucketId, number }) => `${bucketId} ${number}\n`).join('')
+  let recorded = textOf(earlier)
   return async () => {
-    const text = catalog
-      .toldChanges()
-      .map(({ bucketId, number }) => `${bucketId} ${number}\n`)
-      .join('')
+    const told = catalog.toldChanges()
+    const buckets = new Set(told.map(({ bucketId }) => bucketId))
+    const others = earlier.filter(({ bucketId }) => !buckets.has(bucketId))
+    const text = textOf([...others, ...told].slice(-maxTold))
     if (text === recorded) return
     await directory.writeTold(text)
     recorded = text

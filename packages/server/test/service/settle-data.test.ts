@@ -6,6 +6,7 @@ import { until } from '../../../../test/harness/until.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { createClosers } from '../../src/core/tasks.ts'
 import { settleData } from '../../src/service/data.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
 import { inBlobStore, newBucket, newItems } from '../storage/catalog/samples.ts'
 import { tempDirectory } from '../storage/catalog/temp-directory.ts'
@@ -53,4 +54,36 @@ test('F13 a start does not wait for a catalog that cannot be written, and renews
     vi.advanceTimersByTime(10_000)
     return lines.some((line) => line.includes('"renewed"'))
   })
+})
+
+test('F13 the record of a start keeps the changes of buckets that nobody has read since, the last ones of 32', async () => {
+  const data = join(tempDirectory(), 'data')
+  const catalog = await openSqliteCatalog({ directory: data, writer: 'direct' })
+  onTestFinished(() => catalog.close())
+  const buckets: BucketId[] = []
+  for (let number = 0; number < 34; number += 1) buckets.push(await newBucket(catalog, `b${number}`))
+  await mkdir(join(data, 'blobs'), { recursive: true })
+  await writeFile(join(data, 'blobs', '.identity'), 'identity\n')
+  const ends = new Map<BucketId, number>()
+  async function run(read: readonly BucketId[]): Promise<string[]> {
+    const closers = createClosers(() => undefined)
+    const restarted = await openSqliteCatalog({ directory: data, writer: 'direct' })
+    await settleData(
+      { config: { data, blobsUrl: null }, log: pino({ enabled: false }), closers },
+      { catalog: restarted },
+    )
+    for (const id of read) {
+      await restarted.addItems(id, inBlobStore(newItems(1)))
+      ends.set(id, (await restarted.readChanges(id, 'now', 0))?.next ?? 0)
+    }
+    await closers.closeAll()
+    await restarted.close()
+    return (await readFile(join(data, 'blobs', '.told'), 'utf8')).trim().split('\n')
+  }
+  const lines = (ids: readonly BucketId[]) => ids.map((id) => `${id} ${ends.get(id)}`)
+  const [first, second, third] = [buckets.slice(0, 2), buckets.slice(1, 2), buckets.slice(3)]
+  expect(await run(first)).toEqual(lines(first))
+  expect(await run(second)).toEqual(lines([...first.slice(0, 1), ...second]))
+  expect(await run([])).toEqual(lines(first))
+  expect(await run(third)).toEqual(lines([...second, ...third]))
 })

@@ -35,7 +35,8 @@ export interface ToldChange {
   readonly number: number
 }
 
-const maxTold = 32
+/** Buckets of which the last change is known. */
+export const maxTold = 32
 
 /** The methods of a catalog that notice lost changes. `settle` and `renew` make the changes of these names. */
 export function openHistory(parts: {
