@@ -175,12 +175,12 @@ export function mediaObjectOf(
 
 /** A bucket as in responses (docs/interface.md Q3). */
 export async function describeBucket(
-  catalog: Pick<Catalog, 'bucket' | 'trashState'>,
+  catalog: Pick<Catalog, 'bucketWithTrash'>,
   bucketId: BucketId,
 ): Promise<ValueOf<typeof schemas.BucketObject>> {
-  const bucket = await catalog.bucket(bucketId)
+  const bucket = await catalog.bucketWithTrash(bucketId)
   if (bucket === null) throw bucketDeleted()
-  const trash = await catalog.trashState(bucketId)
+  const { trash } = bucket
   return {
     name: bucket.name,
     items: bucket.items,
@@ -189,7 +189,7 @@ export async function describeBucket(
     reserved_bytes: bucket.reservedBytes,
     max_items: bucket.maxItems,
     max_bytes: bucket.maxBytes,
-    trash_days: trash.days,
+    trash_days: bucket.trashDays,
     trash_items: trash.items,
     trash_bytes: trash.bytes,
     private: bucket.isPrivate,

@@ -72,18 +72,20 @@ export function trashOperations({
       for (let left = limit; ; ) {
         const length = Math.min(left, readLength)
         // One more than requested shows whether items follow.
-        const found = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
+        const { rows, examined } = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
         if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
-        const read = found.slice(0, length)
+        const read = rows.slice(0, length)
         const added = await add(read)
         left -= added
-        if (added === read.length && found.length <= length) return null
-        const seq = read[added - 1]?.seq ?? place?.seq ?? null
+        const isRead = added === rows.length
+        if (isRead && examined === null) return null
+        const seq = (isRead ? examined : read[added - 1]?.seq) ?? place?.seq ?? null
         if (seq !== null) {
           const end = await catalog.readChanges(bucketId, 'now', 0)
           place = { seq, change: end?.next ?? 0 }
         }
-        if (added < read.length || left === 0) return `${prefix(bucketId)}.${place?.seq}.${place?.change}`
+        if (added < read.length || left === 0 || isRead)
+          return `${prefix(bucketId)}.${place?.seq}.${place?.change}`
         await pause()
       }
     },
@@ -102,16 +104,15 @@ export function trashOperations({
     async emptyTrash(bucketId: BucketId, by: Actor): Promise<number> {
       let count = 0
       for (let after: number | null = null; ; ) {
-        const items = await catalog.trash(bucketId, after, batchLength)
-        const last = items.at(-1)
-        if (last === undefined) return count
+        const { rows, examined } = await catalog.trash(bucketId, after, batchLength)
         const { deleted } = await purge(
           bucketId,
-          items.map(({ item }) => item.id),
+          rows.map(({ item }) => item.id),
           by,
         )
         count += deleted.length
-        after = last.seq
+        after = examined ?? rows.at(-1)?.seq ?? null
+        if (after === null || (examined === null && rows.length < batchLength)) return count
       }
     },
   }

@@ -194,8 +194,7 @@ export async function settleData(
 
 /** Requests that list a private bucket sign URLs. */
 async function prepareSigning(catalog: Catalog): Promise<void> {
-  const buckets = await catalog.buckets()
-  if (buckets.some(({ isPrivate }) => isPrivate)) await ensureSigningKey(catalog, Date.now())
+  if (await catalog.hasPrivateBuckets()) await ensureSigningKey(catalog, Date.now())
 }
 
 /** The size of a directory's file system. Bytes. Takes microseconds, and no thread of libuv's pool, which a scrape would start. */

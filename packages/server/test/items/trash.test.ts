@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { isItemId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import { findByNameOperation } from '../../src/items/items.ts'
-import { purgeExpiredTrash } from '../../src/items/trash.ts'
+import { purgeExpiredTrash, trashOperations } from '../../src/items/trash.ts'
+import { newItem, withBytes } from '../storage/catalog/samples.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
 
 test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expired', async () => {
@@ -34,4 +36,44 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
   expect(await data.disk.stored()).toHaveLength(before.length - 1)
   expect([await data.catalog.item(item.id), await data.catalog.tombstones()]).toEqual([null, []])
   expect((await findByName(kept.id))?.id).toBe(kept.id)
+})
+
+test('Z2, Z4 a list of the trash that ends early continues after the examined items, and the trash is emptied past them', async () => {
+  await using data = await temporaryData()
+  const { bucketId } = await data.store('text')
+  const [bucket] = await data.catalog.buckets()
+  await data.catalog.setBucket(bucket?.name ?? '', { trashDays: 1 })
+  const items = Array.from({ length: 12 }, () => newItem())
+  await data.catalog.addItems(bucketId, items.map(withBytes))
+  const ids = items.map(({ id }) => id)
+  await data.catalog.removeItems(bucketId, ids, service)
+  // Each read examines three items, of which only the first and the last ones have not expired.
+  const live = new Set([ids[11], ids[1], ids[0]])
+  const catalog = {
+    ...data.catalog,
+    async trash(id: typeof bucketId, after: number | null, limit: number) {
+      const { rows } = await data.catalog.trash(id, after, 4)
+      const examined = rows.slice(0, 3)
+      const shown = examined.filter(({ item }) => live.has(item.id)).slice(0, limit)
+      return { rows: shown, examined: rows.length > 3 ? (examined.at(-1)?.seq ?? null) : null }
+    },
+  }
+  const { listTrash, emptyTrash } = trashOperations({
+    catalog,
+    async purge(_, wanted) {
+      const removed = await data.catalog.purgeItems(bucketId, wanted.filter(isItemId), service)
+      return { deleted: removed.ids, missing: [] }
+    },
+  })
+  const parts: string[][] = []
+  for (let after: string | null = null; ; ) {
+    const part: string[] = []
+    const add = async (read: readonly { readonly item: { readonly id: string } }[]) =>
+      part.push(...read.map(({ item }) => item.id)) && read.length
+    after = await listTrash(bucketId, { after, limit: 5 }, { add, pause: async () => undefined })
+    parts.push(part)
+    if (after === null) break
+  }
+  expect(parts).toEqual([[ids[11]], [], [], [ids[1], ids[0]]])
+  expect(await emptyTrash(bucketId, service)).toBe(3)
 })

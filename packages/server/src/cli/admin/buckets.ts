@@ -1,7 +1,7 @@
 import { ensureSigningKey } from '../../access/signed-links.ts'
 import { type BucketOptionName, type BucketSettings, bucketOptions as readers } from '../../core/buckets.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
-import type { Bucket, TrashState } from '../../storage/catalog/records.ts'
+import type { Bucket, BucketWithTrash } from '../../storage/catalog/records.ts'
 import { type Command, CommandError, parse, UsageError } from '../command.ts'
 import { formatCount, formatSize, jsonLine, table } from '../terminal.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
@@ -178,15 +178,7 @@ Options:
 
   async run(args, { config, print, report }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
-    const buckets = await withCatalog(config, async (catalog) => {
-      const listed: ListedBucket[] = []
-      for (const bucket of await catalog.buckets()) {
-        const named = await catalog.bucketNamed(bucket.name)
-        // Null if it was deleted in between.
-        if (named !== null) listed.push({ ...bucket, trash: await catalog.trashState(named.id) })
-      }
-      return listed
-    })
+    const buckets = await withCatalog(config, (catalog) => catalog.buckets())
     if (values.json) {
       for (const bucket of buckets) print(jsonLine(toJson(bucket)))
       return
@@ -195,10 +187,6 @@ Options:
       return report('There are no buckets. Create one: mediabucket bucket create NAME')
     for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
   },
-}
-
-interface ListedBucket extends Bucket {
-  readonly trash: TrashState
 }
 
 const columns = [
@@ -222,12 +210,13 @@ const toJson = ({
   reservedBytes,
   maxItems,
   maxBytes,
+  trashDays,
   isPrivate,
   signedPages,
   removesMetadata,
   itemDays,
   trash,
-}: ListedBucket) => ({
+}: BucketWithTrash) => ({
   name,
   items,
   bytes,
@@ -235,7 +224,7 @@ const toJson = ({
   reserved_bytes: reservedBytes,
   max_items: maxItems,
   max_bytes: maxBytes,
-  trash_days: trash.days,
+  trash_days: trashDays,
   trash_items: trash.items,
   trash_bytes: trash.bytes,
   private: isPrivate,

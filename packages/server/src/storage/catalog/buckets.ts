@@ -3,7 +3,14 @@ import type { MetadataRemoval } from '../../core/buckets.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
-import type { Bucket, BucketId, BucketSettings, DeletedChunk, NamedBucket } from './records.ts'
+import type {
+  Bucket,
+  BucketId,
+  BucketSettings,
+  BucketWithTrash,
+  DeletedChunk,
+  NamedBucket,
+} from './records.ts'
 import {
   all,
   bucketIdOf,
@@ -26,8 +33,13 @@ export interface BucketCatalog {
 
   bucketNamed(name: string): Promise<NamedBucket | null>
 
-  /** By name. */
-  buckets(): Promise<readonly Bucket[]>
+  /** The bucket and its trash in one state, without what has expired. Null if there is no such bucket. Throws Fault `catalog-busy` if reads pass by too many of it. */
+  bucketWithTrash(id: BucketId): Promise<BucketWithTrash | null>
+
+  /** By name. The figures are exact; it takes a second for some hundred thousand expired items. */
+  buckets(): Promise<readonly BucketWithTrash[]>
+
+  hasPrivateBuckets(): Promise<boolean>
 
   /** Settings that are left out have their defaults. False if a bucket has this name. */
   createBucket(
@@ -136,6 +148,18 @@ export function liveBucketOf(row: Row): Bucket {
     ...bucket,
     items: bucket.items - integer(row, bucketColumnCount),
     bytes: bucket.bytes - integer(row, bucketColumnCount + 1),
+  }
+}
+
+/** As liveBucketOf, with the trash: reads the items and bytes of the trash, and `expiredOfTrash`, after the same columns. */
+export function bucketWithTrashOf(row: Row): BucketWithTrash {
+  const from = bucketColumnCount + 2
+  return {
+    ...liveBucketOf(row),
+    trash: {
+      items: integer(row, from) - integer(row, from + 2),
+      bytes: integer(row, from + 1) - integer(row, from + 3),
+    },
   }
 }
 
@@ -286,14 +310,21 @@ const allExpired = (value: 'count(*)' | 'sum(size)', bucket: string): string =>
   `(SELECT CAST(coalesce(${value}, 0) AS bigint) FROM items
     WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= $1)`
 
-// As expiredOfBucket, but exact: where no service runs, nothing counts or removes what has expired.
-const bucketList = `SELECT ${bucketColumns},
-    CASE WHEN next_expiry <= $1 THEN ${allExpired('count(*)', 'buckets.id')} - counted_items ELSE 0 END,
-    CASE WHEN next_expiry <= $1 THEN ${allExpired('sum(size)', 'buckets.id')} - counted_bytes
-      + ${allExpired('sum(size)', '-buckets.id')} ELSE 0 END
-  FROM buckets WHERE id > 0 ORDER BY name`
+const ifAnyExpired = (amount: string): string => `CASE WHEN next_expiry <= $1 THEN ${amount} ELSE 0 END`
 
-export const listBuckets = (): Query<Bucket[]> => all(liveBucketOf, bucketList, Date.now())
+// As findBucketWithTrash, but exact: where no service runs, nothing counts or removes what has expired.
+const bucketList = `SELECT ${bucketColumns}, ${ifAnyExpired(`${allExpired('count(*)', 'buckets.id')} - counted_items`)},
+    ${ifAnyExpired(`${allExpired('sum(size)', 'buckets.id')} - counted_bytes + ${allExpired('sum(size)', '-buckets.id')}`)},
+    coalesce(trash_items, 0), coalesce(trash_bytes, 0),
+    ${ifAnyExpired(allExpired('count(*)', '-buckets.id'))}, ${ifAnyExpired(allExpired('sum(size)', '-buckets.id'))}
+  FROM buckets LEFT JOIN (SELECT id AS trash_id, total AS trash_items, bytes AS trash_bytes FROM buckets) AS trash
+    ON trash_id = -buckets.id
+  WHERE id > 0 ORDER BY name`
+
+export const listBuckets = (): Query<BucketWithTrash[]> => all(bucketWithTrashOf, bucketList, Date.now())
+
+export const hasPrivateBuckets = (): Query<boolean | null> =>
+  first(() => true, 'SELECT 1 FROM buckets WHERE private = 1 AND id > 0 LIMIT 1')
 
 /** Items of all buckets that have expired and are not removed yet; of those that are not counted, `maxExpired` + 1 for each bucket. */
 export const expiredOfAll = eachEngine(
@@ -304,7 +335,7 @@ export const expiredOfAll = eachEngine(
 )
 
 /** Throws Fault `catalog-busy` for a bucket with more expired items than reads pass by (docs/interface.md E2). */
-export function requireFewExpired(expired: number): void {
+function requireFewExpired(expired: number): void {
   if (hasManyExpired({ expired })) throw tooManyExpired()
 }
 

@@ -3,7 +3,14 @@ import type { ItemId } from '../../core/ids.ts'
 import { type Actor, service } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
-import { type BucketCatalog, bucketNamed, createBucket, listBuckets, setBucket } from './buckets.ts'
+import {
+  type BucketCatalog,
+  bucketNamed,
+  createBucket,
+  hasPrivateBuckets,
+  listBuckets,
+  setBucket,
+} from './buckets.ts'
 import type { ExpiredRest } from './expired-items.ts'
 import { type FeedCatalog, removeChanges } from './feed.ts'
 import type { FeedBell } from './feed-bell.ts'
@@ -39,7 +46,7 @@ import {
   tokensAfter,
   touchToken,
 } from './tokens.ts'
-import { expiredTrash, expiringBuckets, listTrash, type TrashCatalog, trashState } from './trash.ts'
+import { expiredTrash, expiringBuckets, findBucketWithTrash, listTrash, type TrashCatalog } from './trash.ts'
 import {
   addIntents,
   blobsIdentity,
@@ -231,7 +238,6 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
       applyTo(bucketId, { kind: 'label-items', input: signed({ bucketId, ids, changes }, by) }),
     labelKeys: (bucketId, key, limits) => query(listLabels(bucketId, key, limits)),
 
-    trashState: (bucketId) => query(trashState(bucketId)),
     trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
     restoreItems: (bucketId, ids, by, now = Date.now()) =>
       applyTo(bucketId, { kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
@@ -246,7 +252,9 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
       }),
 
     bucketNamed: (name) => query(bucketNamed(name)),
+    bucketWithTrash: (id) => query(findBucketWithTrash(id)),
     buckets: () => query(listBuckets()),
+    hasPrivateBuckets: async () => (await query(hasPrivateBuckets())) ?? false,
     createBucket: (name, settings, createdAt, by) =>
       apply({ kind: 'create-bucket', input: signed({ name, settings, createdAt }, by) }),
     setBucket: (bucket, settings, by) =>

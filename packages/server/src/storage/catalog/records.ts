@@ -209,11 +209,14 @@ export interface AddedItem extends NewItem {
 }
 
 /** The trash of a bucket. */
-export interface TrashState {
-  readonly days: number
+interface TrashState {
   /** Items and bytes in the trash; the bytes of the bucket include them. */
   readonly items: number
   readonly bytes: number
+}
+
+export interface BucketWithTrash extends Bucket {
+  readonly trash: TrashState
 }
 
 /** An item in the trash. Times are milliseconds since 1970. */
@@ -223,6 +226,13 @@ export interface TrashedItem {
   readonly item: ItemDetails
   readonly deletedAt: number
   readonly expiresAt: number
+}
+
+/** A part of a list of the trash. */
+export interface TrashedItems {
+  readonly rows: readonly TrashedItem[]
+  /** The number of the last item that was examined, if the list ended early because many items have expired; otherwise null. */
+  readonly examined: number | null
 }
 
 /** Removed items. */

@@ -1,10 +1,18 @@
-import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/tokens.ts'
-import { expiredOfTrash, requireFewExpired } from './buckets.ts'
+import {
+  bucketColumnCount,
+  bucketColumns,
+  bucketWithTrashOf,
+  expiredOfBucket,
+  expiredOfTrash,
+  hasManyExpired,
+  maxExpired,
+  tooManyExpired,
+} from './buckets.ts'
 import type { ExpiredRest } from './expired-items.ts'
 import { itemColumnCount, itemColumns, readItemDetails } from './items.ts'
-import type { BucketId, RemovedItems, TrashedItem, TrashState } from './records.ts'
+import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from './records.ts'
 import {
   all,
   bucketIdOf,
@@ -43,15 +51,11 @@ export interface TrashCatalog {
   /** Buckets that may have items that expired at `now` or before. */
   expiringBuckets(now: number): Promise<readonly BucketId[]>
 
-  trashState(bucketId: BucketId): Promise<TrashState>
-
-  /** Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. */
-  trash(
-    bucketId: BucketId,
-    after: number | null,
-    limit: number,
-    now?: number,
-  ): Promise<readonly TrashedItem[]>
+  /**
+   * Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. Ends early if it
+   * would pass by too many items that have expired.
+   */
+  trash(bucketId: BucketId, after: number | null, limit: number, now?: number): Promise<TrashedItems>
 
   /** Up to `limit` items of all trashes that expired at `now` or before. */
   expiredTrash(
@@ -78,30 +82,28 @@ export const joinRemoved = (listed: RemovedItems, trashed: RemovedItems): Remove
   tombstones: [...listed.tombstones, ...trashed.tombstones],
 })
 
-const trashRow = eachEngine(
-  (
-    engine,
-  ) => `SELECT buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0), ${expiredOfTrash(engine, '$2')}
-    FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id WHERE buckets.id = $1`,
+const bucketWithTrash = eachEngine(
+  (engine) => `SELECT ${bucketColumns}, ${expiredOfBucket(engine, '$2')},
+      coalesce(trash_items, 0), coalesce(trash_bytes, 0), ${expiredOfTrash(engine, '$2')}
+    FROM buckets LEFT JOIN (SELECT id AS trash_id, total AS trash_items, bytes AS trash_bytes FROM buckets) AS trash
+      ON trash_id = -buckets.id
+    WHERE id = $1`,
 )
 
-/** As TrashCatalog.trashState. */
-export function* trashState(bucketId: BucketId): Query<TrashState> {
-  // A bucket without a row of its trash has an empty one.
-  const trash = yield* first(
+/** As BucketCatalog.bucketWithTrash. */
+export function* findBucketWithTrash(bucketId: BucketId): Query<BucketWithTrash | null> {
+  const found = yield* first(
     (row) => ({
-      days: integer(row, 0),
-      items: integer(row, 1),
-      bytes: integer(row, 2),
-      expired: { items: integer(row, 3), bytes: integer(row, 4) },
+      bucket: bucketWithTrashOf(row),
+      isBusy:
+        integer(row, bucketColumnCount) > maxExpired ||
+        hasManyExpired({ expired: integer(row, bucketColumnCount + 4) }),
     }),
-    trashRow,
+    bucketWithTrash,
     ...[bucketId, Date.now()],
   )
-  if (trash === null) throw bucketDeleted()
-  const { days, items, bytes, expired } = trash
-  requireFewExpired(expired.items)
-  return { days, items: items - expired.items, bytes: bytes - expired.bytes }
+  if (found?.isBusy) throw tooManyExpired()
+  return found?.bucket ?? null
 }
 
 const readTrashed = (row: Row): TrashedItem => ({
@@ -111,19 +113,37 @@ const readTrashed = (row: Row): TrashedItem => ({
   expiresAt: integer(row, itemColumnCount + 2),
 })
 
-/** As TrashCatalog.trash. */
-export const listTrash = (
+/** Rows of a trash that one read examines at most. It takes some milliseconds. */
+const maxExamined = 2 ** 13
+
+/** The number of the last of some rows of a trash before a number; null if there are fewer rows. */
+const lastExamined =
+  'SELECT seq FROM items WHERE bucket_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT 1 OFFSET $3'
+
+const trashRows = `SELECT ${itemColumns}, seq, deleted_at, expires_at FROM items
+  WHERE bucket_id = $1 AND seq < $2 AND seq >= $3 AND expires_at > $4 ORDER BY seq DESC LIMIT $5`
+
+/** As TrashCatalog.trash. Each part is a range of numbers, so that changes between two statements remove nothing from the list. */
+export function* listTrash(
   bucketId: BucketId,
   after: number | null,
   limit: number,
   now: number,
-): Query<TrashedItem[]> =>
-  all(
-    readTrashed,
-    `SELECT ${itemColumns}, seq, deleted_at, expires_at FROM items
-    WHERE bucket_id = $1 AND seq < $2 AND expires_at > $3 ORDER BY seq DESC LIMIT $4`,
-    ...[trashOf(bucketId), after ?? Number.MAX_SAFE_INTEGER, now, limit],
-  )
+): Query<TrashedItems> {
+  const id = trashOf(bucketId)
+  const rows: TrashedItem[] = []
+  let place = after ?? Number.MAX_SAFE_INTEGER
+  let left = maxExamined
+  for (let part = limit * 2; ; part *= 8) {
+    const count = Math.min(part, left)
+    const last = yield* first((row) => integer(row, 0), lastExamined, id, place, count - 1)
+    rows.push(...(yield* all(readTrashed, trashRows, id, place, last ?? 0, now, limit - rows.length)))
+    left -= count
+    if (rows.length === limit || last === null) return { rows, examined: null }
+    if (left <= 0) return { rows, examined: last }
+    place = last
+  }
+}
 
 const expiredRows = {
   sqlite: `SELECT -bucket_id, id FROM items INDEXED BY items_expiry

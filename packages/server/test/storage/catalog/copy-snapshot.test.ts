@@ -92,7 +92,10 @@ test('F7, Z6 a copy has items that were trashed, restored and purged during it i
   const copy = await open(to)
   expect(await allPages(copy, bucketId)).toEqual(await allPages(catalog, bucketId))
   expect(await copy.trash(bucketId, null, 9)).toEqual(await catalog.trash(bucketId, null, 9))
-  expect(await copy.trashState(bucketId)).toEqual({ days: 1, items: 2, bytes: 2_000 })
+  expect(await copy.bucketWithTrash(bucketId)).toMatchObject({
+    trashDays: 1,
+    trash: { items: 2, bytes: 2_000 },
+  })
   for (const id of ids.slice(0, 5)) {
     const item = await copy.item(id)
     expect(item).toEqual(await catalog.item(id))

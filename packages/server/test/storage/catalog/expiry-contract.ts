@@ -138,10 +138,10 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
         expect(counts).toMatchObject({ items: listed.length, bytes: model.length * 1_000 })
         const trashed = model.filter(({ trashedUntil }) => trashedUntil !== null)
         const trashState = { items: trashed.length, bytes: trashed.length * 1_000 }
-        expect(await catalog.trashState(bucketId)).toMatchObject(trashState)
+        expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({ trash: trashState })
         const shown = trashed.filter(({ trashedUntil }) => (trashedUntil ?? 0) > now)
-        const trash = await catalog.trash(bucketId, null, 99)
-        expect(new Set(trash.map(({ item, expiresAt }) => `${item.id} ${expiresAt}`))).toEqual(
+        const { rows } = await catalog.trash(bucketId, null, 99)
+        expect(new Set(rows.map(({ item, expiresAt }) => `${item.id} ${expiresAt}`))).toEqual(
           new Set(shown.map(({ id, trashedUntil }) => `${id} ${trashedUntil}`)),
         )
         expect(await catalog.servability(model.map(({ id }) => id))).toEqual(
@@ -226,22 +226,22 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       if (!first || !second || !lasting) throw new Error('no items')
       await catalog.addItems(bucketId, items.map(withBytes))
       await catalog.removeItems(bucketId, [first, second, lasting], service, now)
-      const trashed = await catalog.trash(bucketId, null, 9, now)
+      const { rows: trashed } = await catalog.trash(bucketId, null, 9, now)
       expect(trashed.map(({ expiresAt }) => expiresAt - now).toReversed()).toEqual([
         hour,
         2 * hour,
         30 * 24 * hour,
       ])
-      expect((await catalog.trash(bucketId, null, 9, now + hour)).map(({ item }) => item.id)).not.toContain(
-        first,
-      )
+      expect(
+        (await catalog.trash(bucketId, null, 9, now + hour)).rows.map(({ item }) => item.id),
+      ).not.toContain(first)
       expect(await catalog.restoreItems(bucketId, [first, second], service, now + hour)).toEqual([second])
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: now + hour, total: 1 })
       expect((await catalog.expiredTrash(now + hour, 9)).map(({ id }) => id)).toEqual([first])
       expect((await catalog.expireItems(bucketId, now + 2 * hour)).ids).toEqual([second, first])
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 0 })
       expect(await catalog.bucket(bucketId)).toMatchObject({ bytes: 1_000 })
-      expect(await catalog.trashState(bucketId)).toMatchObject({ items: 1, bytes: 1_000 })
+      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({ trash: { items: 1, bytes: 1_000 } })
     })
 
     test('E1, E3 many items expire in steps, and a resumable upload and the settings have an expiry', async () => {

@@ -12,6 +12,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const unlimited = {
         ...{ reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 },
         ...{ isPrivate: false, signedPages: false, removesMetadata: false, itemDays: null },
+        trash: { items: 0, bytes: 0 },
       }
       expect(await catalog.buckets()).toEqual([
         { name: 'a', items: 0, bytes: 0, ...unlimited },

@@ -34,7 +34,10 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(await other.findGrant(hashOf('b'))).toMatchObject({ total: 100 })
       expect((await other.findGrant(hashOf('b')))?.revision).toBeGreaterThan(revision)
       expect(await other.bucket(bucketId)).toMatchObject({ items: 100, bytes: 150_000 })
-      expect(await other.trashState(bucketId)).toEqual({ days: 30, items: 50, bytes: 50_000 })
+      expect(await other.bucketWithTrash(bucketId)).toMatchObject({
+        trashDays: 30,
+        trash: { items: 50, bytes: 50_000 },
+      })
       expect((await other.buckets()).map(({ name }) => name)).toEqual(['b'])
       expect(await other.bucketNamed(`${bucketId}/trash`)).toBeNull()
       expect(await other.setBucket(`${bucketId}/trash`, { maxItems: 1 })).toBe(false)
@@ -43,11 +46,11 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(await other.editItem(bucketId, first, { caption: 'y' }, null)).toBe('missing')
       expect(await other.findUnreferenced([first])).toEqual([])
 
-      const listed = await other.trash(bucketId, null, 20, now)
+      const { rows: listed } = await other.trash(bucketId, null, 20, now)
       expect(listed.map(({ item }) => item.id)).toEqual(some.slice(-20).toReversed())
       expect(listed[0]).toMatchObject({ deletedAt: now, expiresAt: now + 30 * day })
       const rest = await other.trash(bucketId, listed.at(-1)?.seq ?? null, 100, now)
-      expect(rest.map(({ item }) => item.id)).toEqual(some.slice(0, -20).toReversed())
+      expect(rest.rows.map(({ item }) => item.id)).toEqual(some.slice(0, -20).toReversed())
 
       const wanted = [some[40], newItem().id, first, some[7]].flatMap((id) => id ?? [])
       const back = wanted.filter((id) => some.includes(id))
@@ -60,7 +63,10 @@ export function describeTrash(engine: string, fresh: Fresh): void {
         ids.filter((id) => left.includes(id) || back.includes(id)),
       )
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 103, bytes: 150_000 })
-      expect(await catalog.trashState(bucketId)).toEqual({ days: 30, items: 47, bytes: 47_000 })
+      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({
+        trashDays: 30,
+        trash: { items: 47, bytes: 47_000 },
+      })
 
       // The same items again, beside new ones.
       const more = newItems(70)
@@ -68,7 +74,10 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.removeItems(bucketId, back, service, now + day)
       expect(await catalog.restoreItems(bucketId, some, service, now + day)).toEqual(some)
       expect(await allPages(other, bucketId)).toEqual([...ids, ...more.map(({ id }) => id)])
-      expect(await catalog.trashState(bucketId)).toEqual({ days: 30, items: 0, bytes: 0 })
+      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({
+        trashDays: 30,
+        trash: { items: 0, bytes: 0 },
+      })
     })
 
     test('Z4 purged items are removed with their bytes, and leave tombstones', async () => {
@@ -90,7 +99,10 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(contentId && (await catalog.content(contentId))).toBeNull()
       expect(await catalog.restoreItems(bucketId, ids, service, now)).toEqual([])
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 1_000 })
-      expect(await catalog.trashState(bucketId)).toEqual({ days: 1, items: 0, bytes: 0 })
+      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({
+        trashDays: 1,
+        trash: { items: 0, bytes: 0 },
+      })
     })
 
     test('Z3, Z5 an expired item is neither listed nor restored, and later settings do not change its time', async () => {
@@ -104,7 +116,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.removeItems(bucketId, [permanent.id], service, now)
       const end = now + 2 * day
       const listed = async (at: number) =>
-        (await catalog.trash(bucketId, null, 9, at)).map(({ item }) => item.id)
+        (await catalog.trash(bucketId, null, 9, at)).rows.map(({ item }) => item.id)
       expect([await listed(end - 1), await listed(end)]).toEqual([[item.id], []])
       expect(await catalog.expiredTrash(end - 1, 9)).toEqual([])
       expect(await catalog.expiredTrash(end, 9)).toEqual([{ bucketId, id: item.id }])
@@ -154,7 +166,10 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const left = await allPages(other, bucketId)
       expect(left).toEqual(ids.filter((id) => left.includes(id)))
       expect(await other.bucket(bucketId)).toMatchObject({ items: left.length, bytes: 1_000 * left.length })
-      expect(await other.trashState(bucketId)).toEqual({ days: 1, items: 0, bytes: 0 })
+      expect(await other.bucketWithTrash(bucketId)).toMatchObject({
+        trashDays: 1,
+        trash: { items: 0, bytes: 0 },
+      })
     })
 
     test('Q5 the trash of a deleted bucket is deleted with it', async () => {
