@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { readEvents } from '../harness/events.ts'
 import { freePort } from '../harness/free-port.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { scrape } from '../harness/scrape.ts'
@@ -146,18 +147,28 @@ const withToken = (server: TestServer, token: string): TestServer['request'] => 
 }
 
 test.each(['1', '2'])(
-  'O5 with a delay, a service of %s workers that stops accepts requests while it is not ready, and then ends',
+  'O5, FE8 with a delay, a service of %s workers that stops accepts requests and continues streams while it is not ready, and then ends',
   async (workers) => {
     await using server = await startServer({
       MEDIABUCKET_SHUTDOWN_DELAY: '10s',
       MEDIABUCKET_WORKERS: workers,
     })
+    const follow = async () =>
+      readEvents(await server.request('/api/changes', { headers: { accept: 'text/event-stream' } }))
+    const before = await follow()
     const exited = once(server.process, 'exit')
     server.process.kill('SIGTERM')
     await until('it is not ready', async () => (await fetch(`${server.url}/readyz`)).status === 503)
+    // A stream that ended now would be opened again here, and end again.
+    const during = await follow()
     const stored = await server.request('/api/media', { method: 'POST', body: 'late' })
     expect([stored.status, stored.headers.get('connection')]).toEqual([201, 'close'])
+    for (const stream of [before, during]) {
+      expect((await stream.first(1)).map(({ change }) => change.type)).toEqual(['added'])
+      expect(stream.state.hasEnded).toBe(false)
+    }
     expect(await exited).toEqual([0, null])
+    await Promise.all([before.end(), during.end()])
   },
 )
 

@@ -34,7 +34,7 @@ type ChangeObject = ValueOf<typeof ChangeList>['data'][number]
 
 /** `GET /api/changes`: what happened to the items of a bucket (docs/interface.md, Feed). */
 export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOperations): readonly Route[] {
-  const { authorize, urls, stopping, metrics, addresses, settings, turns } = http
+  const { authorize, urls, closing, metrics, addresses, settings, turns } = http
   const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = settings
   const limits = createStreamLimits(
     { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
@@ -105,8 +105,8 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const onEnd = () => ended.abort()
     const timer = setTimeout(onEnd, wait)
     response.once('close', onEnd)
-    stopping.addEventListener('abort', onEnd)
-    if (response.closed || stopping.aborted) onEnd()
+    closing.addEventListener('abort', onEnd)
+    if (response.closed || closing.aborted) onEnd()
     let verified = caller
     waiting += 1
     try {
@@ -122,7 +122,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
       waiting -= 1
       clearTimeout(timer)
       response.off('close', onEnd)
-      stopping.removeEventListener('abort', onEnd)
+      closing.removeEventListener('abort', onEnd)
     }
   }
 

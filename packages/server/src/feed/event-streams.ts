@@ -40,7 +40,7 @@ interface EventStream {
 
 /** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
 export function createEventStreams(
-  { authorize, stopping, log, metrics }: Pick<HttpContext, 'authorize' | 'stopping' | 'log' | 'metrics'>,
+  { authorize, closing, log, metrics }: Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics'>,
   parts: { readonly feed: Feed; readonly eventFormatter: EventFormatter; readonly idleTimeout: number },
 ) {
   const { feed, eventFormatter, idleTimeout } = parts
@@ -172,7 +172,7 @@ export function createEventStreams(
     timer.unref()
   }
 
-  stopping.addEventListener('abort', () => {
+  closing.addEventListener('abort', () => {
     for (const stream of [...streams]) end(stream)
   })
 
@@ -197,7 +197,7 @@ export function createEventStreams(
       response.writeHead(200, { ...headers })
       // An event without data is not dispatched, but its id is remembered: a client that connects again continues from here.
       write(stream, `retry: ${retryDelay}\nid: ${feed.cursors.format(caller.bucketId, after)}\n\n`)
-      if (stopping.aborted) end(stream)
+      if (closing.aborted) end(stream)
       else void send(stream)
       schedule()
     },

@@ -55,6 +55,8 @@ export interface HttpParts {
   readonly addresses: ClientAddresses
   /** Aborted when the service begins to stop: then readiness is false, and responses close their connections. */
   readonly stopping: AbortSignal
+  /** Aborted when the service accepts no more connections, after the delay of a stop: then responses that stay open end. */
+  readonly closing: AbortSignal
   /** The limit for bodies that are read and not processed yet, and that for small ones that are collected. Bytes. */
   readonly bodyMemory: number
   /** The limit for bytes of responses that clients have not read. Bytes. */

@@ -160,7 +160,7 @@ export async function startService(
     const downloadLog = startDownloadLog(context, { catalog, space })
     const addresses = createClientAddresses(config.trustedProxies)
     const limits = createRequestLimits(config, { addresses, metrics, log, peers })
-    const stopping = new AbortController()
+    const [stopping, closing] = [new AbortController(), new AbortController()]
     const http = createApp(
       operations,
       {
@@ -171,6 +171,7 @@ export async function startService(
         limits,
         addresses,
         stopping: stopping.signal,
+        closing: closing.signal,
         bodyMemory,
         responseMemory: Math.ceil(responseMemory / config.workers),
       },
@@ -206,13 +207,15 @@ export async function startService(
         // From now on readiness is false, and responses close their connections.
         stopping.abort()
         await setTimeout(config.shutdownDelay)
+        // Clients of streams connect again at once, and find another service only now.
+        closing.abort()
         const deadline = startTimer(() => http.closeAllConnections(), config.shutdownTimeout)
         // Repeated, because a connection becomes unused when its request has been answered.
-        const closing = setInterval(connections.closeUnused, closeInterval)
+        const closingUnused = setInterval(connections.closeUnused, closeInterval)
         try {
           await closers.closeAll()
         } finally {
-          clearInterval(closing)
+          clearInterval(closingUnused)
           clearTimeout(deadline)
         }
       },

@@ -34,10 +34,10 @@ async function prepare(parts: {
   const feed = openFeed({ catalog: { ...catalog, readChanges } })
   const lines: string[] = []
   const log = pino({}, { write: (line: string) => void lines.push(line) })
-  const stopping = new AbortController()
-  onTestFinished(() => stopping.abort())
+  const closing = new AbortController()
+  onTestFinished(() => closing.abort())
   const streams = createEventStreams(
-    { authorize: async () => caller, stopping: stopping.signal, log, metrics: createMetrics() },
+    { authorize: async () => caller, closing: closing.signal, log, metrics: createMetrics() },
     { feed, eventFormatter, idleTimeout: 60_000 },
   )
   const open = (request: ServerResponse['req'], response: ServerResponse) =>
