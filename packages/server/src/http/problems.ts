@@ -88,17 +88,25 @@ function toFault(error: unknown): Fault {
 }
 
 /**
- * A full bucket, a used-up token, a reached reserve of free space, a read-only service and a stop of it are no errors, although their status
- * is 5xx. A service that is not ready logs its reasons when they change, and refused connections are logged together (refused-connections.ts).
+ * A full bucket, a used-up token, a reached reserve of free space, a read-only service, a stop of it and requests that HTTP does not require are no
+ * errors, although their status is 5xx. A service that is not ready logs its reasons when they change, and refused connections are logged
+ * together (refused-connections.ts).
  */
-const isExpected = ({ code, cause }: Fault): boolean =>
-  code === 'quota-exceeded' ||
-  code === 'token-limit-exceeded' ||
-  code === 'shutting-down' ||
-  code === 'read-only' ||
-  code === 'connections-too-many' ||
-  code === 'not-ready' ||
-  (code === 'storage-full' && cause === undefined)
+const expected: ReadonlySet<FaultCode> = new Set([
+  ...(['quota-exceeded', 'token-limit-exceeded', 'shutting-down', 'read-only'] as const),
+  ...(['connections-too-many', 'not-ready'] as const),
+  ...(['method-unsupported', 'transfer-coding-unsupported', 'http-version-unsupported'] as const),
+])
+
+/** Refusals while others use the catalog or the machine: the request succeeds later, without the operator. */
+const temporary: ReadonlySet<FaultCode> = new Set(['catalog-busy', 'variants-busy', 'overloaded'])
+
+/** The level at which a fault is logged; null if the line of its request is enough. */
+function levelOf({ code, cause }: Fault): 'error' | 'warn' | null {
+  if (problemKinds[code].status < 500 || expected.has(code)) return null
+  if (code === 'storage-full' && cause === undefined) return null
+  return temporary.has(code) ? 'warn' : 'error'
+}
 
 /** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
 export type FaultReporter = (error: unknown, request: IncomingMessage, requestId: string) => Fault
@@ -107,7 +115,7 @@ export function createFaultReporter(parts: {
   readonly limits: Pick<RequestLimits, 'countAuthFailure'>
   /** Counts errors that the storage caused. */
   readonly countStorageError: (error: unknown) => void
-  readonly log: Pick<BaseLogger, 'error'>
+  readonly log: Pick<BaseLogger, 'error' | 'warn'>
   /** Tells refused tokens apart, without revealing them. */
   readonly fingerprintOf: (authorization: string) => string
 }): FaultReporter {
@@ -121,9 +129,10 @@ export function createFaultReporter(parts: {
         ...(original instanceof TokenFault ? { token: original.tokenId } : {}),
         tokenFingerprint: fingerprintOf(authorization),
       })
-    if (problemKinds[fault.code].status >= 500 && !isExpected(fault)) {
+    const level = levelOf(fault)
+    if (level !== null) {
       countStorageError(fault)
-      log.error({ requestId, err: fault.cause ?? fault }, fault.message)
+      log[level]({ requestId, err: fault.cause ?? fault }, fault.message)
     }
     return fault
   }

@@ -1,0 +1,48 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { Fault, type FaultCode } from '../core/faults.ts'
+import { problemKinds } from './problem-kinds.ts'
+import { createFaultReporter } from './problems.ts'
+
+/** The levels at which a fault is logged. */
+function levelsOf(fault: Fault): string[] {
+  const levels: string[] = []
+  const report = createFaultReporter({
+    limits: { countAuthFailure: (one) => one },
+    countStorageError: () => undefined,
+    log: { error: () => levels.push('error'), warn: () => levels.push('warn') },
+    fingerprintOf: () => '',
+  })
+  report(fault, new IncomingMessage(new Socket()), 'id')
+  return levels
+}
+
+/** Problems of status 5xx that are no errors of the service. */
+const others: Partial<Record<FaultCode, readonly string[]>> = {
+  // Others use the machine or the catalog; the client tries again.
+  'catalog-busy': ['warn'],
+  'variants-busy': ['warn'],
+  overloaded: ['warn'],
+  // A wrong request.
+  'method-unsupported': [],
+  'transfer-coding-unsupported': [],
+  'http-version-unsupported': [],
+  // A limit that the operator has set, or a stop.
+  'quota-exceeded': [],
+  'token-limit-exceeded': [],
+  'storage-full': [],
+  'connections-too-many': [],
+  'read-only': [],
+  'shutting-down': [],
+  // Logged when its reasons change.
+  'not-ready': [],
+}
+
+test('O3 errors of the service are logged as errors, temporary refusals as warnings, and other refusals have their line of the request only', () => {
+  for (const [code, { status }] of Object.entries(problemKinds)) {
+    const expected = others[code as FaultCode] ?? (status >= 500 ? ['error'] : [])
+    expect(levelsOf(new Fault(code as FaultCode, 'x')), code).toEqual(expected)
+  }
+  expect(levelsOf(new Fault('storage-full', 'x', { cause: new Error('ENOSPC') }))).toEqual(['error'])
+})
