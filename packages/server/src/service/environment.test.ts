@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
-import { loadEnvFile, loadSettingsFile, parseEnvFile } from './environment.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { loadEnvFile, loadSettingsFile, parseEnvFile, rereadVariables } from './environment.ts'
 
 // As systemd reads them: src/basic/env-file.c and its tests.
 test.each([
@@ -40,4 +43,25 @@ test('O7 the file of the installation may be missing; one that cannot be read is
   expect(() => loadSettingsFile({}, '/nowhere/env')).not.toThrow()
   expect(() => loadSettingsFile({}, '/')).toThrow('/ cannot be read (EISDIR). Run the command with sudo')
   expect(() => loadSettingsFile({ MEDIABUCKET_DATA: '/srv/other' }, '/')).not.toThrow()
+})
+
+test('O13 a file of the installation that is created after the start is read again, and one that is removed is an error', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'mediabucket-env-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const path = join(directory, 'etc/env')
+  const created = join(directory, 'env')
+  const env = { MEDIABUCKET_PORT: '1' }
+  loadSettingsFile(env, path)
+  expect(rereadVariables(env)).toEqual(env)
+  loadSettingsFile(env, created)
+  writeFileSync(created, 'MEDIABUCKET_PORT=2\nMEDIABUCKET_READ_ONLY=on\n')
+  // Variables that are set take precedence, and the process keeps its own.
+  expect(rereadVariables(env)).toEqual({ MEDIABUCKET_PORT: '1', MEDIABUCKET_READ_ONLY: 'on' })
+  expect(env).toEqual({ MEDIABUCKET_PORT: '1' })
+  writeFileSync(created, 'MEDIABUCKET_READ_ONLY')
+  expect(() => rereadVariables(env)).toThrow('Line 1 of')
+  writeFileSync(created, '')
+  loadSettingsFile(env, created)
+  rmSync(created)
+  expect(() => rereadVariables(env)).toThrow('(ENOENT)')
 })

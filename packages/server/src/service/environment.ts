@@ -27,15 +27,16 @@ export const isReadByProgram = (env: Env = process.env): boolean =>
 /** The file of the settings in every installation, for the service and for the commands on its data. */
 export const settingsFile = '/etc/mediabucket/env'
 
-/** The file that this process has read, and the variables that it has set by it. */
-let loaded: { readonly path: string; readonly names: readonly string[] } | null = null
+/** The file of this process, how it is read again, and the variables that it has set. */
+let loaded: { readonly read: (env: Env) => Env; readonly names: readonly string[] } | null = null
 
 /**
  * Sets the variables of a file in the syntax of systemd's `EnvironmentFile=`. Variables that are set already stay, as with
  * `node --env-file`. Throws ConfigError, without the values of the file, which can be secrets.
  */
 export function loadEnvFile(path: string, env: Env = process.env): void {
-  setVariables(path, readEnvFile(path), env)
+  const names = setVariables(readEnvFile(path), env)
+  loaded = { read: () => readEnvFile(path), names }
 }
 
 function readEnvFile(path: string): Env {
@@ -55,16 +56,24 @@ function readEnvFile(path: string): Env {
  * those of the service.
  */
 export function loadSettingsFile(env: Env = process.env, path = settingsFile): void {
+  const values = readSettingsFile(path, env)
+  // A file that is missing may be created later; one that was read must not be missing later.
+  if (values === null) loaded = { read: (own) => readSettingsFile(path, own) ?? {}, names: [] }
+  else loaded = { read: () => readEnvFile(path), names: setVariables(values, env) }
+}
+
+/** Null if the file does not exist, or is not for the data of this process. */
+function readSettingsFile(path: string, env: Env): Env | null {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') || env['MEDIABUCKET_DATA']) return
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '') || env['MEDIABUCKET_DATA']) return null
     throw new ConfigError([
       `The settings of the service in ${path} cannot be read (${errorCode(error)}). Run the command with sudo, or set MEDIABUCKET_DATA to use other data.`,
     ])
   }
-  setVariables(path, parseEnvFile(path, text), env)
+  return parseEnvFile(path, text)
 }
 
 /**
@@ -73,15 +82,16 @@ export function loadSettingsFile(env: Env = process.env, path = settingsFile): v
  */
 export function rereadVariables(env: Env = process.env): Env {
   if (loaded === null) return env
-  const { path, names } = loaded
-  const own = Object.entries(env).filter(([name]) => !names.includes(name))
-  return { ...readEnvFile(path), ...Object.fromEntries(own) }
+  const { read, names } = loaded
+  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)))
+  return { ...read(own), ...own }
 }
 
-function setVariables(path: string, variables: Env, env: Env): void {
+/** Returns the names of the variables that it has set. */
+function setVariables(variables: Env, env: Env): string[] {
   const values = Object.entries(variables).filter(([name]) => env[name] === undefined)
   for (const [name, value] of values) env[name] = value
-  loaded = { path, names: values.map(([name]) => name) }
+  return values.map(([name]) => name)
 }
 
 /** Sets the home directory of this process, which has become another user. */
