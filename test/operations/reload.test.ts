@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { s3Settings } from '../harness/ceph.ts'
@@ -180,6 +180,15 @@ test('O14 serve --check finds all errors and starts nothing', async () => {
   expect((await check({})).stdout).toBe('The settings are valid.\n')
   expect((await check({}, '--connect')).stdout).toContain('can be reached')
   expect(await directory.names()).toEqual([])
+  await writeFile(data, '')
+  await expect(check({}, '--connect')).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${data} is a file, not a directory`),
+  })
+  await rm(data)
+  // Settings are checked before a restart too.
+  await using server = await startServer()
+  expect((await check({ MEDIABUCKET_DATA: server.data }, '--connect')).stdout).toContain('can be reached')
   await expect(check({ MEDIABUCKET_PORT: 'x', MEDIABUCKET_LINKS: 'some' })).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/2 settings are wrong:.*MEDIABUCKET_PORT.*MEDIABUCKET_LINKS/s),

@@ -16,12 +16,13 @@ async function failedStart(
   data: string,
   prefix: readonly string[] = [],
   settings: Record<string, string> = {},
+  options: readonly string[] = [],
 ) {
-  const [program = '', ...args] = [...prefix, process.execPath, bin, 'serve']
+  const [program = '', ...args] = [...prefix, process.execPath, bin, 'serve', ...options]
   const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: data }
   return run(program, args, { env, timeout: 60_000 }).then(
     () => {
-      throw new Error('the service started')
+      throw new Error('it did not fail')
     },
     ({ code, stderr, stdout }: { code: number; stderr: string; stdout: string }) => ({
       code,
@@ -30,6 +31,10 @@ async function failedStart(
     }),
   )
 }
+
+/** As failedStart, of `serve --check --connect`. */
+const failedCheck = (data: string, prefix: readonly string[] = []) =>
+  failedStart(data, prefix, {}, ['--check', '--connect'])
 
 const oneLine = (...words: readonly (string | RegExp)[]) => ({
   code: 1,
@@ -132,12 +137,13 @@ describe.skipIf(process.env['CI'] === undefined && !(await canMount()))('as root
   ]
 
   test.each(['.', 'catalog.db', 'lock.db', 'blobs'])(
-    'S6 %s of another user is reported in one line',
+    'S6, O14 %s of another user is reported in one line',
     async (name) => {
       await using data = await copyOfData()
       await chown(join(data.path, name), 12345, 12345)
       const words = [data.path, 'uid 12345', 'chown']
       expect(await failedStart(data.path, unprivileged)).toEqual(oneLine(...words))
+      expect(await failedCheck(data.path, unprivileged)).toEqual(oneLine(...words))
     },
   )
 
@@ -165,18 +171,21 @@ describe.skipIf(process.env['CI'] === undefined && !(await canMount()))('as root
     })
   })
 
-  test('S6 a data directory that cannot be created is reported in one line', async () => {
+  test('S6, O14 a data directory that cannot be created is reported in one line', async () => {
     await using other = await temporaryDirectory()
     await chown(other.path, 12345, 12345)
     const data = join(other.path, 'data')
+    // It creates nothing.
+    expect(await failedCheck(data, unprivileged)).toEqual(oneLine(other.path, 'MEDIABUCKET_DATA'))
     expect(await failedStart(data, unprivileged)).toEqual(oneLine(other.path, 'MEDIABUCKET_DATA'))
   })
 
-  test('S6 data on a read-only disk, and a first start on a full disk, are reported in one line', async () => {
+  test('S6, O14 data on a read-only disk, and a first start on a full disk, are reported in one line', async () => {
     await using disk = await smallDisk(10)
     await run('cp', ['-a', `${original}/.`, disk.path])
     await run('mount', ['-o', 'remount,ro', disk.path])
-    expect(await failedStart(disk.path)).toEqual(oneLine(disk.path, 'read-only'))
+    for (const failure of [await failedStart(disk.path), await failedCheck(disk.path)])
+      expect(failure).toEqual(oneLine(disk.path, 'read-only'))
     await using full = await smallDisk(1)
     await copyFile(join(original, 'catalog.db'), join(full.path, 'catalog.db'))
     await full.fill()

@@ -1,9 +1,10 @@
-import { hasData, openBlobsDirectory } from '../storage/engines.ts'
+import { hasData, openBlobsDirectory, requireDataDirectory } from '../storage/engines.ts'
+import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import { type CommandContext, CommandError } from './command.ts'
 
 /**
- * Reports the warnings about settings that are valid. With `connects`, also connects to the database and the store, and changes nothing
- * there. Throws CommandError if the store cannot be reached, and errors that a start explains too.
+ * Reports the warnings about settings that are valid. With `connects`, also checks the data directory and connects to the database and the
+ * store, and changes nothing there. A service may use them. Throws CommandError if the store cannot be reached, and errors that a start explains too.
  */
 export async function checkSettings(
   { config, warnings, print, report }: CommandContext,
@@ -11,6 +12,8 @@ export async function checkSettings(
 ): Promise<void> {
   if (warnings.length > 0) report(...warnings)
   if (connects) {
+    requireDataDirectory(config)
+    requireNoRestore(config.data)
     await hasData(config)
     if (config.blobsUrl !== null) await connectToStore(config)
   }

@@ -92,7 +92,7 @@ async function run(listed: ListedCommand, args: readonly string[], hasEnvFile: b
     if (config) return config
     if (!hasEnvFile) loadSettingsFile()
     config = readConfig()
-    if (listed !== commands['serve']) becomeOwnerOf(config.config.data)
+    if (listed !== commands['serve'] || args.includes('--check')) becomeOwnerOf(config.config.data)
     // Commands that read these settings write data and backups, which only their owner may access.
     process.umask(0o077)
     return config

@@ -10,14 +10,23 @@ import { CommandError } from './command.ts'
  */
 export function becomeOwnerOf(directory: string): void {
   if (process.getuid?.() !== 0) return
-  const owner = statSync(directory, { throwIfNoEntry: false })
-  if (owner === undefined || owner.uid === 0) return
+  const owner = ownerOf(directory)
+  if (owner === null || owner.uid === 0) return
   // The groups first: afterwards the process may not change them.
   process.setgroups?.([...groupsOf(owner.uid), owner.gid])
   process.setgid?.(owner.gid)
   process.setuid?.(owner.uid)
   setHome(homeOfUser())
   requireReadable(directory)
+}
+
+/** Null if it does not exist, or if root has no rights to look it up, as in some containers: then its use fails with the reason. */
+function ownerOf(directory: string): { readonly uid: number; readonly gid: number } | null {
+  try {
+    return statSync(directory)
+  } catch {
+    return null
+  }
 }
 
 /** The modules of a command are loaded later, by the new user. */

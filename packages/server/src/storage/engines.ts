@@ -6,7 +6,11 @@ import type { BlobInspection, BlobStore, BlobsDirectory, IntentLog, PartLog } fr
 import type { AuditLog } from './catalog/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import type { CatalogInspection, CopyableInspection } from './catalog/inspection.ts'
-import { findExposedEntries, markTransfer as markSqliteTransfer } from './catalog/sqlite/data-directory.ts'
+import {
+  findExposedEntries,
+  markTransfer as markSqliteTransfer,
+  requireDirectory,
+} from './catalog/sqlite/data-directory.ts'
 import { catalogPlace, createBallast } from './catalog/sqlite/database.ts'
 import {
   acquireDataLock,
@@ -229,6 +233,9 @@ export const spacePlaces = ({
 /** Creates the ballast, space that deletes can use on a full disk. */
 export const ensureBallast = (config: Data, reserve: number): Promise<void> =>
   createBallast(config.data, reserve)
+
+/** Checks, without changes, that this user can create the data directory, or use it. Throws DataDirectoryError. */
+export const requireDataDirectory = (config: Data): void => requireDirectory(config.data)
 
 /** Names in the data directory that other users of the machine can read, write or enter. */
 export const findExposed = (config: Data): string[] => findExposedEntries(config.data)

@@ -171,21 +171,42 @@ const remedy = 'Set MEDIABUCKET_DATA to a directory that this user may write to.
  * cannot write to an existing directory.
  */
 export function makeDirectory(path: string): void {
-  let existing = resolve(path)
-  while (!existsSync(existing)) existing = dirname(existing)
-  if (!statSync(existing).isDirectory())
-    throw new DataDirectoryError(`${existing} is a file, not a directory. ${remedy}`)
+  nearestDirectory(path)
   try {
     createDirectories(resolve(path))
   } catch (error) {
     if (!(error instanceof CreateDirectoryError)) throw error
     if (!['ENOENT', 'EACCES', 'EROFS'].includes(error.code ?? '')) throw error.cause
-    throw new DataDirectoryError(`${error.path} cannot be created (${error.code}). ${remedy}`)
+    throw cannotBeCreated(error.path, error.code)
   }
   requireAccess(path)
 }
 
 const { R_OK, W_OK, X_OK } = constants
+
+/** As makeDirectory, but creates nothing. */
+export function requireDirectory(path: string): void {
+  const existing = nearestDirectory(path)
+  if (existing === resolve(path)) requireAccess(path)
+  else
+    try {
+      accessSync(existing, W_OK | X_OK)
+    } catch (error) {
+      throw cannotBeCreated(resolve(path), errorCode(error))
+    }
+}
+
+/** The directory, or the one in which it would be created. Throws DataDirectoryError if that is a file. */
+function nearestDirectory(path: string): string {
+  let existing = resolve(path)
+  while (!existsSync(existing)) existing = dirname(existing)
+  if (!statSync(existing).isDirectory())
+    throw new DataDirectoryError(`${existing} is a file, not a directory. ${remedy}`)
+  return existing
+}
+
+const cannotBeCreated = (path: string, code: string | null) =>
+  new DataDirectoryError(`${path} cannot be created (${code}). ${remedy}`)
 
 /** The entries that a start reads and writes, if they exist. */
 const entries = [
