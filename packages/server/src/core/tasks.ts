@@ -137,6 +137,14 @@ export async function runInSteps(step: () => Promise<boolean>, isStopping: () =>
   }
 }
 
+/** Throws the failures of work whose parts do not depend on each other, if there are any. */
+export function throwFailures(failures: readonly unknown[], what: string): void {
+  if (failures.length === 1) throw failures[0]
+  // Many mostly have one cause.
+  if (failures.length > 1)
+    throw new AggregateError(failures.slice(0, 3), `${what} failed ${failures.length} times`)
+}
+
 /** Whether the promise resolves within `time` milliseconds. Rejects as the promise does. */
 export async function resolvesWithin(promise: Promise<unknown>, time: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined

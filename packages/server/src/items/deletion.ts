@@ -1,6 +1,6 @@
 import { itemUnknown } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
-import { resolvesWithin, runInSteps } from '../core/tasks.ts'
+import { resolvesWithin, runInSteps, throwFailures } from '../core/tasks.ts'
 import type { Actor } from '../core/tokens.ts'
 import { tooManyExpired } from '../storage/catalog/buckets.ts'
 import { type Catalog, expiryLimit } from '../storage/catalog/catalog.ts'
@@ -20,8 +20,12 @@ export type ItemRemover = ReturnType<typeof createItemRemover>
 interface Expiring {
   /** Resolves when they are removed or counted, or when this has failed. */
   readonly counted: Promise<void>
-  readonly removed: Promise<void>
+  /** Resolves when all are removed, or when the turn has ended: then to false. */
+  readonly removed: Promise<boolean>
 }
+
+/** Buckets whose expired items the sweep removes at the same time. */
+const parallelBuckets = 4
 
 /** Milliseconds after a failed removal of expired items until the next one. */
 const expiryRetryInterval = 1_000
@@ -34,13 +38,17 @@ export function createItemRemover(
     readonly onManyExpired?: (bucketId: BucketId, left: number) => void
     /** Milliseconds that a request waits for removals at the most. */
     readonly longestExpiry?: number
+    /** Milliseconds after which the sweep goes on with another bucket. */
+    readonly turn?: number
   },
 ) {
-  const { longestExpiry = 5_000 } = parts
+  const { longestExpiry = 5_000, turn = 2_000 } = parts
   const expiring = new Map<BucketId, Expiring>()
   let isStopping = false
-  /** No removal of expired items begins before this time of performance.now(). */
-  let expireFrom = 0
+  /** The time of performance.now() before which requests do not begin the removal of a bucket again, because it has failed. */
+  const retryFrom = new Map<BucketId, number>()
+  /** Buckets with many expired items that were reported. */
+  const reported = new Set<BucketId>()
   const waiting: ItemId[] = []
   let deleting: Promise<void> | null = null
 
@@ -55,15 +63,21 @@ export function createItemRemover(
     deleting ??= deleteWaiting()
   }
 
-  /** Removes the expired items of a bucket in steps. Calls `onCounted` when no read has to pass by those that are left. */
-  async function expireBucket(bucketId: BucketId, onCounted: () => void): Promise<void> {
+  /**
+   * Removes the expired items of a bucket in steps, until all are removed or the turn ends. Returns whether all are removed. Calls `onCounted` when
+   * no read has to pass by those that are left.
+   */
+  async function expireBucket(bucketId: BucketId, turn: number, onCounted: () => void): Promise<boolean> {
+    const end = performance.now() + turn
     let isCounted = false
+    let isRemoved = false
     const step = async () => {
       const { ids, tombstones, counted, waiting } = await parts.catalog.expireItems(bucketId)
       if (counted === 0 && !isCounted) {
         isCounted = true
         onCounted()
-        if (waiting > 0) parts.onManyExpired?.(bucketId, waiting)
+        if (waiting > 0 && !reported.has(bucketId)) parts.onManyExpired?.(bucketId, waiting)
+        if (waiting > 0) reported.add(bucketId)
       }
       await deleteBlobs(parts, tombstones)
       return { isLast: ids.length < expiryLimit, isCounting: counted > 0 }
@@ -71,29 +85,54 @@ export function createItemRemover(
     const stepAfterCounting = async () => {
       for (;;) {
         const { isLast, isCounting } = await step()
-        if (isLast || !isCounting || isStopping) return !isLast
+        isRemoved = isLast
+        if (isLast || !isCounting || isStopping) return !isLast && performance.now() < end
       }
     }
     await runInSteps(stepAfterCounting, () => isStopping)
+    if (isRemoved) reported.delete(bucketId)
+    return isRemoved
   }
 
   /** Starts the removal of the expired items of a bucket, unless it is running. */
-  function startExpiring(bucketId: BucketId): Expiring {
+  function startExpiring(bucketId: BucketId, turn = Number.POSITIVE_INFINITY): Expiring {
     const running = expiring.get(bucketId)
     if (running !== undefined) return running
     const counted = Promise.withResolvers<void>()
-    const removed = expireBucket(bucketId, counted.resolve)
+    const removed = expireBucket(bucketId, turn, counted.resolve)
     const started = { counted: counted.promise, removed }
     expiring.set(bucketId, started)
     removed
-      .catch(() => {
-        expireFrom = performance.now() + expiryRetryInterval
-      })
+      .then(
+        () => retryFrom.delete(bucketId),
+        () => retryFrom.set(bucketId, performance.now() + expiryRetryInterval),
+      )
       .finally(() => {
         expiring.delete(bucketId)
         counted.resolve()
       })
     return started
+  }
+
+  /** Removes the expired items of a bucket, if no other call does. Returns whether the bucket needs another turn. */
+  async function takeTurn(bucketId: BucketId): Promise<boolean> {
+    return !expiring.has(bucketId) && !(await startExpiring(bucketId, turn).removed)
+  }
+
+  /** As `expire` of the remover. */
+  async function expireInTurns(bucketIds: readonly BucketId[]): Promise<void> {
+    const queue = [...bucketIds]
+    const failures: unknown[] = []
+    async function drain(): Promise<void> {
+      for (let id = queue.shift(); id !== undefined && !isStopping; id = queue.shift())
+        try {
+          if (await takeTurn(id)) queue.push(id)
+        } catch (error) {
+          failures.push(error)
+        }
+    }
+    await Promise.all(Array.from({ length: parallelBuckets }, drain))
+    throwFailures(failures, 'the removal of the expired items of a bucket')
   }
 
   async function removeWith(
@@ -136,14 +175,19 @@ export function createItemRemover(
      * Fault `catalog-busy` if that takes long. It resolves if the work fails, after which nothing is tried for a second: the sweep reports why.
      */
     removeExpired(bucketId: BucketId): () => Promise<void> {
-      const running = performance.now() < expireFrom ? expiring.get(bucketId) : startExpiring(bucketId)
+      const isDelayed = performance.now() < (retryFrom.get(bucketId) ?? 0)
+      const running = isDelayed ? expiring.get(bucketId) : startExpiring(bucketId)
       return async () => {
         if (running !== undefined && !(await resolvesWithin(running.counted, longestExpiry)))
           throw tooManyExpired()
       }
     },
-    /** Deletes the items of the bucket that have expired. Resolves when all are removed. */
-    expire: (bucketId: BucketId): Promise<void> => startExpiring(bucketId).removed,
+    /**
+     * Deletes the items of the buckets that have expired, a few buckets at a time and in turns, so that a bucket with many items delays the others
+     * by some seconds. Resolves when all are removed, except those that another call removes. Rejects after the work if the removal of a bucket
+     * fails.
+     */
+    expire: expireInTurns,
     /** Resolves when no deletion of bytes is in progress. */
     settled,
     /** As settled. Items that have expired and are not removed yet are removed by the next start. */

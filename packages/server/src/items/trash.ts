@@ -1,6 +1,6 @@
 import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
-import { runInSteps } from '../core/tasks.ts'
+import { runInSteps, throwFailures } from '../core/tasks.ts'
 import { type Actor, service } from '../core/tokens.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
@@ -118,7 +118,10 @@ export function trashOperations({
   }
 }
 
-/** Permanently deletes the items whose time in the trash has passed (docs/interface.md Z5). Several servers may do it at the same time. */
+/**
+ * Permanently deletes the items whose time in the trash has passed (docs/interface.md Z5). Several servers may do it at the same time. If a bucket
+ * fails, throws after the work for the others.
+ */
 export async function purgeExpiredTrash(parts: {
   readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeItems'>
   readonly blobDeletion: BlobDeletionParts
@@ -126,16 +129,19 @@ export async function purgeExpiredTrash(parts: {
   readonly isStopping?: () => boolean
 }): Promise<void> {
   const { catalog, blobDeletion, now, isStopping = () => false } = parts
+  const failures = new Map<BucketId, unknown>()
   await runInSteps(async () => {
-    const expired = await catalog.expiredTrash(now(), purgeLength)
+    const expired = await catalog.expiredTrash(now(), purgeLength, [...failures.keys()])
     for (const [bucketId, items] of Map.groupBy(expired, (item) => item.bucketId)) {
-      const removed = await catalog.purgeItems(
-        bucketId,
-        items.map(({ id }) => id),
-        service,
-      )
-      await deleteBlobs(blobDeletion, removed.tombstones)
+      const ids = items.map(({ id }) => id)
+      try {
+        const removed = await catalog.purgeItems(bucketId, ids, service)
+        await deleteBlobs(blobDeletion, removed.tombstones)
+      } catch (error) {
+        failures.set(bucketId, error)
+      }
     }
     return expired.length === purgeLength
   }, isStopping)
+  throwFailures([...failures.values()], 'the removal of expired items from the trash of a bucket')
 }

@@ -39,7 +39,7 @@ import { createOperations, type Operations } from './operations.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startExpirySweep, startSweeps, startTakenSweep } from './sweeps.ts'
+import { startExpirySweeps, startSweeps, startTakenSweep } from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
 /** A service that listens. */
@@ -182,7 +182,7 @@ export async function startService(
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
     if (shared === null) {
-      startExpirySweep(context, data, { locks: ownLocks, remover })
+      startExpirySweeps(context, data, { locks: ownLocks, remover })
       startWebhooks(context, data, settings)
       startTakenSweep(context, data, openBytes)
     }

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { runInSteps, settleAll, startPeriodicTask } from '../core/tasks.ts'
+import { runInSteps, startPeriodicTask } from '../core/tasks.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
 import type { ItemRemover } from '../items/deletion.ts'
@@ -100,11 +100,11 @@ export async function startSweeps(
   closers.add('the watch of free space', () => spaceChecks.stop())
 }
 
-/** Buckets whose expired items are removed at the same time. */
-const parallelBuckets = 4
-
-/** Removes what has expired, now and at each interval, in the background. Reads leave it out until it is removed. */
-export function startExpirySweep(
+/**
+ * Removes what has expired, now and at each interval, in the background. Reads leave it out until it is removed. Each kind has a sweep of its own, so
+ * that a failure or many items of one kind do not delay the others.
+ */
+export function startExpirySweeps(
   context: StartContext,
   { catalog, blobs, blobDeletion }: OpenData,
   parts: {
@@ -113,19 +113,25 @@ export function startExpirySweep(
   },
 ): void {
   const { locks, remover } = parts
+  const interval = Math.min(context.config.uploadExpiry, longestSweepInterval)
   void startSweep(context, {
-    name: 'the expiry sweep',
-    interval: Math.min(context.config.uploadExpiry, longestSweepInterval),
-    async work(isStopping) {
-      await removeExpiredUploads({ catalog, blobs, locks, now: Date.now, isStopping })
-      await purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping })
-      const buckets = await catalog.expiringBuckets(Date.now())
-      const removals = await settleAll(buckets, parallelBuckets, async (id) => {
-        if (!isStopping()) await remover.expire(id)
-      })
-      for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
-    },
-    failure: 'expired uploads and items stay until the next sweep',
+    name: 'the sweep of expired uploads',
+    interval,
+    work: async (isStopping) =>
+      void (await removeExpiredUploads({ catalog, blobs, locks, now: Date.now, isStopping })),
+    failure: 'expired uploads stay until the next sweep',
+  })
+  void startSweep(context, {
+    name: 'the sweep of the trash',
+    interval,
+    work: (isStopping) => purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping }),
+    failure: 'expired items of a trash stay until the next sweep',
+  })
+  void startSweep(context, {
+    name: 'the sweep of expired items',
+    interval,
+    work: async () => remover.expire(await catalog.expiringBuckets(Date.now())),
+    failure: 'expired items stay until the next sweep',
     onStop: () => void remover.stop(),
   })
 }

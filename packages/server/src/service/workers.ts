@@ -24,7 +24,7 @@ import { checkReadinessOperation } from './monitoring.ts'
 import { type ReloadableSettings, reloadableOf } from './reload.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startExpirySweep, startSweeps } from './sweeps.ts'
+import { startExpirySweeps, startSweeps } from './sweeps.ts'
 import {
   type CountChanges,
   createCountExchange,
@@ -96,7 +96,7 @@ export async function startWorkers(
     })
     closers.add('the workers', () => pool.stop())
     const address = await pool.start()
-    startExpirySweep(context, data, {
+    startExpirySweeps(context, data, {
       locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
       remover,
     })

@@ -1,7 +1,7 @@
 import { Fault, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
 import { requireFileSize } from '../core/quotas.ts'
-import { runInSteps } from '../core/tasks.ts'
+import { runInSteps, throwFailures } from '../core/tasks.ts'
 import { type Actor, requireScope, type Scope } from '../core/tokens.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -222,7 +222,7 @@ async function removeItemOf(
   }
 }
 
-/** Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. */
+/** Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. Throws after the work if an upload stays. */
 export async function removeExpiredUploads(
   parts: RemoveUploadParts & {
     readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
@@ -233,35 +233,42 @@ export async function removeExpiredUploads(
 ): Promise<{ uploads: number; requests: number }> {
   const { catalog, now, isStopping = () => false } = parts
   const removed = { uploads: 0, requests: 0 }
+  const failures = new Map<UploadId, unknown>()
   await runInSteps(async () => {
-    const uploads = await removeSomeUploads(parts)
+    const uploads = await removeSomeUploads(parts, failures)
     removed.uploads += uploads
-    return uploads > 0
+    // So many failures are not those of single uploads: the store cannot be reached.
+    return uploads > 0 && failures.size < uploadsPerStep
   }, isStopping)
   await runInSteps(async () => {
     const requests = await catalog.forgetRequests(now())
     removed.requests += requests
     return requests > 0
   }, isStopping)
+  throwFailures([...failures.values()], 'the removal of an expired upload')
   return removed
 }
 
 /** Uploads that one step of their removal reads at most. */
 const uploadsPerStep = 100
 
-/** Returns how many it has removed. */
-async function removeSomeUploads(parts: Parameters<typeof removeExpiredUploads>[0]): Promise<number> {
+/** Returns how many it has removed. Adds those that it cannot remove to `failures`, whose uploads it passes by. */
+async function removeSomeUploads(
+  parts: Parameters<typeof removeExpiredUploads>[0],
+  failures: Map<UploadId, unknown>,
+): Promise<number> {
   const { catalog, locks, now } = parts
   let uploads = 0
-  for (const expired of await catalog.expiredUploads(now(), uploadsPerStep)) {
+  for (const expired of await catalog.expiredUploads(now(), uploadsPerStep + failures.size)) {
     const { id } = expired
     // A request that writes to it extends its expiry.
-    if (locks.isHeld(id)) continue
-    await locks.hold(id, async () => {
+    if (failures.has(id) || locks.isHeld(id)) continue
+    const removal = locks.hold(id, async () => {
       const upload = await catalog.upload(id)
       if (upload !== null && upload.expiresAt > now()) return
       if (await dropUpload(parts, upload ?? expired)) uploads += 1
     })
+    await removal.catch((error: unknown) => failures.set(id, error))
   }
   return uploads
 }

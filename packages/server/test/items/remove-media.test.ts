@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import { createItemRemover } from '../../src/items/deletion.ts'
-import type { Item } from '../../src/storage/catalog/records.ts'
+import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
 import { newItem, withBytes } from '../storage/catalog/samples.ts'
@@ -12,6 +12,9 @@ import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts
 import { thumb } from '../variant-samples.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }
+
+/** What a removal returns where nothing has expired. */
+const nothingExpired = { ids: [], tombstones: [], counted: 0, waiting: 0 }
 
 const unexpected = (_id: string, error: unknown): never => {
   throw error
@@ -112,6 +115,62 @@ describe('E2, E3 removing expired items', () => {
     ended.resolve()
     await remover.settled()
     expect(steps).toEqual([])
+  })
+
+  test('a removal that fails delays the next one of its bucket only', async () => {
+    await using data = await temporaryData()
+    const [broken, whole] = [await data.bucket('default'), await data.bucket('other')]
+    const called: BucketId[] = []
+    const remover = createItemRemover({
+      ...data,
+      catalog: {
+        ...data.catalog,
+        async expireItems(id) {
+          called.push(id)
+          if (id === broken) throw new Error('broken')
+          return nothingExpired
+        },
+      },
+      onDeletionFailure: unexpected,
+    })
+    await remover.removeExpired(broken)()
+    await remover.settled()
+    for (const id of [broken, whole]) await remover.removeExpired(id)()
+    expect(called).toEqual([broken, whole])
+  })
+
+  test('the sweep removes the items of all buckets in turns: neither a failure nor a slow removal holds back the others', async () => {
+    await using data = await temporaryData()
+    const names = ['broken', 'slow', 'many', 'more', 'few', 'last']
+    const buckets: BucketId[] = []
+    for (const name of names) buckets.push(await data.bucket(name))
+    const called: string[] = []
+    const [go, isDone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const remover = createItemRemover({
+      ...data,
+      catalog: {
+        ...data.catalog,
+        async expireItems(id) {
+          const name = names[buckets.indexOf(id)] ?? ''
+          called.push(name)
+          if (name === 'broken') throw new Error('broken')
+          if (name === 'slow') await go.promise
+          if (name !== 'many') return nothingExpired
+          if (called.filter((other) => other === name).length < 3)
+            return { ...nothingExpired, ids: Array.from({ length: 100 }, newItemId) }
+          isDone.resolve()
+          return nothingExpired
+        },
+      },
+      turn: 0,
+      onDeletionFailure: unexpected,
+    })
+    const failed = expect(remover.expire(buckets)).rejects.toThrow('broken')
+    // While the slow removal goes on.
+    await isDone.promise
+    go.resolve()
+    await failed
+    expect(called).toEqual([...names, 'many', 'many'])
   })
 })
 

@@ -77,3 +77,35 @@ test('Z2, Z4 a list of the trash that ends early continues after the examined it
   expect(parts).toEqual([[ids[11]], [], [], [ids[1], ids[0]]])
   expect(await emptyTrash(bucketId, service)).toBe(3)
 })
+
+test('Z5 a bucket whose expired items cannot be purged does not keep those of others', async () => {
+  await using data = await temporaryData()
+  const buckets = [await data.bucket('broken'), await data.bucket('whole')]
+  const [broken] = buckets
+  for (const name of ['broken', 'whole']) await data.catalog.setBucket(name, { trashDays: 1 })
+  for (const [index, bucketId] of buckets.entries()) {
+    const item = newItem()
+    await data.catalog.addItems(bucketId, [withBytes(item)])
+    await data.catalog.removeItems(bucketId, [item.id], service, index)
+  }
+  // The broken bucket has enough of them for a step.
+  const many = Array.from({ length: 120 }, () => newItem())
+  await data.catalog.addItems(broken ?? expect.unreachable(), many.map(withBytes))
+  const ids = many.map(({ id }) => id)
+  await data.catalog.removeItems(broken ?? expect.unreachable(), ids, service, 0)
+  const now = 2 * 24 * 60 * 60 * 1000
+  const purge = purgeExpiredTrash({
+    catalog: {
+      ...data.catalog,
+      async purgeItems(bucketId, wanted, by) {
+        if (bucketId === broken) throw new Error('broken')
+        return data.catalog.purgeItems(bucketId, wanted, by)
+      },
+    },
+    blobDeletion: { ...data, onDeletionFailure: () => expect.unreachable() },
+    now: () => now,
+  })
+  await expect(purge).rejects.toThrow('broken')
+  const left = await data.catalog.expiredTrash(now, 500)
+  expect([left.length, new Set(left.map(({ bucketId }) => bucketId))]).toEqual([121, new Set([broken])])
+})

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
 import { service } from '../../src/core/tokens.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
+import { newUpload } from '../storage/catalog/samples.ts'
 import { temporaryData } from './temporary-media.ts'
 import { expiry, openUpload } from './temporary-uploads.ts'
 
@@ -37,6 +38,26 @@ describe('R8 uploads expire', () => {
     expect(await removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
     go.resolve()
     expect((await appended).upload.finished).toBe(true)
+  })
+
+  test('an upload that cannot be removed keeps neither other uploads nor expired keys', async () => {
+    await using data = await temporaryData()
+    const broken: string[] = []
+    const { id, bucketId, time, removeExpiredUploads } = await openUpload(data, 20, {
+      catalog: {
+        async removeUpload(upload) {
+          if (broken.includes(upload)) throw new Error('broken')
+          return data.catalog.removeUpload(upload)
+        },
+      },
+    })
+    broken.push(id)
+    const others = Array.from({ length: 3 }, () => newUpload(bucketId, { expiresAt: time.now + expiry }))
+    for (const upload of others) await data.catalog.createUpload(upload)
+    time.now += expiry * 2
+    await expect(removeExpiredUploads()).rejects.toThrow('broken')
+    const left = await data.catalog.uploadsOf(bucketId)
+    expect(left.map((upload) => upload.id)).toEqual([id])
   })
 
   test('an expired finished upload is removed, and its item stays', async () => {

@@ -243,7 +243,7 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
       applyTo(bucketId, { kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
     purgeItems: (bucketId, ids, by) =>
       applyTo(bucketId, { kind: 'purge-items', input: signed({ bucketId, ids }, by) }),
-    expiredTrash: (now, limit) => query(expiredTrash(now, limit)),
+    expiredTrash: (now, limit, leftOut = []) => query(expiredTrash(now, limit, leftOut)),
     expiringBuckets: (now) => query(expiringBuckets(now)),
     expireItems: (bucketId, now = Date.now()) =>
       applyTo(bucketId, {

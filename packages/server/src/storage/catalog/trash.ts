@@ -57,10 +57,11 @@ export interface TrashCatalog {
    */
   trash(bucketId: BucketId, after: number | null, limit: number, now?: number): Promise<TrashedItems>
 
-  /** Up to `limit` items of all trashes that expired at `now` or before. */
+  /** Up to `limit` items that expired at `now` or before, of the trashes of all buckets without those that are left out. */
   expiredTrash(
     now: number,
     limit: number,
+    leftOut?: readonly BucketId[],
   ): Promise<readonly { readonly bucketId: BucketId; readonly id: ItemId }[]>
 }
 
@@ -145,15 +146,18 @@ export function* listTrash(
   }
 }
 
-const expiredRows = {
-  sqlite: `SELECT -bucket_id, id FROM items INDEXED BY items_expiry
-    WHERE expires_at IS NOT NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2`,
-  postgres: 'SELECT -bucket_id, id FROM items WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2',
-}
+const expiredRows = eachEngine(
+  (engine) => `SELECT -bucket_id, id FROM items ${engine === 'sqlite' ? 'INDEXED BY items_expiry' : ''}
+    WHERE expires_at IS NOT NULL AND expires_at <= $1 AND NOT (bucket_id = ANY ($3::int8[])) ORDER BY expires_at LIMIT $2`,
+)
 
 /** As TrashCatalog.expiredTrash. */
-export const expiredTrash = (now: number, limit: number) =>
-  all((row) => ({ bucketId: bucketIdOf(row, 0), id: itemIdOf(row, 1) }), expiredRows, now, limit)
+export const expiredTrash = (now: number, limit: number, leftOut: readonly BucketId[]) =>
+  all(
+    (row) => ({ bucketId: bucketIdOf(row, 0), id: itemIdOf(row, 1) }),
+    expiredRows,
+    ...[now, limit, leftOut.map(trashOf)],
+  )
 
 /** As TrashCatalog.expiringBuckets. */
 export const expiringBuckets = (now: number): Query<BucketId[]> =>
