@@ -43,23 +43,6 @@ async function newBucket(...settings: string[]) {
   return { bucket, request, upload }
 }
 
-test('E1, I2 a keyed request that is repeated after the expiry gets the first response', async () => {
-  const { request } = await newBucket()
-  for (const size of [5, 100_000]) {
-    const at = Date.now() + shortLifetime
-    const init = {
-      method: 'POST',
-      body: 'k'.repeat(size),
-      headers: { 'idempotency-key': `late-${size}`, 'mediabucket-expires-at': iso(at) },
-    }
-    const first = await readItem(await request('/api/media', init))
-    await until('the expiry has passed', () => Date.now() > at)
-    const again = await request('/api/media', init)
-    expect(again.status).toBe(201)
-    expect((await readItem(again)).id).toBe(first.id)
-  }
-})
-
 test('E1 an upload states when its items expire, by every kind of upload', async () => {
   const { request, upload } = await newBucket()
   const at = iso(Date.now() + day)
@@ -129,7 +112,27 @@ test('E4 a bucket has a default lifetime of new items, which an upload can repla
   expect(await readItem(await upload('lasting'))).toMatchObject({ expires_at: null })
 })
 
-test('E2 an expired item is missing everywhere, and no page, total or entity tag includes it', async () => {
+// These mostly wait, so they run at the same time.
+
+test.concurrent('E1, I2 a keyed request that is repeated after the expiry gets the first response', async () => {
+  const { request } = await newBucket()
+  const sendTwice = async (size: number) => {
+    const at = Date.now() + shortLifetime
+    const init = {
+      method: 'POST',
+      body: 'k'.repeat(size),
+      headers: { 'idempotency-key': `late-${size}`, 'mediabucket-expires-at': iso(at) },
+    }
+    const first = await readItem(await request('/api/media', init))
+    await until('the expiry has passed', () => Date.now() > at)
+    const again = await request('/api/media', init)
+    expect(again.status).toBe(201)
+    expect((await readItem(again)).id).toBe(first.id)
+  }
+  await Promise.all([5, 100_000].map(sendTwice))
+})
+
+test.concurrent('E2 an expired item is missing everywhere, and no page, total or entity tag includes it', async () => {
   const { request, upload } = await newBucket('--trash-days', '9')
   const lasting = await readItem(await upload('lasting'))
   const end = Date.now() + shortLifetime
@@ -158,7 +161,7 @@ test('E2 an expired item is missing everywhere, and no page, total or entity tag
   expect(await (await request('/api/bucket')).json()).toMatchObject({ items: 1, bytes: 7, trash_items: 0 })
 })
 
-test('O4, E2 a start with many expired items listens before they are removed, and lists omit them until then', async () => {
+test.concurrent('O4, E2 a start with many expired items listens before they are removed, and lists omit them until then', async () => {
   await using place = await temporaryDirectory()
   await using first = await startServer()
   await first.stop()
