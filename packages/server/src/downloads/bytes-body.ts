@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
+import { endWithShared } from '../http/response-writers.ts'
 import type { OpenVariant } from '../pictures/variants.ts'
 
 /** Ranges up to this length of bytes on disk are read whole and sent in one write with their headers. Bytes. */
@@ -60,7 +61,8 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
   return async (blob, start, end, requestId) => {
     const { content } = blob
     const length = end - start + 1
-    if (content.type === 'bytes') return writeMemory(blob, content.bytes.subarray(start, end + 1))
+    if (content.type === 'bytes')
+      return writeMemory(blob, content.bytes.subarray(start, end + 1), content.isShared)
     if (content.type === 'object')
       return writeStream(await started(await content.stream(start, end)), length, requestId)
     if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length))
@@ -85,10 +87,11 @@ const closed = new Error('the connection was closed')
 
 /** Sends bytes that are in memory, and closes the blob. */
 const writeMemory =
-  (blob: OpenVariant, bytes: Uint8Array): BodyWriter =>
+  (blob: OpenVariant, bytes: Uint8Array, isShared = false): BodyWriter =>
   (response) => {
     closeWhenSent(response, blob)
-    response.end(bytes)
+    if (isShared) endWithShared(response, bytes)
+    else response.end(bytes)
   }
 
 /** Bytes in memory are in use until the system has accepted them. */

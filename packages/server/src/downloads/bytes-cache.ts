@@ -161,7 +161,7 @@ export interface BytesCache {
 /** Bytes in memory, and how many callers have them open. */
 interface Entry {
   readonly bytes: OwnedBytes
-  readonly blob: OpenVariant
+  blob: OpenVariant
   users: number
   /** Whether the memory is freed after the last use. */
   isDisposable: boolean
@@ -258,6 +258,7 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
     if (entry === null) return
     if (entries && isAdmitted(entries, key, memoryOf(entry)) && (await isIntact(entry.bytes, sha256))) {
       const cached = hasHeadRoom(entry.bytes) ? entry : newEntry(withHeadRoom(entry.bytes))
+      cached.blob = openMemoryBlob(cached.bytes, true)
       entries.set(key, cached)
       if (cached === entry) return
     }

@@ -18,7 +18,7 @@ import {
 } from '../http/openapi/description.ts'
 import { BytesParams, BytesQuery } from '../http/openapi/parameters.ts'
 import { sampleItem } from '../http/openapi/samples.ts'
-import { createWholeWriter } from '../http/response-writers.ts'
+import { createWholeWriter, endWithShared } from '../http/response-writers.ts'
 import { type Exchange, type Route, route } from '../http/route.ts'
 import type { OpenVariant } from '../pictures/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -76,8 +76,8 @@ export function bytesRoutes(
       recordDownload({ id, request }, found.item, { variant, access: null })
     const cors = corsHead(corsHeaders(request.headers))
     try {
-      if (isHead || cors.length > 0)
-        response.writeHead(200, [...cors, ...head]).end(isHead ? undefined : bytes)
+      if (isHead) response.writeHead(200, [...cors, ...head]).end()
+      else if (cors.length > 0) endWithShared(response.writeHead(200, [...cors, ...head]), bytes)
       else writeWhole(request, response, head, bytes)
     } finally {
       // Closing frees only the memory of long bytes.

@@ -79,9 +79,14 @@ export function createWholeWriter(now: () => number = Date.now): WholeWriter {
     // The memory of a head that is being sent must not change.
     const stored = canReuse && !known?.unsent ? store(response, bytes, second) : null
     if (stored) return send(response, stored)
-    response.end(bytes)
-    if (response.socket !== null) leaveOut(response, response.socket, bytes.length)
+    endWithShared(response, bytes)
   }
+}
+
+/** Ends a response with bytes that many responses share, which do not count as unread (docs/interface.md N6). */
+export function endWithShared(response: ServerResponse, bytes: Uint8Array): void {
+  response.end(bytes)
+  if (response.socket !== null) leaveOut(response, response.socket, bytes.length)
 }
 
 /** Sends a 200 response with a text of ASCII characters to a GET request. `head` has alternating names and valid values. */

@@ -67,6 +67,18 @@ test('bytes are read once while they are cached', async () => {
   expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: entrySize })
 })
 
+test('N6 bytes are shared as long as they are cached', async () => {
+  for (const [capacity, isCached] of [
+    [megabyte, true],
+    [0, false],
+  ] as const) {
+    const [cache, disk] = [createBytesCache(capacity), createDisk()]
+    await request(cache, disk, 'a')
+    const { content } = await cache.open('a', { size: kilobyte, sha256: null }, disk.file('a', kilobyte))
+    expect(content.type === 'bytes' && content.isShared === true).toBe(isCached)
+  }
+})
+
 test('F3 bytes without the hash of their row are returned, but not cached', async () => {
   const [cache, disk] = [createBytesCache(megabyte), createDisk()]
   const open = async (sha256: Uint8Array) =>

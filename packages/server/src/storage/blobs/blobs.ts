@@ -29,7 +29,12 @@ interface RemoteContent {
 
 /** Bytes in memory, or a file that other processes of this machine can read. */
 export type LocalContent =
-  | { readonly type: 'bytes'; readonly bytes: Uint8Array }
+  | {
+      readonly type: 'bytes'
+      readonly bytes: Uint8Array
+      /** Whether they are those of a cache: many responses share them, and they take memory once. */
+      readonly isShared?: boolean
+    }
   | { readonly type: 'file'; readonly path: string }
 
 /** Bytes that other processes of this machine can read until `release` is called. */

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { BlobTruncatedError, type LocalBytes, type LocalContent, type OpenBlob } from './blobs.ts'
 
-/** Bytes in memory as an open blob. */
-export function openMemoryBlob(bytes: Uint8Array): OpenBlob {
-  const content = { type: 'bytes', bytes } as const
+/** Bytes in memory as an open blob. `isShared` is as in LocalContent. */
+export function openMemoryBlob(bytes: Uint8Array, isShared = false): OpenBlob {
+  const content = { type: 'bytes', bytes, ...(isShared && { isShared }) } as const
   const blob: OpenBlob = {
     size: bytes.byteLength,
     content,
