@@ -9,7 +9,7 @@ import { freePort } from '../harness/free-port.ts'
 import { seed } from '../harness/seed.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { type CommandResult, commandLine, lines, runClient } from './client-run.ts'
+import { type CommandResult, commandLine, lines, refusedCalls, runClient } from './client-run.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -48,7 +48,7 @@ test.runIf(process.platform === 'linux')(
 
 const withoutSecret = /^mediabucket: The URL of an item must not contain a user name or password\n$/
 
-test.each([
+const invalid: readonly [args: readonly string[], message: RegExp][] = [
   [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
   [['ls', '--page', '1e3'], /not "1e3"/],
   [['ls', '--page', '1', '--all'], /--page or --all, not both/],
@@ -103,8 +103,20 @@ test.each([
   [['upload'], /upload takes files and directories/],
   [['upload', '--fast', 'x'], /--fast[\s\S]*mediabucket upload --help/],
   [['whoami', 'really'], /mediabucket whoami --help/],
-])('invalid arguments exit with 2: %j', async (args, message) => {
-  expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
+]
+
+test('invalid arguments exit with 2', async () => {
+  const results = await refusedCalls(
+    server,
+    invalid.map(([args]) => args),
+  )
+  for (const [index, [args, message]] of invalid.entries())
+    expect(results[index], args.join(' ')).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringMatching(message),
+    })
+  const [[args] = [[]]] = invalid
+  expect(await run(...args)).toMatchObject({ ...results[0] })
 })
 
 test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>([
@@ -153,9 +165,13 @@ test('get of a URL of another server names that server in its errors', async () 
   expect(missing.stderr).toContain(`mediabucket: ${other.url} responded: `)
   expect(missing.stderr).toContain('so no token was sent')
   await other.stop()
-  const closed = `mediabucket: no connection to ${other.url} (ECONNREFUSED). Check the URL.\n`
-  expect(await run('get', url)).toMatchObject({ code: 1, stdout: '', stderr: closed })
-  const unknown = await run('get', 'http://no-such-host.invalid/x.png')
+  const message = `mediabucket: no connection to ${other.url} (ECONNREFUSED). Check the URL.\n`
+  // Each repeats its request for seconds.
+  const [closed, unknown] = await Promise.all([
+    run('get', url),
+    run('get', 'http://no-such-host.invalid/x.png'),
+  ])
+  expect(closed).toMatchObject({ code: 1, stdout: '', stderr: message })
   expect(unknown.stderr).toMatch(/^mediabucket: no connection to http:\/\/no-such-host\.invalid \(/)
 })
 

@@ -1,5 +1,11 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { basics, bin, runCommand, type TestServer } from '../harness/server.ts'
 
 /** The result of a command. */
@@ -35,3 +41,37 @@ export const commandLine = (service: Service, ...args: string[]) => ({
   command: [process.execPath, bin, ...args],
   env: { ...basics, ...settingsOf(service) },
 })
+
+/** Calls `main` once for each line of the arguments, as bin/mediabucket.js does, and prints the results as JSON. */
+const callMain = `
+const [module, calls] = process.argv.slice(1)
+const { main } = await import(module)
+const results = []
+for (const args of JSON.parse(calls)) {
+  const printed = { log: [], error: [] }
+  for (const name of ['log', 'error']) console[name] = (text) => void printed[name].push(text + '\\n')
+  process.exitCode = 0
+  await main(args)
+  results.push({ code: process.exitCode, stdout: printed.log.join(''), stderr: printed.error.join('') })
+}
+process.exitCode = 0
+process.stdout.write(JSON.stringify(results))`
+
+const Results = Type.Array(
+  Type.Object({ code: Type.Integer(), stdout: Type.String(), stderr: Type.String() }),
+)
+
+/** The results of calls that end before they connect to a service, all from one process. */
+export async function refusedCalls(
+  service: Service,
+  calls: readonly (readonly string[])[],
+): Promise<readonly CommandResult[]> {
+  const program = [resolve(bin, '../../dist/main.js'), resolve(bin, '../../src/cli/main.ts')].find(existsSync)
+  const module = pathToFileURL(program ?? bin).href
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', callMain, module, JSON.stringify(calls)],
+    { env: { ...basics, ...settingsOf(service) } },
+  )
+  return Value.Parse(Results, JSON.parse(stdout))
+}

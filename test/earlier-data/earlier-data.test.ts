@@ -94,6 +94,12 @@ async function goBack(
     }
   }
 
+  /** Receivers wait for the next search of the service for deliveries, both for the same one. */
+  async function checkAll(): Promise<void> {
+    for (const follower of followers) if (!receivers.some((one) => one === follower)) await follower.check()
+    await Promise.all(receivers.map((receiver) => receiver.check()))
+  }
+
   await work(6 + random(10))
   for (let round = 0; round < rounds; round += 1) {
     await place.save(server)
@@ -104,13 +110,13 @@ async function goBack(
     server = await place.goBack(server)
     access.server = server
     await work(random(20))
-    for (const follower of followers) await follower.check()
+    await checkAll()
     if (feeds.length > 0)
       await until('the log has a warning', () =>
         server.log().some(({ msg }) => msg.startsWith('the data have gone back')),
       )
     await work(random(3))
-    for (const follower of followers) await follower.check()
+    await checkAll()
   }
 }
 
@@ -140,13 +146,13 @@ describe(rules, () => {
     ['running', 'pg_restore', dumpedDatabase],
     ['stopped', 'a snapshot of its disk', databaseSnapshot],
     ['running', 'a snapshot of its disk', databaseSnapshot],
-  ] as const)('PostgreSQL, with the service %s: %s', async (meanwhile, _name, placeAt) => {
+  ] as const)('PostgreSQL, with the service %s: %s', async (serviceState, _name, placeAt) => {
     await using directory = await temporaryDirectory()
     const own = await databaseDirectory(directory.path)
     const postgres = { ...(await startPostgres(own)), data: join(own, 'data') }
     await using stack = new AsyncDisposableStack()
     stack.defer(() => postgres.control('-m', 'immediate', 'stop'))
-    await goBack(placeAt(directory.path, postgres, meanwhile))
+    await goBack(placeAt(directory.path, postgres, serviceState))
   })
 
   test('PostgreSQL: a failover to a replica that lacks the last commits', async () => {

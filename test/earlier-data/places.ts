@@ -115,8 +115,8 @@ export function catalogSnapshot(directory: string): Place {
 const withDatabase = (directory: string, url: string) => () =>
   startServer({ ...settings, MEDIABUCKET_DATABASE_URL: url }, join(directory, 'data'))
 
-/** Whether the service runs while its database is set back, or is started afterwards. */
-type Meanwhile = 'running' | 'stopped'
+/** Whether the service is running while its database is set back, or is stopped before and started afterwards. */
+type ServiceState = 'running' | 'stopped'
 
 /** Ends the leases of the saved state, which the next process would wait for. */
 const releaseLeases = (url: string) => onServer(url, 'UPDATE webhooks SET owner = NULL, owned_until = NULL')
@@ -126,14 +126,18 @@ async function isReady(server: TestServer): Promise<void> {
 }
 
 /** A database that pg_dump has saved, and pg_restore writes back. */
-export function dumpedDatabase(directory: string, postgres: PostgresServer, meanwhile: Meanwhile): Place {
+export function dumpedDatabase(
+  directory: string,
+  postgres: PostgresServer,
+  serviceState: ServiceState,
+): Place {
   const [url, file] = [postgres.url('postgres'), join(directory, 'dump')]
   const start = withDatabase(directory, url)
   return {
     start,
     save: async () => void (await run('pg_dump', ['-Fc', '-f', file, url])),
     async goBack(server) {
-      if (meanwhile === 'stopped') await server.stop()
+      if (serviceState === 'stopped') await server.stop()
       // As an operator does: nobody writes between the removal of the tables and their return.
       await onServer(
         url,
@@ -141,7 +145,7 @@ export function dumpedDatabase(directory: string, postgres: PostgresServer, mean
         DROP SCHEMA public CASCADE; CREATE SCHEMA public`,
       )
       await run('pg_restore', ['--single-transaction', '-d', url, file])
-      if (meanwhile === 'stopped') {
+      if (serviceState === 'stopped') {
         await releaseLeases(url)
         return start()
       }
@@ -155,7 +159,7 @@ export function dumpedDatabase(directory: string, postgres: PostgresServer, mean
 export function databaseSnapshot(
   directory: string,
   postgres: PostgresServer & { readonly data: string },
-  meanwhile: Meanwhile,
+  serviceState: ServiceState,
 ): Place {
   const [url, copy] = [postgres.url('postgres'), join(directory, 'copy')]
   const start = withDatabase(directory, url)
@@ -168,12 +172,12 @@ export function databaseSnapshot(
       await postgres.control('start')
     },
     async goBack(server) {
-      if (meanwhile === 'stopped') await server.stop()
+      if (serviceState === 'stopped') await server.stop()
       await postgres.control('-m', 'fast', 'stop')
       await rm(postgres.data, { recursive: true })
       await run('cp', ['-a', copy, postgres.data])
       await postgres.control('start')
-      if (meanwhile === 'stopped') {
+      if (serviceState === 'stopped') {
         await releaseLeases(url)
         return start()
       }

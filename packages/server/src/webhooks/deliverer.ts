@@ -42,10 +42,11 @@ interface Parts {
   readonly random: () => number
   readonly log: Pick<Logger, 'warn' | 'error'>
   readonly onDelivery: (isDelivered: boolean) => void
+  /** Milliseconds between two searches for attempts to make: those whose time has come, and changes of which no bell rang. */
+  readonly scanInterval?: number
 }
 
-/** Milliseconds between two searches for attempts to make: those whose time has come, and changes of which no bell rang. */
-const scanInterval = 1_000
+const defaultScanInterval = 1_000
 
 /** Milliseconds between two searches after bells. */
 const bellDelay = 10
@@ -77,7 +78,7 @@ const stopGrace = 3_000
  * a process that ends at any moment repeats at most what it was sending.
  */
 export function startDeliverer(parts: Parts): { close(): Promise<void> } {
-  const { catalog, owner, now, log } = parts
+  const { catalog, owner, now, log, scanInterval = defaultScanInterval } = parts
   const stopping = new AbortController()
   const aborted = new AbortController()
   const served = new Map<WebhookId, { readonly bucketId: BucketId; readonly ended: Promise<void> }>()

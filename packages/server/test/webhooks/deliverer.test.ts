@@ -81,8 +81,8 @@ async function prepare(settings: Partial<WebhookSettings> = {}) {
   }
 }
 
-/** Starts a deliverer whose clock the test moves. */
-function deliver(catalog: Catalog, owner = 'one') {
+/** Starts a deliverer whose clock the test moves. It searches often, so that a step of the clock takes effect soon. */
+function deliver(catalog: Catalog, { owner = 'one', scanInterval = 50 } = {}) {
   const clock = { ahead: 0 }
   const lines: string[] = []
   const log = pino({}, { write: (line: string) => void lines.push(line) })
@@ -98,6 +98,7 @@ function deliver(catalog: Catalog, owner = 'one') {
     random: () => 0.5,
     log,
     onDelivery: (isDelivered) => void outcomes.push(isDelivered),
+    scanInterval,
   })
   let isClosed = false
   const close = async () => {
@@ -371,8 +372,8 @@ test('a change of another kind is not read before it is passed by', async () => 
 
 test('WH7 of two deliverers one delivers, and the other one goes on when it stops', async () => {
   const { catalog, receiver, add, delivered } = await prepare()
-  const one = deliver(catalog, 'one')
-  const two = deliver(catalog, 'two')
+  const one = deliver(catalog, { owner: 'one' })
+  const two = deliver(catalog, { owner: 'two' })
   const added = [...(await add(100))]
   await until('some arrive', () => delivered().length >= 10)
   const first = one.outcomes.length > 0 ? one : two
@@ -393,7 +394,7 @@ test('WH7 a lease of an owner that has gone ends by its time', async () => {
   const lifetime = 1_500
   const began = Date.now()
   await catalog.claimWebhook(id, 'gone', lifetime)
-  const { clock } = deliver(catalog, 'one')
+  const { clock } = deliver(catalog, { owner: 'one' })
   // The clock of a process does not end the lease of another one.
   clock.ahead = 40_000
   await until('it arrives', () => delivered().length === 1)
