@@ -1,5 +1,4 @@
 import type { Media } from '@mediabucket/client'
-import { isItemId } from '../../core/ids.ts'
 import { cleanPath } from '../../core/names.ts'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
 import type { ClientContext } from './client-command.ts'
@@ -76,7 +75,8 @@ export async function resolveItem(reference: string | ItemPath, connection: Conn
 }
 
 /**
- * What a name stands for that is no item, as a sentence after that of the error: a folder, or an item outside of folders. Empty for anything else.
+ * What a name stands for that is no item, as a sentence after that of the error: a folder, or an item outside of folders. Empty for anything else,
+ * and for what has the form of an id.
  * `command` is the one that takes the folder.
  */
 export async function hintAt(
@@ -84,7 +84,7 @@ export async function hintAt(
   command: (folder: string) => string,
   { client, interrupted }: Connection,
 ): Promise<string> {
-  const path = /[:?#]|\/$/.test(text) || isItemId(text) ? null : cleanPath(`./${text.replace(/^\.\//, '')}`)
+  const path = /[:?#]|\/$|^\w{26}$/.test(text) ? null : cleanPath(`./${text.replace(/^\.\//, '')}`)
   if (path === null || path === '') return ''
   try {
     for await (const _ of client.items({ path: `${path}/`, batchSize: 1, signal: interrupted }))
@@ -92,7 +92,7 @@ export async function hintAt(
     for await (const _ of itemsAt({ text, path, isFolder: false }, { client, interrupted }))
       return ` The path of the item is ./${path}`
   } catch (error) {
-    // The token may not list items.
+    // The token may be one that must not list items.
     if (interrupted.aborted || !(error instanceof Error)) throw error
   }
   return ''
