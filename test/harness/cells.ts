@@ -86,7 +86,7 @@ function valuesOf({ type, isNullable }: Cell, engine: CatalogRows['engine']): st
   return [...(isNullable ? ['NULL'] : []), ...values.map((value) => literal(engine, value))]
 }
 
-/** Changes of each column: of one row of its table, which `pick` chooses, to each of its values, to that of another row. */
+/** Changes of each column: of one row of its table, which `pick` chooses, to each of its values, to that of another row; of `meta`, of all rows. */
 export async function damagesOf(rows: CatalogRows, pick: (limit: number) => number): Promise<Damage[]> {
   const damages: Damage[] = []
   const keys = new Map<string, string[]>()
@@ -95,18 +95,22 @@ export async function damagesOf(rows: CatalogRows, pick: (limit: number) => numb
     const key = keys.get(table) ?? (await keyOf(rows, table))
     keys.set(table, key)
     const all = await rows.read(`SELECT * FROM ${table} ORDER BY ${key.join()} LIMIT 50`)
-    const found = all[pick(Math.max(1, all.length))]
-    if (found === undefined) continue
-    const row = key.map((name) => `${name} = ${literal(rows.engine, found[name])}`).join(' AND ')
+    const picked = all[pick(Math.max(1, all.length))]
+    // Each row of this table is a fact of its own.
+    const damaged = table === 'meta' ? all : picked === undefined ? [] : [picked]
     const isJson = cell.type === 'json'
-    const [from = 'NULL', ...others] = [found, ...all].map(({ [column]: value }) =>
-      literal(rows.engine, isJson ? JSON.stringify(value) : value),
-    )
-    const values = new Set([
-      ...valuesOf(cell, rows.engine),
-      ...(others.length > 0 ? [others[pick(others.length)] ?? from] : []),
-    ])
-    for (const to of values) if (to !== from) damages.push({ ...cell, row, from, to })
+    const literalOf = ({ [column]: value }: Record<string, unknown>) =>
+      literal(rows.engine, isJson ? JSON.stringify(value) : value)
+    for (const found of damaged) {
+      const row = key.map((name) => `${name} = ${literal(rows.engine, found[name])}`).join(' AND ')
+      const from = literalOf(found)
+      const other = all[pick(all.length)]
+      const values = new Set([
+        ...valuesOf(cell, rows.engine),
+        ...(other === undefined ? [] : [literalOf(other)]),
+      ])
+      for (const to of values) if (to !== from) damages.push({ ...cell, row, from, to })
+    }
   }
   return damages
 }

@@ -48,6 +48,12 @@ export function prepareDatabase(directory: string): void {
     )
 }
 
+/** Lets commands on a copy of a data directory use the database of the original. */
+export function shareDatabase(original: string, copy: string): void {
+  const database = databases.get(original)
+  if (database !== undefined) databases.set(copy, database)
+}
+
 /** The settings with which a process uses the catalog and the files of this data directory. */
 export async function databaseSettings(directory: string): Promise<Settings> {
   const url = await databases.get(directory)

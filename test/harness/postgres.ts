@@ -146,6 +146,7 @@ const resets = {
   END $$;
   ALTER SEQUENCE content_numbers RESTART;
   DELETE FROM meta WHERE key NOT IN ('epoch', 'version');
+  INSERT INTO meta (key, value) VALUES ('place', '');
   UPDATE meta SET value = replace(gen_random_uuid()::text, '-', '') WHERE key = 'epoch'`,
 }
 

@@ -29,6 +29,8 @@ export async function catalogRows(data: string): Promise<CatalogRows> {
   const use = <T>(work: (db: DatabaseSync) => T): T => {
     const db = open()
     try {
+      // Damage of a disk follows none either.
+      db.exec('PRAGMA ignore_check_constraints = ON')
       return work(db)
     } finally {
       db.close()
@@ -55,4 +57,20 @@ export async function tablesOf(rows: CatalogRows): Promise<string[]> {
       : "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1",
   )
   return found.map(({ name }) => String(name))
+}
+
+/** Keeps the rows of a PostgreSQL catalog in another schema. Returns a function that brings them back. */
+export async function keepRows(rows: CatalogRows): Promise<() => Promise<void>> {
+  const tables = await tablesOf(rows)
+  const kept = tables.map((table) => `CREATE TABLE kept.${table} AS TABLE ${table}`)
+  await rows.change(`CREATE SCHEMA kept; ${kept.join('; ')}`)
+  const all = (table: string) => `(SELECT string_agg(r::text, '' ORDER BY r::text) FROM ${table} AS r)`
+  // Only tables whose rows differ are written.
+  const restored = tables.map(
+    (table) => `IF ${all(table)} IS DISTINCT FROM ${all(`kept.${table}`)} THEN
+    DELETE FROM ${table};
+    INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM kept.${table};
+  END IF`,
+  )
+  return () => rows.change(`DO $$ BEGIN ${restored.join('; ')}; END $$`)
 }

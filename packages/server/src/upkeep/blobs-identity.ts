@@ -74,7 +74,7 @@ export async function requireBlobsDirectory(parts: {
   if (expected !== null) requireSameIdentity(directory, expected, found)
   else if (found !== null)
     throw new BlobsMismatchError(
-      `${directory.path} may hold the bytes of another catalog: this catalog has no identity yet. If these are the settings of the service, start it once, then try again.`,
+      `${directory.path} may hold the bytes of another catalog: this catalog has no identity, or a damaged one. If these are the settings of the service, start it once, then try again.`,
     )
 }
 

@@ -4,6 +4,10 @@ export const findingKinds = {
     title: 'The catalog is damaged',
     cure: 'Copy what can be read with mediabucket backup DIR, to another place than the earlier backups. Then stop the service and restore this or an earlier backup with mediabucket restore DIR.',
   },
+  'meta-wrong': {
+    title: 'Facts about the whole catalog (table meta) that are missing or malformed',
+    cure: 'Run fsck --repair, which writes new ones, then restart the service. Readers of lists and of the feed start again then.',
+  },
   'row-unreadable': {
     title: 'Items whose rows cannot be read; requests for them receive 500',
     cure: 'Restore a backup from before the damage: a new backup does not have these items.',

@@ -63,6 +63,7 @@ export async function checkData(parts: {
   // Damaged rows cannot be compared with anything.
   if (details.length > 0)
     return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
+  await checkMeta(inspection, findings, repair)
   const wrong = await checkRows(inspection, findings, repair)
   // What these values make impossible is left out.
   const attempt = async <T>(what: string, otherwise: T, check: () => Promise<T>): Promise<T> => {
@@ -90,6 +91,17 @@ export async function checkData(parts: {
   const all = findings.all()
   const isClean = all.every(({ count, repaired }) => count === repaired)
   return { ...checked, findings: all, serverRuns, isClean }
+}
+
+async function checkMeta(
+  inspection: Pick<CatalogInspection, 'metaFaults' | 'correctMeta'>,
+  findings: Findings,
+  repair: boolean,
+): Promise<void> {
+  for (const { key, value } of await (repair ? inspection.correctMeta() : inspection.metaFaults())) {
+    findings.add('meta-wrong', `${key} is ${value === null ? 'missing' : JSON.stringify(value.slice(0, 60))}`)
+    if (repair) findings.repaired('meta-wrong')
+  }
 }
 
 /**

@@ -86,7 +86,10 @@ export const bucketIds = (): Query<BucketId[]> =>
 
 const countersRow = eachEngine((engine) => {
   const table = engine === 'sqlite' ? 'items INDEXED BY items_item_expiry' : 'items'
-  return `SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes, next_expiry,
+  const counters = ['total', 'bytes', 'reserved_items', 'reserved_bytes'].map(
+    (name) => `CAST(${name} AS text)`,
+  )
+  return `SELECT name, ${counters.join()}, next_seq, next_expiry,
     (SELECT min(item_expires_at) FROM ${table} WHERE bucket_id = $1 AND item_expires_at IS NOT NULL),
     revision, changes_start, coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1), 0),
     (SELECT count(*) FROM changes WHERE bucket_id = $1 AND number <= changes_start AND number > renewed)
@@ -98,10 +101,11 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   const stored = yield* first(
     (row) => ({
       bucket: text(row, 0),
-      total: integer(row, 1),
-      bytes: integer(row, 2),
-      nextSeq: integer(row, 3),
-      reserved: `${integer(row, 4)} items, ${integer(row, 5)} bytes`,
+      // As texts: damaged ones may be too large for a number.
+      total: text(row, 1),
+      bytes: text(row, 2),
+      reserved: `${text(row, 3)} items, ${text(row, 4)} bytes`,
+      nextSeq: integer(row, 5),
       expiry: integerOrNull(row, 6),
       firstExpiry: integerOrNull(row, 7),
       revision: integer(row, 8),
@@ -146,7 +150,7 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   const { bucket } = stored
   const faults: BucketFault[] = []
   const compare = (what: BucketFault['what'], stored: number | string, counted: number | string) => {
-    if (stored !== counted)
+    if (String(stored) !== String(counted))
       faults.push({ bucket, what, detail: `${stored} is stored, the rows add up to ${counted}` })
   }
   compare('total', stored.total, total)

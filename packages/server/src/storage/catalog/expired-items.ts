@@ -189,21 +189,22 @@ export function* resetCounts(id: BucketId): Work<void> {
   yield* change('DELETE FROM expired_counts WHERE bucket_id = $1', id)
   yield* change(
     `UPDATE buckets SET counted_expiry = -1, counted_seq = -1, counted_items = 0, counted_bytes = 0
-    WHERE id = $1 AND counted_expiry <> -1`,
+    WHERE id = $1 AND (counted_expiry <> -1 OR counted_items <> 0 OR counted_bytes <> 0)`,
     id,
   )
 }
 
-const storedCounts = `SELECT counted_items, counted_bytes,
-    (SELECT coalesce(sum(items), 0)::int8 FROM expired_counts WHERE bucket_id = $1 AND level = 1),
-    count(items.seq), coalesce(sum(items.size), 0)::int8
+// As texts: damaged ones may be too large for a number.
+const storedCounts = `SELECT CAST(counted_items AS text), CAST(counted_bytes AS text),
+    (SELECT CAST(coalesce(sum(items), 0)::int8 AS text) FROM expired_counts WHERE bucket_id = $1 AND level = 1),
+    CAST(count(items.seq) AS text), CAST(coalesce(sum(items.size), 0)::int8 AS text)
   FROM buckets LEFT JOIN items ON items.bucket_id = buckets.id AND item_expires_at IS NOT NULL
     AND (item_expires_at, items.seq) <= (counted_expiry, counted_seq)
   WHERE buckets.id = $1 GROUP BY counted_items, counted_bytes`
 
 /** Why the counts of a bucket or a trash do not match its rows; null if they do. */
 export function* wrongCounts(id: BucketId): Query<string | null> {
-  const [row] = yield* all((row) => row.map((_, column) => integer(row, column)), storedCounts, id)
+  const [row] = yield* all((row) => row.map((_, column) => text(row, column)), storedCounts, id)
   const [items, size, ofBlocks, foundItems, foundSize] = row ?? []
   if (items === foundItems && items === ofBlocks && size === foundSize) return null
   return `${items} expired items of ${size} bytes are counted, and ${ofBlocks} in blocks; the rows are ${foundItems} items of ${foundSize} bytes`

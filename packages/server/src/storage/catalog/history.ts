@@ -2,7 +2,7 @@ import { raisedRevision } from './buckets.ts'
 import { type FeedCatalog, readChanges } from './feed.ts'
 import type { BucketId } from './records.ts'
 import { change, eachEngine, first, type Query, type Work } from './statements.ts'
-import { readMeta } from './upkeep.ts'
+import { readMeta, writeMeta } from './upkeep.ts'
 
 /**
  * Notices that the data have gone back to an earlier state without `restore`: by a snapshot of a disk, a copied directory, pg_restore, or a failover
@@ -98,7 +98,10 @@ function createToldChanges() {
   }
 }
 
-/** The key of `meta` with the place of the catalog: where the database is, as far as a copy of it is elsewhere. */
+/**
+ * The key of `meta` with the place of the catalog: where the database is, as far as a copy of it is elsewhere. The value is empty before the first
+ * start, and while the place cannot be known.
+ */
 export const placeKey = 'place'
 
 const lacking = `SELECT 1 FROM buckets WHERE id = $1 AND changes_start < $2
@@ -113,7 +116,7 @@ function* lacksOne(told: readonly ToldChange[]): Query<boolean> {
 /** Whether `settleHistory` has something to do. */
 function* isUnsettled(place: string | null, told: readonly ToldChange[], claims: boolean): Query<boolean> {
   const stored = yield* readMeta(placeKey)
-  if (place !== null && place !== stored && (stored !== null || claims)) return true
+  if (place !== null && place !== stored && ((stored !== null && stored !== '') || claims)) return true
   return yield* lacksOne(told)
 }
 
@@ -128,13 +131,9 @@ export function* settleHistory({
   let isElsewhere = false
   if (place !== null) {
     // Of several processes that find the catalog elsewhere, one renews the history.
-    const moved = yield* change('UPDATE meta SET value = $2 WHERE key = $1 AND value <> $2', placeKey, place)
-    isElsewhere = moved === 1
-    yield* change(
-      'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING',
-      placeKey,
-      place,
-    )
+    const move = "UPDATE meta SET value = $2 WHERE key = $1 AND value <> $2 AND value <> ''"
+    isElsewhere = (yield* change(move, placeKey, place)) === 1
+    yield* writeMeta(placeKey, place)
   }
   if (!isElsewhere) {
     if (!(yield* lacksOne(told))) return false

@@ -1,5 +1,6 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import { type BucketFault, bucketFaults, bucketIds, correctBucket } from './bucket-counters.ts'
+import { correctMeta, type MetaFault, metaFaults } from './meta.ts'
 import type { BucketId, ContentId } from './records.ts'
 import { checkedTables, type RowFault, removeDangling, repeatedValues, wrongRows } from './row-inspection.ts'
 import {
@@ -88,6 +89,12 @@ export interface CatalogInspection {
 
   /** Removes the rows of a table that depend on rows which do not exist. Returns how many. */
   removeDangling(table: string): Promise<number>
+
+  /** The rows about the whole catalog that are missing or malformed. */
+  metaFaults(): Promise<MetaFault[]>
+
+  /** Also corrects them, in one transaction. Returns the corrected ones. Running services must be restarted then. */
+  correctMeta(): Promise<MetaFault[]>
 
   /** Compares the counters of each bucket with its rows, in one snapshot for each bucket. */
   bucketFaults(): Promise<BucketFault[]>
@@ -231,6 +238,8 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
       yield await query(repeatedValues())
     },
     removeDangling: (table) => apply(() => removeDangling(table)),
+    metaFaults: () => query(metaFaults()),
+    correctMeta: () => apply(correctMeta),
     async bucketFaults() {
       const faults: BucketFault[] = []
       for (const id of await query(bucketIds()))

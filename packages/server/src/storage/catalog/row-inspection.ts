@@ -75,8 +75,6 @@ export async function* wrongRows(
         row[keys.length + columns.length + index] === null ? column : [],
       ),
     ])
-    const together = check.wrongTogether?.(Object.fromEntries(values)) ?? null
-    if (together !== null) wrong.add(together)
     return {
       key: keys.map((_, index) => text(row, index)),
       wrong,

@@ -78,10 +78,10 @@ export function wrongReservations(
   bucketId: BucketId,
 ): Query<{ readonly stored: string; readonly counted: string }[]> {
   const textOf = (row: Row, column: number) =>
-    `${integer(row, column)} items, ${integer(row, column + 1)} bytes of the limits ${text(row, 0)}`
+    `${text(row, column)} items, ${text(row, column + 1)} bytes of the limits ${text(row, 0)}`
   return all(
     (row) => ({ stored: textOf(row, 1), counted: textOf(row, 3) }),
-    `SELECT id, reserved_items, reserved_bytes, items, bytes FROM (
+    `SELECT id, CAST(reserved_items AS text), CAST(reserved_bytes AS text), CAST(items AS text), CAST(bytes AS text) FROM (
       SELECT token_limits.id, reserved_items, reserved_bytes, count(uploads.id) AS items,
         coalesce(sum(coalesce(length, received)), 0)::int8 AS bytes
       FROM token_limits LEFT JOIN uploads ON limited_by = token_limits.id AND finished = 0

@@ -186,11 +186,21 @@ export const writeMeta = (key: string, value: string): Work<number> =>
     ...[key, value],
   )
 
-export const blobsIdentity = (): Query<string | null> => readMeta('blobs')
+export const identityPattern = /^[0-9a-f]{32}$/
+
+const blobsKey = 'blobs'
+
+/** As UpkeepCatalog.blobsIdentity. A damaged identity is none: a start creates another one, if the directory has the bytes of the items. */
+export function* blobsIdentity(): Query<string | null> {
+  const identity = yield* readMeta(blobsKey)
+  return identity !== null && identityPattern.test(identity) ? identity : null
+}
 
 /** As UpkeepCatalog.claimBlobsIdentity. */
 export function* claimBlobsIdentity({ identity }: { readonly identity: string }): Work<string> {
-  yield* change("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
+  const damaged = (yield* blobsIdentity()) === null ? yield* readMeta(blobsKey) : null
+  if (damaged !== null) yield* change('DELETE FROM meta WHERE key = $1 AND value = $2', blobsKey, damaged)
+  yield* change('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', blobsKey, identity)
   return (yield* blobsIdentity()) ?? identity
 }
 

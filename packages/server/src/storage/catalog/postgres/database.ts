@@ -260,11 +260,16 @@ async function readVersion(session: Session, label: string, newest: number): Pro
   const isOurs =
     hasMeta &&
     integer((await session.run("SELECT (to_regclass('batches') IS NOT NULL)::int4"))[0] ?? [], 0) === 1
-  const [row] = isOurs ? await session.run("SELECT value FROM meta WHERE key = 'version'") : []
-  const present = row ? Number(text(row, 0)) : Number.NaN
-  if (!Number.isInteger(present))
+  if (!isOurs)
     throw new CatalogVersionError(
       `The database ${label} contains tables of another program. Set MEDIABUCKET_DATABASE_URL to an empty database.`,
+    )
+  const [row] = await session.run("SELECT value FROM meta WHERE key = 'version'")
+  const value = row ? text(row, 0) : null
+  const present = Number(value)
+  if (value === null || !/^[1-9]\d{0,8}$/.test(value))
+    throw new CatalogVersionError(
+      `The database ${label} is damaged: the row "version" of its table "meta" is ${value === null ? 'missing' : JSON.stringify(value.slice(0, 40))}. If this version of mediabucket wrote it, execute INSERT INTO meta (key, value) VALUES ('version', '${newest}') ON CONFLICT (key) DO UPDATE SET value = excluded.value; otherwise restore a backup with mediabucket restore.`,
     )
   if (present > newest)
     throw new CatalogVersionError(

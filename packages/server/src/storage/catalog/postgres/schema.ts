@@ -12,7 +12,7 @@ CREATE TABLE meta (
   value text NOT NULL
 );
 
-INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, '-', ''));
+INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, '-', '')), ('place', '');
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of

@@ -22,12 +22,22 @@ export function unlessUnreadable<T>(read: () => T, instead: (error: unknown) => 
   }
 }
 
-/** SQLite's own check, and if it finds damage, the items whose rows or bytes cannot be read. */
+/** SQLite's own check of the pages. It leaves out CHECK constraints of the schema, because values are compared by row-inspection.ts. */
+function checkPages(db: DatabaseSync): string[] {
+  db.exec('PRAGMA ignore_check_constraints = ON')
+  try {
+    return unlessUnreadable(
+      () => all(db.prepare('PRAGMA quick_check(20)')).map((row) => text(row, 0)),
+      (error) => [String(error)],
+    ).filter((row) => row !== 'ok')
+  } finally {
+    db.exec('PRAGMA ignore_check_constraints = OFF')
+  }
+}
+
+/** Damaged pages, and if there are any, the items whose rows or bytes cannot be read. */
 export function findDamage(db: DatabaseSync): CatalogDamage {
-  const details = unlessUnreadable(
-    () => all(db.prepare('PRAGMA quick_check(20)')).map((row) => text(row, 0)),
-    (error) => [String(error)],
-  ).filter((row) => row !== 'ok')
+  const details = checkPages(db)
   if (details.length === 0) return { details, rows: [], bytes: [] }
   const ids = unlessUnreadable(
     () => all(db.prepare(itemIds('main'))).map((row) => text(row, 0) as ItemId),

@@ -42,8 +42,8 @@ export async function openSqliteInspection(directory: string): Promise<CopyableI
 }
 
 const renewal = `
-  UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'epoch';
-  DELETE FROM meta WHERE key IN ('blobs', '${placeKey}');
+  INSERT OR REPLACE INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16)))), ('${placeKey}', '');
+  DELETE FROM meta WHERE key = 'blobs';
   DELETE FROM upload_parts;
   DELETE FROM upload_pieces;
   DELETE FROM uploads WHERE finished = 0;

@@ -16,7 +16,7 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16))));
+INSERT INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16)))), ('place', '');
 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
@@ -401,6 +401,10 @@ function readVersion(db: DatabaseSync, newest: number): number {
       `${db.location()} is a database of another program. Set MEDIABUCKET_DATA to another directory.`,
     )
   }
+  if (present <= 0 && tables > 0)
+    throw new CatalogVersionError(
+      `${db.location()} is damaged: its user_version is ${present}. If this version of mediabucket wrote it, run PRAGMA user_version = ${newest} in it; otherwise restore a backup with mediabucket restore.`,
+    )
   if (present > newest) {
     throw new CatalogVersionError(
       `${db.location()} has version ${present}, and this mediabucket supports versions up to ${newest}. ` +
