@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { runHere } from './commands.ts'
 import { databaseSettings } from './database.ts'
 import { runCommand, type SharedServer } from './server.ts'
 import { readItem, readPage } from './wire.ts'
@@ -48,7 +49,22 @@ export async function outcome(
 export async function fsck(data: string, ...args: string[]) {
   const settings = await databaseSettings(data)
   const { code, stdout } = await outcome(['fsck', '--json', '--grace', '1ms', ...args], data, settings)
-  const report = readReport(JSON.parse(stdout))
+  return resultOf(code, stdout)
+}
+
+/** As `fsck`, in this process, which takes a tenth of the time. */
+export async function fsckHere(data: string, ...args: string[]) {
+  try {
+    const { printed } = await runHere(data, 'fsck', '--json', '--grace', '1ms', ...args)
+    return resultOf(Number(process.exitCode ?? 0), printed)
+  } finally {
+    // The command sets it for its process.
+    process.exitCode = undefined
+  }
+}
+
+function resultOf(code: number, json: string) {
+  const report = readReport(JSON.parse(json))
   return {
     code,
     report,

@@ -4,28 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ExplainedError } from '../../packages/server/src/core/faults.ts'
 import { tableChecks } from '../../packages/server/src/storage/catalog/column-checks.ts'
 import { cellsOf, type Damage, damagesOf, inflict, titleOf, undo } from '../harness/cells.ts'
-import { runHere } from '../harness/commands.ts'
 import { shareDatabase, usePostgres } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { type Filled, fill, filledSettings, tour } from '../harness/filled-data.ts'
 import { givenSeed, random, seededRandom } from '../harness/random.ts'
 import { type CatalogRows, catalogRows, keepRows } from '../harness/rows.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { readReport } from '../harness/upkeep.ts'
+import { fsckHere } from '../harness/upkeep.ts'
 
 /** With `MEDIABUCKET_TEST_CELLS=all`, every value of every column, with a new seed; otherwise a few of them, which `TEST_SEED` chooses. */
 const isWhole = process.env['MEDIABUCKET_TEST_CELLS'] === 'all'
 
-/** What fsck finds, in this process. */
-async function findingsOf(data: string, ...args: string[]) {
-  try {
-    const { printed } = await runHere(data, 'fsck', '--json', '--grace', '1ms', ...args)
-    return readReport(JSON.parse(printed)).findings
-  } finally {
-    // The command sets it for its process.
-    process.exitCode = undefined
-  }
-}
+const findingsOf = async (...args: Parameters<typeof fsckHere>) => (await fsckHere(...args)).report.findings
 
 /** The codes that fsck finds; `ended` if it does not complete. */
 async function checked(data: string, ...args: string[]): Promise<string[]> {
