@@ -1,3 +1,5 @@
+import { UnreadableFile } from './pieces.ts'
+
 /** Bytes of boxes of one length: without a version, or in version 0, and in version 1. */
 const fixed: Readonly<Record<string, readonly [number, number?]>> = {
   ...{ mvhd: [100, 112], tkhd: [84, 96], mdhd: [24, 36], mehd: [8, 12], cslg: [24, 44], tfdt: [8, 12] },
@@ -33,7 +35,12 @@ function lengthOf(type: string, data: Buffer): number | null {
   if (data.byteLength < 8) return null
   const entry = Object.hasOwn(tables, type) ? tables[type] : undefined
   if (entry) return 8 + data.readUInt32BE(4) * ((version === 1 ? entry[1] : undefined) ?? entry[0])
-  if (type === 'pixi') return 5 + (data[4] ?? 0)
+  if (type === 'pixi') {
+    // They declare labels of the channels, which can be any text.
+    if (data.readUIntBE(1, 3) !== 0)
+      throw new UnreadableFile('the pixel information of a picture is of a later version')
+    return 5 + (data[4] ?? 0)
+  }
   if (type === 'colr') return colours[data.toString('latin1', 0, 4)] ?? null
   if (type === 'ipma') return associationsLength(data)
   const flags = data.readUIntBE(1, 3)

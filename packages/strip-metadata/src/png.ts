@@ -27,6 +27,11 @@ const lengthsByColours: Readonly<Record<string, Readonly<Record<number, number>>
   tRNS: { 0: 2, 2: 6 },
 }
 
+/** Chunks that decoders ignore if they have another length: the next one of the type counts. */
+const ignored: ReadonlySet<string> = new Set([
+  ...['bKGD', 'cHRM', 'cICP', 'cLLI', 'cLLi', 'gAMA', 'mDCV', 'mDCv', 'pHYs', 'sBIT', 'sRGB'],
+])
+
 /** Where the depth and the type of the colours are in the header. */
 const [depthAt, coloursAt] = [8, 9]
 const palette = 3
@@ -63,7 +68,8 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
       const orientation = orientationOf(await source.read(start + 8, length))
       if (orientation !== 1) append(pieces, { bytes: encoded('eXIf', orientationBlock(orientation)) })
     }
-    if (kept.has(type) && isFirst && isUsed(type, found, header))
+    if (ignored.has(type) && isFirst && !hasItsLength(type, length, header)) found.delete(type)
+    else if (kept.has(type) && isFirst && isUsed(type, found, header))
       append(pieces, await pieceOf(source, { type, start, end, header }))
     if (type === 'IEND') break
     start = end
@@ -103,10 +109,14 @@ async function pieceOf(source: ByteSource, { type, start, end, header }: Chunk):
   // Decoders ignore colours of a palette that the depth does not have.
   if (type === 'PLTE' && length > 3 * colours)
     return { bytes: encoded(type, await source.read(from, 3 * colours)) }
-  const defined = lengths[type] ?? lengthsByColours[type]?.[header.readUInt8(coloursAt)]
-  if (length !== (defined ?? length) || (type === 'tRNS' && length > colours))
+  if (!hasItsLength(type, length, header) || (type === 'tRNS' && length > colours))
     throw damaged('a chunk has a wrong length')
   return whole
+}
+
+function hasItsLength(type: string, length: number, header: Buffer): boolean {
+  const defined = lengths[type] ?? lengthsByColours[type]?.[header.readUInt8(coloursAt)]
+  return defined === undefined || length === defined
 }
 
 /** The profile under a name that says nothing, and without what follows its compressed bytes. */

@@ -176,6 +176,35 @@ describe('X2 hidden metadata', () => {
   })
 })
 
+test('X2 chunks of a PNG file that decoders ignore because of their length are removed, and the next one of their type is kept', async () => {
+  const png = await noise(16).withIccProfile('p3').png().toBuffer()
+  const chunk = (type: string, data: Buffer) => {
+    const named = Buffer.concat([Buffer.from(type), data])
+    return Buffer.concat([bytesOf([data.length, 4]), named, bytesOf([crc32(named), 4])])
+  }
+  const lengths = { gAMA: 4, cHRM: 32, sRGB: 1, sBIT: 3, bKGD: 6, pHYs: 9, cICP: 4, mDCV: 24, cLLI: 8 }
+  for (const [type, length] of Object.entries(lengths))
+    for (const wrong of [0, length - 1, length + 1, length + secret.length]) {
+      const bad = chunk(type, Buffer.from(secret.padStart(wrong, '.').slice(0, wrong)))
+      const valid = chunk(type, Buffer.alloc(length, 1))
+      const withChunks = (...chunks: Buffer[]) =>
+        Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)])
+      const stored = await withoutMetadata(withChunks(bad), 'image/png')
+      expect([type, wrong, stored.includes(type)]).toEqual([type, wrong, png.includes(type)])
+      expect((await pixelsOf(stored)).equals(await pixelsOf(png))).toBe(true)
+      const both = await withoutMetadata(withChunks(bad, valid, valid), 'image/png')
+      expect([type, wrong, both.indexOf(valid), both.lastIndexOf(valid)]).toEqual([type, wrong, 33, 33])
+    }
+})
+
+test('X4 pixel information of a later version, which can contain a text, is refused', async () => {
+  const avif = await noise(16).avif({ effort: 0 }).toBuffer()
+  await withoutMetadata(avif, 'image/avif')
+  const later = Buffer.from(avif)
+  later.writeUInt8(1, avif.indexOf('pixi') + 7)
+  await refused(later, 'image/avif')
+})
+
 describe('X4 files that cannot be parsed are refused', () => {
   test('JPEG, PNG, WebP and TIFF files that end too early or have another structure', async () => {
     const [jpg, png, webp, tiff] = await Promise.all([
