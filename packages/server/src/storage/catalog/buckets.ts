@@ -258,11 +258,14 @@ const tooMany = Number.MAX_SAFE_INTEGER
 
 type ExpiredValue = 'items' | 'bytes'
 
-/** Of `bucket`: the items that have expired at `now` and are neither removed nor counted, `maxExpired` + 1 of them at the most. */
+/**
+ * Of `bucket`: the items that have expired at `now` and are neither removed nor counted, `maxExpired` + 1 of them at the most. The plus removes the
+ * affinity of a column, with which SQLite compares only the first term by the index, and passes by all counted items that expired at the same time.
+ */
 const uncounted = (column: string, bucket: string, now: string): string =>
-  `(SELECT ${column} FROM items WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now}
-    AND (item_expires_at, seq) > ((SELECT counted_expiry FROM buckets AS counted WHERE counted.id = ${bucket}),
-      (SELECT counted_seq FROM buckets AS counted WHERE counted.id = ${bucket})) LIMIT ${maxExpired + 1}) AS expired`
+  `(SELECT items.${column} FROM buckets AS counted JOIN items ON items.bucket_id = counted.id
+    WHERE counted.id = ${bucket} AND item_expires_at IS NOT NULL AND item_expires_at <= ${now}
+      AND (item_expires_at, items.seq) > (+counted.counted_expiry, +counted.counted_seq) LIMIT ${maxExpired + 1}) AS expired`
 
 /** Of `bucket`: the number or the bytes of the items that have expired at `now` and are neither removed nor counted. */
 export const uncountedQuery = (value: ExpiredValue, bucket: string, now: string): string =>

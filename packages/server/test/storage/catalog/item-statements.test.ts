@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Labels } from '../../../src/core/labels.ts'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
+import { expiredColumn, expiredOfBucket, expiredOfTrash } from '../../../src/storage/catalog/buckets.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
 import { itemStatements, placeOf } from '../../../src/storage/catalog/item-lists.ts'
 import { searchFirst, searchItems } from '../../../src/storage/catalog/item-searches.ts'
@@ -49,6 +50,16 @@ test('K9, K19, K20 SQLite reads every list from an index in the order of the lis
             )
             expect(plan.join()).not.toContain('TEMP B-TREE')
           }
+})
+
+test('E2 SQLite finds the expired items that are not counted by an index, without those that expired at the same time as the last counted one', () => {
+  using db = openDataDirectory(tempDirectory())
+  const state = `SELECT ${expiredColumn('sqlite', '?1')}, ${expiredOfBucket('sqlite', '?1')}, ${expiredOfTrash('sqlite', '?1')} FROM buckets`
+  const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${state}`), 8).map((row) => text(row, 3))
+  const searches = plan.filter((step) => step.startsWith('SEARCH items '))
+  expect(searches.length).toBeGreaterThan(0)
+  for (const step of searches)
+    expect(step).toMatch(/INDEX items_item_expiry \(bucket_id=\? AND \(item_expires_at,seq\)>\(\?,\?\) AND/)
 })
 
 test.each([
