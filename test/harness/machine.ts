@@ -36,6 +36,8 @@ until grep -q '"msg":"listening"' $STAGE/journal; do
   sleep 0.05
 done`,
   journalctl: 'exec cat $STAGE/journal',
+  // Of a file, without other packages.
+  apt: 'shift; exec dpkg --install --force-depends "$@"',
 }
 
 /** Directories of a machine, which the lines change, in a mount namespace of their own. */
@@ -72,6 +74,24 @@ const linesOf = (page: string): string[][] =>
     .filter(({ language, reason }) => language === 'sh' && reason === null)
     .map(({ code }) => code.trim().split('\n'))
 
+/** How an installation is upgraded: lines that make the newer files in the current directory, and the reason that the page gives for its block. */
+interface Upgrade {
+  readonly files: readonly string[]
+  readonly reason: string
+}
+
+function upgradeLines({ files, reason }: Upgrade): string[] {
+  const block = blocksOf('docs/operations/upgrade.md').find((one) => one.reason === reason)
+  if (block === undefined)
+    throw new Error(`no block of docs/operations/upgrade.md has the reason "${reason}"`)
+  return [
+    'mkdir $STAGE/newer; cd $STAGE/newer',
+    ...files,
+    ...block.code.trim().split('\n'),
+    'cd /mnt/private',
+  ]
+}
+
 /** What the service and the commands did on the machine. */
 export interface MachineResult {
   readonly stdout: string
@@ -83,10 +103,14 @@ export interface MachineResult {
 /**
  * Runs the lines of the pages for operators on a machine of its own, with root's rights: they install the service, back it up, restore it,
  * move it to PostgreSQL and turn the audit log on. `install` are the lines that an installation has beside these; `hasUnit` is whether it
- * starts the service itself. `files` are paths that the lines use, in $STAGE. Needs mounts (small-disk.ts).
+ * starts the service itself. Needs mounts (small-disk.ts).
  */
 export async function runOperatorPages(
-  { install, hasUnit }: { readonly install: readonly string[]; readonly hasUnit: boolean },
+  {
+    install,
+    hasUnit,
+    upgrade,
+  }: { readonly install: readonly string[]; readonly hasUnit: boolean; readonly upgrade?: Upgrade },
   check: (result: MachineResult) => Promise<void>,
 ): Promise<void> {
   const stage = await mkdtemp(join(tmpdir(), 'mediabucket-machine-'))
@@ -123,6 +147,7 @@ export async function runOperatorPages(
       ...linesOf('docs/operations.md')
         .flat()
         .filter((line) => /^sudo mediabucket (fsck|vacuum)/.test(line)),
+      ...(upgrade === undefined ? [] : upgradeLines(upgrade)),
       'find /mnt/backups /var/lib/mediabucket-restored -printf "%u\\n" | sort -u > $STAGE/owners',
       ...serve,
       `${request('/api/media')} > $STAGE/restored`,

@@ -229,7 +229,7 @@ describe.skipIf(chosen === undefined)('what is published', () => {
     hours,
   )
 
-  test.each<[string, () => { install: string[]; hasUnit: boolean }]>([
+  test.each<[string, () => Parameters<typeof runOperatorPages>[0]]>([
     [
       'npm',
       () => ({
@@ -241,6 +241,13 @@ describe.skipIf(chosen === undefined)('what is published', () => {
           'cd "$(npm root --global --prefix /usr/local)/mediabucket"',
         ],
         hasUnit: false,
+        upgrade: {
+          reason: 'it installs a package',
+          files: [
+            `for file in ${join(release, `mediabucket-*${version}.tgz`)}; do cp $file $(basename $file ${version}.tgz)0.2.0.tgz; done`,
+            'export npm_config_prefix=/usr/local npm_config_audit=false npm_config_prefer_offline=true',
+          ],
+        },
       }),
     ],
     [
@@ -252,6 +259,12 @@ describe.skipIf(chosen === undefined)('what is published', () => {
           `cd /opt/mediabucket-${version}-linux-x64`,
         ],
         hasUnit: false,
+        upgrade: {
+          reason: 'it unpacks a file of a release',
+          files: [
+            `tar c -C /opt --transform "s/-${version}-/-0.2.0-/" mediabucket-${version}-linux-x64 | gzip -1 > mediabucket-0.2.0-linux-x64.tar.gz`,
+          ],
+        },
       }),
     ],
     [
@@ -268,6 +281,14 @@ describe.skipIf(chosen === undefined)('what is published', () => {
           "bash -c '. /usr/share/bash-completion/completions/mediabucket'",
         ],
         hasUnit: true,
+        upgrade: {
+          reason: 'it installs a package on the machine',
+          files: [
+            `dpkg-deb --raw-extract ${file(`mediabucket_${version}_amd64.deb`)} tree`,
+            'sed -i "s/^Version: .*/Version: 0.2.0/" tree/DEBIAN/control',
+            'dpkg-deb -Zgzip -z1 --root-owner-group --build tree mediabucket_0.2.0_amd64.deb',
+          ],
+        },
       }),
     ],
   ])(
