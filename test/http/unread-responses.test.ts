@@ -6,7 +6,7 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
 /** Their responses are several times the limit of N6. */
-const connectionCount = 300
+const connectionCount = 200
 
 /** The limit of N6. */
 const maxUnread = 268_435_456
