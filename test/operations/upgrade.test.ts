@@ -90,10 +90,11 @@ test('docs/operations/upgrade.md: its lines upgrade an installation, whose items
   }
 })
 
-/** The line with the directories of the test, and without sudo, which containers have not. */
+/** The line with the directories of the test, without the user of the service, and without sudo, which containers have not. */
 const withTestPaths = (line: string, directory: string) =>
   line
     .replaceAll('/opt/mediabucket', join(directory, 'mediabucket'))
     .replaceAll('/mnt/backups', join(directory, 'backups'))
     .replaceAll('/var/lib/mediabucket', join(directory, 'data'))
     .replaceAll('sudo ', '')
+    .replaceAll('-o mediabucket -g mediabucket ', '')
