@@ -162,7 +162,7 @@ function checkDeletes(before: Sides, after: Sides, known: Known, isDown: boolean
   if (isDown) {
     expect(after.items).toEqual(before.items)
     const newest = newestOf(after.items)
-    const gone = [...before.files].filter(([path]) => !after.files.has(path))
+    const gone = [...before.files].filter(([path]) => !after.files.has(path) && !after.twins.has(path))
     for (const [path, content] of gone) {
       expect.soft(known.has(keyDown(path, content)), `the file ${path} was known`).toBe(true)
       expect.soft(newest.has(path), `the file ${path} has no item`).toBe(false)
