@@ -44,5 +44,11 @@ test('O3 errors of the service are logged as errors, temporary refusals as warni
     const expected = others[code as FaultCode] ?? (status >= 500 ? ['error'] : [])
     expect(levelsOf(new Fault(code as FaultCode, 'x')), code).toEqual(expected)
   }
-  expect(levelsOf(new Fault('storage-full', 'x', { cause: new Error('ENOSPC') }))).toEqual(['error'])
 })
+
+test.each(['storage-full', 'catalog-busy', 'variants-busy', 'overloaded'] as const)(
+  'O3 %s that an error of the system, the database or a program causes is logged as an error',
+  (code) => {
+    expect(levelsOf(new Fault(code, 'x', { cause: new Error('ENOSPC') }))).toEqual(['error'])
+  },
+)

@@ -98,13 +98,14 @@ const expected: ReadonlySet<FaultCode> = new Set([
   ...(['method-unsupported', 'transfer-coding-unsupported', 'http-version-unsupported'] as const),
 ])
 
-/** Refusals while others use the catalog or the machine: the request succeeds later, without the operator. */
+/** Refusals while other requests use the catalog or the machine: the request succeeds later, without the operator. They have no cause. */
 const temporary: ReadonlySet<FaultCode> = new Set(['catalog-busy', 'variants-busy', 'overloaded'])
 
 /** The level at which a fault is logged; null if the line of its request is enough. */
 function levelOf({ code, cause }: Fault): 'error' | 'warn' | null {
   if (problemKinds[code].status < 500 || expected.has(code)) return null
-  if (code === 'storage-full' && cause === undefined) return null
+  if (cause !== undefined) return 'error'
+  if (code === 'storage-full') return null
   return temporary.has(code) ? 'warn' : 'error'
 }
 

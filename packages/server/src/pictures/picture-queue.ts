@@ -172,7 +172,7 @@ export class PictureOverLimits extends Error {
   }
 }
 
-/** The queue is full, the queue timeout expired, no process can be started, or the workers are closed. */
+/** The queue is full, the queue timeout expired, or the workers are closed; no process can be started, if it has a cause. */
 export class PictureWorkersBusy extends Error {
   override readonly name: string = 'PictureWorkersBusy'
 }

@@ -131,7 +131,10 @@ export function createPictureWorkers(limits: {
     if (closed) return stopping()
     if (preempted) return givenWay()
     // A process that failed to start is not the picture's fault.
-    if (process.pid === undefined) return new PictureWorkersBusy(`no process can be started: ${how}`)
+    if (process.pid === undefined) {
+      const message = `no process can be started: ${how}`
+      return new PictureWorkersBusy(message, { cause: new Error(message) })
+    }
     return new PictureOverLimits(`the process that decodes pictures ended: ${how}`, { isTimeout: timedOut })
   }
 

@@ -224,7 +224,13 @@ export function removeMetadataOperation(parts: {
     const task = { type: 'compare', before, after, programs: hasBoxes ? { ffmpeg, heif } : null } as const
     const result = await orFault(contentType, comparisonWorkers.run(task, `${bucketId}`))
     if (result.outcome !== 'compared')
-      throw new Fault('overloaded', 'The service cannot run a program that compares the file at the moment.')
+      throw new Fault(
+        'overloaded',
+        'The service cannot run a program that compares the file at the moment.',
+        {
+          cause: new Error('reason' in result ? result.reason : result.outcome),
+        },
+      )
     const { verdict } = result
     if (verdict === 'same' || verdict === 'unchecked') return
     throw new Fault('file-unreadable', `${mustShowSame} ${reasons[verdict]}`)
@@ -306,7 +312,7 @@ async function orFault<Result>(contentType: string, running: Promise<Result>): P
   } catch (error) {
     if (error instanceof PictureWorkersBusy || (error instanceof PictureOverLimits && error.isTimeout))
       throw new Fault('overloaded', 'Removing the metadata of the file takes too long at the moment.', {
-        cause: error,
+        cause: error.cause,
       })
     if (error instanceof PictureOverLimits) throw unreadable(contentType, error)
     throw error

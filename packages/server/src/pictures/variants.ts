@@ -317,7 +317,7 @@ function createVariantRenderer(parts: RenderParts): VariantRenderer {
   async function faultFor(item: Item, error: unknown): Promise<unknown> {
     if (error instanceof PictureTaskPreempted) return error
     if (error instanceof PictureWorkersBusy)
-      return new Fault('variants-busy', 'Too many variants are being rendered.')
+      return new Fault('variants-busy', 'Too many variants are being rendered.', { cause: error.cause })
     if (!(error instanceof PictureOverLimits)) return error
     return rememberFailure(item, 'too-hard')
   }

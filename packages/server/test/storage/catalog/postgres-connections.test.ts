@@ -203,9 +203,7 @@ describe('PostgreSQL: errors', () => {
     ['53100', 'storage-full'],
     ['53300', 'overloaded'],
     ['53200', 'overloaded'],
-    ['55P03', 'catalog-busy'],
     ['57014', 'catalog-busy'],
-    ['40P01', 'catalog-busy'],
     ['57P01', 'catalog-unavailable'],
     ['25006', 'catalog-unavailable'],
     ['08006', 'catalog-unavailable'],
@@ -213,6 +211,17 @@ describe('PostgreSQL: errors', () => {
     const error = withState(state)
     expect(asFault(error)).toMatchObject({ name: 'Fault', code, cause: error })
   })
+
+  test.each(['55P03', '40001', '40P01'])(
+    'O3 %s, a lock of others, is catalog-busy without a cause',
+    (state) => {
+      expect(asFault(withState(state))).toMatchObject({
+        name: 'Fault',
+        code: 'catalog-busy',
+        cause: undefined,
+      })
+    },
+  )
 
   test('a connection that the server ends, that refuses writes or does not respond is dead; others are not', () => {
     expect(

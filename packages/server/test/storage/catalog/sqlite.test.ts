@@ -152,6 +152,7 @@ describe('SQLite: files', () => {
     await expect(catalog.addItems(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
       name: 'Fault',
       code: 'catalog-busy',
+      cause: undefined,
     })
     db.exec('ROLLBACK')
     await catalog.addItems(bucketId, inBlobStore(newItems(1)))

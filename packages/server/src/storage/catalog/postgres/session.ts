@@ -224,8 +224,11 @@ export function asFault(error: unknown): unknown {
     return new Fault('overloaded', 'The database has no memory or connection left.', { cause: error })
   if (isDead(error))
     return new Fault('catalog-unavailable', 'The database cannot be reached; try again.', { cause: error })
-  // lock_not_available, query_canceled
-  if (isConflict(error) || /^(55P03|57014)$/.test(state))
-    return new Fault('catalog-busy', 'The catalog is busy with other work; try again.', { cause: error })
+  // lock_not_available. Others hold the locks, so nothing has failed and the fault has no cause.
+  if (isConflict(error) || state === '55P03')
+    return new Fault('catalog-busy', 'The catalog is busy with other work; try again.')
+  // query_canceled
+  if (state === '57014')
+    return new Fault('catalog-busy', 'The database did not respond in time; try again.', { cause: error })
   return error
 }

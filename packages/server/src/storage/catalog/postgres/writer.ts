@@ -87,8 +87,13 @@ export function openWriter(
       const late = lane.pending.filter(({ since }) => since < oldest)
       if (late.length === 0) continue
       lane.pending = lane.pending.filter(({ since }) => since >= oldest)
+      const cause = new Error(`the transaction did not begin within ${queueTimeout / 1_000} s`)
       for (const { settle } of late)
-        settle({ error: new Fault('catalog-busy', 'The database is busy or cannot be reached; try again.') })
+        settle({
+          error: new Fault('catalog-busy', 'The database is busy or cannot be reached; try again.', {
+            cause,
+          }),
+        })
     }
   }
 

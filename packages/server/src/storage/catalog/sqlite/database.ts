@@ -233,9 +233,8 @@ export function asFault(error: unknown): unknown {
   }
   if (isShortage(error))
     return new Fault('overloaded', 'The catalog has no memory or file descriptor left.', { cause: error })
-  if (isBusy(error)) {
-    return new Fault('catalog-busy', 'The catalog is busy with other work; try again.', { cause: error })
-  }
+  // Others hold the lock, so nothing has failed and the fault has no cause.
+  if (isBusy(error)) return new Fault('catalog-busy', 'The catalog is busy with other work; try again.')
   return error
 }
 
