@@ -60,7 +60,11 @@ test('O13 a file of the installation that is created after the start is read aga
   expect(env).toEqual({ MEDIABUCKET_PORT: '1' })
   writeFileSync(created, 'MEDIABUCKET_READ_ONLY')
   expect(() => rereadVariables(env)).toThrow('Line 1 of')
-  writeFileSync(created, '')
+  // Once it has been read, it must not be missing: its settings would be gone without a message.
+  rmSync(created)
+  expect(() => rereadVariables(env)).toThrow('(ENOENT)')
+  writeFileSync(created, 'MEDIABUCKET_READ_ONLY=on\n')
+  expect(rereadVariables(env)).toEqual({ MEDIABUCKET_PORT: '1', MEDIABUCKET_READ_ONLY: 'on' })
   loadSettingsFile(env, created)
   rmSync(created)
   expect(() => rereadVariables(env)).toThrow('(ENOENT)')

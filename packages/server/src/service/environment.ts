@@ -57,9 +57,15 @@ function readEnvFile(path: string): Env {
  */
 export function loadSettingsFile(env: Env = process.env, path = settingsFile): void {
   const values = readSettingsFile(path, env)
+  const names = values === null ? [] : setVariables(values, env)
   // A file that is missing may be created later; one that was read must not be missing later.
-  if (values === null) loaded = { read: (own) => readSettingsFile(path, own) ?? {}, names: [] }
-  else loaded = { read: () => readEnvFile(path), names: setVariables(values, env) }
+  let wasRead = values !== null
+  function read(own: Env): Env {
+    const current = wasRead ? readEnvFile(path) : readSettingsFile(path, own)
+    wasRead ||= current !== null
+    return current ?? {}
+  }
+  loaded = { read, names }
 }
 
 /** Null if the file does not exist, or is not for the data of this process. */
