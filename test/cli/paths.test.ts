@@ -228,7 +228,8 @@ test('sync --json names failures by their paths in the bucket, and the error tha
 })
 
 test('get and rm of a folder or an item without the slash of a path say what to write', async () => {
-  await using at = await scene(...paths)
+  const odd = ['my album/part/a.txt', '-x/a.txt']
+  await using at = await scene(...paths, ...odd)
   const said = async (...args: string[]) => {
     const { code, stderr } = await at.run(...args)
     return [code, lines(stderr)[args.includes('-d') ? 1 : 0]]
@@ -249,10 +250,28 @@ test('get and rm of a folder or an item without the slash of a path say what to 
     4,
     'mediabucket: album: There is no such item. album is a folder: mediabucket rm --recursive album/',
   ])
+  // The command is for a shell.
+  expect(await said('rm', 'my album/part')).toEqual([
+    4,
+    "mediabucket: my album/part: There is no such item. my album/part is a folder: mediabucket rm --recursive 'my album/part/'",
+  ])
+  expect(await said('get', '--', '-x')).toEqual([
+    4,
+    expect.stringContaining('-x is a folder: mediabucket get ./-x/ -d DIR'),
+  ])
+  expect(await said('get', 'my album/')).toEqual([
+    2,
+    expect.stringContaining("my album/ is a folder: get 'my album/' -d DIR"),
+  ])
+  expect(await said('rm', 'my album/')).toEqual([2, expect.stringContaining("rm --recursive 'my album/'")])
+  expect(await said('link', 'my album/')).toEqual([
+    2,
+    expect.stringContaining("See: mediabucket ls 'my album/'"),
+  ])
   expect(await said('rm', 'top.txt')).toEqual([
     4,
     'mediabucket: top.txt: There is no such item. The path of the item is ./top.txt',
   ])
   expect(await said('rm', 'alb')).toEqual([4, 'mediabucket: alb: There is no such item.'])
-  expect(await at.left()).toEqual(paths.toSorted())
+  expect(await at.left()).toEqual([...paths, ...odd].toSorted())
 })

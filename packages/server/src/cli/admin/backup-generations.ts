@@ -3,6 +3,7 @@ import { copyBackup, openBlobs, openCopyableInspection } from '../../storage/eng
 import { type BackupResult, type FinishedBackup, readGenerations } from '../../upkeep/backup.ts'
 import { verifyBackup } from '../../upkeep/backup-verification.ts'
 import { type CommandContext, exitCodes, UsageError } from '../command.ts'
+import { shellWord } from '../processes.ts'
 import { createItemProgress, formatCount, formatSize, table } from '../terminal.ts'
 import { faultyItemLines } from './copy-report.ts'
 
@@ -55,7 +56,10 @@ export async function verifyGeneration(
     )
     for (const line of faultyItemLines(faulty)) print(line)
     if (faulty.length === 0) print('No faults were found.')
-    else print(`→ Delete the changed files from ${join(path, 'blobs')}, then run: mediabucket backup ${path}`)
+    else
+      print(
+        `→ Delete the changed files from ${join(path, 'blobs')}, then run: mediabucket backup ${shellWord(path)}`,
+      )
   } finally {
     progress.end()
   }

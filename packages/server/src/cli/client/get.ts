@@ -21,7 +21,7 @@ import {
 } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './downloads.ts'
-import { hintAt, type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
+import { hintAt, type ItemPath, itemsAt, pathWord, readItem, readPath, resolveItem } from './item-paths.ts'
 import { readExclusions } from './local-files.ts'
 import { downloadFile } from './output-file.ts'
 import { openTransfer, type Transfer } from './transfers.ts'
@@ -112,7 +112,7 @@ Options:
     if (reference === undefined || more.length > 0)
       throw new UsageError('get takes one ID, URL or path, or several with -d DIR. See: mediabucket ls')
     if (readPath(reference)?.isFolder === true)
-      throw new UsageError(`${reference} is a folder: get ${reference} -d DIR`)
+      throw new UsageError(`${reference} is a folder: get ${pathWord(reference)} -d DIR`)
     return { given: reference, reference: readItem(reference, bytesReference), file: output ?? null }
   },
 

@@ -1,6 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { cleanPath } from '../../core/names.ts'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
+import { shellWord } from '../processes.ts'
 import type { ClientContext } from './client-command.ts'
 
 /** A path of items, as commands take it. */
@@ -62,7 +63,7 @@ async function newestAt(path: ItemPath, connection: Connection): Promise<Media |
 export function readItem(text: string, read: (text: string) => string): string | ItemPath {
   const path = readPath(text)
   if (path?.isFolder === true)
-    throw new UsageError(`${text} is a folder, and this needs an item. See: mediabucket ls ${text}`)
+    throw new UsageError(`${text} is a folder, and this needs an item. See: mediabucket ls ${pathWord(text)}`)
   return path ?? read(text)
 }
 
@@ -76,8 +77,7 @@ export async function resolveItem(reference: string | ItemPath, connection: Conn
 
 /**
  * What a name stands for that is no item, as a sentence after that of the error: a folder, or an item outside of folders. Empty for anything else,
- * and for what has the form of an id.
- * `command` is the one that takes the folder.
+ * and for what has the form of an id. `command` is the one that takes the folder, which it receives as a word of a shell.
  */
 export async function hintAt(
   text: string,
@@ -88,7 +88,7 @@ export async function hintAt(
   if (path === null || path === '') return ''
   try {
     for await (const _ of client.items({ path: `${path}/`, batchSize: 1, signal: interrupted }))
-      return ` ${text} is a folder: mediabucket ${command(`${text}/`)}`
+      return ` ${text} is a folder: mediabucket ${command(pathWord(`${text}/`))}`
     for await (const _ of itemsAt({ text, path, isFolder: false }, { client, interrupted }))
       return ` The path of the item is ./${path}`
   } catch (error) {
@@ -97,6 +97,9 @@ export async function hintAt(
   }
   return ''
 }
+
+/** A path as a word of a command for a shell. One that starts with a hyphen would be read as options. */
+export const pathWord = (path: string): string => shellWord(path.startsWith('-') ? `./${path}` : path)
 
 export const noItemAt = ({ text, isFolder }: ItemPath): CommandError =>
   new CommandError(

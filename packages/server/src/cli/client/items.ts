@@ -8,7 +8,7 @@ import {
   readLabelKey,
   readLabels,
 } from './client-command.ts'
-import { hintAt, type ItemPath, itemsAt, readItem, readPath, resolveItem } from './item-paths.ts'
+import { hintAt, type ItemPath, itemsAt, pathWord, readItem, readPath, resolveItem } from './item-paths.ts'
 import { confirm } from './questions.ts'
 
 export const edit = clientCommand({
@@ -105,7 +105,7 @@ Options:
     const folder = references.find((reference) => typeof reference !== 'string' && reference.isFolder)
     if (folder !== undefined && !values.recursive)
       throw new UsageError(
-        `${pathOf(folder)} is a folder. To delete its items: rm --recursive ${pathOf(folder)}`,
+        `${pathOf(folder)} is a folder. To delete its items: rm --recursive ${pathWord(pathOf(folder))}`,
       )
     const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true
     if (folder !== undefined && !values.yes && !canAsk)
