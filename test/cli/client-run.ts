@@ -66,8 +66,9 @@ export async function refusedCalls(
   service: Service,
   calls: readonly (readonly string[])[],
 ): Promise<readonly CommandResult[]> {
-  const program = [resolve(bin, '../../dist/main.js'), resolve(bin, '../../src/cli/main.ts')].find(existsSync)
-  const module = pathToFileURL(program ?? bin).href
+  // A copy of the program that has the sources is run from them: its bundle may be older.
+  const sources = resolve(bin, '../../src/cli/main.ts')
+  const module = pathToFileURL(existsSync(sources) ? sources : resolve(bin, '../../dist/main.js')).href
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '-e', callMain, module, JSON.stringify(calls)],
