@@ -60,3 +60,13 @@ test('O12 a directory that others can write to, that belongs to others, or that 
   }
   await refused('/dev/null')
 })
+
+test('O12 without an absolute home directory, nothing is kept, also not below the current directory', async () => {
+  await using current = await temporaryDirectory()
+  for (const HOME of ['', '.'])
+    await promisify(execFile)(process.execPath, [bin, '--version'], {
+      cwd: current.path,
+      env: { ...without, HOME },
+    })
+  expect(await current.names()).toEqual([])
+})

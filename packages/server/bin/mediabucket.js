@@ -17,7 +17,7 @@ process.env.UV_THREADPOOL_SIZE ??= '16'
 const { existsSync, lstatSync, mkdirSync } = process.getBuiltinModule('node:fs')
 const { enableCompileCache, flushCompileCache } = process.getBuiltinModule('node:module')
 const { homedir, totalmem } = process.getBuiltinModule('node:os')
-const { join } = process.getBuiltinModule('node:path')
+const { isAbsolute, join } = process.getBuiltinModule('node:path')
 // By the variable, the threads of the service and the restart below find the compiled modules.
 const cache = process.env.NODE_COMPILE_CACHE || compileCache()
 if (cache) process.env.NODE_COMPILE_CACHE = cache
@@ -66,6 +66,8 @@ function compileCache() {
   const { CACHE_DIRECTORY, XDG_CACHE_HOME } = process.env
   try {
     const directory = CACHE_DIRECTORY || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'mediabucket')
+    // An empty or relative HOME would run modules that others have put below the current directory.
+    if (!isAbsolute(directory)) return null
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const { uid, mode } = lstatSync(directory)
     const isOwn = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)

@@ -1,10 +1,11 @@
 import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryDirectory } from '../../../../test/harness/directory.ts'
 import {
   readClientSettings,
   readProfiles,
+  stateDirectory,
   takeConnectionOptions,
   writeProfiles,
 } from '../../src/cli/client/client-settings.ts'
@@ -114,6 +115,17 @@ test('profiles are readable by the user only, also if the file was not, and a li
   await symlink(target, path)
   writeProfiles(profiles, env)
   expect(JSON.parse(await readFile(target, 'utf8'))).toEqual(Object.fromEntries(profiles))
+})
+
+test('without a home directory no profile is read or stored, also not below the current directory', async () => {
+  const env = { XDG_CONFIG_HOME: '' }
+  for (const home of ['', '.', 'relative']) {
+    vi.stubEnv('HOME', home)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(() => writeProfiles(profiles, env)).toThrow('this user has no home directory')
+    expect(readProfiles(env)).toEqual(new Map())
+    expect(stateDirectory('uploads', env)).toBeNull()
+  }
 })
 
 test.each(['', '[]', '{"default":{"url":1,"token":"x"}}', '{"default":'])(

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CommandError, exitCodes, UsageError } from '../command.ts'
+import { shellWord } from '../processes.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -76,7 +77,9 @@ function profilesFile(env: Environment): string | null {
 function baseDirectory(given = '', inHome: string): string | null {
   if (isAbsolute(given)) return given
   try {
-    return join(homedir(), inHome)
+    const home = homedir()
+    // An empty or relative HOME would store tokens below the current directory.
+    return isAbsolute(home) ? join(home, inHome) : null
   } catch {
     // HOME is not set, and the user has no entry, as in some containers.
     return null
@@ -127,7 +130,7 @@ function noToken(url: string | undefined, profiles: ReadonlyMap<string, Profile>
     )
   const [own, asked] = [shownUrl(known.url), shownUrl(url)]
   return new UsageError(
-    `the profile "${defaultProfile}" is for ${own}, not for ${asked}, and MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login --profile NAME --url ${asked}, and use --profile NAME. ${create}`,
+    `the profile "${defaultProfile}" is for ${own}, not for ${asked}, and MEDIABUCKET_TOKEN is not set. Set it, or sign in with mediabucket login --profile NAME --url ${shellWord(asked)}, and use --profile NAME. ${create}`,
   )
 }
 
@@ -238,7 +241,7 @@ export function requireProfile(name: string, env: Environment = process.env): Pr
   if (profile !== undefined) return profile
   const others = profiles.size === 0 ? 'There is none yet' : `There are: ${[...profiles.keys()].join(', ')}`
   throw new CommandError(
-    `there is no profile "${name}". ${others}. To create it: mediabucket login --profile ${name}`,
+    `there is no profile "${name}". ${others}. To create it: mediabucket login --profile ${shellWord(name)}`,
     exitCodes.notFound,
   )
 }
