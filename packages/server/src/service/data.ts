@@ -16,10 +16,10 @@ import {
   openCatalog,
   watchBackupHold,
 } from '../storage/engines.ts'
+import { createAnnouncementRecorder, readAnnouncedChanges } from '../upkeep/announced-changes.ts'
 import { matchBlobsDirectory } from '../upkeep/blobs-identity.ts'
 import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import { recover } from '../upkeep/recovery.ts'
-import { createToldRecorder, readToldChanges } from '../upkeep/told-changes.ts'
 import { partLog } from '../uploads/resumable-uploads.ts'
 import type { Config } from './config.ts'
 
@@ -149,10 +149,10 @@ export async function recoverData(
 }
 
 /** Milliseconds between two records of what readers of the feeds have received. */
-const toldInterval = 10_000
+const recordInterval = 10_000
 
 /**
- * Notices that the data have gone back since the last run, and records what this process tells, so that the next start notices it too. Only in one
+ * Notices that the data have gone back since the last run, and records the changes that this process announces, so that the next start notices it too. Only in one
  * process of a service, the one that delivers to webhooks.
  */
 export async function settleData(
@@ -165,15 +165,15 @@ export async function settleData(
     readonly log: Pick<Logger, 'warn'>
     readonly closers: Pick<Closers, 'add'>
   },
-  { catalog }: { readonly catalog: Pick<Catalog, 'settleHistory' | 'toldChanges'> },
+  { catalog }: { readonly catalog: Pick<Catalog, 'settleHistory' | 'announcedChanges'> },
 ): Promise<void> {
   const directory = await openBlobsDirectory(config)
-  const told = await readToldChanges(directory)
-  const record = createToldRecorder({ catalog, directory, earlier: told })
+  const announced = await readAnnouncedChanges(directory)
+  const record = createAnnouncementRecorder({ catalog, directory, earlier: announced })
   let isSettled = false
   // The record of the last run is replaced only after the comparison with it.
   async function settleAndRecord(): Promise<void> {
-    if (!isSettled) await catalog.settleHistory(told, true)
+    if (!isSettled) await catalog.settleHistory(announced, true)
     isSettled = true
     await record()
   }
@@ -185,8 +185,8 @@ export async function settleData(
         : 'whether the data have gone back is checked again in 10 seconds, because the catalog cannot be read or written',
     )
   await settleAndRecord().catch(onFailure)
-  const records = startPeriodicTask({ work: settleAndRecord, interval: toldInterval, onFailure })
-  closers.add('the record of what was told', async () => {
+  const records = startPeriodicTask({ work: settleAndRecord, interval: recordInterval, onFailure })
+  closers.add('the record of the announced changes', async () => {
     await records.stop()
     if (isSettled) await record().catch(() => undefined)
   })

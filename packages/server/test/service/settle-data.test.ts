@@ -28,7 +28,7 @@ test('F13 a start does not wait for a catalog that cannot be written, and renews
   const lost = `${bucketId} ${2 ** 40}\n`
   await mkdir(join(data, 'blobs'), { recursive: true })
   await writeFile(join(data, 'blobs', '.identity'), 'identity\n')
-  const record = join(data, 'blobs', '.told')
+  const record = join(data, 'blobs', '.announced')
   await writeFile(record, lost)
 
   let isBusy = true
@@ -78,7 +78,7 @@ test('F13 the record of a start keeps the changes of buckets that nobody has rea
     }
     await closers.closeAll()
     await restarted.close()
-    return (await readFile(join(data, 'blobs', '.told'), 'utf8')).trim().split('\n')
+    return (await readFile(join(data, 'blobs', '.announced'), 'utf8')).trim().split('\n')
   }
   const lines = (ids: readonly BucketId[]) => ids.map((id) => `${id} ${ends.get(id)}`)
   const [first, second, third] = [buckets.slice(0, 2), buckets.slice(1, 2), buckets.slice(3)]

@@ -27,8 +27,8 @@ function emptyStore(isShared: boolean) {
       identity = written
       await delay()
     },
-    readTold: async () => null,
-    writeTold: async () => undefined,
+    readAnnounced: async () => null,
+    writeAnnounced: async () => undefined,
     has: async () => false,
     isEmpty: async () => true,
   }

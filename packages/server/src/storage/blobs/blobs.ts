@@ -103,10 +103,10 @@ export interface BlobsDirectory {
   readIdentity(): Promise<string | null>
   /** Durable when it resolves. */
   writeIdentity(identity: string): Promise<void>
-  /** What writeTold has written last; null if there is nothing. */
-  readTold(): Promise<string | null>
-  /** Replaces what services have told (upkeep/told-changes.ts). Not durable when it resolves. Writes nothing if there is no identity. */
-  writeTold(text: string): Promise<void>
+  /** What writeAnnounced has written last; null if there is nothing. */
+  readAnnounced(): Promise<string | null>
+  /** Replaces what services have announced (upkeep/announced-changes.ts). Not durable when it resolves. Writes nothing if there is no identity. */
+  writeAnnounced(text: string): Promise<void>
   /** Whether bytes are stored under the id. */
   has(id: ItemId): Promise<boolean>
   /** True if no blob was ever stored. */

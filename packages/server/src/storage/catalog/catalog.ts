@@ -201,7 +201,7 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
     query,
     place,
     settle: (input) => apply({ kind: 'settle-history', input }),
-    renew: () => apply({ kind: 'renew-history', input: { told: [] } }),
+    renew: () => apply({ kind: 'renew-history', input: { announced: [] } }),
     onNotice: onRenewal,
     onRenewal: bell.check,
   })

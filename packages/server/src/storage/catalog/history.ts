@@ -17,26 +17,26 @@ export interface HistoryCatalog {
    * Renews the history if the catalog is in another place than at the last call, or lacks one of the changes, although it has not removed them
    * because of their age. Returns whether it did. A start, which `claims` the place, stores that of a new catalog.
    */
-  settleHistory(told: readonly ToldChange[], claims?: boolean): Promise<boolean>
+  settleHistory(announced: readonly AnnouncedChange[], claims?: boolean): Promise<boolean>
 
   /** Every reader of a feed starts again, every webhook sends `changes.lost`, and no earlier entity tag or cursor of a list is valid. */
   renewHistory(): Promise<void>
 
   /** The last change of each feed that this process has read, of up to 32 buckets that were read last. */
-  toldChanges(): readonly ToldChange[]
+  announcedChanges(): readonly AnnouncedChange[]
 
   /** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
   hasHadRevision(bucketId: BucketId, revision: number): Promise<boolean>
 }
 
 /** A change that a reader has received. */
-export interface ToldChange {
+export interface AnnouncedChange {
   readonly bucketId: BucketId
   readonly number: number
 }
 
 /** Buckets of which the last change is known. */
-export const maxTold = 32
+export const maxAnnounced = 32
 
 /** The methods of a catalog that notice lost changes. `settle` and `renew` make the changes of these names. */
 export function openHistory(parts: {
@@ -49,11 +49,11 @@ export function openHistory(parts: {
   readonly onRenewal: () => void
 }): HistoryCatalog & Pick<FeedCatalog, 'readChanges'> {
   const { query, place, settle, renew, onNotice, onRenewal } = parts
-  const known = createToldChanges()
+  const known = createAnnouncedChanges()
 
-  async function settleIfNeeded(told: readonly ToldChange[], claims = false): Promise<boolean> {
-    const input = { place: await place(), told }
-    if (!(await query(isUnsettled(input.place, told, claims)))) return false
+  async function settleIfNeeded(announced: readonly AnnouncedChange[], claims = false): Promise<boolean> {
+    const input = { place: await place(), announced }
+    if (!(await query(isUnsettled(input.place, announced, claims)))) return false
     const isRenewed = await settle(input)
     if (isRenewed) {
       known.forget()
@@ -77,13 +77,13 @@ export function openHistory(parts: {
       await renew()
       onRenewal()
     },
-    toldChanges: known.list,
+    announcedChanges: known.list,
     hasHadRevision: (bucketId, revision) => query(hasHadRevision(bucketId, revision)),
   }
 }
 
-/** The changes of HistoryCatalog.toldChanges. */
-function createToldChanges() {
+/** The changes of HistoryCatalog.announcedChanges. */
+function createAnnouncedChanges() {
   const numbers = new Map<BucketId, number>()
   return {
     add(bucketId: BucketId, number: number): void {
@@ -91,10 +91,10 @@ function createToldChanges() {
       numbers.delete(bucketId)
       numbers.set(bucketId, Math.max(known, number))
       const [oldest] = numbers.keys()
-      if (numbers.size > maxTold && oldest !== undefined) numbers.delete(oldest)
+      if (numbers.size > maxAnnounced && oldest !== undefined) numbers.delete(oldest)
     },
     forget: (): void => numbers.clear(),
-    list: (): readonly ToldChange[] => [...numbers].map(([bucketId, number]) => ({ bucketId, number })),
+    list: (): readonly AnnouncedChange[] => [...numbers].map(([bucketId, number]) => ({ bucketId, number })),
   }
 }
 
@@ -107,26 +107,30 @@ export const placeKey = 'place'
 const lacking = `SELECT 1 FROM buckets WHERE id = $1 AND changes_start < $2
   AND NOT EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2)`
 
-function* lacksOne(told: readonly ToldChange[]): Query<boolean> {
-  for (const { bucketId, number } of told)
+function* lacksOne(announced: readonly AnnouncedChange[]): Query<boolean> {
+  for (const { bucketId, number } of announced)
     if ((yield* first(() => true, lacking, bucketId, number)) === true) return true
   return false
 }
 
 /** Whether `settleHistory` has something to do. */
-function* isUnsettled(place: string | null, told: readonly ToldChange[], claims: boolean): Query<boolean> {
+function* isUnsettled(
+  place: string | null,
+  announced: readonly AnnouncedChange[],
+  claims: boolean,
+): Query<boolean> {
   const stored = yield* readMeta(placeKey)
   if (place !== null && place !== stored && ((stored !== null && stored !== '') || claims)) return true
-  return yield* lacksOne(told)
+  return yield* lacksOne(announced)
 }
 
 /** As HistoryCatalog.settleHistory. `place` is null if it cannot be known. */
 export function* settleHistory({
   place,
-  told,
+  announced,
 }: {
   readonly place: string | null
-  readonly told: readonly ToldChange[]
+  readonly announced: readonly AnnouncedChange[]
 }): Work<boolean> {
   let isElsewhere = false
   if (place !== null) {
@@ -136,12 +140,12 @@ export function* settleHistory({
     yield* writeMeta(placeKey, place)
   }
   if (!isElsewhere) {
-    if (!(yield* lacksOne(told))) return false
+    if (!(yield* lacksOne(announced))) return false
     // Another process may have renewed the history before the locks were granted.
     yield* change(lockBuckets)
-    if (!(yield* lacksOne(told))) return false
+    if (!(yield* lacksOne(announced))) return false
   }
-  yield* renewHistory({ told })
+  yield* renewHistory({ announced })
   return true
 }
 
@@ -162,9 +166,13 @@ const raise = eachEngine(
 )
 
 /** As HistoryCatalog.renewHistory. The rows of the feed stay until the sweep removes them, because they may be many. */
-export function* renewHistory({ told }: { readonly told: readonly ToldChange[] }): Work<undefined> {
+export function* renewHistory({
+  announced,
+}: {
+  readonly announced: readonly AnnouncedChange[]
+}): Work<undefined> {
   yield* change(lockBuckets)
-  for (const { bucketId, number } of told)
+  for (const { bucketId, number } of announced)
     yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', bucketId, number)
   yield* change(raise)
   yield* change('UPDATE buckets SET changes_start = revision, renewed = revision WHERE id > 0')

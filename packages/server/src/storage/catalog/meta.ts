@@ -34,7 +34,7 @@ const checks: Readonly<Record<string, MetaCheck>> = {
     pattern: /^(?:\d+(?:\/\d+){1,2})?$/,
     isRequired: true,
     *correct() {
-      yield* renewHistory({ told: [] })
+      yield* renewHistory({ announced: [] })
       yield* writeMeta(placeKey, '')
     },
   },

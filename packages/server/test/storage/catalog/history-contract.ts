@@ -86,9 +86,9 @@ export function describeHistory(engine: string, fresh: Fresh): void {
       for (const bucketId of buckets) await catalog.readChanges(bucketId, 'start', 1)
       const last = await catalog.readChanges(buckets[39] ?? (0 as BucketId), 'start', 5)
       await catalog.readChanges(buckets[39] ?? (0 as BucketId), 'start', 1)
-      const told = catalog.toldChanges()
-      expect(told.map(({ bucketId }) => bucketId)).toEqual(buckets.slice(8))
-      expect(told.at(-1)?.number).toBe(last?.next)
+      const announced = catalog.announcedChanges()
+      expect(announced.map(({ bucketId }) => bucketId)).toEqual(buckets.slice(8))
+      expect(announced.at(-1)?.number).toBe(last?.next)
     })
   })
 }

@@ -10,16 +10,16 @@ import { requireOwnDirectory } from './stored-files.ts'
 
 /** The file in `blobs/` that identifies the store. It is missing where the disk is not mounted, and differs on another disk. */
 export const identityName = '.identity'
-/** The file in `blobs/` for BlobsDirectory.writeTold. */
-const toldName = '.told'
+/** The file in `blobs/` for BlobsDirectory.writeAnnounced. */
+const announcedName = '.announced'
 
 /** The files in `blobs/` that are no directories of blobs. */
-export const ownNames: ReadonlySet<string> = new Set([identityName, toldName, `${toldName}.new`])
+export const ownNames: ReadonlySet<string> = new Set([identityName, announcedName, `${announcedName}.new`])
 
 export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
   const path = join(resolve(dataDirectory), 'blobs')
   const file = join(path, identityName)
-  const told = join(path, toldName)
+  const announced = join(path, announcedName)
   return {
     path,
     isShared: false,
@@ -38,14 +38,14 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
       replaceFile(file, `${identity}\n`)
       syncPath(dirname(path))
     },
-    readTold: async () => unlessMissing(() => readFileSync(told, 'utf8'), null),
-    async writeTold(text) {
+    readAnnounced: async () => unlessMissing(() => readFileSync(announced, 'utf8'), null),
+    async writeAnnounced(text) {
       // Where the disk is not mounted, nothing is stored.
       if (!existsSync(file)) return
-      await rm(`${told}.new`, { force: true })
-      await using opened = await createFile(`${told}.new`)
+      await rm(`${announced}.new`, { force: true })
+      await using opened = await createFile(`${announced}.new`)
       await opened.writeFile(text)
-      await rename(`${told}.new`, told)
+      await rename(`${announced}.new`, announced)
     },
     has: async (id) => lstatSync(join(path, shardOf(id), id), { throwIfNoEntry: false }) !== undefined,
     isEmpty: async () => unlessMissing(() => readdirSync(path).every((name) => name.startsWith('.')), true),

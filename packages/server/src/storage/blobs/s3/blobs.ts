@@ -5,6 +5,7 @@ import { settleAll } from '../../../core/tasks.ts'
 import type { BlobStore, BlobsDirectory, IntentLog, LocalBytes, PartLog, VariantStore } from '../blobs.ts'
 import type { ReceivedBlob } from '../received-file.ts'
 import {
+  announcedKey,
   blobKey,
   createObjectCalls,
   createS3Clients,
@@ -12,7 +13,6 @@ import {
   meaningOf,
   type ObjectCalls,
   type Timeouts,
-  toldKey,
   UncertainOutcome,
   variantFolder,
   variantObjectKey,
@@ -164,7 +164,7 @@ function createS3Variants(parts: {
   }
 }
 
-/** Bytes of an identity, and of what services have told, at most. */
+/** Bytes of an identity, and of what services have announced, at most. */
 const maxText = 10_000
 
 /** The bucket and prefix of the blobs, whose identity is the object `identity`. */
@@ -201,8 +201,8 @@ export function openS3Directory(location: S3Location): BlobsDirectory {
 
     readIdentity: async () => (await readText(key))?.trim() || null,
     writeIdentity: (identity) => writeText(key, `${identity}\n`),
-    readTold: () => readText(toldKey(prefix)),
-    writeTold: (text) => writeText(toldKey(prefix), text),
+    readAnnounced: () => readText(announcedKey(prefix)),
+    writeAnnounced: (text) => writeText(announcedKey(prefix), text),
 
     has: async (id) => (await calls.head(blobKey(prefix, id))) !== null,
 

@@ -352,8 +352,8 @@ export function createUrlSigner(
 /** The object that identifies the catalog to which the bytes belong. */
 export const identityKey = (prefix: string): string => `${prefix}identity`
 
-/** The object for BlobsDirectory.writeTold. */
-export const toldKey = (prefix: string): string => `${prefix}told`
+/** The object for BlobsDirectory.writeAnnounced. */
+export const announcedKey = (prefix: string): string => `${prefix}announced`
 
 export const blobKey = (prefix: string, id: ItemId): string => `${prefix}${requireItemId(id)}`
 
@@ -374,7 +374,7 @@ export type KeyMeaning =
 
 export function meaningOf(prefix: string, key: string): KeyMeaning {
   const name = key.slice(prefix.length)
-  if (key === identityKey(prefix) || key === toldKey(prefix)) return { kind: 'own' }
+  if (key === identityKey(prefix) || key === announcedKey(prefix)) return { kind: 'own' }
   if (isItemId(name)) return { kind: 'stored', id: name }
   const [folder, id = '', variantKey = '', ...more] = name.split('/')
   if (`${folder}/` === variantsFolder && isItemId(id) && isVariantKey(variantKey) && more.length === 0)

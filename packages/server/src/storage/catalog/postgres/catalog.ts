@@ -134,11 +134,11 @@ const settleDelay = 100
 const settleInterval = 1_000
 
 /**
- * Returns a function to be called after the opening of a connection. It compares soon whether the database has all changes that this process has told
+ * Returns a function to be called after the opening of a connection. It compares soon whether the database has all changes that this process has announced
  * others of: a replica that has become the primary may lack the last ones.
  */
 function settlesAfterward(
-  catalog: Pick<Catalog, 'settleHistory' | 'toldChanges'>,
+  catalog: Pick<Catalog, 'settleHistory' | 'announcedChanges'>,
   isClosed: () => boolean,
 ): () => void {
   let timer: NodeJS.Timeout | null = null
@@ -146,7 +146,7 @@ function settlesAfterward(
     if (isClosed()) return
     timer ??= setTimeout(() => {
       timer = null
-      catalog.settleHistory(catalog.toldChanges()).catch(() => plan(settleInterval))
+      catalog.settleHistory(catalog.announcedChanges()).catch(() => plan(settleInterval))
     }, delay)
     timer.unref()
   }
