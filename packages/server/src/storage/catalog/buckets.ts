@@ -151,7 +151,12 @@ export function liveBucketOf(row: Row): Bucket {
   }
 }
 
-/** As liveBucketOf, with the trash: reads the items and bytes of the trash, and `expiredOfTrash`, after the same columns. */
+/** Each row of `buckets` with `trashColumns`. */
+export const bucketsWithTrash = `buckets
+  LEFT JOIN (SELECT id AS trash_id, total AS trash_items, bytes AS trash_bytes FROM buckets) AS trash ON trash_id = -buckets.id`
+export const trashColumns = 'coalesce(trash_items, 0), coalesce(trash_bytes, 0)'
+
+/** As liveBucketOf, with the trash: reads `trashColumns` and `expiredOfTrash` after the same columns. */
 export function bucketWithTrashOf(row: Row): BucketWithTrash {
   const from = bucketColumnCount + 2
   return {
@@ -318,11 +323,8 @@ const ifAnyExpired = (amount: string): string => `CASE WHEN next_expiry <= $1 TH
 // As findBucketWithTrash, but exact: where no service runs, nothing counts or removes what has expired.
 const bucketList = `SELECT ${bucketColumns}, ${ifAnyExpired(`${allExpired('count(*)', 'buckets.id')} - counted_items`)},
     ${ifAnyExpired(`${allExpired('sum(size)', 'buckets.id')} - counted_bytes + ${allExpired('sum(size)', '-buckets.id')}`)},
-    coalesce(trash_items, 0), coalesce(trash_bytes, 0),
-    ${ifAnyExpired(allExpired('count(*)', '-buckets.id'))}, ${ifAnyExpired(allExpired('sum(size)', '-buckets.id'))}
-  FROM buckets LEFT JOIN (SELECT id AS trash_id, total AS trash_items, bytes AS trash_bytes FROM buckets) AS trash
-    ON trash_id = -buckets.id
-  WHERE id > 0 ORDER BY name`
+    ${trashColumns}, ${ifAnyExpired(allExpired('count(*)', '-buckets.id'))}, ${ifAnyExpired(allExpired('sum(size)', '-buckets.id'))}
+  FROM ${bucketsWithTrash} WHERE id > 0 ORDER BY name`
 
 export const listBuckets = (): Query<BucketWithTrash[]> => all(bucketWithTrashOf, bucketList, Date.now())
 

@@ -3,12 +3,14 @@ import type { Actor } from '../../core/tokens.ts'
 import {
   bucketColumnCount,
   bucketColumns,
+  bucketsWithTrash,
   bucketWithTrashOf,
   expiredOfBucket,
   expiredOfTrash,
   hasManyExpired,
   maxExpired,
   tooManyExpired,
+  trashColumns,
 } from './buckets.ts'
 import type { ExpiredRest } from './expired-items.ts'
 import { itemColumnCount, itemColumns, readItemDetails } from './items.ts'
@@ -85,10 +87,8 @@ export const joinRemoved = (listed: RemovedItems, trashed: RemovedItems): Remove
 
 const bucketWithTrash = eachEngine(
   (engine) => `SELECT ${bucketColumns}, ${expiredOfBucket(engine, '$2')},
-      coalesce(trash_items, 0), coalesce(trash_bytes, 0), ${expiredOfTrash(engine, '$2')}
-    FROM buckets LEFT JOIN (SELECT id AS trash_id, total AS trash_items, bytes AS trash_bytes FROM buckets) AS trash
-      ON trash_id = -buckets.id
-    WHERE id = $1`,
+      ${trashColumns}, ${expiredOfTrash(engine, '$2')}
+    FROM ${bucketsWithTrash} WHERE id = $1`,
 )
 
 /** As BucketCatalog.bucketWithTrash. */
