@@ -185,6 +185,17 @@ export function storageCauseOf(error: unknown): StorageCause | null {
   return system ?? sqlite ?? storageCauseOf(error.cause)
 }
 
+const outages: ReadonlySet<FaultCode> = new Set([
+  'catalog-busy',
+  'catalog-unavailable',
+  'storage-full',
+  'storage-unavailable',
+  'overloaded',
+])
+
+/** Whether the catalog or the store as a whole has failed, so that other work would probably fail too. */
+export const isOutage = (error: unknown): boolean => error instanceof Fault && outages.has(error.code)
+
 /** Node.js lacks a feature that the service needs. The message names the feature and the versions that have it. */
 export class UnsupportedNodeError extends ExplainedError {
   constructor(lack: string) {

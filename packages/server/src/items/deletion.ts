@@ -1,11 +1,12 @@
 import { itemUnknown } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
-import { resolvesWithin, runInSteps, throwFailures } from '../core/tasks.ts'
+import { resolvesWithin } from '../core/tasks.ts'
 import type { Actor } from '../core/tokens.ts'
 import { tooManyExpired } from '../storage/catalog/buckets.ts'
 import { type Catalog, expiryLimit } from '../storage/catalog/catalog.ts'
 import type { BucketId, RemovedItems } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'
+import { type BucketWork, runTurn, turnTime, workInTurns } from './bucket-turns.ts'
 
 /** Ids in the order in which they were requested, each once. */
 interface DeletedItems {
@@ -20,12 +21,9 @@ export type ItemRemover = ReturnType<typeof createItemRemover>
 interface Expiring {
   /** Resolves when they are removed or counted, or when this has failed. */
   readonly counted: Promise<void>
-  /** Resolves when all are removed, or when the turn has ended: then to false. */
-  readonly removed: Promise<boolean>
+  /** Resolves when the removal has ended, to whether expired items are left. */
+  readonly isLeft: Promise<boolean>
 }
-
-/** Buckets whose expired items the sweep removes at the same time. */
-const parallelBuckets = 4
 
 /** Milliseconds after a failed removal of expired items until the next one. */
 const expiryRetryInterval = 1_000
@@ -42,7 +40,7 @@ export function createItemRemover(
     readonly turn?: number
   },
 ) {
-  const { longestExpiry = 5_000, turn = 2_000 } = parts
+  const { longestExpiry = 5_000, turn = turnTime } = parts
   const expiring = new Map<BucketId, Expiring>()
   let isStopping = false
   /** The time of performance.now() before which requests do not begin the removal of a bucket again, because it has failed. */
@@ -63,14 +61,9 @@ export function createItemRemover(
     deleting ??= deleteWaiting()
   }
 
-  /**
-   * Removes the expired items of a bucket in steps, until all are removed or the turn ends. Returns whether all are removed. Calls `onCounted` when
-   * no read has to pass by those that are left.
-   */
-  async function expireBucket(bucketId: BucketId, turn: number, onCounted: () => void): Promise<boolean> {
-    const end = performance.now() + turn
+  /** Removes the expired items of a bucket in steps, for `time` milliseconds, as runTurn. Calls `onCounted` when no read has to pass by those that are left. */
+  async function expireBucket(bucketId: BucketId, time: number, onCounted: () => void): Promise<boolean> {
     let isCounted = false
-    let isRemoved = false
     const step = async () => {
       const { ids, tombstones, counted, waiting } = await parts.catalog.expireItems(bucketId)
       if (counted === 0 && !isCounted) {
@@ -80,29 +73,28 @@ export function createItemRemover(
         if (waiting > 0) reported.add(bucketId)
       }
       await deleteBlobs(parts, tombstones)
-      return { isLast: ids.length < expiryLimit, isCounting: counted > 0 }
+      return { isLeft: ids.length === expiryLimit, isCounting: counted > 0 }
     }
     const stepAfterCounting = async () => {
       for (;;) {
-        const { isLast, isCounting } = await step()
-        isRemoved = isLast
-        if (isLast || !isCounting || isStopping) return !isLast && performance.now() < end
+        const { isLeft, isCounting } = await step()
+        if (!isLeft || !isCounting || isStopping) return isLeft
       }
     }
-    await runInSteps(stepAfterCounting, () => isStopping)
-    if (isRemoved) reported.delete(bucketId)
-    return isRemoved
+    const isLeft = await runTurn(stepAfterCounting, time, () => isStopping)
+    if (!isLeft) reported.delete(bucketId)
+    return isLeft
   }
 
   /** Starts the removal of the expired items of a bucket, unless it is running. */
-  function startExpiring(bucketId: BucketId, turn = Number.POSITIVE_INFINITY): Expiring {
+  function startExpiring(bucketId: BucketId, time = Number.POSITIVE_INFINITY): Expiring {
     const running = expiring.get(bucketId)
     if (running !== undefined) return running
     const counted = Promise.withResolvers<void>()
-    const removed = expireBucket(bucketId, turn, counted.resolve)
-    const started = { counted: counted.promise, removed }
+    const isLeft = expireBucket(bucketId, time, counted.resolve)
+    const started = { counted: counted.promise, isLeft }
     expiring.set(bucketId, started)
-    removed
+    isLeft
       .then(
         () => retryFrom.delete(bucketId),
         () => retryFrom.set(bucketId, performance.now() + expiryRetryInterval),
@@ -114,25 +106,11 @@ export function createItemRemover(
     return started
   }
 
-  /** Removes the expired items of a bucket, if no other call does. Returns whether the bucket needs another turn. */
+  /** Removes the expired items of a bucket, or waits for the removal that a request has started, as takeTurn of BucketWork. */
   async function takeTurn(bucketId: BucketId): Promise<boolean> {
-    return !expiring.has(bucketId) && !(await startExpiring(bucketId, turn).removed)
-  }
-
-  /** As `expire` of the remover. */
-  async function expireInTurns(bucketIds: readonly BucketId[]): Promise<void> {
-    const queue = [...bucketIds]
-    const failures: unknown[] = []
-    async function drain(): Promise<void> {
-      for (let id = queue.shift(); id !== undefined && !isStopping; id = queue.shift())
-        try {
-          if (await takeTurn(id)) queue.push(id)
-        } catch (error) {
-          failures.push(error)
-        }
-    }
-    await Promise.all(Array.from({ length: parallelBuckets }, drain))
-    throwFailures(failures, 'the removal of the expired items of a bucket')
+    const running = expiring.get(bucketId)
+    if (running === undefined) return startExpiring(bucketId, turn).isLeft
+    return !(await resolvesWithin(running.isLeft, turn))
   }
 
   async function removeWith(
@@ -154,7 +132,7 @@ export function createItemRemover(
   }
 
   async function settled(): Promise<void> {
-    await Promise.allSettled([...expiring.values()].map(({ removed }) => removed))
+    await Promise.allSettled([...expiring.values()].map(({ isLeft }) => isLeft))
     await deleting
   }
 
@@ -182,12 +160,9 @@ export function createItemRemover(
           throw tooManyExpired()
       }
     },
-    /**
-     * Deletes the items of the buckets that have expired, a few buckets at a time and in turns, so that a bucket with many items delays the others
-     * by some seconds. Resolves when all are removed, except those that another call removes. Rejects after the work if the removal of a bucket
-     * fails.
-     */
-    expire: expireInTurns,
+    /** Deletes the items of the listed buckets that have expired, as workInTurns. */
+    expire: (work: Pick<BucketWork, 'list' | 'onFailure'>): Promise<void> =>
+      workInTurns({ ...work, takeTurn, isStopping: () => isStopping }),
     /** Resolves when no deletion of bytes is in progress. */
     settled,
     /** As settled. Items that have expired and are not removed yet are removed by the next start. */

@@ -1,10 +1,10 @@
 import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
-import { runInSteps, throwFailures } from '../core/tasks.ts'
 import { type Actor, service } from '../core/tokens.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'
+import { type BucketWork, runTurn, turnTime, workInTurns } from './bucket-turns.ts'
 import type { ItemRemover } from './deletion.ts'
 
 /** Where the items of a list go. */
@@ -118,30 +118,29 @@ export function trashOperations({
   }
 }
 
-/**
- * Permanently deletes the items whose time in the trash has passed (docs/interface.md Z5). Several servers may do it at the same time. If a bucket
- * fails, throws after the work for the others.
- */
-export async function purgeExpiredTrash(parts: {
-  readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeItems'>
-  readonly blobDeletion: BlobDeletionParts
-  readonly now: () => number
-  readonly isStopping?: () => boolean
-}): Promise<void> {
-  const { catalog, blobDeletion, now, isStopping = () => false } = parts
-  const failures = new Map<BucketId, unknown>()
-  await runInSteps(async () => {
-    const expired = await catalog.expiredTrash(now(), purgeLength, [...failures.keys()])
-    for (const [bucketId, items] of Map.groupBy(expired, (item) => item.bucketId)) {
-      const ids = items.map(({ id }) => id)
-      try {
-        const removed = await catalog.purgeItems(bucketId, ids, service)
-        await deleteBlobs(blobDeletion, removed.tombstones)
-      } catch (error) {
-        failures.set(bucketId, error)
-      }
-    }
-    return expired.length === purgeLength
-  }, isStopping)
-  throwFailures([...failures.values()], 'the removal of expired items from the trash of a bucket')
+/** Permanently deletes the items whose time in the trash has passed (docs/interface.md Z5), as workInTurns. Several servers may do it at the same time. */
+export function purgeExpiredTrash(
+  parts: Pick<BucketWork, 'isStopping' | 'onFailure'> & {
+    readonly catalog: Pick<Catalog, 'expiringTrashes' | 'expiredTrash' | 'purgeItems'>
+    readonly blobDeletion: BlobDeletionParts
+    readonly now: () => number
+    readonly turn?: number
+  },
+): Promise<void> {
+  const { catalog, blobDeletion, now, isStopping, onFailure, turn = turnTime } = parts
+
+  async function purgeSome(bucketId: BucketId): Promise<boolean> {
+    const ids = await catalog.expiredTrash(bucketId, now(), purgeLength)
+    if (ids.length === 0) return false
+    const { tombstones } = await catalog.purgeItems(bucketId, ids, service)
+    await deleteBlobs(blobDeletion, tombstones)
+    return ids.length === purgeLength
+  }
+
+  return workInTurns({
+    list: () => catalog.expiringTrashes(now()),
+    takeTurn: (bucketId) => runTurn(() => purgeSome(bucketId), turn, isStopping),
+    isStopping,
+    onFailure,
+  })
 }

@@ -5,6 +5,7 @@ import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/bl
 import type { ItemRemover } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash.ts'
 import { fillTakenOperation } from '../pictures/taken-times.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
 import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
 import { removeExpiredUploads } from '../uploads/resumable-uploads.ts'
@@ -23,7 +24,7 @@ const temporarySweepInterval = 3600 * 1000
 /** Milliseconds between checks of the free space. Uploads check it more often. */
 const spaceCheckInterval = 1_000
 /** Milliseconds between removals of what has expired; shorter where uploads expire sooner. */
-const longestSweepInterval = 600_000
+const longestSweepInterval = 300_000
 
 /** Starts what one process of a service does now and then. Resolves when temporary files of killed processes are removed. */
 export async function startSweeps(
@@ -113,6 +114,8 @@ export function startExpirySweeps(
   },
 ): void {
   const { locks, remover } = parts
+  const onFailure = (bucketId: BucketId, err: unknown) =>
+    context.log.warn({ err, bucketId }, 'expired items of a bucket stay until a later sweep')
   const interval = Math.min(context.config.uploadExpiry, longestSweepInterval)
   void startSweep(context, {
     name: 'the sweep of expired uploads',
@@ -124,13 +127,13 @@ export function startExpirySweeps(
   void startSweep(context, {
     name: 'the sweep of the trash',
     interval,
-    work: (isStopping) => purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping }),
+    work: (isStopping) => purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping, onFailure }),
     failure: 'expired items of a trash stay until the next sweep',
   })
   void startSweep(context, {
     name: 'the sweep of expired items',
     interval,
-    work: async () => remover.expire(await catalog.expiringBuckets(Date.now())),
+    work: () => remover.expire({ list: () => catalog.expiringBuckets(Date.now()), onFailure }),
     failure: 'expired items stay until the next sweep',
     onStop: () => void remover.stop(),
   })

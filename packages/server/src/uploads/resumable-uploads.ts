@@ -1,4 +1,4 @@
-import { Fault, tokenExpired } from '../core/faults.ts'
+import { Fault, isOutage, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
 import { requireFileSize } from '../core/quotas.ts'
 import { runInSteps, throwFailures } from '../core/tasks.ts'
@@ -222,55 +222,65 @@ async function removeItemOf(
   }
 }
 
-/** Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. Throws after the work if an upload stays. */
+type ExpiryParts = RemoveUploadParts & {
+  readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
+  readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>
+  readonly now: () => number
+  readonly isStopping?: () => boolean
+}
+
+/** Uploads that one step of their removal reads. */
+const uploadsPerStep = 100
+
+/**
+ * Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. Passes by uploads whose removal
+ * fails, and throws after the work; ends at an outage (core/faults.ts).
+ */
 export async function removeExpiredUploads(
-  parts: RemoveUploadParts & {
-    readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
-    readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>
-    readonly now: () => number
-    readonly isStopping?: () => boolean
-  },
+  parts: ExpiryParts,
 ): Promise<{ uploads: number; requests: number }> {
   const { catalog, now, isStopping = () => false } = parts
   const removed = { uploads: 0, requests: 0 }
-  const failures = new Map<UploadId, unknown>()
-  await runInSteps(async () => {
-    const uploads = await removeSomeUploads(parts, failures)
-    removed.uploads += uploads
-    // So many failures are not those of single uploads: the store cannot be reached.
-    return uploads > 0 && failures.size < uploadsPerStep
-  }, isStopping)
-  await runInSteps(async () => {
-    const requests = await catalog.forgetRequests(now())
-    removed.requests += requests
-    return requests > 0
-  }, isStopping)
-  throwFailures([...failures.values()], 'the removal of an expired upload')
+  const failures: unknown[] = []
+  let last: Upload | null = null
+  try {
+    await runInSteps(async () => {
+      const expired: readonly Upload[] = await catalog.expiredUploads(now(), uploadsPerStep, last)
+      for (const upload of expired) {
+        if (isStopping()) break
+        try {
+          if (await removeExpiredUpload(parts, upload)) removed.uploads += 1
+        } catch (error) {
+          if (isOutage(error)) throw error
+          failures.push(error)
+        }
+      }
+      last = expired.at(-1) ?? null
+      return expired.length === uploadsPerStep
+    }, isStopping)
+    await runInSteps(async () => {
+      const requests = await catalog.forgetRequests(now())
+      removed.requests += requests
+      return requests > 0
+    }, isStopping)
+  } catch (error) {
+    failures.unshift(error)
+  }
+  throwFailures(failures, 'the removal of expired uploads')
   return removed
 }
 
-/** Uploads that one step of their removal reads at most. */
-const uploadsPerStep = 100
-
-/** Returns how many it has removed. Adds those that it cannot remove to `failures`, whose uploads it passes by. */
-async function removeSomeUploads(
-  parts: Parameters<typeof removeExpiredUploads>[0],
-  failures: Map<UploadId, unknown>,
-): Promise<number> {
+/** Returns false for an upload that is in use, or that another server has removed. */
+async function removeExpiredUpload(parts: ExpiryParts, expired: Upload): Promise<boolean> {
   const { catalog, locks, now } = parts
-  let uploads = 0
-  for (const expired of await catalog.expiredUploads(now(), uploadsPerStep + failures.size)) {
-    const { id } = expired
-    // A request that writes to it extends its expiry.
-    if (failures.has(id) || locks.isHeld(id)) continue
-    const removal = locks.hold(id, async () => {
-      const upload = await catalog.upload(id)
-      if (upload !== null && upload.expiresAt > now()) return
-      if (await dropUpload(parts, upload ?? expired)) uploads += 1
-    })
-    await removal.catch((error: unknown) => failures.set(id, error))
-  }
-  return uploads
+  const { id } = expired
+  // A request that writes to it extends its expiry.
+  if (locks.isHeld(id)) return false
+  return locks.hold(id, async () => {
+    const upload = await catalog.upload(id)
+    if (upload !== null && upload.expiresAt > now()) return false
+    return dropUpload(parts, upload ?? expired)
+  })
 }
 
 /** The records of the parts of partial uploads, in the catalog. */

@@ -1,9 +1,11 @@
 import { rename, symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { Fault } from '../../src/core/faults.ts'
 import { newItemId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import { createItemRemover } from '../../src/items/deletion.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
@@ -16,7 +18,30 @@ const unknown = { code: 'media-unknown', message: 'There is no such item.' }
 /** What a removal returns where nothing has expired. */
 const nothingExpired = { ids: [], tombstones: [], counted: 0, waiting: 0 }
 
-const unexpected = (_id: string, error: unknown): never => {
+/** What a step returns after which others follow. */
+const manyExpired = () => ({ ...nothingExpired, ids: Array.from({ length: 100 }, newItemId) })
+
+/** A remover with turns of one step, whose steps `expire` replaces, and the buckets with these names. */
+async function namedRemover(
+  data: TemporaryData,
+  names: readonly string[],
+  expire: (name: string) => ReturnType<Catalog['expireItems']>,
+) {
+  const buckets = new Map<string, BucketId>()
+  for (const name of names) buckets.set(name, await data.bucket(name))
+  const expireItems = (id: BucketId) => expire(names.find((name) => buckets.get(name) === id) ?? '')
+  return {
+    remover: createItemRemover({
+      ...data,
+      catalog: { ...data.catalog, expireItems },
+      turn: 0,
+      onDeletionFailure: unexpected,
+    }),
+    bucketOf: (name: string) => buckets.get(name) ?? expect.unreachable(),
+  }
+}
+
+const unexpected = (_id: unknown, error: unknown): never => {
   throw error
 }
 
@@ -142,35 +167,77 @@ describe('E2, E3 removing expired items', () => {
   test('the sweep removes the items of all buckets in turns: neither a failure nor a slow removal holds back the others', async () => {
     await using data = await temporaryData()
     const names = ['broken', 'slow', 'many', 'more', 'few', 'last']
-    const buckets: BucketId[] = []
-    for (const name of names) buckets.push(await data.bucket(name))
     const called: string[] = []
     const [go, isDone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const remover = createItemRemover({
-      ...data,
-      catalog: {
-        ...data.catalog,
-        async expireItems(id) {
-          const name = names[buckets.indexOf(id)] ?? ''
-          called.push(name)
-          if (name === 'broken') throw new Error('broken')
-          if (name === 'slow') await go.promise
-          if (name !== 'many') return nothingExpired
-          if (called.filter((other) => other === name).length < 3)
-            return { ...nothingExpired, ids: Array.from({ length: 100 }, newItemId) }
-          isDone.resolve()
-          return nothingExpired
-        },
-      },
-      turn: 0,
-      onDeletionFailure: unexpected,
+    const { remover, bucketOf } = await namedRemover(data, names, async (name) => {
+      called.push(name)
+      if (name === 'broken') throw new Error('broken')
+      if (name === 'slow') await go.promise
+      if (name !== 'many') return nothingExpired
+      if (called.filter((other) => other === name).length < 3) return manyExpired()
+      isDone.resolve()
+      return nothingExpired
     })
-    const failed = expect(remover.expire(buckets)).rejects.toThrow('broken')
+    const failures: unknown[] = []
+    const swept = remover.expire({
+      list: async () => names.map(bucketOf),
+      onFailure: (...failure) => failures.push(failure),
+    })
     // While the slow removal goes on.
     await isDone.promise
     go.resolve()
-    await failed
+    await swept
     expect(called).toEqual([...names, 'many', 'many'])
+    expect(failures).toEqual([[bucketOf('broken'), new Error('broken')]])
+  })
+
+  test('a bucket that begins to expire during the sweep has its turn before a bucket with many items is done', async () => {
+    await using data = await temporaryData()
+    const listed = ['many']
+    const called: string[] = []
+    const { remover, bucketOf } = await namedRemover(data, ['many', 'later'], async (name) => {
+      called.push(name)
+      if (name === 'later') return nothingExpired
+      listed.push('later')
+      return called.includes('later') ? nothingExpired : manyExpired()
+    })
+    await remover.expire({ list: async () => listed.map(bucketOf), onFailure: unexpected })
+    expect(called).toContain('later')
+  })
+
+  test('the sweep reports the failure of a removal that a request has started', async () => {
+    await using data = await temporaryData()
+    const [begun, fail] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+    const { remover, bucketOf } = await namedRemover(data, ['broken'], () => {
+      begun.resolve()
+      return fail.promise
+    })
+    const settled = remover.removeExpired(bucketOf('broken'))()
+    await begun.promise
+    const failures: unknown[] = []
+    const swept = remover.expire({
+      async list() {
+        // When the sweep has begun to wait.
+        setImmediate(() => fail.reject(new Error('broken')))
+        return [bucketOf('broken')]
+      },
+      onFailure: (...failure) => failures.push(failure),
+    })
+    await Promise.all([settled, swept])
+    expect(failures).toEqual([[bucketOf('broken'), new Error('broken')]])
+  })
+
+  test('E3, O5 an outage ends the sweep at once', async () => {
+    await using data = await temporaryData()
+    const names = Array.from({ length: 12 }, (_, index) => `b${index}`)
+    let steps = 0
+    const { remover, bucketOf } = await namedRemover(data, names, async () => {
+      steps += 1
+      throw new Fault('catalog-busy', 'later')
+    })
+    const swept = remover.expire({ list: async () => names.map(bucketOf), onFailure: unexpected })
+    await expect(swept).rejects.toThrow()
+    expect(steps).toBeLessThanOrEqual(4)
   })
 })
 

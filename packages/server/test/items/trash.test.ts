@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
+import { Fault } from '../../src/core/faults.ts'
 import { isItemId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import { findByNameOperation } from '../../src/items/items.ts'
 import { purgeExpiredTrash, trashOperations } from '../../src/items/trash.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
+import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { newItem, withBytes } from '../storage/catalog/samples.ts'
-import { temporaryData } from '../uploads/temporary-media.ts'
+import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
+
+const day = 24 * 60 * 60 * 1000
 
 test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expired', async () => {
   await using data = await temporaryData()
@@ -15,7 +20,6 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
   await data.catalog.removeItems(item.bucketId, [item.id], service, 0)
   const findByName = findByNameOperation(data)
   expect(await findByName(item.id)).toBeNull()
-  const day = 24 * 60 * 60 * 1000
   const purge = (now: number) =>
     purgeExpiredTrash({
       catalog: data.catalog,
@@ -26,6 +30,10 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
         },
       },
       now: () => now,
+      isStopping: () => false,
+      onFailure: (_, error) => {
+        throw error
+      },
     })
   const before = await data.disk.stored()
   await purge(day - 1)
@@ -78,34 +86,75 @@ test('Z2, Z4 a list of the trash that ends early continues after the examined it
   expect(await emptyTrash(bucketId, service)).toBe(3)
 })
 
-test('Z5 a bucket whose expired items cannot be purged does not keep those of others', async () => {
-  await using data = await temporaryData()
-  const buckets = [await data.bucket('broken'), await data.bucket('whole')]
-  const [broken] = buckets
-  for (const name of ['broken', 'whole']) await data.catalog.setBucket(name, { trashDays: 1 })
-  for (const [index, bucketId] of buckets.entries()) {
-    const item = newItem()
-    await data.catalog.addItems(bucketId, [withBytes(item)])
-    await data.catalog.removeItems(bucketId, [item.id], service, index)
+/** Buckets, each with so many expired items of its trash that one step does not remove all. */
+async function expiredBuckets(data: TemporaryData, ...names: string[]): Promise<BucketId[]> {
+  const buckets: BucketId[] = []
+  for (const name of names) {
+    const bucketId = await data.bucket(name)
+    await data.catalog.setBucket(name, { trashDays: 1 })
+    const items = Array.from({ length: 120 }, () => newItem())
+    await data.catalog.addItems(bucketId, items.map(withBytes))
+    const ids = items.map(({ id }) => id)
+    await data.catalog.removeItems(bucketId, ids, service, 0)
+    buckets.push(bucketId)
   }
-  // The broken bucket has enough of them for a step.
-  const many = Array.from({ length: 120 }, () => newItem())
-  await data.catalog.addItems(broken ?? expect.unreachable(), many.map(withBytes))
-  const ids = many.map(({ id }) => id)
-  await data.catalog.removeItems(broken ?? expect.unreachable(), ids, service, 0)
-  const now = 2 * 24 * 60 * 60 * 1000
-  const purge = purgeExpiredTrash({
-    catalog: {
-      ...data.catalog,
-      async purgeItems(bucketId, wanted, by) {
-        if (bucketId === broken) throw new Error('broken')
-        return data.catalog.purgeItems(bucketId, wanted, by)
-      },
+  return buckets
+}
+
+/** The sweep of the trash of these buckets, with turns of one step; `before` runs before each step. */
+function sweepTrash(data: TemporaryData, before: (bucketId: BucketId) => void, isStopping = () => false) {
+  const failed: BucketId[] = []
+  const catalog: Catalog = {
+    ...data.catalog,
+    async purgeItems(bucketId, wanted, by) {
+      before(bucketId)
+      return data.catalog.purgeItems(bucketId, wanted, by)
     },
+  }
+  const swept = purgeExpiredTrash({
+    catalog,
     blobDeletion: { ...data, onDeletionFailure: () => expect.unreachable() },
-    now: () => now,
+    now: () => 2 * day,
+    turn: 0,
+    isStopping,
+    onFailure: (bucketId) => failed.push(bucketId),
   })
-  await expect(purge).rejects.toThrow('broken')
-  const left = await data.catalog.expiredTrash(now, 500)
-  expect([left.length, new Set(left.map(({ bucketId }) => bucketId))]).toEqual([121, new Set([broken])])
+  return { swept, failed, left: () => data.catalog.expiringTrashes(2 * day) }
+}
+
+test('Z5 the trashes of buckets are purged in turns, and one that fails does not keep the others', async () => {
+  await using data = await temporaryData()
+  const buckets = await expiredBuckets(data, 'broken', 'a', 'b', 'c', 'd', 'e')
+  const steps: BucketId[] = []
+  const { swept, failed, left } = sweepTrash(data, (bucketId) => {
+    steps.push(bucketId)
+    if (bucketId === buckets[0]) throw new Error('broken')
+  })
+  await swept
+  expect([failed, await left()]).toEqual([buckets.slice(0, 1), buckets.slice(0, 1)])
+  // Each has a turn before any has a second one.
+  expect(new Set(steps.slice(0, buckets.length))).toEqual(new Set(buckets))
+  expect(steps).toHaveLength(11)
+})
+
+test('Z5, O5 an outage ends the sweep of the trash at once, and a stop after the steps in progress', async () => {
+  await using data = await temporaryData()
+  await expiredBuckets(data, ...Array.from({ length: 12 }, (_, index) => `b${index}`))
+  let steps = 0
+  const busy = sweepTrash(data, () => {
+    steps += 1
+    throw new Fault('catalog-busy', 'later')
+  })
+  await expect(busy.swept).rejects.toThrow()
+  expect([steps <= 4, busy.failed, (await busy.left()).length]).toEqual([true, [], 12])
+  let isStopping = false
+  const stopped = sweepTrash(
+    data,
+    () => {
+      isStopping = true
+    },
+    () => isStopping,
+  )
+  await stopped.swept
+  expect((await stopped.left()).length).toBe(12)
 })

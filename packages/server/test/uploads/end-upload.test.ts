@@ -2,10 +2,36 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
 import { service } from '../../src/core/tokens.ts'
+import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
 import { newUpload } from '../storage/catalog/samples.ts'
-import { temporaryData } from './temporary-media.ts'
+import { type TemporaryData, temporaryData } from './temporary-media.ts'
 import { expiry, openUpload } from './temporary-uploads.ts'
+
+/** Expired uploads; `remove` is called before the removal of each. */
+async function openExpired(
+  data: TemporaryData,
+  count: number,
+  remove: (id: string, tried: readonly string[]) => void,
+  change: Partial<Catalog> = {},
+) {
+  const tried: string[] = []
+  const { id, bucketId, time, removeExpiredUploads } = await openUpload(data, 20, {
+    catalog: {
+      ...change,
+      async removeUpload(upload) {
+        tried.push(upload)
+        remove(upload, tried)
+        return data.catalog.removeUpload(upload)
+      },
+    },
+  })
+  for (let more = 1; more < count; more += 1)
+    await data.catalog.createUpload(newUpload(bucketId, { expiresAt: time.now + expiry + more }))
+  time.now += expiry * 2
+  const left = async () => (await data.catalog.uploadsOf(bucketId)).length
+  return { first: id, tried, left, removeExpiredUploads }
+}
 
 describe('R8 uploads expire', () => {
   test('an expired upload is removed with its bytes and its reservation; received bytes renew the expiry', async () => {
@@ -40,24 +66,48 @@ describe('R8 uploads expire', () => {
     expect((await appended).upload.finished).toBe(true)
   })
 
-  test('an upload that cannot be removed keeps neither other uploads nor expired keys', async () => {
+  test('uploads that cannot be removed, however many, keep neither other uploads nor expired keys, and all failures are reported', async () => {
     await using data = await temporaryData()
-    const broken: string[] = []
-    const { id, bucketId, time, removeExpiredUploads } = await openUpload(data, 20, {
-      catalog: {
-        async removeUpload(upload) {
-          if (broken.includes(upload)) throw new Error('broken')
-          return data.catalog.removeUpload(upload)
+    const broken = 130
+    const forgotten: number[] = []
+    const { left, removeExpiredUploads } = await openExpired(
+      data,
+      broken + 2,
+      (_, { length }) => {
+        if (length <= broken) throw new Error(`broken ${length}`)
+      },
+      {
+        async forgetRequests(now) {
+          forgotten.push(now)
+          throw new Error('keys')
         },
       },
+    )
+    const error = await removeExpiredUploads().catch((error: unknown) => error)
+    expect(error).toMatchObject({
+      message: expect.stringContaining(`${broken + 1} times`),
+      errors: [new Error('keys'), new Error('broken 1'), new Error('broken 2')],
     })
-    broken.push(id)
-    const others = Array.from({ length: 3 }, () => newUpload(bucketId, { expiresAt: time.now + expiry }))
-    for (const upload of others) await data.catalog.createUpload(upload)
-    time.now += expiry * 2
-    await expect(removeExpiredUploads()).rejects.toThrow('broken')
-    const left = await data.catalog.uploadsOf(bucketId)
-    expect(left.map((upload) => upload.id)).toEqual([id])
+    expect([await left(), forgotten.length]).toEqual([broken, 1])
+  })
+
+  test.each(['catalog-busy', 'catalog-unavailable', 'storage-unavailable'] as const)(
+    'an outage (%s) ends the sweep at once',
+    async (code) => {
+      await using data = await temporaryData()
+      const { tried, left, removeExpiredUploads } = await openExpired(data, 3, () => {
+        throw new Fault(code, 'later')
+      })
+      await expect(removeExpiredUploads()).rejects.toMatchObject({ code })
+      expect([tried.length, await left()]).toEqual([1, 3])
+    },
+  )
+
+  test('O5 a stop ends the sweep after the upload in progress', async () => {
+    await using data = await temporaryData()
+    const { tried, left, removeExpiredUploads } = await openExpired(data, 3, () => undefined)
+    expect(await removeExpiredUploads(() => tried.length > 0)).toEqual({ uploads: 1, requests: 0 })
+    expect(await left()).toBe(2)
   })
 
   test('an expired finished upload is removed, and its item stays', async () => {

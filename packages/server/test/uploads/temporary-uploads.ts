@@ -59,7 +59,7 @@ export function uploadsOf(
         ...{ by: service, removesMetadata: false, limits: null },
       }),
     remove: removeUploadOperation({ ...parts, removeItem: async () => undefined }),
-    removeExpiredUploads: () => removeExpiredUploads(parts),
+    removeExpiredUploads: (isStopping = () => false) => removeExpiredUploads({ ...parts, isStopping }),
   }
 }
 

@@ -46,7 +46,14 @@ import {
   tokensAfter,
   touchToken,
 } from './tokens.ts'
-import { expiredTrash, expiringBuckets, findBucketWithTrash, listTrash, type TrashCatalog } from './trash.ts'
+import {
+  expiredTrash,
+  expiringBuckets,
+  expiringTrashes,
+  findBucketWithTrash,
+  listTrash,
+  type TrashCatalog,
+} from './trash.ts'
 import {
   addIntents,
   blobsIdentity,
@@ -243,7 +250,8 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
       applyTo(bucketId, { kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
     purgeItems: (bucketId, ids, by) =>
       applyTo(bucketId, { kind: 'purge-items', input: signed({ bucketId, ids }, by) }),
-    expiredTrash: (now, limit, leftOut = []) => query(expiredTrash(now, limit, leftOut)),
+    expiringTrashes: (now) => query(expiringTrashes(now)),
+    expiredTrash: (bucketId, now, limit) => query(expiredTrash(bucketId, now, limit)),
     expiringBuckets: (now) => query(expiringBuckets(now)),
     expireItems: (bucketId, now = Date.now()) =>
       applyTo(bucketId, {
@@ -285,7 +293,7 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
     uploadParts: (id) => query(findParts(id)),
     uploadPieces: (id) => query(findPieces(id)),
     unfinishedUploads: () => query(unfinishedUploads()),
-    expiredUploads: (now, limit) => query(expiredUploads(now, limit)),
+    expiredUploads: (now, limit, after = null) => query(expiredUploads(now, limit, after)),
     uploadsOf: (bucketId) => query(uploadsOf(bucketId)),
     createUpload: (upload) => apply({ kind: 'create-upload', input: upload }),
     declareLength: (id, length) => apply({ kind: 'declare-length', input: { id, length } }),

@@ -59,12 +59,11 @@ export interface TrashCatalog {
    */
   trash(bucketId: BucketId, after: number | null, limit: number, now?: number): Promise<TrashedItems>
 
-  /** Up to `limit` items that expired at `now` or before, of the trashes of all buckets without those that are left out. */
-  expiredTrash(
-    now: number,
-    limit: number,
-    leftOut?: readonly BucketId[],
-  ): Promise<readonly { readonly bucketId: BucketId; readonly id: ItemId }[]>
+  /** Buckets whose trash has items that expired at `now` or before. */
+  expiringTrashes(now: number): Promise<readonly BucketId[]>
+
+  /** Up to `limit` items of the trash of a bucket that expired at `now` or before. */
+  expiredTrash(bucketId: BucketId, now: number, limit: number): Promise<readonly ItemId[]>
 }
 
 // Deleted items that can be restored are in another bucket, the trash. Its id is the id of their bucket with a minus sign. So statements
@@ -147,17 +146,26 @@ export function* listTrash(
 }
 
 const expiredRows = eachEngine(
-  (engine) => `SELECT -bucket_id, id FROM items ${engine === 'sqlite' ? 'INDEXED BY items_expiry' : ''}
-    WHERE expires_at IS NOT NULL AND expires_at <= $1 AND NOT (bucket_id = ANY ($3::int8[])) ORDER BY expires_at LIMIT $2`,
+  (engine) => `FROM items ${engine === 'sqlite' ? 'INDEXED BY items_expiry' : ''}
+    WHERE expires_at IS NOT NULL AND expires_at <= $1 AND bucket_id`,
 )
 
+const trashesWithExpired = eachEngine(
+  (engine) =>
+    `SELECT -id FROM buckets WHERE id < 0 AND EXISTS (SELECT 1 ${expiredRows[engine]} = buckets.id)`,
+)
+
+const expiredOfOne = eachEngine(
+  (engine) => `SELECT id ${expiredRows[engine]} = $2 ORDER BY expires_at LIMIT $3`,
+)
+
+/** As TrashCatalog.expiringTrashes. */
+export const expiringTrashes = (now: number): Query<BucketId[]> =>
+  all((row) => bucketIdOf(row, 0), trashesWithExpired, now)
+
 /** As TrashCatalog.expiredTrash. */
-export const expiredTrash = (now: number, limit: number, leftOut: readonly BucketId[]) =>
-  all(
-    (row) => ({ bucketId: bucketIdOf(row, 0), id: itemIdOf(row, 1) }),
-    expiredRows,
-    ...[now, limit, leftOut.map(trashOf)],
-  )
+export const expiredTrash = (bucketId: BucketId, now: number, limit: number): Query<ItemId[]> =>
+  all((row) => itemIdOf(row, 0), expiredOfOne, ...[now, trashOf(bucketId), limit])
 
 /** As TrashCatalog.expiringBuckets. */
 export const expiringBuckets = (now: number): Query<BucketId[]> =>

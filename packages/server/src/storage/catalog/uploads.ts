@@ -129,8 +129,12 @@ export interface UploadCatalog {
 
   unfinishedUploads(): Promise<readonly Upload[]>
 
-  /** Up to `limit` uploads, finished or not, that expired at `now` or before. */
-  expiredUploads(now: number, limit: number): Promise<readonly Upload[]>
+  /** Up to `limit` uploads, finished or not, that expired at `now` or before, in the order of expiry and id: those that follow `after`. */
+  expiredUploads(
+    now: number,
+    limit: number,
+    after?: Pick<Upload, 'expiresAt' | 'id'> | null,
+  ): Promise<readonly Upload[]>
 
   /** Uploads of the bucket, finished or not. */
   uploadsOf(bucketId: BucketId): Promise<readonly Upload[]>
@@ -169,8 +173,17 @@ export const uploadOfItem = (id: ItemId): Query<Upload | null> =>
 
 export const unfinishedUploads = (): Query<Upload[]> => all(readUpload, `${uploadRows} WHERE finished = 0`)
 
-export const expiredUploads = (now: number, limit: number): Query<Upload[]> =>
-  all(readUpload, `${uploadRows} WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, now, limit)
+/** As UploadCatalog.expiredUploads. */
+export const expiredUploads = (
+  now: number,
+  limit: number,
+  after: Pick<Upload, 'expiresAt' | 'id'> | null,
+): Query<Upload[]> =>
+  all(
+    readUpload,
+    `${uploadRows} WHERE expires_at <= $1 AND (expires_at, id) > ($2, $3) ORDER BY expires_at, id LIMIT $4`,
+    ...[now, after?.expiresAt ?? Number.MIN_SAFE_INTEGER, after?.id ?? '', limit],
+  )
 
 export const uploadsOf = (bucketId: BucketId): Query<Upload[]> =>
   all(readUpload, `${uploadRows} WHERE bucket_id = $1`, bucketId)

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import type { Labels } from '../../../src/core/labels.ts'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
@@ -12,12 +13,24 @@ import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.t
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
 import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
 import { type Query, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
+import { expiredTrash, expiringTrashes } from '../../../src/storage/catalog/trash.ts'
+import { expiredUploads } from '../../../src/storage/catalog/uploads.ts'
 import { hashOf, inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const listings = [null, 'taken' as const, 'name' as const].flatMap((by) =>
   itemOrders.map((order) => ({ order, by })),
 )
+
+/** The plan of the next statement of a query. */
+function planOf(db: DatabaseSync, query: Query<unknown>): string[] {
+  const step = query.next({ rows: [[0, 0]], changes: 0 })
+  if (step.done) throw new Error('no statement follows')
+  const { sql, values } = step.value
+  const inputs = values.map((input) => (typeof input === 'object' ? Buffer.alloc(8) : input))
+  const explained = `EXPLAIN QUERY PLAN ${sqliteText((typeof sql === 'string' ? sql : sql.sqlite) ?? '')}`
+  return all(db.prepare(explained), ...inputs).map((row) => text(row, 3))
+}
 
 test('K9, K19, K20 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
   using db = openDataDirectory(tempDirectory())
@@ -62,6 +75,18 @@ test('E2 SQLite finds the expired items that are not counted by an index, withou
     expect(step).toMatch(/INDEX items_item_expiry \(bucket_id=\? AND \(item_expires_at,seq\)>\(\?,\?\) AND/)
 })
 
+test('R8, Z5 SQLite finds expired uploads, and expired items of a trash, by an index, and passes by no others', () => {
+  using db = openDataDirectory(tempDirectory())
+  const ofTrash = expect.stringMatching(
+    /^SEARCH items .*INDEX items_expiry \(bucket_id=\? AND expires_at>\? AND expires_at<\?\)/,
+  )
+  expect(planOf(db, expiredTrash(1 as BucketId, 5, 100))).toEqual([ofTrash])
+  expect(planOf(db, expiringTrashes(5))).toContainEqual(ofTrash)
+  expect(planOf(db, expiredUploads(5, 100, null))).toEqual([
+    expect.stringMatching(/^SEARCH uploads USING INDEX uploads_by_expiry \(\(expires_at,id\)>\(\?,\?\)/),
+  ])
+})
+
 test.each([
   ['sha256', '00'.repeat(32), /USING INDEX items_by_hash \(bucket_id=\? AND <expr>=\? AND seq[<>]\?\)/],
   ['path', 'a/', /USING INDEX items_by_path \(bucket_id=\? AND .*path[<>]\?/],
@@ -72,12 +97,7 @@ test.each([
       const selection = { bucketId: 1 as BucketId, order, kind: null, from: null, to: null, name: null }
       const search = searchFiles({ ...selection, [filter]: wanted }, after, 10)
       search.next()
-      const { value } = search.next({ rows: [[0, 0]], changes: 0 })
-      const sql = 'sql' in value && typeof value.sql === 'object' ? value.sql.sqlite : null
-      if (!('sql' in value) || sql === null) throw new Error('no statement follows')
-      const inputs = value.values.map((input) => (typeof input === 'object' ? Buffer.alloc(8) : input))
-      const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sqliteText(sql)}`), ...inputs)
-      expect(plan.map((row) => text(row, 3))).toEqual([expect.stringMatching(index)])
+      expect(planOf(db, search)).toEqual([expect.stringMatching(index)])
     }
 })
 

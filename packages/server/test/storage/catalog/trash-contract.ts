@@ -118,11 +118,15 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const listed = async (at: number) =>
         (await catalog.trash(bucketId, null, 9, at)).rows.map(({ item }) => item.id)
       expect([await listed(end - 1), await listed(end)]).toEqual([[item.id], []])
-      expect(await catalog.expiredTrash(end - 1, 9)).toEqual([])
-      expect(await catalog.expiredTrash(end, 9)).toEqual([{ bucketId, id: item.id }])
+      const expired = async (at: number) => [
+        await catalog.expiringTrashes(at),
+        await catalog.expiredTrash(bucketId, at, 9),
+      ]
+      expect(await expired(end - 1)).toEqual([[], []])
+      expect(await expired(end)).toEqual([[bucketId], [item.id]])
       expect(await catalog.restoreItems(bucketId, [item.id], service, end)).toEqual([])
       expect(await catalog.restoreItems(bucketId, [item.id], service, end - 1)).toEqual([item.id])
-      expect(await catalog.expiredTrash(end, 9)).toEqual([])
+      expect(await expired(end)).toEqual([[], []])
     })
 
     test('Z3 a restore that exceeds the limit of items restores nothing, and bytes in the trash count', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { newUploadId } from '../../../src/core/ids.ts'
+import type { Upload } from '../../../src/storage/catalog/uploads.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newUpload, withBytes } from './samples.ts'
 
@@ -94,6 +95,26 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const expired = async (now: number) => (await catalog.expiredUploads(now, 9)).map(({ id }) => id)
       expect(await expired(14)).toEqual([])
       expect(await expired(20)).toEqual([first.id, second.id])
+    })
+
+    test('R8 expired uploads are read in parts, also those that expire at the same time', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const uploads = [20, 10, 10, 10, 30].map((expiresAt) => newUpload(bucketId, { expiresAt }))
+      for (const upload of uploads) await catalog.createUpload(upload)
+      const found: string[] = []
+      for (let after: Upload | null = null; ; ) {
+        const part: readonly Upload[] = await catalog.expiredUploads(20, 2, after)
+        found.push(...part.map(({ id }) => id))
+        after = part.at(-1) ?? null
+        if (after === null) break
+      }
+      const ids = uploads.map(({ id }) => id)
+      expect([found.length, new Set(found.slice(0, 3)), found[3]]).toEqual([
+        4,
+        new Set(ids.slice(1, 4)),
+        ids[0],
+      ])
     })
 
     test('R6 parts and pieces of an upload are recorded with its offset, until it is finished', async () => {

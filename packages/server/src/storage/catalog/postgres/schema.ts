@@ -190,7 +190,7 @@ CREATE INDEX items_unread ON items (bucket_id, seq) WHERE ${isTakenUnread};
 CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
-CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX items_expiry ON items (bucket_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at, seq) WHERE item_expires_at IS NOT NULL;
 
 -- The names of items, as searches compare them: a line for each of 32 sequence numbers (core/names.ts). In the row and not compressed, because
@@ -271,7 +271,7 @@ CREATE TABLE uploads (
 ) WITH (fillfactor = 70);
 
 CREATE INDEX uploads_by_bucket ON uploads (bucket_id);
-CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+CREATE INDEX uploads_by_expiry ON uploads (expires_at, id);
 
 -- The bytes of unfinished uploads that are in a remote store, as parts, or too few for a part, as pieces.
 CREATE TABLE upload_parts (

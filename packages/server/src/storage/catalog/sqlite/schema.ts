@@ -197,7 +197,7 @@ CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
-CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX items_expiry ON items (bucket_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at, seq) WHERE item_expires_at IS NOT NULL;
 CREATE INDEX items_expiring ON items (id, item_expires_at) WHERE item_expires_at IS NOT NULL;
 
@@ -271,7 +271,7 @@ CREATE TABLE uploads (
   limited_by TEXT
 ) STRICT;
 
-CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+CREATE INDEX uploads_by_expiry ON uploads (expires_at, id);
 
 -- The bytes of unfinished uploads that are in a remote store, as parts, or too few for a part, as pieces.
 CREATE TABLE upload_parts (
