@@ -44,6 +44,20 @@ async function plant(server: TestServer, id = newItemId()) {
 
 const aside = (server: TestServer) => readdir(join(server.data, 'lost+found'))
 
+test('F1 a start with a catalog whose epoch is missing warns, and names the command that corrects it', async () => {
+  await using server = await startServer(onDisk)
+  await server.stop()
+  const warnings = (running: TestServer) =>
+    running.log().flatMap(({ msg }) => (String(msg).includes('epoch of the catalog') ? [msg] : []))
+  await (await catalogRows(server.data)).change("DELETE FROM meta WHERE key = 'epoch'")
+  await using again = await startServer(onDisk, server.data)
+  expect(warnings(again)).toEqual([expect.stringContaining('mediabucket fsck --repair')])
+  await again.stop()
+  expect(await fsckHere(server.data, '--repair')).toMatchObject({ code: 0, found: { 'meta-wrong': [1, 1] } })
+  await using corrected = await startServer(onDisk, server.data)
+  expect(warnings(corrected)).toEqual([])
+})
+
 test('F1 fsck finds every kind of fault, reports it with a stable code, and repairs it where no data is destroyed', async () => {
   await using server = await startServer(onDisk)
   const names = ['missing', 'longer', 'kept', 'gone', 'also gone']

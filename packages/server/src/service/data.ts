@@ -8,6 +8,7 @@ import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../i
 import { createItemRemover, type ItemRemover } from '../items/deletion.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import { epochPattern } from '../storage/catalog/meta.ts'
 import {
   findExposed,
   lockData,
@@ -133,6 +134,10 @@ export async function recoverData(
 ): Promise<void> {
   const { leftovers, ...cleared } = await recover(blobDeletion)
   for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
+  if (!epochPattern.test(blobDeletion.catalog.epoch))
+    log.warn(
+      'the epoch of the catalog is missing or malformed, so cursors and entity tags of other data may be accepted; run: mediabucket fsck --repair',
+    )
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
     log.info(cleared, 'recovered after an interrupted run')
   await blobDeletion.catalog

@@ -22,10 +22,13 @@ interface MetaCheck {
 /** Ids of buckets that a correction passes by, because deleted ones may have had them. */
 const bucketIdLeap = 2 ** 20
 
+/** A valid epoch of a catalog. */
+export const epochPattern = /^[0-9a-f]{32}$/
+
 const checks: Readonly<Record<string, MetaCheck>> = {
   // With another one, no cursor and no entity tag of before is valid.
   epoch: {
-    pattern: /^[0-9a-f]{32}$/,
+    pattern: epochPattern,
     isRequired: true,
     correct: () => writeMeta('epoch', randomBytes(16).toString('hex')),
   },
