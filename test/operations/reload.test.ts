@@ -180,6 +180,10 @@ test('O14 serve --check finds all errors and starts nothing', async () => {
   expect((await check({})).stdout).toBe('The settings are valid.\n')
   expect((await check({}, '--connect')).stdout).toContain('can be reached')
   expect(await directory.names()).toEqual([])
+  if (process.getuid?.() === 0)
+    expect((await check({}, '--connect')).stderr).toContain(
+      `${data} does not exist yet, and only the rights of root`,
+    )
   await writeFile(data, '')
   await expect(check({}, '--connect')).rejects.toMatchObject({
     code: 1,

@@ -88,7 +88,7 @@ test.each(Object.entries(damages))(
   },
 )
 
-test('S6 a catalog without a table, of a newer version, or of another program is reported in one line', async () => {
+test('S6, O14 a catalog without a table, of a newer version, or of another program is reported in one line', async () => {
   await using data = await copyOfData()
   const path = join(data.path, 'catalog.db')
   const change = (sql: string) => {
@@ -98,10 +98,17 @@ test('S6 a catalog without a table, of a newer version, or of another program is
   }
   change('PRAGMA foreign_keys = OFF; DROP TABLE items')
   expect(await failedStart(data.path)).toEqual(oneLine(path, 'the table "items" is missing', 'Make a backup'))
-  change('PRAGMA user_version = 1000')
-  expect(await failedStart(data.path)).toEqual(oneLine(path, 'newer mediabucket', 'restore a backup'))
-  change('PRAGMA application_id = 42')
-  expect(await failedStart(data.path)).toEqual(oneLine(path, 'another program', 'MEDIABUCKET_DATA'))
+  const names = await data.names()
+  expect(await failedCheck(data.path)).toEqual(oneLine(path, 'the table "items" is missing', 'Make a backup'))
+  expect(await data.names()).toEqual(names)
+  for (const [sql, ...words] of [
+    ['PRAGMA user_version = 1000', 'newer mediabucket', 'restore a backup'],
+    ['PRAGMA application_id = 42', 'another program', 'MEDIABUCKET_DATA'],
+  ] as const) {
+    change(sql)
+    for (const failure of [await failedStart(data.path), await failedCheck(data.path)])
+      expect(failure).toEqual(oneLine(path, ...words))
+  }
 })
 
 test('S6 a lock.db that is not a database is reported in one line', async () => {

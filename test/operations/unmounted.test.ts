@@ -8,10 +8,17 @@ import { until } from '../harness/until.ts'
 import { fsck, outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
+/** The line of a failed start, which `serve --check --connect` prints too. */
 const failedStart = async (data: string): Promise<string> => {
-  const failure = await runCommand(['serve'], { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0' }).catch(
-    (e) => e,
-  )
+  const checked = await failureOf(data, '--check', '--connect')
+  const line = await failureOf(data)
+  expect(checked).toBe(line)
+  return line
+}
+
+const failureOf = async (data: string, ...options: readonly string[]): Promise<string> => {
+  const settings = { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0' }
+  const failure = await runCommand(['serve', ...options], settings).catch((e) => e)
   expect(failure).toMatchObject({ code: 1, stdout: '' })
   // The log may contain warnings before it.
   const line = failure.stderr.replace(/^\{.*\}\n/gm, '')
@@ -30,7 +37,7 @@ async function stoppedServer(): Promise<TestServer> {
   return server
 }
 
-test('S9 a start refuses a blobs directory that is missing, empty or of other data, and changes nothing', async () => {
+test('S9, O14 a start refuses a blobs directory that is missing, empty or of other data, and changes nothing', async () => {
   await using server = await stoppedServer()
   await using other = await stoppedServer()
   const blobs = join(server.data, 'blobs')

@@ -1,10 +1,13 @@
-import { hasData, openBlobsDirectory, requireDataDirectory } from '../storage/engines.ts'
+import { existsSync } from 'node:fs'
+import { openBlobsDirectory, readBlobsOwner, requireDataDirectory } from '../storage/engines.ts'
+import { requireOwnBlobs } from '../upkeep/blobs-identity.ts'
 import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import { type CommandContext, CommandError } from './command.ts'
 
 /**
  * Reports the warnings about settings that are valid. With `connects`, also checks the data directory and connects to the database and the
- * store, and changes nothing there. A service may use them. Throws CommandError if the store cannot be reached, and errors that a start explains too.
+ * store, and changes nothing there. A service may use them. Throws CommandError if the store cannot be reached, and the errors with which a start
+ * refuses the catalog, or the bytes that do not belong to it.
  */
 export async function checkSettings(
   { config, warnings, print, report }: CommandContext,
@@ -13,9 +16,14 @@ export async function checkSettings(
   if (warnings.length > 0) report(...warnings)
   if (connects) {
     requireDataDirectory(config)
+    if (process.getuid?.() === 0 && !existsSync(config.data))
+      report(
+        `${config.data} does not exist yet, and only the rights of root to create it were checked. If the service has another user, run this as that user too.`,
+      )
     requireNoRestore(config.data)
-    await hasData(config)
+    const owner = (await readBlobsOwner(config)) ?? { identity: null, items: [] }
     if (config.blobsUrl !== null) await connectToStore(config)
+    await requireOwnBlobs(owner, await openBlobsDirectory(config))
   }
   print(connects ? 'The settings are valid, and what they name can be reached.' : 'The settings are valid.')
 }

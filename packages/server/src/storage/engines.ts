@@ -9,6 +9,7 @@ import type { CatalogInspection, CopyableInspection } from './catalog/inspection
 import {
   findExposedEntries,
   markTransfer as markSqliteTransfer,
+  readSqliteOwner,
   requireDirectory,
 } from './catalog/sqlite/data-directory.ts'
 import { catalogPlace, createBallast } from './catalog/sqlite/database.ts'
@@ -19,7 +20,7 @@ import {
   watchBackupHold as watchSqliteBackupHold,
 } from './catalog/sqlite/locks.ts'
 import type { CatalogRows, CatalogSource, CatalogTarget } from './catalog/transfer.ts'
-import type { CatalogVacuum } from './catalog/upkeep.ts'
+import type { BlobsOwner, CatalogVacuum } from './catalog/upkeep.ts'
 
 // The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. Only what is used is loaded.
 
@@ -103,6 +104,15 @@ export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise
   if (url === null) return existsSync(join(data, 'catalog.db'))
   const { hasPostgresCatalog } = await import('./catalog/postgres/database.ts')
   return hasPostgresCatalog(url)
+}
+
+/**
+ * Which bytes belong to the catalog that a start would open; null if there is no catalog. Changes nothing. Throws as openCatalog does.
+ */
+export async function readBlobsOwner({ data, databaseUrl: url }: CatalogPlace): Promise<BlobsOwner | null> {
+  if (url === null) return readSqliteOwner(data)
+  const { readPostgresOwner } = await import('./catalog/postgres/database.ts')
+  return readPostgresOwner(url)
 }
 
 /** For checks. */

@@ -3,6 +3,7 @@ import { isItemId } from '../core/ids.ts'
 import { type BlobsDirectory, BlobsMismatchError } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { movedSettings, movedText } from '../storage/catalog/transfer.ts'
+import type { BlobsOwner } from '../storage/catalog/upkeep.ts'
 
 /**
  * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Restored
@@ -13,22 +14,10 @@ export async function matchBlobsDirectory(parts: {
   readonly directory: BlobsDirectory
 }): Promise<void> {
   const { catalog, directory } = parts
-  const { path, advice } = directory
   const expected = await catalog.blobsIdentity()
-  const found = await directory.readIdentity()
-  if (expected !== null) return requireSameIdentity(directory, expected, found)
-  // Rows that the service did not write have no bytes.
-  const items = (await catalog.someWithBlobs()).filter(isItemId)
-  const belongs =
-    items.length === 0
-      ? found === null || (await directory.isEmpty())
-      : (await Promise.all(items.map(directory.has))).includes(true)
-  if (!belongs)
-    throw new BlobsMismatchError(
-      items.length === 0
-        ? `${path} holds the bytes of another catalog: catalog.db is new and has no items. Put the right catalog.db back, restore a backup with mediabucket restore, or ${advice.catalog}.`
-        : `${path} does not have the bytes of the items in the catalog: ${advice.missing}. ${advice.cure}, then start again, or restore a backup with mediabucket restore.`,
-    )
+  const items = expected === null ? await catalog.someWithBlobs() : []
+  const found = await requireOwnBlobs({ identity: expected, items }, directory)
+  if (expected !== null) return
   // A directory receives a new identity even if it has one, so that the catalog from which the rows were migrated can no longer use it.
   // In a shared store, another server that starts at the same time may have written the existing identity, so it stays.
   const identity =
@@ -42,6 +31,31 @@ export async function matchBlobsDirectory(parts: {
   // Another server that starts at the same time was first. Each server that wrote its own identity replaces it.
   if (!directory.isShared) requireSameIdentity(directory, claimed, identity)
   await directory.writeIdentity(claimed)
+}
+
+/**
+ * The checks of matchBlobsDirectory, without changes. Returns the identity of the directory; null if it has none. Throws BlobsMismatchError.
+ */
+export async function requireOwnBlobs(owner: BlobsOwner, directory: BlobsDirectory): Promise<string | null> {
+  const { path, advice } = directory
+  const found = await directory.readIdentity()
+  if (owner.identity !== null) {
+    requireSameIdentity(directory, owner.identity, found)
+    return found
+  }
+  // Rows that the service did not write have no bytes.
+  const items = owner.items.filter(isItemId)
+  const belongs =
+    items.length === 0
+      ? found === null || (await directory.isEmpty())
+      : (await Promise.all(items.map(directory.has))).includes(true)
+  if (!belongs)
+    throw new BlobsMismatchError(
+      items.length === 0
+        ? `${path} holds the bytes of another catalog: catalog.db is new and has no items. Put the right catalog.db back, restore a backup with mediabucket restore, or ${advice.catalog}.`
+        : `${path} does not have the bytes of the items in the catalog: ${advice.missing}. ${advice.cure}, then start again, or restore a backup with mediabucket restore.`,
+    )
+  return found
 }
 
 /** Throws BlobsMismatchError. */

@@ -227,6 +227,19 @@ export function* someWithBlobs(): Query<ItemId[]> {
   return [...(yield* some('ASC')), ...(yield* some('DESC'))]
 }
 
+/** What shows which bytes belong to a catalog. */
+export interface BlobsOwner {
+  /** As UpkeepCatalog.blobsIdentity. */
+  readonly identity: string | null
+  /** As UpkeepCatalog.someWithBlobs, for a catalog without an identity. */
+  readonly items: readonly ItemId[]
+}
+
+export function* blobsOwner(): Query<BlobsOwner> {
+  const identity = yield* blobsIdentity()
+  return { identity, items: identity === null ? yield* someWithBlobs() : [] }
+}
+
 export function* isNew(): Query<boolean> {
   return (yield* first(() => false, 'SELECT 1 FROM buckets LIMIT 1')) ?? true
 }

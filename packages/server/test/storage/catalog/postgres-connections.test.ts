@@ -13,7 +13,7 @@ import {
   parseDatabaseUrl,
   runTransaction,
 } from '../../../src/storage/catalog/postgres/connections.ts'
-import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
+import { openPostgresInspection, readPostgresOwner } from '../../../src/storage/catalog/postgres/database.ts'
 import { createPostgresBell } from '../../../src/storage/catalog/postgres/feed-bell.ts'
 import { asFault, ConnectionLost, isDead, sqlState } from '../../../src/storage/catalog/postgres/session.ts'
 import { readPostgresSnapshot } from '../../../src/storage/catalog/postgres/transfer.ts'
@@ -40,11 +40,26 @@ describe('PostgreSQL: migrations', () => {
     expect(await catalogs[0]?.buckets()).toHaveLength(8)
   })
 
+  test('O14 a check before a start changes nothing, and reads which bytes belong to the catalog', async () => {
+    const url = await freshDatabase()
+    expect(await readPostgresOwner(url)).toBeNull()
+    expect(await rowsOf(url, "SELECT to_regclass('meta') AS meta")).toEqual([{ meta: null }])
+    const catalog = await openCatalog(url)
+    const bucketId = await newBucket(catalog, 'b')
+    const [item] = newItems(1)
+    if (item === undefined) throw new Error('no item')
+    await catalog.addItems(bucketId, inBlobStore([item]))
+    expect(await readPostgresOwner(url)).toEqual({ identity: null, items: [item.id, item.id] })
+    const identity = await catalog.claimBlobsIdentity('a'.repeat(32))
+    expect(await readPostgresOwner(url)).toEqual({ identity, items: [] })
+  })
+
   test('a newer version is refused and unchanged', async () => {
     const url = await freshDatabase()
     await (await open(url)).close()
     await onServer(url, "UPDATE meta SET value = '99' WHERE key = 'version'")
     await expect(open(url)).rejects.toThrow(CatalogVersionError)
+    await expect(readPostgresOwner(url)).rejects.toThrow(CatalogVersionError)
     await expect(open(url)).rejects.toThrow(/version 99.*newer mediabucket/)
     expect(await rowsOf(url, "SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '99' }])
   })

@@ -2,13 +2,7 @@ import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, hasManyExpired, liveBucketOf } from '../buckets.ts'
-import {
-  type Catalog,
-  type CatalogEngine,
-  type CatalogOptions,
-  createCatalogFor,
-  DatabaseError,
-} from '../catalog.ts'
+import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
 import { itemStatements, maxPassed, readListRow } from '../item-lists.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
@@ -30,10 +24,7 @@ import type {
 } from '../records.ts'
 import { bytes, integer, type Query, type Row, text } from '../statements.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
-import { transferKey } from '../transfer.ts'
-import { readMeta } from '../upkeep.ts'
-import type { Connections } from './connections.ts'
-import { openDatabase } from './database.ts'
+import { openDatabase, requireNoTransfer } from './database.ts'
 import { createPostgresBell } from './feed-bell.ts'
 import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './positions.ts'
 import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
@@ -151,14 +142,6 @@ function settlesAfterward(
     timer.unref()
   }
   return () => plan(settleDelay)
-}
-
-/** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */
-async function requireNoTransfer(connections: Connections): Promise<void> {
-  if ((await connections.read((session) => runQuery(session.run, readMeta(transferKey)))) === null) return
-  throw new DatabaseError(
-    'The database is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.',
-  )
 }
 
 /** The reads that requests wait for. Those that are requested at the same time share a round trip. */

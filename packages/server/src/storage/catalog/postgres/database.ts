@@ -3,8 +3,8 @@ import { CatalogVersionError, DatabaseError, developmentText } from '../catalog.
 import { type CatalogInspection, createInspection } from '../inspection.ts'
 import { otherTablesText } from '../schema-text.ts'
 import { integer, text } from '../statements.ts'
-import { movedKey, movedText } from '../transfer.ts'
-import { readMeta } from '../upkeep.ts'
+import { movedKey, movedText, transferKey } from '../transfer.ts'
+import { type BlobsOwner, blobsOwner, readMeta } from '../upkeep.ts'
 import {
   beginTransaction,
   type ConnectionOptions,
@@ -88,16 +88,43 @@ export function explainOpenError(error: unknown, label: string): unknown {
   return state === '' ? error : explained(`${error.message} (SQLSTATE ${state}). See the log of its server.`)
 }
 
+/** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */
+export async function requireNoTransfer(connections: Connections): Promise<void> {
+  if ((await connections.read((session) => runQuery(session.run, readMeta(transferKey)))) === null) return
+  throw new DatabaseError(
+    'The database is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.',
+  )
+}
+
 /** Returns whether the database contains a catalog, of any version; changes nothing. Throws DatabaseError. */
-export async function hasPostgresCatalog(url: string): Promise<boolean> {
+export const hasPostgresCatalog = (url: string): Promise<boolean> =>
+  readUnopened(url, async (connections) => {
+    const statement = "SELECT (to_regclass('meta') IS NOT NULL AND to_regclass('batches') IS NOT NULL)::int4"
+    const [row = []] = await connections.read((session) => session.run(statement))
+    return integer(row, 0) === 1
+  })
+
+/**
+ * Of a catalog that openPostgresCatalog would open; null if there is none. Changes nothing. Throws as openPostgresCatalog does.
+ */
+export const readPostgresOwner = (url: string): Promise<BlobsOwner | null> =>
+  readUnopened(url, async (connections, label) => {
+    if ((await requireVersion(connections, label, released)) === 0) return null
+    await requireNotMoved(connections, label)
+    await requireNoTransfer(connections)
+    return connections.read((session) => runQuery(session.run, blobsOwner()))
+  })
+
+/** Calls `read` with connections to a database that is not migrated. Throws DatabaseError. */
+async function readUnopened<T>(
+  url: string,
+  read: (connections: Connections, label: string) => Promise<T>,
+): Promise<T> {
   const address = parseDatabaseUrl(url)
   try {
     const connections = await openConnections(address, { readers: 1, writers: 1 })
     try {
-      const statement =
-        "SELECT (to_regclass('meta') IS NOT NULL AND to_regclass('batches') IS NOT NULL)::int4"
-      const [row = []] = await connections.read((session) => session.run(statement))
-      return integer(row, 0) === 1
+      return await read(connections, address.label)
     } finally {
       await connections.close()
     }
@@ -172,14 +199,7 @@ export async function migrate(
 ): Promise<void> {
   const newest = firstVersion + migrations.length
   try {
-    const isCurrent = await connections.read(async (session) => {
-      await requireServer(session, label)
-      if ((await readVersion(session, label, newest)) !== newest) return false
-      // After a migration, compare what `schema` has then.
-      if (migrations === released) await requireSchema(session, label, newest)
-      return true
-    })
-    if (isCurrent) return
+    if ((await requireVersion(connections, label, migrations)) === newest) return
     const deadline = performance.now() + lockTimeout
     while (!(await tryMigration(connections, label, atCreation, migrations))) {
       if (performance.now() >= deadline)
@@ -196,6 +216,24 @@ export async function migrate(
     )
   }
 }
+
+/**
+ * The version of the catalog, 0 for an empty database. Changes nothing. Throws DatabaseError and CatalogVersionError if this program cannot
+ * open it.
+ */
+const requireVersion = (
+  connections: Connections,
+  label: string,
+  migrations: readonly Migration[],
+): Promise<number> =>
+  connections.read(async (session) => {
+    const newest = firstVersion + migrations.length
+    await requireServer(session, label)
+    const present = await readVersion(session, label, newest)
+    // After a migration, compare what `schema` has then.
+    if (present === newest && migrations === released) await requireSchema(session, label, newest)
+    return present
+  })
 
 /** False if transactions of other processes prevented it; then nothing was changed. */
 async function tryMigration(

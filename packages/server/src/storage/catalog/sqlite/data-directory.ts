@@ -13,15 +13,16 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { ExplainedError, errorCode } from '../../../core/faults.ts'
 import { CreateDirectoryError, createDirectories } from '../../durable-files.ts'
 import { isBusy, isCorrupt, isFull, isIoError, resultCode } from '../../sqlite.ts'
 import { integer } from '../statements.ts'
 import { movedKey, movedText, transferKey } from '../transfer.ts'
-import { readMeta } from '../upkeep.ts'
-import { createRun, one, openConnection, reclaimSpaceToOpen } from './database.ts'
-import { migrate } from './schema.ts'
+import { type BlobsOwner, blobsOwner, readMeta } from '../upkeep.ts'
+import { createRun, one, openConnection, readTimeout, reclaimSpaceToOpen } from './database.ts'
+import { migrate, requireVersion } from './schema.ts'
 
 /**
  * Opens the catalog and migrates it to this program's version; creates the directory, accessible to its owner only, and the catalog if
@@ -33,8 +34,7 @@ export function openDataDirectory(directory: string, busyTimeout = 0): DatabaseS
   const db = openForTransfer(directory, busyTimeout)
   const place = join(directory, 'catalog.db')
   try {
-    const settings = createRun(db)(readMeta(movedKey))
-    if (settings !== null) throw new DataDirectoryError(movedText(place, settings))
+    requireNotMoved(db, place)
     return db
   } catch (error) {
     db.close()
@@ -61,6 +61,46 @@ export function openForTransfer(directory: string, busyTimeout = 0): DatabaseSyn
   } catch (error) {
     throw explainOpenError(path, error)
   }
+}
+
+/** A file that nobody changes, for SQLite: it is not written to, and gets no files beside it. */
+export function unchanging(path: string): URL {
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return url
+}
+
+/**
+ * Of a catalog that openDataDirectory would open; null if there is none. Changes nothing, and a service may be running. Throws as
+ * openDataDirectory does.
+ */
+export function readSqliteOwner(directory: string): BlobsOwner | null {
+  requireNoTransferMark(directory)
+  const path = join(directory, 'catalog.db')
+  if (!existsSync(path)) return null
+  requireIntactLog(path)
+  try {
+    // Without a log, nobody uses the catalog.
+    const place = existsSync(`${path}-wal`) ? path : unchanging(path)
+    const db = new DatabaseSync(place, { readOnly: true, returnArrays: true, timeout: readTimeout })
+    try {
+      requireComplete(db, path)
+      if (requireVersion(db) === 0) return null
+      requireNotMoved(db, path)
+      requireNoTransfer(db, directory)
+      return createRun(db)(blobsOwner())
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw explainOpenError(path, error)
+  }
+}
+
+/** Throws DataDirectoryError if `mediabucket migrate` has moved the rows. */
+function requireNotMoved(db: DatabaseSync, path: string): void {
+  const settings = createRun(db)(readMeta(movedKey))
+  if (settings !== null) throw new DataDirectoryError(movedText(path, settings))
 }
 
 /**

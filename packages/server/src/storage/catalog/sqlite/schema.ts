@@ -365,12 +365,7 @@ const applicationId = 0x6d626b74
 /** Creates the catalog, or migrates it to this program's version; several processes may call it at the same time. */
 export function migrate(db: DatabaseSync, migrations = released): void {
   const newest = firstVersion + migrations.length
-  // One snapshot, because another process may migrate it between two reads.
-  if (prepareSnapshots(db).run(() => readVersion(db, newest)) === newest) {
-    // A migration that changes a table also changes the text that SQLite keeps of it: compare what `schema` has then.
-    if (migrations === released) requireSchema(db, newest)
-    return
-  }
+  if (requireVersion(db, migrations) === newest) return
   runTransaction(db, () => {
     // Read again under the lock: another process may have migrated it.
     const present = readVersion(db, newest)
@@ -378,6 +373,16 @@ export function migrate(db: DatabaseSync, migrations = released): void {
       db.exec(statements)
     db.exec(`PRAGMA user_version = ${newest}; PRAGMA application_id = ${applicationId}`)
   })
+}
+
+/** The version of the catalog, 0 for an empty file. Changes nothing. Throws CatalogVersionError if this program cannot open it. */
+export function requireVersion(db: DatabaseSync, migrations = released): number {
+  const newest = firstVersion + migrations.length
+  // One snapshot, because another process may migrate it between two reads.
+  const present = prepareSnapshots(db).run(() => readVersion(db, newest))
+  // A migration that changes a table also changes the text that SQLite keeps of it: compare what `schema` has then.
+  if (present === newest && migrations === released) requireSchema(db, newest)
+  return present
 }
 
 /** Throws CatalogVersionError unless the tables are those of `schema`. */

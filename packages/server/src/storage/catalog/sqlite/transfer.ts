@@ -1,7 +1,6 @@
 import { constants, copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { pathToFileURL } from 'node:url'
 import { nameKey, nameLine } from '../../../core/names.ts'
 import { creationSettings } from '../../sqlite.ts'
 import { bucketIds } from '../bucket-counters.ts'
@@ -18,7 +17,7 @@ import {
 } from '../transfer.ts'
 import { isNew, readMeta } from '../upkeep.ts'
 import { prepareInsertEvents } from './audit-log.ts'
-import { openForTransfer, unmarkTransfer } from './data-directory.ts'
+import { openForTransfer, unchanging, unmarkTransfer } from './data-directory.ts'
 import { all, createRun, one, readTimeout, runTransaction, withFaults } from './database.ts'
 import { prepareInsertItem } from './item-table.ts'
 import { firstVersion, hasSchema, migrate } from './schema.ts'
@@ -84,13 +83,6 @@ const developmentVersions = [18, 19]
 
 /** The names of a table and of a column in these versions. */
 const earlierNames: Readonly<Record<string, string>> = { items: 'media', item_id: 'media_id' }
-
-/** A file that nobody changes, for SQLite: it is not written to, and gets no files beside it. */
-function unchanging(path: string): URL {
-  const url = pathToFileURL(path)
-  url.searchParams.set('immutable', '1')
-  return url
-}
 
 /**
  * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development versions gets the
