@@ -176,6 +176,12 @@ test('names in another form of Unicode are the same files', async () => {
   const up = await at.sync(at.at('files'), '--delete=all')
   // The earlier item of the path.
   expect([up.code, up.stdout]).toEqual([0, ''])
+  // A directory in both forms.
+  await mkdir(at.at('files', nfc))
+  await at.client.upload(Buffer.from('four'), { filename: `${nfc}/${nfc}.txt` })
+  const both = await at.sync('--down', at.at('files'))
+  expect([both.code, both.stdout]).toEqual([0, `replace\t${nfc}/${nfc}.txt\n`])
+  expect(await contentsOf(at.at('files'))).toEqual({ [`${nfd}/${nfd}.txt`]: 'four', [`${nfd}/new`]: 'two' })
 })
 
 test('a file that becomes a directory is replaced, and a directory that becomes a file with --delete', async () => {

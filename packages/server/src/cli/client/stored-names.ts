@@ -54,43 +54,61 @@ export function storedNames(root: string) {
     return { all, odd }
   }
 
-  /** Null if there is no such name. Throws InTheWay if the file system finds another one by it. */
-  async function storedName(directory: string, name: string): Promise<string | null> {
+  /** The forms of Unicode in which the directory has the name, NFC first. Throws InTheWay if the file system finds another name by it. */
+  async function formsOf(directory: string, name: string): Promise<string[]> {
     for (const isRead of [false, true]) {
       const { all, odd } = await namesOf(directory, isRead)
-      const stored = all.has(name) ? name : odd.get(name.normalize('NFC'))
-      if (stored !== undefined) return stored
+      const other = odd.get(name.normalize('NFC'))
+      const forms = [
+        ...(all.has(name) ? [name] : []),
+        ...(other === undefined || other === name ? [] : [other]),
+      ]
+      if (forms.length > 0) return forms
       const found = await lstat(join(root, directory, name)).catch(nullIfMissing)
-      if (found === null) return null
+      if (found === null) return []
     }
     const { all } = await namesOf(directory)
     const other = [...all].find((stored) => foldCase(stored) === foldCase(name)) ?? 'another file'
     throw new InTheWay(`this file system does not distinguish its name from ${join(directory, other)}`)
   }
 
+  /** Of two forms of a name, the one with the file; the first one if there is no file. */
+  async function findBelow(directory: string, [part = '', ...rest]: readonly string[]): Promise<StoredPath> {
+    const missing = { name: [directory, part, ...rest].filter(Boolean).join('/'), found: null }
+    let place: StoredPath | null = null
+    let obstacle: unknown = null
+    for (const form of await formsOf(directory, part)) {
+      const name = [directory, form].filter(Boolean).join('/')
+      const stored = await (rest.length > 0 ? findInDirectory(name, rest) : findFile(name)).catch(
+        (error: unknown) => {
+          obstacle ??= error
+          return null
+        },
+      )
+      if (stored !== null && stored.found !== null) return stored
+      place ??= stored
+    }
+    if (place === null && obstacle !== null) throw obstacle
+    return place ?? missing
+  }
+
+  async function findInDirectory(name: string, rest: readonly string[]): Promise<StoredPath> {
+    const found = await lstat(join(root, name)).catch(nullIfMissing)
+    if (found === null) return { name: [name, ...rest].join('/'), found }
+    if (found.isDirectory()) return await findBelow(name, rest)
+    if (found.isFile()) throw new InTheWay(`${join(root, name)} is a file`, name)
+    throw new CommandError(`${join(root, name)} is no directory`)
+  }
+
+  async function findFile(name: string): Promise<StoredPath> {
+    const found = await lstat(join(root, name), { bigint: true }).catch(nullIfMissing)
+    if (found?.isDirectory() === true) throw new InTheWay(`${join(root, name)} is a directory`)
+    return { name, found }
+  }
+
   return {
     /** Throws InTheWay if something else has the place of the file or of one of its directories, and CommandError for a link to a directory. */
-    async find(path: string): Promise<StoredPath> {
-      const parts = path.split('/')
-      const leaf = parts.pop() ?? ''
-      let directory = ''
-      for (const [index, part] of parts.entries()) {
-        const stored = await storedName(directory, part)
-        const below = [directory, stored ?? part].filter(Boolean).join('/')
-        const found = stored === null ? null : await lstat(join(root, below)).catch(nullIfMissing)
-        if (found === null) return { name: [below, ...parts.slice(index + 1), leaf].join('/'), found }
-        directory = below
-        if (found.isDirectory()) continue
-        if (found.isFile()) throw new InTheWay(`${join(root, directory)} is a file`, directory)
-        throw new CommandError(`${join(root, directory)} is no directory`)
-      }
-      const stored = await storedName(directory, leaf)
-      const name = [directory, stored ?? leaf].filter(Boolean).join('/')
-      const found =
-        stored === null ? null : await lstat(join(root, name), { bigint: true }).catch(nullIfMissing)
-      if (found?.isDirectory() === true) throw new InTheWay(`${join(root, name)} is a directory`)
-      return { name, found }
-    },
+    find: (path: string): Promise<StoredPath> => findBelow('', path.split('/')),
 
     /** To be called after files were removed. */
     forget: () => directories.clear(),
