@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,9 +31,13 @@ async function runHomeless(settings: Readonly<Record<string, string | undefined>
 }
 
 /** Containers and some distributions forbid that users map their numbers. */
-const canUnshare = (): boolean => spawnSync('unshare', [...asUnknown, 'true']).status === 0
+const canUnshare = (): Promise<boolean> =>
+  promisify(execFile)('unshare', [...asUnknown, 'true']).then(
+    () => true,
+    () => false,
+  )
 
-test.skipIf(process.env['CI'] === undefined && !canUnshare())(
+test.skipIf(process.env['CI'] === undefined && !(await canUnshare()))(
   'without a home directory, only what is stored there is missing',
   async () => {
     await using directory = await temporaryDirectory()
