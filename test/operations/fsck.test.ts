@@ -58,6 +58,23 @@ test('F1 a start with a catalog whose epoch is missing warns, and names the comm
   expect(warnings(corrected)).toEqual([])
 })
 
+test('F1 a bucket with impossible numbers does not keep fsck --repair from counting the others', async () => {
+  await using server = await startServer(onDisk)
+  await upload(server, 'one')
+  for (const name of ['two', 'three']) await server.command('bucket', 'create', name)
+  await server.stop()
+  const rows = await catalogRows(server.data)
+  await rows.change(`UPDATE buckets SET next_seq = ${2 ** 50} WHERE name = 'two';
+    UPDATE buckets SET bytes = bytes + 7`)
+  const { code, found, report } = await fsckHere(server.data, '--repair')
+  expect([code, found]).toEqual([
+    1,
+    { 'row-wrong': [1, 0], 'check-failed': [1, 0], 'bucket-bytes-wrong': [2, 2] },
+  ])
+  const id = String((await rows.read("SELECT id FROM buckets WHERE name = 'two'"))[0]?.['id'])
+  expect(JSON.stringify(report)).toContain(`counters and ranks of bucket ${id}: rows have impossible numbers`)
+})
+
 test('F1 fsck finds every kind of fault, reports it with a stable code, and repairs it where no data is destroyed', async () => {
   await using server = await startServer(onDisk)
   const names = ['missing', 'longer', 'kept', 'gone', 'also gone']

@@ -10,7 +10,12 @@ import {
   EntryUnmovable,
 } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
+import {
+  type BucketSelection,
+  type CatalogInspection,
+  type InspectedItem,
+  itemBatches,
+} from '../storage/catalog/inspection.ts'
 import { createChunkReader, hashBlob, openItem } from './copies.ts'
 import { createFindings, type Finding, type FindingCode, type Findings } from './findings.ts'
 
@@ -66,18 +71,25 @@ export async function checkData(parts: {
   await checkMeta(inspection, findings, repair)
   const wrong = await checkRows(inspection, findings, repair)
   // What these values make impossible is left out.
+  function reportFailure(what: string, error: unknown): void {
+    if (!wrong.isAny) throw error
+    findings.add('check-failed', `${what}: ${error instanceof Error ? error.message : String(error)}`)
+  }
   const attempt = async <T>(what: string, otherwise: T, check: () => Promise<T>): Promise<T> => {
     try {
       return await check()
     } catch (error) {
-      if (wrong.size === 0) throw error
-      findings.add('check-failed', `${what}: ${error instanceof Error ? error.message : String(error)}`)
+      reportFailure(what, error)
       return otherwise
     }
   }
-  if (['items.seq', 'buckets.next_seq', 'buckets.id'].some((column) => wrong.has(column)))
-    findings.add('check-failed', 'counters and ranks: rows have impossible numbers')
-  else await attempt('counters of buckets', undefined, () => checkBuckets(inspection, findings, repair))
+  const selection: BucketSelection = {
+    except: wrong.uncountable,
+    onFailure: (id, error) => reportFailure(`counters and ranks of bucket ${id}`, error),
+  }
+  for (const id of wrong.uncountable)
+    findings.add('check-failed', `counters and ranks of bucket ${id}: rows have impossible numbers`)
+  await attempt('counters of buckets', undefined, () => checkBuckets(inspection, selection, findings, repair))
   await attempt('ids', undefined, () => checkIds(parts.catalog, findings, repair))
   await attempt('claims of bytes', undefined, () => checkClaims(parts, findings))
   await attempt('bytes in the catalog', undefined, () => checkContents({ ...parts, findings }))
@@ -104,34 +116,49 @@ async function checkMeta(
   }
 }
 
+/** Numbers for which ranks are built. An impossible one would use up the memory. */
+const sequences: ReadonlySet<string> = new Set(['items.seq', 'buckets.next_seq'])
+
+interface WrongRows {
+  /** Whether rows have values that the service does not write. */
+  readonly isAny: boolean
+  /** Ids of buckets with impossible sequence numbers. */
+  readonly uncountable: ReadonlySet<number>
+}
+
 /**
  * Reports values that the service does not write, and rows that refer to rows which do not exist; a repair removes those of them that are
- * derived from other rows, or belong to them. Returns the columns, as `table.column`.
+ * derived from other rows, or belong to them.
  */
 async function checkRows(
   inspection: Pick<CatalogInspection, 'wrongRows' | 'removeDangling'>,
   findings: Findings,
   repair: boolean,
-): Promise<ReadonlySet<string>> {
-  const wrong = new Set<string>()
+): Promise<WrongRows> {
+  let isAny = false
+  const uncountable = new Set<number>()
   const dangling = new Set<string>()
   for await (const faults of inspection.wrongRows())
     for (const { table, column, row, isDangling } of faults) {
       findings.add(isDangling ? 'row-dangling' : 'row-wrong', `${table} ${row}: ${column}`)
       if (isDangling) dangling.add(table)
-      else wrong.add(`${table}.${column}`)
+      else isAny = true
+      // The key of both tables begins with the id of the bucket.
+      if (sequences.has(`${table}.${column}`)) uncountable.add(Number(row.split(' ', 1)[0]))
     }
   if (repair)
     for (const table of dangling) findings.repaired('row-dangling', await inspection.removeDangling(table))
-  return wrong
+  return { isAny, uncountable }
 }
 
 async function checkBuckets(
   inspection: Pick<CatalogInspection, 'recount' | 'bucketFaults'>,
+  selection: BucketSelection,
   findings: Findings,
   repair: boolean,
 ): Promise<void> {
-  for (const { bucket, what, detail } of await (repair ? inspection.recount() : inspection.bucketFaults())) {
+  const faults = await (repair ? inspection.recount(selection) : inspection.bucketFaults(selection))
+  for (const { bucket, what, detail } of faults) {
     findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
     if (repair) findings.repaired(`bucket-${what}-wrong`)
   }

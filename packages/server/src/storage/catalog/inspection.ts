@@ -44,6 +44,21 @@ export interface CatalogDamage {
   readonly bytes: readonly ItemId[]
 }
 
+/** The buckets whose counters are compared with their rows. */
+export interface BucketSelection {
+  /** Ids of buckets that are left out. */
+  readonly except: ReadonlySet<number>
+  /** Receives the error of a bucket that cannot be counted. */
+  readonly onFailure: (id: BucketId, error: unknown) => void
+}
+
+const allBuckets: BucketSelection = {
+  except: new Set(),
+  onFailure(_, error) {
+    throw error
+  },
+}
+
 /** Operations of checks; all of them are safe while a server is running. */
 export interface CatalogInspection {
   damage(): Promise<CatalogDamage>
@@ -97,10 +112,10 @@ export interface CatalogInspection {
   correctMeta(): Promise<MetaFault[]>
 
   /** Compares the counters of each bucket with its rows, in one snapshot for each bucket. */
-  bucketFaults(): Promise<BucketFault[]>
+  bucketFaults(selection?: BucketSelection): Promise<BucketFault[]>
 
   /** Also corrects the counters, in one transaction for each bucket. Returns the corrected faults. */
-  recount(): Promise<BucketFault[]>
+  recount(selection?: BucketSelection): Promise<BucketFault[]>
 
   close(): Promise<void>
 }
@@ -202,6 +217,24 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     return results
   }
 
+  const faultsOf = (id: BucketId) => querySnapshot(() => bucketFaults(id, name))
+
+  async function ofEachBucket(
+    check: (id: BucketId) => Promise<readonly BucketFault[]>,
+    { except, onFailure } = allBuckets,
+  ): Promise<BucketFault[]> {
+    const faults: BucketFault[] = []
+    for (const id of await query(bucketIds())) {
+      if (except.has(id)) continue
+      try {
+        faults.push(...(await check(id)))
+      } catch (error) {
+        onFailure(id, error)
+      }
+    }
+    return faults
+  }
+
   return {
     damage: engine.damage,
     count: async () => (await query(countItems())) ?? { items: 0, bytes: 0 },
@@ -240,20 +273,13 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     removeDangling: (table) => apply(() => removeDangling(table)),
     metaFaults: () => query(metaFaults()),
     correctMeta: () => apply(correctMeta),
-    async bucketFaults() {
-      const faults: BucketFault[] = []
-      for (const id of await query(bucketIds()))
-        faults.push(...(await querySnapshot(() => bucketFaults(id, name))))
-      return faults
-    },
-    async recount() {
-      const corrected: BucketFault[] = []
+    bucketFaults: (selection) => ofEachBucket(faultsOf, selection),
+    recount: (selection) =>
       // Locks out a server's writes only for a bucket that is wrong, and only while it is counted again.
-      for (const id of await query(bucketIds()))
-        if ((await querySnapshot(() => bucketFaults(id, name))).length > 0)
-          corrected.push(...(await apply(() => correctBucket(id, name))))
-      return corrected
-    },
+      ofEachBucket(
+        async (id) => ((await faultsOf(id)).length > 0 ? await apply(() => correctBucket(id, name)) : []),
+        selection,
+      ),
     close: engine.close,
   }
 }
