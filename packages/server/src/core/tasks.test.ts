@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
-import { createTurns, settleAll } from './tasks.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createTurns, runInSteps, settleAll } from './tasks.ts'
 
 test('each iteration of the event loop has one task, and callers alternate', async () => {
   const turns = createTurns()
@@ -53,4 +53,23 @@ test('a failure does not stop the other items', async () => {
   expect(done).toEqual([2, 3])
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
   expect(await settleAll([], 3, async () => 1)).toEqual([])
+})
+
+test('O5 background work rests as long as a short step took, and only shortly after one that had to wait, for which a stop waits', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const begun: number[] = []
+  const durations = [10, 60_000, 0]
+  const work = runInSteps(
+    async () => {
+      begun.push(performance.now())
+      await new Promise((resolve) => setTimeout(resolve, durations[begun.length - 1]))
+      return begun.length < durations.length
+    },
+    () => false,
+  )
+  await vi.runAllTimersAsync()
+  await work
+  const [first = 0] = begun
+  expect(begun.map((time) => time - first)).toEqual([0, 20, 60_120])
 })

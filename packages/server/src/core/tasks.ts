@@ -124,15 +124,18 @@ export function createTurns(): Turns {
   }
 }
 
+/** Milliseconds. A step takes longer only while it waits for a disk or a store, and others run meanwhile. A stop waits for the rest. */
+const longestRest = 100
+
 /**
- * Runs the steps of background work until one returns false, or until the process stops. Rests after each step for as long as it took, so that
- * others have at least half of the time.
+ * Runs the steps of background work until one returns false, or until the process stops. Rests after each step for as long as it took, up to
+ * `longestRest`, so that the work uses half of a core at the most.
  */
 export async function runInSteps(step: () => Promise<boolean>, isStopping: () => boolean): Promise<void> {
   while (!isStopping()) {
     const start = performance.now()
     if (!(await step())) return
-    const rest = performance.now() - start
+    const rest = Math.min(performance.now() - start, longestRest)
     await new Promise((resolve) => setTimeout(resolve, rest))
   }
 }
