@@ -1,3 +1,4 @@
+import { isOutage } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
 import type { BlobStore, IntentLog } from '../storage/blobs/blobs.ts'
@@ -40,18 +41,7 @@ async function deleteBatch(parts: BlobDeletionParts, ids: readonly ItemId[]): Pr
     for (const id of ids) onDeletionFailure(id, error)
     return 0
   }
-  const results = await settleAll(removable, parallelism, async (id) => {
-    try {
-      await blobs.remove(id)
-      return id
-    } catch (error) {
-      onDeletionFailure(id, error)
-      return null
-    }
-  })
-  const deleted = results.flatMap((result) =>
-    result.status === 'fulfilled' && result.value !== null ? [result.value] : [],
-  )
+  const deleted = await removeEach(removable, (id) => blobs.remove(id), onDeletionFailure)
   if (deleted.length === 0) return 0
   try {
     await catalog.clearTombstones(deleted)
@@ -60,6 +50,27 @@ async function deleteBatch(parts: BlobDeletionParts, ids: readonly ItemId[]): Pr
     for (const id of deleted) onDeletionFailure(id, error)
     return 0
   }
+}
+
+/** Returns the ids whose bytes are removed. After an outage, all others fail at once: each may wait until a deadline, and a stop waits for all. */
+async function removeEach(
+  ids: readonly ItemId[],
+  remove: (id: ItemId) => Promise<void>,
+  onFailure: (id: ItemId, error: unknown) => void,
+): Promise<ItemId[]> {
+  const removed: ItemId[] = []
+  let outage: unknown = null
+  await settleAll(ids, parallelism, async (id) => {
+    try {
+      if (outage !== null) throw outage
+      await remove(id)
+      removed.push(id)
+    } catch (error) {
+      if (isOutage(error)) outage = error
+      onFailure(id, error)
+    }
+  })
+  return removed
 }
 
 interface DeferredDeletions {
@@ -125,9 +136,6 @@ export const intentSweepInterval = 600_000
 /** Intents in one transaction. Those of unfinished uploads are among them, and stay. */
 const intentsPerBatch = 500
 
-/** Blobs that are removed at the same time. */
-const sweepParallelism = 2
-
 /** The intents of a blob store, recorded in the catalog. */
 export const intentLog = (
   catalog: Pick<Catalog, 'addIntents' | 'clearIntents'>,
@@ -148,23 +156,18 @@ export function createIntentSweep(parts: {
   readonly blobs: Pick<BlobStore, 'removeInterrupted'>
   /** Receives each id whose blob stays until a later sweep, and the error. */
   readonly onDeletionFailure: (id: ItemId, error: unknown) => void
-}): () => Promise<number> {
+}): (isStopping?: () => boolean) => Promise<number> {
   const { catalog, blobs, onDeletionFailure } = parts
   let found = new Set<ItemId>()
 
-  return async () => {
+  return async (isStopping = () => false) => {
     const expired = await catalog.expiredIntents()
     const candidates = expired.filter((id) => found.has(id))
     found = new Set(expired)
     let count = 0
-    for (let done = 0; done < candidates.length; done += intentsPerBatch) {
+    for (let done = 0; !isStopping() && done < candidates.length; done += intentsPerBatch) {
       const retired = await catalog.retireIntents(candidates.slice(done, done + intentsPerBatch))
-      const results = await settleAll(retired, sweepParallelism, (id) => blobs.removeInterrupted(id))
-      const removed = retired.filter((id, at) => {
-        const result = results[at]
-        if (result?.status === 'rejected') onDeletionFailure(id, result.reason)
-        return result?.status === 'fulfilled'
-      })
+      const removed = await removeEach(retired, (id) => blobs.removeInterrupted(id), onDeletionFailure)
       if (removed.length > 0) await catalog.clearIntents(removed)
       count += removed.length
     }

@@ -57,7 +57,7 @@ async function takeTurns(run: Run): Promise<void> {
     while (!run.hasFailed && !run.isStopping()) {
       if (run.waiting.size === 0) await listAgain(run)
       const [bucketId] = run.waiting
-      if (bucketId === undefined) return
+      if (bucketId === undefined || run.hasFailed || run.isStopping()) return
       await takeTurn(run, bucketId)
     }
   } catch (error) {

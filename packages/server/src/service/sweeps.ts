@@ -40,7 +40,7 @@ export async function startSweeps(
     name: 'the sweep of interrupted uploads',
     interval: intentSweepInterval,
     async work(isStopping) {
-      const removed = await removeInterrupted()
+      const removed = await removeInterrupted(isStopping)
       if (removed > 0) log.info({ removed }, 'removed the bytes of interrupted uploads')
       // Of deleted items, when the removal of the bytes has failed.
       const tombstones = await catalog.tombstones()

@@ -81,3 +81,18 @@ test('S8 discarded bytes leave no intent', async () => {
   await blobs.discard([received])
   expect([await isStored(received.id), await data.catalog.intents()]).toEqual([false, []])
 })
+
+test('S8, O5 an outage of the store ends the removal of interrupted uploads, which stay for a later sweep', async () => {
+  await using data = await temporaryData()
+  const { sweep, removal, failures, orphan } = await sweptStore(data, 0)
+  for (let count = 0; count < 5; count += 1) await orphan()
+  await sweep()
+  let attempts = 0
+  removal.remove = async () => {
+    attempts += 1
+    throw new Fault('storage-unavailable', 'later')
+  }
+  expect([await sweep(), attempts, failures.length]).toEqual([0, 2, 5])
+  expect([await sweep(() => true), attempts]).toEqual([0, 2])
+  expect((await data.catalog.intents()).length).toBe(5)
+})
