@@ -40,7 +40,13 @@ interface EventStream {
 
 /** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
 export function createEventStreams(
-  { authorize, closing, log, metrics }: Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics'>,
+  {
+    authorize,
+    closing,
+    log,
+    metrics,
+    turns,
+  }: Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics' | 'turns'>,
   parts: { readonly feed: Feed; readonly eventFormatter: EventFormatter; readonly idleTimeout: number },
 ) {
   const { feed, eventFormatter, idleTimeout } = parts
@@ -85,6 +91,25 @@ export function createEventStreams(
     stream.verifiedAt = performance.now()
   }
 
+  /** Characters that streams have made in this iteration of the event loop. */
+  let made = 0
+
+  /**
+   * Resolves when the stream may make a batch. Most notifications are small, and are sent at once. A burst of streams that catch up would keep
+   * all other requests waiting.
+   */
+  async function takeTurn(stream: EventStream): Promise<void> {
+    if (made >= maxUnsent) await turns.next(stream.caller.tokenId)
+  }
+
+  function countMade(length: number): void {
+    if (made === 0)
+      setImmediate(() => {
+        made = 0
+      })
+    made += length
+  }
+
   /** Sends the first changes, up to the bytes that a stream may hold, and continues after them. Returns whether these are all. */
   function sendBatch(
     stream: EventStream,
@@ -100,6 +125,7 @@ export function createEventStreams(
       stream.position = change.number
     }
     write(stream, text)
+    countMade(text.length)
     metrics.sentChanges.inc(count)
     stream.bucket.expect(text.length / count, maxUnsent)
     return count === changes.length
@@ -118,6 +144,7 @@ export function createEventStreams(
       if (rows.changes.length > 0) {
         if (performance.now() - stream.verifiedAt > verifyInterval) await verify(stream)
         const format = await eventFormatter(stream.caller)
+        await takeTurn(stream)
         if (!streams.has(stream)) return
         if (!sendBatch(stream, rows.changes, format)) continue
       }

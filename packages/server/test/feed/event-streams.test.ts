@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
+import { createTurns } from '../../src/core/tasks.ts'
 import { service } from '../../src/core/tokens.ts'
 import { openFeed } from '../../src/feed/changes.ts'
 import { createEventStreams, type EventFormatter } from '../../src/feed/event-streams.ts'
@@ -37,7 +38,10 @@ async function prepare(parts: {
   const closing = new AbortController()
   onTestFinished(() => closing.abort())
   const streams = createEventStreams(
-    { authorize: async () => caller, closing: closing.signal, log, metrics: createMetrics() },
+    {
+      ...{ authorize: async () => caller, closing: closing.signal, log },
+      ...{ metrics: createMetrics(), turns: createTurns() },
+    },
     { feed, eventFormatter, idleTimeout: 60_000 },
   )
   const open = (request: ServerResponse['req'], response: ServerResponse) =>
@@ -122,6 +126,41 @@ test('FE8 the waits of a stream for its client leave no listeners', async () => 
   })
   expect(counts.length).toBeGreaterThanOrEqual(7)
   expect(Math.max(...counts)).toBe(counts[0])
+})
+
+test('FE8 streams that catch up take turns, between which other requests are handled', async () => {
+  const perIteration = new Map<number, number>()
+  const size = 60_000
+  let iteration = 0
+  let isRunning = true
+  const { open } = await prepare({
+    items: 40,
+    eventFormatter: async () => () => {
+      perIteration.set(iteration, (perIteration.get(iteration) ?? 0) + size)
+      return `:${'x'.repeat(size)}\n\n`
+    },
+  })
+  const count = async () => {
+    for (; isRunning; iteration += 1) await setImmediate()
+  }
+  const counting = count()
+  await serve(open, async (port) => {
+    const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'))
+    const readAll = sockets.map(async (socket) => {
+      socket.write(get)
+      let received = 0
+      for await (const bytes of socket) {
+        received += bytes.length
+        if (received > 40 * size) break
+      }
+    })
+    await Promise.all(readAll)
+  })
+  isRunning = false
+  await counting
+  expect([...perIteration.values()].reduce((sum, one) => sum + one, 0)).toBe(20 * 40 * size)
+  // What was made at once, and one turn.
+  expect(Math.max(...perIteration.values())).toBeLessThan(5 * size)
 })
 
 test('FE8 an unexpected error of a stream is logged, and ends it; a fault is not logged', async () => {
