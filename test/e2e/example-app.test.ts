@@ -54,6 +54,13 @@ async function signIn(user: string) {
 }
 
 describe('the example app', () => {
+  test('C1 a page of a configured origin can read the 431 problem of a request with a header that is too long', async () => {
+    await using anna = await signIn('anna')
+    const read = `fetch(${JSON.stringify(`${server.url}/api/media`)}, { method: 'POST', headers: { 'x-long': 'x'.repeat(17_000) }, body: 'y'.repeat(1_000_000) })
+      .then(async (response) => [response.status, (await response.json()).code], String)`
+    expect(await anna.page.evaluate(read)).toEqual([431, 'headers-too-large'])
+  })
+
   test('J1, J4, H1, H7, Y1 two users have private buckets; one shares a picture by a link that expires; the audit log shows all', async () => {
     await using anna = await signIn('anna')
     await using ben = await signIn('ben')

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { sendRaw } from '../harness/raw-http.ts'
+import { parseResponse, sendRaw } from '../harness/raw-http.ts'
 import { type SharedServer, startServer, type TestServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
@@ -185,6 +187,38 @@ test('C1 with * every page can read responses, and none with credentials', async
       expect(headers.get('access-control-allow-credentials')).toBe(null)
       expect(headers.get('vary') ?? '').not.toContain('Origin')
     }
+  }
+})
+
+/** Writes the parts one after the other, and reads until the server closes the connection. */
+async function sendParts(url: string, parts: readonly string[]) {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').setNoDelay()
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  await once(socket, 'connect')
+  for (const part of parts) await new Promise<void>((resolve) => socket.write(part, () => resolve()))
+  if (!socket.closed) await once(socket, 'close')
+  return parseResponse(Buffer.concat(chunks).toString('latin1'))
+}
+
+test('C1 a page can read the 431 problem of a request that names its origin after 16 KiB', async () => {
+  await using server = await startServer({ MEDIABUCKET_CORS_ORIGINS: ours })
+  const start = `POST /api/media HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(17_000)}\r\n`
+  const rest = `Origin: ${ours}\r\nContent-Length: 1000000\r\n\r\n`
+  for (const parts of [
+    [start + rest],
+    [start + rest, ...Array<string>(10).fill('y'.repeat(100_000))],
+    [start, rest],
+    [start, rest.slice(0, 12), rest.slice(12)],
+    [start, `X-2: ${'x'.repeat(30_000)}\r\n`, rest],
+  ]) {
+    const { status, headers } = await sendParts(server.url, parts)
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([431, ours])
+  }
+  // Without an end of the head, and without an origin in the part that is read.
+  for (const more of ['', 'x'.repeat(100_000)]) {
+    const { status, headers } = await sendParts(server.url, [start + more])
+    expect([status, headers.has('access-control-allow-origin')]).toEqual([431, false])
   }
 })
 

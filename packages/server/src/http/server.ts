@@ -105,12 +105,44 @@ const bareLineEnd: CodeAndDetail = ['request-malformed', 'A line of the request 
 const isBareLineEnd = (error: Error): boolean =>
   'reason' in error && String(error.reason).startsWith('Expected CRLF after version')
 
-/** The origin that a request names which was not parsed to its end, so that a page of it can read the problem. */
-function originOf(error: Error): { readonly origin?: string } {
-  const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0)
-  const [, origin] =
-    /\r\norigin:[ \t]*([!-~]{1,255})[ \t]*\r\n/i.exec(packet.toString('latin1', 0, maxHeaderSize)) ?? []
-  return origin === undefined ? {} : { origin }
+/** The bytes that the parser refused with this error. */
+const refusedBytes = (error: Error): Buffer =>
+  'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0)
+
+/** Of a head that is too large, so many further bytes are read, and for so long (milliseconds), to find its origin. */
+const longestRest = 65_536
+const longestRestTime = 1_000
+
+/** The part of a head that the parser refused, and what follows it: Node reports the error again with each further read. */
+class RefusedHead {
+  #text = ''
+  #isEnded = false
+  readonly #timer: NodeJS.Timeout
+  readonly #onEnd: (origin: string | null) => void
+
+  /** Calls `onEnd` once, with the origin that the head names, so that a page of it can read the problem. */
+  constructor(onEnd: (origin: string | null) => void) {
+    this.#onEnd = onEnd
+    this.#timer = setTimeout(() => this.end(), longestRestTime)
+  }
+
+  add(bytes: Buffer): void {
+    if (this.#isEnded) return
+    const before = Math.max(this.#text.length - 3, 0)
+    this.#text += bytes.toString('latin1')
+    if (this.#text.includes('\r\n\r\n', before) || this.#text.length >= longestRest) this.end()
+  }
+
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    clearTimeout(this.#timer)
+    const end = this.#text.indexOf('\r\n\r\n')
+    const head = end < 0 ? this.#text : this.#text.slice(0, end + 2)
+    this.#text = ''
+    const [, origin = null] = /\r\norigin:[ \t]*([!-~]{1,255})[ \t]*\r\n/i.exec(head) ?? []
+    this.#onEnd(origin)
+  }
 }
 
 const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
@@ -124,9 +156,17 @@ const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
 /** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112). */
 function createClientErrorHandler(baseUrl: string, log: BaseLogger, corsHeaders: CorsPolicy) {
   const closing = new WeakSet<ServerResponse>()
+  /** Connections whose response waits for the rest of a head, or is sent. */
+  const heads = new WeakMap<Socket, RefusedHead>()
+  const sendAndClose = createLingeringClose()
 
   return (error: Error & { code?: string }, socket: Socket) => {
     if (isParserPause(error)) return
+    const refused = heads.get(socket)
+    if (refused !== undefined) {
+      refused.add(refusedBytes(error))
+      return
+    }
     // The request has its response and its line in the log. Most clients close the connection instead of sending the rest of the body.
     if (isDiscarding(socket)) {
       socket.destroy()
@@ -150,11 +190,21 @@ function createClientErrorHandler(baseUrl: string, log: BaseLogger, corsHeaders:
       : isBareLineEnd(error)
         ? bareLineEnd
         : (parserFaults[error.code ?? ''] ?? notHttp)
-    const requestId = randomUUID()
-    const cors = corsHeaders(response?.req.headers ?? originOf(error))
-    const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId, cors)
-    log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
-    socket.end(bytes)
+    const head = new RefusedHead((origin) => {
+      // The client has closed the connection in the meantime.
+      if (!socket.writable) {
+        socket.destroy()
+        return
+      }
+      const requestId = randomUUID()
+      const cors = corsHeaders(response?.req.headers ?? (origin === null ? {} : { origin }))
+      const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId, cors)
+      log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
+      sendAndClose(socket, bytes)
+    })
+    heads.set(socket, head)
+    head.add(refusedBytes(error))
+    if (response !== null || error.code !== 'HPE_HEADER_OVERFLOW') head.end()
   }
 }
 
