@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { s3Settings } from '../harness/ceph.ts'
@@ -179,10 +179,17 @@ test('O14 serve --check finds all errors and starts nothing', async () => {
     runCommand(['serve', '--check', ...options], { MEDIABUCKET_DATA: data, ...settings })
   expect((await check({})).stdout).toBe('The settings are valid.\n')
   expect((await check({}, '--connect')).stdout).toContain('can be reached')
+  const below = { MEDIABUCKET_DATA: join(data, 'one', 'two') }
+  expect((await check(below, '--connect')).stdout).toContain('can be reached')
+  expect(await directory.names()).toEqual([])
+  await mkdir(data)
+  expect((await check({}, '--connect')).stdout).toContain('can be reached')
+  expect(await readdir(data)).toEqual([])
+  await rm(data, { recursive: true })
   expect(await directory.names()).toEqual([])
   if (process.getuid?.() === 0)
     expect((await check({}, '--connect')).stderr).toContain(
-      `${data} does not exist yet, and only the rights of root`,
+      `${data} does not exist yet, and only root was checked`,
     )
   await writeFile(data, '')
   await expect(check({}, '--connect')).rejects.toMatchObject({
@@ -208,6 +215,20 @@ test('O14 serve --check finds all errors and starts nothing', async () => {
     stderr: expect.stringContaining(`127.0.0.1:${port}`),
   })
 })
+
+test.runIf(process.platform === 'linux')(
+  'O14 serve --check --connect names a data directory in which nothing can be created, whatever its rights are',
+  async () => {
+    for (const path of ['/proc/new', '/proc', '/sys/new/data'])
+      await expect(
+        runCommand(['serve', '--check', '--connect'], { MEDIABUCKET_DATA: path }),
+      ).rejects.toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/\/(?:proc|sys)\S* cannot be/),
+      })
+  },
+)
 
 test('O14 serve --check --connect reaches an S3 store, and names one that it cannot reach', async () => {
   await using directory = await temporaryDirectory()

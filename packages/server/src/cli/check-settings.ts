@@ -18,7 +18,7 @@ export async function checkSettings(
     requireDataDirectory(config)
     if (process.getuid?.() === 0 && !existsSync(config.data))
       report(
-        `${config.data} does not exist yet, and only the rights of root to create it were checked. If the service has another user, run this as that user too.`,
+        `${config.data} does not exist yet, and only root was checked: it can create the directory. If the service has another user, run this as that user too.`,
       )
     requireNoRestore(config.data)
     const owner = (await readBlobsOwner(config)) ?? { identity: null, items: [] }

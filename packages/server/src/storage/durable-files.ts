@@ -6,6 +6,7 @@ import {
   mkdirSync,
   openSync,
   renameSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -77,20 +78,45 @@ export class CreateDirectoryError extends Error {
  * directory, as in /proc.
  */
 export function createDirectories(path: string): void {
-  const missing: string[] = []
-  for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at)
-  for (const directory of missing) {
+  for (const directory of missingDirectories(path)) {
     create(directory)
     syncDirectory(dirname(directory))
   }
 }
 
-function create(path: string): void {
+/** Checks that createDirectories can create these directories: creates them, and removes those that it has created. */
+export function tryCreateDirectories(path: string): void {
+  const created: string[] = []
+  try {
+    for (const directory of missingDirectories(path)) if (create(directory)) created.unshift(directory)
+  } finally {
+    for (const directory of created) removeUnused(directory)
+  }
+}
+
+function missingDirectories(path: string): string[] {
+  const missing: string[] = []
+  for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at)
+  return missing
+}
+
+/** False if another process has created it. A dangling link is not a directory. */
+function create(path: string): boolean {
   try {
     mkdirSync(path, { mode: 0o700 })
+    return true
   } catch (error) {
-    // Another process may have created it. A dangling link is not a directory.
     if (errorCode(error) !== 'EEXIST' || !existsSync(path)) throw new CreateDirectoryError(path, error)
+    return false
+  }
+}
+
+function removeUnused(directory: string): void {
+  try {
+    rmdirSync(directory)
+  } catch (error) {
+    // A service that was started in the meantime uses it.
+    if (errorCode(error) !== 'ENOTEMPTY') throw error
   }
 }
 

@@ -244,7 +244,7 @@ export const spacePlaces = ({
 export const ensureBallast = (config: Data, reserve: number): Promise<void> =>
   createBallast(config.data, reserve)
 
-/** Checks, without changes, that this user can create the data directory, or use it. Throws DataDirectoryError. */
+/** Checks that this user can create the data directory, or use it; removes what it creates for that. Throws DataDirectoryError. */
 export const requireDataDirectory = (config: Data): void => requireDirectory(config.data)
 
 /** Names in the data directory that other users of the machine can read, write or enter. */

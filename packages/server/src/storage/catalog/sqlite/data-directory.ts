@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   accessSync,
   closeSync,
@@ -16,7 +17,7 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { ExplainedError, errorCode } from '../../../core/faults.ts'
-import { CreateDirectoryError, createDirectories } from '../../durable-files.ts'
+import { CreateDirectoryError, createDirectories, tryCreateDirectories } from '../../durable-files.ts'
 import { isBusy, isCorrupt, isFull, isIoError, resultCode } from '../../sqlite.ts'
 import { integer } from '../statements.ts'
 import { movedKey, movedText, transferKey } from '../transfer.ts'
@@ -212,28 +213,32 @@ const remedy = 'Set MEDIABUCKET_DATA to a directory that this user may write to.
  */
 export function makeDirectory(path: string): void {
   nearestDirectory(path)
-  try {
-    createDirectories(resolve(path))
-  } catch (error) {
-    if (!(error instanceof CreateDirectoryError)) throw error
-    if (!['ENOENT', 'EACCES', 'EROFS'].includes(error.code ?? '')) throw error.cause
-    throw cannotBeCreated(error.path, error.code)
-  }
+  explainCreation(() => createDirectories(resolve(path)))
   requireAccess(path)
 }
 
 const { R_OK, W_OK, X_OK } = constants
 
-/** As makeDirectory, but creates nothing. */
+/**
+ * As makeDirectory, but removes what it creates. Where no service has run, it creates a directory: rights do not show what root cannot do,
+ * such as create one in /proc.
+ */
 export function requireDirectory(path: string): void {
-  const existing = nearestDirectory(path)
-  if (existing === resolve(path)) requireAccess(path)
-  else
-    try {
-      accessSync(existing, W_OK | X_OK)
-    } catch (error) {
-      throw cannotBeCreated(resolve(path), errorCode(error))
-    }
+  const isMissing = nearestDirectory(path) !== resolve(path)
+  if (!isMissing) requireAccess(path)
+  if (existsSync(join(path, 'lock.db'))) return
+  const tried = isMissing ? resolve(path) : resolve(path, `.check-${randomUUID()}`)
+  explainCreation(() => tryCreateDirectories(tried))
+}
+
+function explainCreation(create: () => void): void {
+  try {
+    create()
+  } catch (error) {
+    if (!(error instanceof CreateDirectoryError)) throw error
+    if (!['ENOENT', 'EACCES', 'EPERM', 'EROFS'].includes(error.code ?? '')) throw error.cause
+    throw new DataDirectoryError(`${error.path} cannot be created (${error.code}). ${remedy}`)
+  }
 }
 
 /** The directory, or the one in which it would be created. Throws DataDirectoryError if that is a file. */
@@ -244,9 +249,6 @@ function nearestDirectory(path: string): string {
     throw new DataDirectoryError(`${existing} is a file, not a directory. ${remedy}`)
   return existing
 }
-
-const cannotBeCreated = (path: string, code: string | null) =>
-  new DataDirectoryError(`${path} cannot be created (${code}). ${remedy}`)
 
 /** The entries that a start reads and writes, if they exist. */
 const entries = [
