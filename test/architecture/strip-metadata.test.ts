@@ -16,6 +16,8 @@ const layers: readonly (readonly string[])[] = [
     'movie-times.ts',
     'picture-items.ts',
     'png.ts',
+    'png-frames.ts',
+    'png-pixels.ts',
     'png-times.ts',
     'sample-entries.ts',
     'tiff.ts',

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
@@ -176,6 +177,31 @@ test('X2 a TIFF picture with a wrong length of its pixels keeps them', async () 
   // The decoder warns of the length.
   const decoded = (picture: Buffer) => sharp(picture, { failOn: 'error' }).raw().toBuffer()
   expect((await decoded(bytes)).equals(await decoded(sent))).toBe(true)
+})
+
+test('X2, X4 bytes behind the compressed pixels of a PNG file are removed, and pixels behind its last row refused', async () => {
+  const bucket = await bucketWith()
+  const png = await noise(large).png().toBuffer()
+  const pixels = (data: Buffer) => {
+    const chunk = Buffer.concat([Buffer.alloc(4), Buffer.from('IDAT'), data, Buffer.alloc(4)])
+    chunk.writeUInt32BE(data.length)
+    chunk.writeUInt32BE(crc32(chunk.subarray(4, -4)), chunk.length - 4)
+    return chunk
+  }
+  const headers = { 'content-type': 'image/png' }
+  const sent = Buffer.concat([png.subarray(0, -12), pixels(Buffer.from('Secret')), png.subarray(-12)])
+  const { bytes } = await bucket.read(await bucket.post(sent, headers))
+  expect(bytes.equals(png)).toBe(true)
+
+  const first = png.indexOf('IDAT') - 4
+  const rows = Buffer.concat([Buffer.alloc(large * (1 + large * 3)), Buffer.from('Secret')])
+  const longer = Buffer.concat([
+    png.subarray(0, first),
+    pixels(deflateSync(rows, { level: 0 })),
+    png.subarray(-12),
+  ])
+  await expectProblem(await bucket.post(longer, headers), 422, 'file-unreadable')
+  expect(await bucket.total()).toBe(1)
 })
 
 describe('X2 files that decoders read are cleaned or refused, whatever their stored types are:', () => {

@@ -1,5 +1,7 @@
 import { crc32, createInflate } from 'node:zlib'
 import { append, type ByteSource, type Piece, requireProfile, UnreadableFile } from './pieces.ts'
+import { PngFrames } from './png-frames.ts'
+import { formOf, PngPixels } from './png-pixels.ts'
 import { orientationBlock, orientationOf } from './tiff-directory.ts'
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
@@ -49,6 +51,8 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
   if (!(await source.read(0, 8)).equals(signature)) throw damaged('no signature')
   const pieces: Piece[] = []
   append(pieces, { from: 0, to: 8 })
+  const pixels = new PngPixels(source, pieces)
+  let frames: PngFrames | null = null
   const found = new Set<string>()
   let header: Buffer = Buffer.alloc(0)
   for (let start = 8; ; ) {
@@ -61,20 +65,33 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
     if (type === 'IHDR') {
       if (length !== lengths['IHDR']) throw damaged('a chunk has a wrong length')
       header = await source.read(start + 8, length)
+      await pixels.begin(formOf(header))
     }
     const isFirst = !found.has(type) || repeated.has(type)
     found.add(type)
     if (type === 'eXIf' && length <= maxExif && isFirst) {
       const orientation = orientationOf(await source.read(start + 8, length))
+      await pixels.settle()
       if (orientation !== 1) append(pieces, { bytes: encoded('eXIf', orientationBlock(orientation)) })
     }
     if (ignored.has(type) && isFirst && !hasItsLength(type, length, header)) found.delete(type)
-    else if (kept.has(type) && isFirst && isUsed(type, found, header))
-      append(pieces, await pieceOf(source, { type, start, end, header }))
+    else if (kept.has(type) && isFirst && isUsed(type, found, header, frames !== null)) {
+      if (type === 'IDAT') frames?.addPicture()
+      if (type === 'fdAT') frames?.addPixels(await source.read(start + 8, 4))
+      if (type === 'IDAT' || type === 'fdAT') await pixels.add({ type, start, end })
+      else {
+        const piece = await pieceOf(source, { type, start, end, header })
+        if (type === 'acTL') frames = new PngFrames(await source.read(start + 8, length), formOf(header))
+        const frame = type === 'fcTL' ? frames?.control(await source.read(start + 8, length)) : null
+        await (frame ? pixels.begin(frame) : type === 'IEND' ? pixels.end() : pixels.settle())
+        append(pieces, piece)
+      }
+    }
     if (type === 'IEND') break
     start = end
   }
   if (!found.has('IDAT')) throw damaged('no pixels')
+  frames?.end()
   return pieces
 }
 
@@ -83,9 +100,9 @@ const ofAnimation: ReadonlySet<string> = new Set(['fcTL', 'fdAT'])
 const last: ReadonlySet<string> = new Set([...ofAnimation, 'IDAT', 'IEND'])
 
 /** Whether decoders use a chunk at this place in a file of these colours. `found` has the types up to it. */
-function isUsed(type: string, found: ReadonlySet<string>, header: Buffer): boolean {
+function isUsed(type: string, found: ReadonlySet<string>, header: Buffer, isAnimated: boolean): boolean {
   const colours = header.readUInt8(coloursAt)
-  if (ofAnimation.has(type)) return found.has('acTL')
+  if (ofAnimation.has(type)) return isAnimated
   if (!last.has(type) && found.has('IDAT')) return false
   if (type === 'PLTE') return colours === palette
   return type !== 'tRNS' || colours <= palette
