@@ -86,7 +86,8 @@ export class PngPixels {
     await this.end()
     const expected = rowBytes(form)
     this.#total += expected
-    this.#stream = new PixelStream(Math.min(expected, maxTotal), this.#total > maxTotal)
+    if (this.#total > maxTotal) throw damaged('too many pixels')
+    this.#stream = new PixelStream(expected)
   }
 
   async add(chunk: PixelChunk): Promise<void> {
@@ -170,8 +171,7 @@ class PixelStream {
   isEnded = false
 
   /** The stream of at most `expected` bytes is refused as soon as it has more. */
-  constructor(expected: number, isTooLarge: boolean) {
-    if (isTooLarge) throw damaged('too many pixels')
+  constructor(expected: number) {
     // Without the flag, the end of the input would be an error for a picture that ends too early, which decoders show.
     const finishFlush = constants.Z_SYNC_FLUSH
     const chunkSize = Math.max(constants.Z_MIN_CHUNK, Math.min(expected + 1, maxBatch))

@@ -161,6 +161,13 @@ describe('X2 bytes behind the compressed pixels of a PNG file', () => {
     },
   )
 
+  test('X4 pictures of more than 4 GiB of pixels are refused', async () => {
+    const compressed = pixels(deflateSync(Buffer.alloc(100)))
+    const by = (height: number) => pngOf([header(65_535, height, 8, 0, 0), compressed, end])
+    await withoutMetadata(by(65_536), 'image/png')
+    await refused(by(65_537))
+  })
+
   test('a picture that ends too early stays as it is', async () => {
     const { data, by } = await parts()
     for (const compressed of [data.subarray(0, -20), deflateSync(Buffer.alloc(100))])
@@ -216,5 +223,18 @@ describe('X2 bytes behind the compressed frames of an animated PNG file', () => 
     await refused(changed(chunks, at, numbered(control, 1), end))
     const first = chunks.findIndex(({ type }) => type === 'fdAT')
     await refused(changed(chunks, first, numbered(chunks[first] ?? end, 7)))
+  })
+
+  test('X4 more than 10,000 frames are refused', async () => {
+    const by = (frames: number) =>
+      pngOf([
+        header(1, 1, 8, 0, 0),
+        { type: 'acTL', data: Buffer.concat([u32(frames), u32(0)]) },
+        { type: 'fcTL', data: Buffer.concat([u32(0), u32(1), u32(1), Buffer.alloc(14)]) },
+        pixels(deflateSync(Buffer.alloc(2))),
+        end,
+      ])
+    await withoutMetadata(by(10_000), 'image/png')
+    await refused(by(10_001))
   })
 })
