@@ -294,6 +294,35 @@ describe.each(['sqlite', 'postgres'] as const)('F1, F12 with %s', (engine) => {
     })
   })
 
+  test('F1, U15 a path that no upload can have is named', async () => {
+    await withCopy(data, async ({ path, rows }) => {
+      const paths = [
+        '/../x',
+        'a/../../x',
+        'a//b',
+        './a',
+        'a/',
+        'a\\b',
+        ' a',
+        'a\u202eb',
+        '\u{10FFFF}',
+        'x'.repeat(256),
+      ]
+      const [row] = await rows.read('SELECT seq FROM items WHERE bucket_id = 1 ORDER BY seq LIMIT 1')
+      const seq = Number(row?.['seq'])
+      const wrongPaths = async (value: string) => {
+        await rows.change(`UPDATE items SET path = '${value}' WHERE bucket_id = 1 AND seq = ${seq}`)
+        return (await findingsOf(path)).flatMap(({ code, subjects }) =>
+          subjects.filter((subject) => code === 'row-wrong' && subject === `items 1 ${seq}: path`),
+        )
+      }
+      for (const value of paths)
+        expect([value, await wrongPaths(value)]).toEqual([value, [`items 1 ${seq}: path`]])
+      for (const value of ['a', 'album/day 1/é.jpg', '..a/b..'])
+        expect([value, await wrongPaths(value)]).toEqual([value, []])
+    })
+  })
+
   test('F1, O8 data with a damaged version or identity are refused by name, with what to do', async () => {
     await withCopy(data, async ({ path, rows }) => {
       await rows.change("UPDATE meta SET value = 'x' WHERE key = 'blobs'")

@@ -43,6 +43,9 @@ export function cleanPath(raw: string | null | undefined): string | null {
   return Buffer.byteLength(path) > longestPath ? null : path
 }
 
+/** Whether a stored text is one that `cleanPath` returns. */
+export const isPath = (text: string): boolean => cleanPath(`./${text}`) === text
+
 /** The text after the last dot, in lower case; null if there is no dot, or no text before it or after it. */
 export function extensionOf(filename: string): string | null {
   const dot = filename.lastIndexOf('.')

@@ -1,6 +1,7 @@
 import { isItemId, isUploadId } from '../../core/ids.ts'
 import { isObject, parseJson } from '../../core/json.ts'
 import { parseLabelText } from '../../core/labels.ts'
+import { isPath } from '../../core/names.ts'
 import { isNote, readLimits } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
 import { isScope } from '../../core/tokens.ts'
@@ -100,7 +101,8 @@ function isStoredItem(item: Readonly<Record<string, unknown>>): boolean {
     isText(item['contentType']) &&
     /^[0-9a-f]{64}$/.test(String(item['sha256'])) &&
     [item['size'], item['createdAt']].every(isNumber) &&
-    ['filename', 'extension', 'path'].every((name) => orNone(isText)(item[name])) &&
+    ['filename', 'extension'].every((name) => orNone(isText)(item[name])) &&
+    orNone((path) => isText(path) && isPath(String(path)))(item['path']) &&
     ['width', 'height', 'expiresAt', 'takenAt', 'takenOffset'].every((name) =>
       orNone(isNumber)(item[name]),
     ) &&
@@ -295,9 +297,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       expires_at: optional(time),
       item_expires_at: optional(time),
       labels: optional(text((json) => parseLabelText(json) != null)),
-      path: optional(
-        text((path) => path !== '' && Buffer.byteLength(path) <= 1_024 && !/\p{Cc}/u.test(path)),
-      ),
+      path: optional(text(isPath)),
       taken_at: optional(cameraTime),
       taken_offset: optional(integer(-1_440, 1_440)),
       taken_read: optional(flag),
