@@ -115,12 +115,14 @@ test('O3 a redacted path still identifies its route', async () => {
     `GET http://user:password@x/absolute?q=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
   )
   await fetch(`${server.url}/a%20b/%C3%BC`)
+  await fetch(`${server.url}/${'a'.repeat(12_000)}`)
   await flush()
   const paths = server
     .log()
     .slice(before)
     .flatMap(({ path }) => (typeof path === 'string' ? [path] : []))
-  expect(paths.slice(0, 3)).toEqual(['/api/media/mbkt_…/rest', '/absolute', '/a%20b/%C3%BC'])
+  const long = `/${'a'.repeat(1_023)}…`
+  expect(paths.slice(0, 4)).toEqual(['/api/media/mbkt_…/rest', '/absolute', '/a%20b/%C3%BC', long])
   expect(server.stderr()).not.toContain('password')
 })
 

@@ -140,6 +140,23 @@ test('A5 a token is removed in every percent-encoding, and the text around it st
   )
 })
 
+test('A5 a token without its prefix is removed, also among other letters, and mistyped', () => {
+  const letters = fc.array(fc.constantFrom(...'abcXYZ019'), { maxLength: 60 }).map((some) => some.join(''))
+  fc.assert(
+    fc.property(
+      fc.constant(null).map(newToken),
+      fc.tuple(letters, letters),
+      fc.nat({ max: 2 }),
+      (token, [before, after], depth) => {
+        const written = [...token.slice(5)].map((letter) => escaped(letter, depth)).join('')
+        expect(redactTokens(`/a/${before}${written}${after}/b`)).toMatch(/^\/a\/(?:mbkt|signature)_…\/b$/)
+        const mistyped = token.slice(5, 42).replace(/./, 'o')
+        expect(redactTokens(`/a/${mistyped}${escaped('i', depth)}/b`)).toBe('/a/mbkt_…/b')
+      },
+    ),
+  )
+})
+
 test('A5 a JWT is removed in every percent-encoding, and the text around it stays', () => {
   const part = (length: number) =>
     fc
@@ -185,6 +202,17 @@ test.each([
   '/a-path-of-many-words-with-hyphens-between-all-of-them',
 ])('A5 %s has no token and stays unchanged', (path) => {
   expect(redactTokens(path)).toBe(path)
+})
+
+test('A5 a long text that is not random is no token and stays unchanged', () => {
+  for (const path of [
+    `/${'a'.repeat(12_000)}`,
+    `/${'aB'.repeat(6_000)}`,
+    `/${'%61'.repeat(100)}`,
+    `/a/${'0'.repeat(38)}.jpg`,
+    `/${'pneumonoultramicroscopicsilicovolcanoconiosis'.repeat(3)}`,
+  ])
+    expect(redactTokens(path)).toBe(path)
 })
 
 test('A5 redacting long paths takes linear time', () => {

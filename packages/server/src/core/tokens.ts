@@ -114,13 +114,30 @@ const patternOf = (letter: string) => {
   return `(?:${letter}|%(?:25)*(?:${[...codes].join('|')}))`
 }
 
-/** The length of a token after its prefix. No id, code or asset name of the service has as many letters and digits in a row. */
-const leastSecretLength = 38
+const prefixed = new RegExp(`${[...prefix].map(patternOf).join('')}${letterOrDigit}*`, 'gi')
 
-const token = new RegExp(
-  `${[...'mbkt_'].map(patternOf).join('')}${letterOrDigit}*|${letterOrDigit}{${leastSecretLength},}`,
-  'gi',
-)
+/** The length of a token after its prefix. No id, code or asset name of the service has as many letters and digits in a row. */
+const unprefixedLength = secretLength + checksumLength
+
+const longRun = new RegExp(`${letterOrDigit}{${unprefixedLength},}`, 'gi')
+
+const longSecret = new RegExp(`[${base32Alphabet}]{${unprefixedLength},}`, 'g')
+
+/** A run of this length may be a mistyped token; a longer one may contain a token. */
+function mayHaveToken(run: string): boolean {
+  const text = decode(run).toLowerCase()
+  return (text.length === unprefixedLength ? [text] : (text.match(longSecret) ?? [])).some(isVaried)
+}
+
+/** Random texts of the lengths of a token and of a signature have at least this many different characters, but for one in 10^13. */
+const leastVariety = 10
+
+const isVaried = (text: string): boolean => new Set(text).size >= leastVariety
+
+const encoded = /%(?:25)*([0-9a-f]{2})/gi
+
+const decode = (text: string): string =>
+  text.replace(encoded, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
 /** A run of the characters of JWTs, or of their percent-encodings: letters, digits, hyphens, underscores and dots. */
 const dottedRun = /(?:[\w.-]|%(?:25)*(?:2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f))+/gi
@@ -139,20 +156,18 @@ function hasJwt(run: string): boolean {
 /** A signature has 43 characters in base64url, of which random ones are in upper and in lower case. */
 const minSignature = 40
 
-const encoded = /%(?:25)*([0-9a-f]{2})/gi
-
 const hasSignature = (run: string): boolean =>
   run.length >= minSignature &&
-  run
-    .replace(encoded, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+  decode(run)
     .split('.')
-    .some((part) => part.length >= minSignature && /[a-z]/.test(part) && /[A-Z]/.test(part))
+    .some((part) => part.length >= minSignature && /[a-z]/.test(part) && /[A-Z]/.test(part) && isVaried(part))
 
 /**
  * Replaces every token by `mbkt_…`, every JWT by `jwt_…` and every signature of a URL by `signature_…`, also percent-encoded ones.
- * Replaces long runs of letters and digits too: they may be tokens without their prefix.
+ * Replaces runs of letters and digits too that may be tokens without their prefix.
  */
 export const redactTokens = (text: string): string =>
   text
     .replace(dottedRun, (run) => (hasJwt(run) ? 'jwt_…' : hasSignature(run) ? 'signature_…' : run))
-    .replace(token, 'mbkt_…')
+    .replace(prefixed, 'mbkt_…')
+    .replace(longRun, (run) => (mayHaveToken(run) ? 'mbkt_…' : run))
