@@ -54,8 +54,8 @@ export const get = clientCommand<One | Many>({
 Writes the bytes of an item to standard output or to a file, or downloads several items, or all items of the bucket,
 into a directory. A broken connection is continued at the byte where it broke. The token is sent to the service only, never
 to a URL of another server; files of a private bucket that a media host serves are requested by a signed URL. A path such as
-album/a.jpg is that of the newest item that has it, ./a.jpg one outside of folders. A folder such as album/ stands for all
-items below it, whose paths below DIR begin in the folder.
+album/a.jpg is that of the newest item that has it, ./a.jpg one without a folder. A folder such as album/ stands for all
+items below it, whose paths below DIR begin in the folder. A file that was uploaded singly has no path.
 
 With a directory, six files are downloaded at a time, and checked by their SHA-256. To continue after an interruption, or to
 download what is new, run the same command again: complete files are skipped, and partial ones continue. A file that

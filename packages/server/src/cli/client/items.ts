@@ -15,7 +15,7 @@ export const edit = clientCommand({
   help: `Usage: mediabucket edit ID|URL|PATH [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …]
 
 Changes the given texts and labels of the item and no others. An empty text removes the text. A path such as album/a.jpg is that
-of the newest item that has it; ./a.jpg is one outside of folders.
+of the newest item that has it; ./a.jpg is one without a folder. A file that was uploaded singly has no path.
 
 Options:
   --filename NAME  The name, under which browsers save the file. Its type and its URL stay as they are.
@@ -84,7 +84,8 @@ export const rm = clientCommand({
 
 Deletes each item without confirmation: permanently, or into the trash if the bucket has one. Items that do not exist are
 reported, the others are deleted, and the exit code is ${exitCodes.notFound}. A path such as album/a.jpg stands for all items that have it; ./a.jpg
-is one outside of folders. A folder such as album/ stands for all items below it, and ./ for all items that have a path.
+is one without a folder. A folder such as album/ stands for all items below it, and ./ for all items that have a path. A file
+that was uploaded singly has no path: name it by its ID or URL.
 
 Options:
   -r, --recursive  Delete the items of folders. Counts them first, and asks on a terminal.
