@@ -225,6 +225,17 @@ describe('X2 bytes behind the compressed frames of an animated PNG file', () => 
     await refused(changed(chunks, first, numbered(chunks[first] ?? end, 7)))
   })
 
+  test('with the header of the animation behind the picture are removed', async () => {
+    const plain = [header(1, 1, 8, 0, 0), pixels(deflateSync(Buffer.alloc(2)))]
+    const animation = [
+      { type: 'acTL', data: Buffer.concat([u32(1), u32(0)]) },
+      { type: 'fcTL', data: Buffer.concat([u32(0), u32(1), u32(1), hidden.subarray(0, 14)]) },
+      { type: 'fdAT', data: Buffer.concat([u32(1), hidden]) },
+    ]
+    const stored = await withoutMetadata(pngOf([...plain, ...animation, end]), 'image/png')
+    expect(stored.equals(pngOf([...plain, end]))).toBe(true)
+  })
+
   test('X4 more than 10,000 frames are refused', async () => {
     const by = (frames: number) =>
       pngOf([
