@@ -44,7 +44,7 @@ const passes: readonly (readonly [x: number, y: number, right: number, down: num
 const onePass: typeof passes = [[0, 0, 1, 1]]
 
 /** Bytes of the rows of a picture, each with the byte of its filter. */
-export function rowBytes({ width, height, bits, isInterlaced }: PixelForm): number {
+function rowBytes({ width, height, bits, isInterlaced }: PixelForm): number {
   let total = 0
   for (const [x, y, right, down] of isInterlaced ? passes : onePass) {
     const [columns, rows] = [Math.ceil((width - x) / right), Math.ceil((height - y) / down)]
