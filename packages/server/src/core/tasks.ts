@@ -124,19 +124,19 @@ export function createTurns(): Turns {
   }
 }
 
-/** Milliseconds. A step takes longer only while it waits for a disk or a store, and others run meanwhile. A stop waits for the rest. */
-const longestRest = 100
+/** The longest pause between two steps. Milliseconds. A longer step waits for a disk or a store, and leaves the processor to other work. */
+const longestPause = 100
 
 /**
- * Runs the steps of background work until one returns false, or until the process stops. Rests after each step for as long as it took, up to
- * `longestRest`, so that the work uses half of a core at the most.
+ * Runs the steps of background work until one returns false, or until the process stops. Pauses after each step for as long as it took, up to
+ * `longestPause`, so that the work uses half of a core at the most.
  */
 export async function runInSteps(step: () => Promise<boolean>, isStopping: () => boolean): Promise<void> {
   while (!isStopping()) {
     const start = performance.now()
     if (!(await step())) return
-    const rest = Math.min(performance.now() - start, longestRest)
-    await new Promise((resolve) => setTimeout(resolve, rest))
+    const pause = Math.min(performance.now() - start, longestPause)
+    await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }
 

@@ -151,7 +151,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
   return (request, response) => {
     const { url = '' } = request
     const { id, trace, headers } = requestIdsOf(request.headers)
-    for (const [name, value] of Object.entries(headers ?? noHeaders)) response.setHeader(name, value)
+    if (headers !== null) for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const fault = protocolFault(request)
     const match = fault === null ? find(url) : nowhere
     const { params, query } = match

@@ -26,8 +26,10 @@ interface LoggedToken {
 const tokens = new WeakMap<IncomingMessage, LoggedToken>()
 
 /** Adds the token to the line of a request. */
-export const noteToken = (request: IncomingMessage, token: LoggedToken): void =>
-  void tokens.set(request, { ...tokens.get(request), ...token })
+export function noteToken(request: IncomingMessage, token: LoggedToken): void {
+  const noted = tokens.get(request)
+  tokens.set(request, noted === undefined ? token : { ...noted, ...token })
+}
 
 /**
  * Tells refused tokens apart without revealing them: 32 bits of a hash with a value of the data directory, so that a text that was sent by
