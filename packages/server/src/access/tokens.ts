@@ -16,7 +16,6 @@ import { parseBearerToken, requireAuthorization } from '../http/headers.ts'
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
-import { noteToken } from '../http/request-log.ts'
 import { hasManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
@@ -250,10 +249,10 @@ export const createAuthorizer =
     { countToken }: Pick<RequestLimits, 'countToken'>,
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
-  async ({ request, id }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
+  async ({ request, id, line }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
     const verify = () => verifyAuthorization(requireAuthorization(request), grace)
     const found = await verify()
-    noteToken(request, { token: found.tokenId })
+    line.token = found.tokenId
     const waits = isSettled || writes(request.method, scope)
     const grant = waits ? await settled(found, verify) : await settledForReads(found, verify)
     const refusal = isCounted ? null : countToken(grant.tokenId)

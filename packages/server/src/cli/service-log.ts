@@ -30,7 +30,7 @@ export function openServiceLog(config: Pick<Config, 'logFormat' | 'logLevel' | '
     log,
     isReadable,
     // A reload changes the level.
-    requestLog: { write: (line) => void (log.isLevelEnabled('info') && lines.write(line)), dropped },
+    requestLog: { areWritten: () => log.isLevelEnabled('info'), write: lines.write, dropped },
   }
 }
 

@@ -18,7 +18,7 @@ import {
   parseByteRange,
   rangeApplies,
 } from '../http/headers.ts'
-import type { Exchange } from '../http/route.ts'
+import type { RequestParts } from '../http/route.ts'
 import type { findByNameOperation } from '../items/items.ts'
 import { VariantPending } from '../pictures/picture-queue.ts'
 import type { OpenVariant } from '../pictures/variants.ts'
@@ -61,7 +61,7 @@ interface BytesContext extends Pick<HttpContext, 'vary' | 'authorize'> {
 }
 
 /** The parts of a request that determine the response. */
-export interface BytesRequest extends Pick<Exchange, 'id' | 'request'> {
+export interface BytesRequest extends RequestParts {
   readonly isHead: boolean
   /** An id with or without an extension. */
   readonly name: string
@@ -191,11 +191,11 @@ export function createBytesResponder(
   }
 
   return async (sent) => {
-    const { id, isHead, name, link, request } = sent
+    const { id, isHead, name, link, request, line } = sent
     if (link === 'malformed') throw signatureInvalid()
     const variant = variants.parse(sent.variant, formatFor(request.headers.accept))
     const wait = parseVariantWait(sent.wait)
-    const { item, access } = await checkAccess(() => findByName(name), { id, request, link })
+    const { item, access } = await checkAccess(() => findByName(name), { id, request, line, link })
     try {
       const response = await respond(sent, { item, variant, wait, access })
       if (recordDownload !== null && !isHead && response.status !== 304)

@@ -87,13 +87,14 @@ export function bytesRoutes(
   }
 
   async function serveBytes(exchange: Exchange<'name'>): Promise<null> {
-    const { id, request, response, params, query } = exchange
+    const { id, request, response, line, params, query } = exchange
     const { headers } = request
     const { name } = params
     const { variant, wait } = query
     const isDownload = query['download'] !== undefined
     const link = linkOf(request.url ?? '', name)
-    const sent = { id, request, isHead: request.method === 'HEAD', name, variant, wait, isDownload, link }
+    const isHead = request.method === 'HEAD'
+    const sent = { id, request, line, isHead, name, variant, wait, isDownload, link }
     const found = isPlain(sent) ? await openCached(sent) : null
     if (found !== null) {
       sendCached(exchange, found)

@@ -3,7 +3,7 @@ import { itemUnknown } from '../core/faults.ts'
 import { hasSignature, parseSignedUrl, type SignedUrl } from '../core/item-urls.ts'
 import type { Actor } from '../core/tokens.ts'
 import type { Authorizer } from '../http/authorizer.ts'
-import type { Exchange } from '../http/route.ts'
+import type { RequestParts } from '../http/route.ts'
 import type { Item } from '../storage/catalog/records.ts'
 
 /** By what a request reads bytes that are not public. `expires` is in seconds since 1970. */
@@ -28,12 +28,12 @@ export function linkOf(url: string, name: string): SentLink {
  */
 export type AccessCheck = (
   find: () => Promise<Item | null>,
-  exchange: Pick<Exchange, 'id' | 'request'> & { readonly link: SignedUrl | null },
+  exchange: RequestParts & { readonly link: SignedUrl | null },
 ) => Promise<{ readonly item: Item; readonly access: PrivateAccess | null }>
 
 export const createAccessCheck =
   ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
-  async (find, { id, request, link }) => {
+  async (find, { id, request, line, link }) => {
     if (link !== null) {
       // Before the item is looked up: without a valid signature, neither the response nor its time depends on it.
       await verifyLink(link)
@@ -44,7 +44,7 @@ export const createAccessCheck =
     const item = await find()
     if (item !== null && !item.isPrivate) return { item, access: null }
     if (request.headers.authorization !== undefined) {
-      const { bucketId, actor } = await authorize({ id, request }, 'media:read')
+      const { bucketId, actor } = await authorize({ id, request, line }, 'media:read')
       if (item !== null && item.bucketId === bucketId) return { item, access: { by: 'token', actor } }
     }
     throw itemUnknown()

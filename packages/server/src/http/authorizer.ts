@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts'
 import type { Actor, Scope } from '../core/tokens.ts'
 import type { Grant } from '../storage/catalog/records.ts'
-import type { Exchange } from './route.ts'
+import type { RequestParts } from './route.ts'
 
 // The types of what verifies the token of a request.
 
@@ -28,7 +28,7 @@ export interface Caller extends Grant {
  * Returns what the token grants; throws the Fault that names the reason for a refusal.
  */
 export type Authorizer = (
-  exchange: Pick<Exchange, 'request' | 'id'>,
+  exchange: RequestParts,
   scope: Scope | null,
   options?: {
     readonly isCounted?: boolean
@@ -50,7 +50,7 @@ export type AuthorizationVerifier = (authorization: string, grace?: number) => P
  * read and again afterwards, because it can be revoked or expire while the body arrives (docs/interface.md A7, A9).
  */
 export type AuthorizedJsonReader = (
-  exchange: Pick<Exchange, 'request' | 'id'>,
+  exchange: RequestParts,
   scope: Scope,
   members: readonly string[],
   types?: readonly string[],

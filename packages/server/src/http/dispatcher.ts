@@ -120,7 +120,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
   }
 
   async function serve(exchange: Exchange, match: Match): Promise<void> {
-    const { request, response, id } = exchange
+    const { request, response } = exchange
     const endpoint = match.path?.endpoints.get(request.method ?? '')
     const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
     try {
@@ -142,7 +142,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
       await parsed
       // The client has closed the connection before the end of a stream. A stream of a store can end early too.
       if (response.destroyed && errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
-      const fault = reportFault(error, request, id)
+      const fault = reportFault(error, exchange)
       if (response.headersSent) response.destroy()
       else sendProblem(exchange, fault, more)
     }
@@ -155,10 +155,10 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     const fault = protocolFault(request)
     const match = fault === null ? find(url) : nowhere
     const { params, query } = match
-    logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
+    const line = logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
     discardUnreadBody(request, response)
     if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
-    const exchange = { id, request, response, params, query }
+    const exchange = { id, request, response, line, params, query }
     if (fault === null) void serve(exchange, match)
     // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
     else sendProblem(exchange, fault, noHeaders)

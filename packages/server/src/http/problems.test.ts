@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { Fault, type FaultCode } from '../core/faults.ts'
 import { problemKinds } from './problem-kinds.ts'
 import { createFaultReporter } from './problems.ts'
+import { emptyLine } from './request-log.ts'
 
 /** The levels at which a fault is logged. */
 function levelsOf(fault: Fault): string[] {
@@ -12,9 +13,8 @@ function levelsOf(fault: Fault): string[] {
     limits: { countAuthFailure: (one) => one },
     countStorageError: () => undefined,
     log: { error: () => levels.push('error'), warn: () => levels.push('warn') },
-    fingerprintOf: () => '',
   })
-  report(fault, new IncomingMessage(new Socket()), 'id')
+  report(fault, { id: 'id', request: new IncomingMessage(new Socket()), line: emptyLine() })
   return levels
 }
 

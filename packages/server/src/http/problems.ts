@@ -1,11 +1,10 @@
-import type { IncomingMessage } from 'node:http'
 import type { BaseLogger } from 'pino'
 import { errorCode, Fault, type FaultCode, TokenFault } from '../core/faults.ts'
 import { HeaderFault } from './headers.ts'
 import { isTokenRefusal, type RequestLimits } from './limits.ts'
 import type { Problem, ValueOf } from './openapi/schemas.ts'
 import { problemKinds } from './problem-kinds.ts'
-import { noteToken } from './request-log.ts'
+import type { RequestParts } from './route.ts'
 
 /** RFC 9457, extended by `code` for programs and `errors` for invalid parameters (docs/interface.md P1). */
 export type ProblemDetails = ValueOf<typeof Problem>
@@ -110,26 +109,23 @@ function levelOf({ code, cause }: Fault): 'error' | 'warn' | null {
 }
 
 /** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
-export type FaultReporter = (error: unknown, request: IncomingMessage, requestId: string) => Fault
+export type FaultReporter = (error: unknown, exchange: RequestParts) => Fault
 
 export function createFaultReporter(parts: {
   readonly limits: Pick<RequestLimits, 'countAuthFailure'>
   /** Counts errors that the storage caused. */
   readonly countStorageError: (error: unknown) => void
   readonly log: Pick<BaseLogger, 'error' | 'warn'>
-  /** Tells refused tokens apart, without revealing them. */
-  readonly fingerprintOf: (authorization: string) => string
 }): FaultReporter {
-  const { limits, countStorageError, log, fingerprintOf } = parts
-  return (error, request, requestId) => {
+  const { limits, countStorageError, log } = parts
+  return (error, { request, line, id: requestId }) => {
     const original = toFault(error)
     const fault = limits.countAuthFailure(original, request)
     const { authorization } = request.headers
-    if (isTokenRefusal(original) && authorization !== undefined)
-      noteToken(request, {
-        ...(original instanceof TokenFault ? { token: original.tokenId } : {}),
-        tokenFingerprint: fingerprintOf(authorization),
-      })
+    if (isTokenRefusal(original) && authorization !== undefined) {
+      if (original instanceof TokenFault) line.token = original.tokenId
+      line.refused = authorization
+    }
     const level = levelOf(fault)
     if (level !== null) {
       countStorageError(fault)

@@ -5,67 +5,75 @@ import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { RequestIds } from './request-ids.ts'
 
-/** Logs a request when its response has ended. `route` is the pattern of its path. */
+/** Logs a request when its response has ended. `route` is the pattern of its path. Returns the line, to which more can be added until then. */
 export type RequestLogger = (
   request: IncomingMessage,
   response: ServerResponse,
   about: Pick<RequestIds, 'id' | 'trace'> & { readonly route: string },
-) => void
+) => RequestLine
 
-/** Writes a line to the destination of the log, or nothing where the log level excludes requests. Never waits. */
-export type LineWriter = (line: string) => void
-
-/** What is known about the token of a request. */
-interface LoggedToken {
-  /** Its id: of one that is or was valid. */
-  readonly token?: string
-  /** For one that was refused: the same text has the same fingerprint. */
-  readonly tokenFingerprint?: string
+/** Where the lines of requests are written. */
+export interface RequestLines {
+  /** Whether the log level includes them at present. */
+  readonly areWritten: () => boolean
+  /** Never waits. */
+  readonly write: (line: string) => void
 }
 
-const tokens = new WeakMap<IncomingMessage, LoggedToken>()
-
-/** Adds the token to the line of a request. */
-export function noteToken(request: IncomingMessage, token: LoggedToken): void {
-  const noted = tokens.get(request)
-  tokens.set(request, noted === undefined ? token : { ...noted, ...token })
+/** What is added to the line of a request while it is handled. */
+export interface RequestLine {
+  /** The id of its token: of one that is or was valid. */
+  token: string | undefined
+  /** The Authorization header with a token that was refused. The line has its fingerprint. */
+  refused: string | undefined
 }
+
+export const emptyLine = (): RequestLine => ({ token: undefined, refused: undefined })
 
 /**
  * Tells refused tokens apart without revealing them: 32 bits of a hash with a value of the data directory, so that a text that was sent by
  * mistake, such as a password, cannot be found by the log alone.
  */
-export const tokenFingerprint = (authorization: string, salt: string): string =>
+const tokenFingerprint = (authorization: string, salt: string): string =>
   hash('sha256', `${salt}\0${authorization}`).slice(0, 8)
 
 /** Writes one log line and one observation for each request, completed or aborted (docs/interface.md O3). */
 export function createRequestLogger(
   metrics: Metrics,
   { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
-  writeLine: LineWriter,
+  lines: RequestLines,
+  /** A secret value of the data directory. */
+  salt: string,
 ): RequestLogger {
   return (request, response, { id, trace, route }) => {
-    const { method = '', url = '', socket } = request
     const startedAt = performance.now()
-    const observe = metrics.responseObserver(method, route)
+    const observe = metrics.responseObserver(request.method ?? '', route)
+    const line = emptyLine()
     // Known only while the connection is open.
-    const address = wholeOfRequest(request)
-    const bytesBefore = socket.bytesWritten
+    const sent = lines.areWritten()
+      ? { address: wholeOfRequest(request), bytesBefore: request.socket.bytesWritten }
+      : null
     // `close` is emitted exactly once: after the last byte, or when the connection ends before it.
     response.on('close', () => {
       const ms = performance.now() - startedAt
       const status = response.headersSent ? response.statusCode : null
       observe(status, ms / 1000)
-      const msg = response.writableFinished ? 'completed' : 'aborted'
+      if (sent === null) return
+      const { address, bytesBefore } = sent
+      const { method = '', url = '', headers, socket } = request
+      const fingerprint = line.refused === undefined ? undefined : tokenFingerprint(line.refused, salt)
       const bytes = socket.bytesWritten - bytesBefore
-      const userAgent = loggedAgent(request.headers['user-agent'])
-      writeLine(
+      const path = loggedPath(url)
+      const userAgent = loggedAgent(headers['user-agent'])
+      const msg = response.writableFinished ? 'completed' : 'aborted'
+      lines.write(
         formatLine({
-          ...{ id, method, path: loggedPath(url), status, ms, bytes, address, userAgent },
-          ...{ token: tokens.get(request), trace, msg },
+          ...{ id, method, path, status, ms, bytes, address, userAgent },
+          ...{ token: line.token, fingerprint, trace, msg },
         }),
       )
     })
+    return line
   }
 }
 
@@ -82,15 +90,17 @@ function formatLine(fields: {
   readonly bytes: number
   readonly address: string | null
   readonly userAgent: string | null
-  readonly token: LoggedToken | undefined
+  readonly token: string | undefined
+  readonly fingerprint: string | undefined
   readonly trace: RequestIds['trace']
   readonly msg: string
 }): string {
-  const { id, method, path, status, ms, bytes, address, userAgent, token, trace, msg } = fields
+  const { id, method, path, status, ms, bytes, address, userAgent, trace, msg } = fields
   const agent = userAgent === null ? '' : `,"userAgent":${JSON.stringify(userAgent)}`
-  const more =
-    token === undefined && trace === null ? '' : `,${JSON.stringify({ ...token, ...trace }).slice(1, -1)}`
-  return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"bytes":${bytes},"address":${JSON.stringify(address)}${agent}${more},"msg":"${msg}"}\n`
+  const token = fields.token === undefined ? '' : `,"token":"${fields.token}"`
+  const fingerprint = fields.fingerprint === undefined ? '' : `,"tokenFingerprint":"${fields.fingerprint}"`
+  const traced = trace === null ? '' : `,${JSON.stringify(trace).slice(1, -1)}`
+  return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"bytes":${bytes},"address":${JSON.stringify(address)}${agent}${token}${fingerprint}${traced},"msg":"${msg}"}\n`
 }
 
 /** The characters of a path, and of a User-Agent, that are logged. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { OperationDescription } from './openapi/description.ts'
+import type { RequestLine } from './request-log.ts'
 
 /** The names of the parameters of a pattern such as `/api/media/:id`. */
 type ParameterNames<Pattern extends string> = Pattern extends `${string}:${infer Name}/${infer Rest}`
@@ -15,11 +16,16 @@ export interface Exchange<Parameter extends string = string> {
   readonly id: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** What the log says of it besides. */
+  readonly line: RequestLine
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Record<Parameter, string>>
   /** The parameters of the query, decoded. A repeated one is a list. */
   readonly query: Readonly<Record<string, unknown>>
 }
+
+/** What is needed of a request to verify its token. */
+export type RequestParts = Pick<Exchange, 'id' | 'request' | 'line'>
 
 /** What a handler responds. At most one of `json`, `body` and `stream` is set. */
 export interface Reply {

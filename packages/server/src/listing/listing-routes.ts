@@ -14,11 +14,11 @@ import { exampleBase, type OperationDescription } from '../http/openapi/descript
 import { ListingQuery } from '../http/openapi/parameters.ts'
 import { emptyPage, samplePage } from '../http/openapi/samples.ts'
 import { Page } from '../http/openapi/schemas.ts'
-import { noteToken } from '../http/request-log.ts'
+import type { RequestLine } from '../http/request-log.ts'
 import { createTextWriter, createWholeWriter } from '../http/response-writers.ts'
 import { type Exchange, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
-import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
+import type { BucketId, Grant } from '../storage/catalog/records.ts'
 import type { Listing, ListPage, PageBody } from './pages.ts'
 
 /** `GET /api/media` (docs/interface.md, Listing). */
@@ -27,7 +27,7 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
   const writeWhole = createWholeWriter()
   const writeText = createTextWriter()
 
-  async function list({ request, response, query }: Exchange): Promise<null> {
+  async function list({ request, response, line, query }: Exchange): Promise<null> {
     const { headers } = request
     const asked = {
       page: query['page'],
@@ -35,7 +35,7 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
       acceptEncoding: headers['accept-encoding'],
       ifNoneMatch: headers['if-none-match'],
     }
-    const { status, head, body } = await respondToListing(asked, (token) => noteToken(request, { token }))
+    const { status, head, body } = await respondToListing(asked, line)
     const cors = corsHead(http.corsHeaders(headers))
     const isHead = request.method === 'HEAD'
     const whole = body?.whole ?? null
@@ -142,7 +142,7 @@ interface Group {
 
 /**
  * Returns a function that verifies each token once in an event-loop tick, and calls `respondToListing` once for identical
- * requests. It calls `onVerified` for every request, also for one that is refused afterwards.
+ * requests. It adds the token to the line of every request, also of one that is refused afterwards.
  */
 export function coalesceRequests(
   {
@@ -153,7 +153,7 @@ export function coalesceRequests(
     readonly limits: Pick<RequestLimits, 'countToken'>
   },
   respondToListing: ListingResponder,
-): (request: CallersRequest, onVerified: (token: TokenId) => void) => Promise<ListingResponse> {
+): (request: CallersRequest, line: Pick<RequestLine, 'token'>) => Promise<ListingResponse> {
   /** The callers of the current tick by Authorization header. */
   let callers: Map<string, RequestsOfCaller> | null = null
   let tickEnd = Promise.resolve()
@@ -197,11 +197,11 @@ export function coalesceRequests(
     return group
   }
 
-  return async (request, onVerified) => {
+  return async (request, line) => {
     const caller = callerOf(request)
     const group = groupOf(caller, request)
     const grant = await caller.grant
-    onVerified(grant.tokenId)
+    line.token = grant.tokenId
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
     group.response ??= respond(grant, request)

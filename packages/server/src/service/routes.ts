@@ -7,7 +7,7 @@ import { changeRoutes } from '../feed/change-routes.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
 import { createDispatcher, createMediaHost } from '../http/dispatcher.ts'
 import { createFaultReporter } from '../http/problems.ts'
-import { createRequestLogger, type LineWriter, tokenFingerprint } from '../http/request-log.ts'
+import { createRequestLogger, type RequestLines } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
 import { itemListRoutes } from '../items/item-list-routes.ts'
@@ -25,7 +25,7 @@ import type { Operations } from './operations.ts'
 
 /** What only some routes use. */
 interface AppParts {
-  readonly writeLine: LineWriter
+  readonly requestLines: RequestLines
   /** Null where downloads are not recorded. */
   readonly downloadLog: DownloadLog | null
   /** Null where the gallery is off or not built. */
@@ -38,7 +38,7 @@ interface AppParts {
 export function createApp(
   operations: Operations,
   parts: HttpParts,
-  { writeLine, downloadLog, gallery, signIn }: AppParts,
+  { requestLines, downloadLog, gallery, signIn }: AppParts,
 ): Server {
   const verifyAuthorization = createAuthorizationVerifier(operations.access.verifyToken)
   const authorize = createAuthorizer(verifyAuthorization, parts.limits, parts.addresses)
@@ -51,14 +51,11 @@ export function createApp(
   ]
   const dispatch = createDispatcher(routes, {
     baseUrl,
-    logRequest: createRequestLogger(metrics, http.addresses, writeLine),
+    logRequest: createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch),
     corsHeaders,
     limits,
     mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
-    reportFault: createFaultReporter({
-      ...{ limits, countStorageError: metrics.storage.countError, log },
-      fingerprintOf: (authorization) => tokenFingerprint(authorization, http.catalog.epoch),
-    }),
+    reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
     stopping,
     isReadOnly: () => settings.readOnly,
   })

@@ -13,7 +13,7 @@ import { limitConnections } from '../http/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections.ts'
 import { createClientAddresses, createRequestLimits } from '../http/limits.ts'
 import { createMetrics, type Metrics } from '../http/metrics.ts'
-import type { LineWriter } from '../http/request-log.ts'
+import type { RequestLines } from '../http/request-log.ts'
 import { type BoundPort, bindPort } from '../http/server.ts'
 import { startPictures } from '../pictures/start-pictures.ts'
 import { toolNames } from '../pictures/tools.ts'
@@ -54,8 +54,7 @@ export interface Service {
 }
 
 /** The log, for the lines of requests. */
-export interface RequestLog {
-  readonly write: LineWriter
+export interface RequestLog extends RequestLines {
   /** How many lines of the log were dropped so far, of requests and others. */
   readonly dropped: () => number
 }
@@ -175,7 +174,7 @@ export async function startService(
         bodyMemory,
         responseMemory: Math.ceil(responseMemory / config.workers),
       },
-      { writeLine: requestLog.write, downloadLog, gallery, signIn: issuer?.signIn ?? null },
+      { requestLines: requestLog, downloadLog, gallery, signIn: issuer?.signIn ?? null },
     )
     const connections = trackUnusedConnections(http)
     limitConnections(http, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })

@@ -8,6 +8,7 @@ import { newItemId } from '../../src/core/ids.ts'
 import { cachedBytesOperations, createBytesCache } from '../../src/downloads/bytes-cache.ts'
 import { createBytesResponder } from '../../src/downloads/bytes-response.ts'
 import { createCachedResponses, headersMemory } from '../../src/downloads/bytes-routes.ts'
+import { emptyLine } from '../../src/http/request-log.ts'
 import { createWholeWriter } from '../../src/http/response-writers.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
@@ -67,6 +68,7 @@ async function fill(capacity: number, size: number) {
     found = item(id, size)
     const { head } = await respond({
       id,
+      line: emptyLine(),
       isHead: false,
       name: id,
       variant: undefined,

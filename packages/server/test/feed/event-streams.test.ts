@@ -11,6 +11,7 @@ import { service } from '../../src/core/tokens.ts'
 import { openFeed } from '../../src/feed/changes.ts'
 import { createEventStreams, type EventFormatter } from '../../src/feed/event-streams.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
+import { emptyLine } from '../../src/http/request-log.ts'
 import type { ChangeRows } from '../../src/storage/catalog/feed.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
 import { get, serve } from '../http/exchange.ts'
@@ -45,7 +46,7 @@ async function prepare(parts: {
     { feed, eventFormatter, idleTimeout: 60_000 },
   )
   const open = (request: ServerResponse['req'], response: ServerResponse) =>
-    streams.open({ id: 'r', request, response, params: {}, query: {} }, caller, 0, {})
+    streams.open({ id: 'r', request, response, line: emptyLine(), params: {}, query: {} }, caller, 0, {})
   return { catalog, bucketId, feed, readChanges, streams, open, lines }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
 import { createDispatcher } from '../../src/http/dispatcher.ts'
+import { emptyLine } from '../../src/http/request-log.ts'
 import { route } from '../../src/http/route.ts'
 import { exchange } from './exchange.ts'
 
@@ -12,7 +13,7 @@ test('P1 a source that ends early before the response has begun is reported, alt
   })
   const dispatch = createDispatcher([failing], {
     baseUrl: 'http://h',
-    logRequest: () => undefined,
+    logRequest: emptyLine,
     corsHeaders: () => ({}),
     limits: { countAddress: () => null },
     mediaHost: null,

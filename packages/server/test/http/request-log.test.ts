@@ -3,19 +3,20 @@ import { Socket } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/http/metrics.ts'
-import { createRequestLogger, noteToken } from '../../src/http/request-log.ts'
+import { createRequestLogger } from '../../src/http/request-log.ts'
 
 /** The log line of a request to `url` with this status; null for a request that was aborted before its response. */
 function lineFor(method: string, url: string, status: number | null): string {
   const lines: string[] = []
   const addresses = { wholeOfRequest: () => '192.0.2.1' }
-  const record = createRequestLogger(createMetrics(), addresses, (line) => lines.push(line))
+  const written = { areWritten: () => true, write: (line: string) => void lines.push(line) }
+  const record = createRequestLogger(createMetrics(), addresses, written, 'salt')
   const request = Object.assign(new IncomingMessage(new Socket()), { method, url })
   request.headers['user-agent'] = 'program "1"'
-  noteToken(request, { token: 'tok_1' })
   const response = new ServerResponse(request)
   const trace = { traceId: '1'.repeat(32), parentId: '2'.repeat(16), spanId: '3'.repeat(16) }
-  record(request, response, { id: '0b7d2c9e-0000-4000-8000-000000000000', trace, route: '/r' })
+  const line = record(request, response, { id: '0b7d2c9e-0000-4000-8000-000000000000', trace, route: '/r' })
+  line.token = 'tok_1'
   if (status !== null) response.writeHead(status).end()
   response.emit('close')
   expect(lines).toHaveLength(1)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
+import { emptyLine, type RequestLine } from '../../src/http/request-log.ts'
 import {
   type CallersRequest,
   coalesceRequests,
@@ -51,9 +52,13 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
   const coalesce = coalesceRequests({ verifyAuthorization, limits: { countToken } }, respondToListing)
-  const noted: string[] = []
-  const coalesced = (request: CallersRequest) => coalesce(request, (token) => void noted.push(token))
-  return { received, verified, noted, coalesced }
+  const lines: RequestLine[] = []
+  const coalesced = (request: CallersRequest) => {
+    const line = emptyLine()
+    lines.push(line)
+    return coalesce(request, line)
+  }
+  return { received, verified, lines, coalesced }
 }
 
 test('E2 a listing waits while so many items have expired that it would pass by them', async () => {
@@ -71,7 +76,7 @@ test('E2 a listing waits while so many items have expired that it would pass by 
     },
     async ({ expired }) => ({ status: 200, head: ['expired', `${expired}`], body: null }),
   )
-  const responses = [coalesced(plain, () => undefined), coalesced({ ...plain, page: '2' }, () => undefined)]
+  const responses = [coalesced(plain, emptyLine()), coalesced({ ...plain, page: '2' }, emptyLine())]
   counted.resolve()
   for (const response of responses) expect((await response).head).toEqual(['expired', '0'])
 })
@@ -107,12 +112,12 @@ test('A7, L4 the token is verified and the page read after the tick, and a later
   expect(received).toHaveLength(2)
 })
 
-test('W2, O3 coalesced requests are counted individually, and each notes its token', async () => {
-  const { received, noted, coalesced } = counting(2)
+test('W2, O3 coalesced requests are counted individually, and the line of each has the token', async () => {
+  const { received, lines, coalesced } = counting(2)
   const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => coalesced({ ...plain })))
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
   expect(received).toHaveLength(1)
-  expect(noted).toEqual(['tok', 'tok', 'tok', 'tok'])
+  expect(lines.map(({ token }) => token)).toEqual(['tok', 'tok', 'tok', 'tok'])
 })
 
 test('W2 no page is read where all coalesced requests are refused', async () => {
