@@ -92,8 +92,13 @@ function policyOf(
   }
 }
 
+const emptyHead: readonly string[] = []
+
 /** The headers as alternating names and values, without `Vary`: for responses whose own `Vary` includes it. */
-export function corsHead({ vary, ...cors }: ReturnType<CorsPolicy>): string[] {
+export function corsHead(headers: ReturnType<CorsPolicy>): readonly string[] {
+  // Most services have no other origins.
+  if (headers === noCorsHeaders) return emptyHead
+  const { vary, ...cors } = headers
   return Object.entries(cors).flat()
 }
 

@@ -6,8 +6,13 @@ const maxListBytes = 1_048_576
 /** Milliseconds for which a list occupies the event loop at once. */
 const longestStep = 5
 
+/** Items between two looks at the clock. */
+const itemsPerLook = 8
+
 export interface ListTexts<Item> {
   readonly texts: readonly string[]
+  /** The bytes of the texts. */
+  readonly bytes: () => number
   /** Adds items in steps, and returns how many there was room for: all of them, unless the list is full. A list has at least one. */
   add(items: readonly Item[]): Promise<number>
   /** Lets other requests run, before more items are read. */
@@ -27,17 +32,19 @@ export function collectTexts<Item>(
   let bytes = 0
   return {
     texts,
+    bytes: () => bytes,
     pause,
     async add(items) {
       let startedAt = performance.now()
       for (const [index, item] of items.entries()) {
-        if (performance.now() - startedAt > longestStep) {
+        if (index % itemsPerLook === 0 && performance.now() - startedAt > longestStep) {
           await pause()
           startedAt = performance.now()
         }
         const text = textOf(item)
-        bytes += Buffer.byteLength(text)
-        if (bytes > maxBytes && texts.length > 0) return index
+        const length = Buffer.byteLength(text)
+        if (bytes + length > maxBytes && texts.length > 0) return index
+        bytes += length
         texts.push(text)
       }
       return items.length

@@ -247,12 +247,13 @@ export function createMetrics() {
       },
     })
   }
-  const observers = new Map<string, ResponseObserver>()
+  const observers = new Map<string, Map<string, ResponseObserver>>()
   /** One observer for each method and route. */
   function responseObserver(method: string, route: string): ResponseObserver {
-    const key = `${method} ${route}`
-    const known = observers.get(key)
+    const byMethod = observers.get(route) ?? new Map<string, ResponseObserver>()
+    const known = byMethod.get(method)
     if (known) return known
+    observers.set(route, byMethod)
     const byStatus = new Map<number | null, (seconds: number) => void>()
     const observe: ResponseObserver = (status, seconds) => {
       let observeStatus = byStatus.get(status)
@@ -262,7 +263,7 @@ export function createMetrics() {
       }
       observeStatus(seconds)
     }
-    observers.set(key, observe)
+    byMethod.set(method, observe)
     return observe
   }
 

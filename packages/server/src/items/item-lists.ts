@@ -25,10 +25,11 @@ export function listItemsOperation({
   readonly catalog: Pick<Catalog, 'epoch' | 'items' | 'hasHadRevision'>
 }) {
   const cursors = createItemCursors(catalog.epoch)
+  const reads = createReadLengths()
   return async function listItems(
     bucketId: BucketId,
     { limit, after, ...filter }: ItemsQuery,
-    { add, pause }: ItemSink,
+    sink: ItemSink,
   ): Promise<ItemList> {
     const selection = { bucketId, ...filter }
     const states: string[] = []
@@ -37,7 +38,7 @@ export function listItemsOperation({
     /** Of the read before. */
     let revision = from?.revision ?? null
     for (let left = limit; ; ) {
-      const length = Math.min(left, readLength)
+      const length = Math.min(left, reads.lengthFor(bucketId))
       // One more than requested shows whether items follow.
       const { rows, examined, ...current } = await catalog.items(selection, place, length + 1)
       // After the read: if the data have gone back, other items may have the places of those that were listed before.
@@ -46,14 +47,16 @@ export function listItemsOperation({
       revision = current.revision
       states.push(listState(current))
       const read = rows.slice(0, length)
-      const added = await add(read.map(({ item }) => item))
+      const bytesBefore = sink.bytes()
+      const added = await sink.add(read.map(({ item }) => item))
+      reads.note(bucketId, added, sink.bytes() - bytesBefore)
       const last = read[added - 1]
       if (last !== undefined) place = placeOf(selection, last)
       left -= added
       if (added === read.length) {
         if (rows.length <= length) place = examined
         else if (left > 0) {
-          await pause()
+          await sink.pause()
           continue
         }
       }
@@ -67,12 +70,34 @@ export function listItemsOperation({
 interface ItemSink {
   /** Returns how many of the items it had room for. */
   readonly add: (items: readonly ItemDetails[]) => Promise<number>
+  /** The bytes of the items that it has. */
+  readonly bytes: () => number
   /** Lets other requests run between two reads. */
   readonly pause: () => Promise<void>
 }
 
-/** Items of one read, which may have a hundred kilobytes each. Between two reads, other requests are handled. */
-const readLength = 50
+/** The items of the first read of a bucket, and the most of one read. An item may have a hundred kilobytes. */
+const firstRead = 50
+const longestRead = 100
+
+/** Bytes of the items of one read. Between two reads, other requests are handled. */
+const readBytes = 256 * 1024
+
+/** Buckets whose items have a known length. */
+const maxKnown = 10_000
+
+/** How many items of a bucket one read has, by the length of those of the read before. */
+function createReadLengths() {
+  const lengths = new Map<BucketId, number>()
+  return {
+    lengthFor: (bucketId: BucketId): number => lengths.get(bucketId) ?? firstRead,
+    note(bucketId: BucketId, items: number, bytes: number): void {
+      if (items === 0) return
+      if (lengths.size >= maxKnown) lengths.clear()
+      lengths.set(bucketId, Math.max(1, Math.min(longestRead, Math.floor((readBytes * items) / bytes))))
+    },
+  }
+}
 
 /** The state of a list that was read in several steps. If the bucket has changed in the meantime, it is no state of the bucket. */
 const joinStates = (states: readonly string[]): string =>
