@@ -243,7 +243,9 @@ test(
       checkDeletes(before, after, known[direction], isDown, deletes)
       checkEqual(after, isDown, code === 0)
       if (code === 0 && deletes && !stderr.includes('no earlier run knew'))
-        expect(new Set([...after.files.keys(), ...after.twins]), label).toEqual(new Set(after.items.map(({ path }) => path)))
+        expect(new Set([...after.files.keys(), ...after.twins]), label).toEqual(
+          new Set(after.items.map(({ path }) => path)),
+        )
       learn(known[direction], after, isDown)
       const again = await at.sync(...args)
       expect([again.stdout, again.code], `${label}\n${stdout}${stderr}again\n${again.stderr}`).toEqual([

@@ -114,8 +114,15 @@ const TokenList = Type.Object(
   closed,
 )
 
+const texts = Type.Optional(Type.Array(Type.String()))
+const number = Type.Optional(Type.Number())
+const faultMembers = {
+  ...{ accepted: texts, members: texts, missing: texts, reasons: texts },
+  ...{ minimum: number, maximum: number, left: number, unit: Type.Optional(Type.String()) },
+}
 const Problem = Type.Object(
   {
+    ...faultMembers,
     type: Type.String({ pattern: '^https?://.+/problems/[a-z0-9-]+$' }),
     title: Type.String(),
     status: Type.Integer(),
@@ -123,7 +130,9 @@ const Problem = Type.Object(
     instance: Type.String(),
     code: Type.String(),
     errors: Type.Optional(
-      Type.Array(Type.Object({ parameter: Type.String(), detail: Type.String() }, closed), { minItems: 1 }),
+      Type.Array(Type.Object({ parameter: Type.String(), detail: Type.String(), ...faultMembers }, closed), {
+        minItems: 1,
+      }),
     ),
   },
   closed,

@@ -119,7 +119,7 @@ describe('A3', () => {
         expect(challenge).toMatch(/^Bearer .*error="insufficient_scope"/)
         expect(challenge).toContain(`scope="${needed}"`)
         const problem = await expectProblem(response, 403, 'scope-missing')
-        expect(problem.errors).toEqual([{ parameter: 'scope', detail: needed }])
+        expect(problem.errors).toEqual([{ parameter: 'scope', detail: needed, missing: [needed] }])
       }
     },
   )

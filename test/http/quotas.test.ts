@@ -77,7 +77,13 @@ describe('Q1 an upload that does not fit', () => {
     const before = await countStored(server)
     const refused = await bucket.form(randomBytes(1), randomBytes(1))
     const problem = await expectProblem(refused, 507, 'quota-exceeded')
-    expect(problem.errors).toEqual([{ parameter: 'max_items', detail: 'The bucket may hold 2 items.' }])
+    expect(problem.errors).toEqual([
+      {
+        parameter: 'max_items',
+        detail: 'The bucket may hold 2 items.',
+        ...{ maximum: 2, unit: 'items' },
+      },
+    ])
     expect((await bucket.form(randomBytes(1))).status).toBe(201)
     await expectProblem(await bucket.raw(''), 507, 'quota-exceeded')
     expect(await bucket.state()).toMatchObject({ items: 2, max_items: 2, max_bytes: null })
@@ -90,7 +96,13 @@ describe('Q1 an upload that does not fit', () => {
       way === 'chunked' ? bucket.chunked(length) : bucket[way](randomBytes(length))
     const before = await countStored(server)
     const problem = await expectProblem(await send(100_001), 507, 'quota-exceeded')
-    expect(problem.errors).toEqual([{ parameter: 'max_bytes', detail: 'The bucket may hold 100000 bytes.' }])
+    expect(problem.errors).toEqual([
+      {
+        parameter: 'max_bytes',
+        detail: 'The bucket may hold 100000 bytes.',
+        ...{ maximum: 100_000, unit: 'bytes' },
+      },
+    ])
     expect(await countStored(server)).toEqual(before)
     expect((await send(100_000)).status).toBe(201)
     expect((await bucket.raw('')).status).toBe(201)
@@ -102,7 +114,13 @@ describe('Q1 an upload that does not fit', () => {
     const bucket = await bucketWith('--max-items', '1')
     const { id } = await upload(server, 'x', { authorization: bucket.authorization })
     const problem = await expectProblem(await bucket.raw('y'), 507, 'quota-exceeded')
-    expect(problem.errors).toEqual([{ parameter: 'max_items', detail: 'The bucket may hold 1 item.' }])
+    expect(problem.errors).toEqual([
+      {
+        parameter: 'max_items',
+        detail: 'The bucket may hold 1 item.',
+        ...{ maximum: 1, unit: 'items' },
+      },
+    ])
     const { authorization } = bucket
     await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
     expect((await bucket.raw('y')).status).toBe(201)

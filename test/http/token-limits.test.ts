@@ -136,7 +136,11 @@ describe.each(Object.entries(ways))('T10 %s', (_way, send) => {
     })
     const problem = await expectProblem(await sendText(token, 10), 507, 'token-limit-exceeded')
     expect(problem.errors).toEqual([
-      { parameter: 'max_items', detail: 'The token may upload 2 items; 0 are left.' },
+      {
+        parameter: 'max_items',
+        detail: 'The token may upload 2 items; 0 are left.',
+        ...{ maximum: 2, unit: 'items', left: 0 },
+      },
     ])
   })
 
@@ -145,7 +149,11 @@ describe.each(Object.entries(ways))('T10 %s', (_way, send) => {
     expect((await sendText(token, 60)).status).toBeLessThan(300)
     const problem = await expectProblem(await sendText(token, 41), 507, 'token-limit-exceeded')
     expect(problem.errors).toEqual([
-      { parameter: 'max_bytes', detail: 'The token may upload 100 bytes; 40 are left.' },
+      {
+        parameter: 'max_bytes',
+        detail: 'The token may upload 100 bytes; 40 are left.',
+        ...{ maximum: 100, unit: 'bytes', left: 40 },
+      },
     ])
     expect((await sendText(token, 40)).status).toBeLessThan(300)
     expect(await token.state()).toMatchObject({
@@ -171,7 +179,11 @@ describe.each(Object.entries(ways))('T10 %s', (_way, send) => {
       'type-refused',
     )
     expect(problem.errors).toEqual([
-      { parameter: 'types', detail: 'With this token, a file must be one of: image/*, application/json.' },
+      {
+        parameter: 'types',
+        detail: 'With this token, a file must be one of: image/*, application/json.',
+        accepted: ['image/*', 'application/json'],
+      },
     ])
     const svg = new Uint8Array(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'))
     const unlisted = await expectProblem(

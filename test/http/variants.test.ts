@@ -63,7 +63,13 @@ describe('V1', () => {
       const { url } = await upload(server, 'x')
       const response = await fetch(`${url}?${query}`)
       const { errors } = await expectProblem(response, 400, 'variant-unknown')
-      expect(errors).toEqual([{ parameter: 'variant', detail: expect.stringMatching(/thumb, medium/) }])
+      expect(errors).toEqual([
+        {
+          parameter: 'variant',
+          detail: expect.stringMatching(/thumb, medium/),
+          accepted: ['thumb', 'medium'],
+        },
+      ])
     },
   )
 

@@ -47,14 +47,33 @@ export class AnswerError extends MediabucketError implements AnswerDetails {
   }
 }
 
+/** What a problem states in words, for programs. Members of other types are omitted. */
+export interface FaultMembers {
+  /** All values that are accepted. */
+  readonly accepted?: readonly string[]
+  /** The limits of a number, or of a size in `unit`. Inclusive. */
+  readonly minimum?: number
+  readonly maximum?: number
+  /** Such as `bytes`, `characters` or `seconds`. A number has none. */
+  readonly unit?: string
+  /** What is left of `maximum`. */
+  readonly left?: number
+  /** The members that the JSON object may have. */
+  readonly members?: readonly string[]
+  /** The scopes that the token lacks. */
+  readonly missing?: readonly string[]
+  /** Why the service is not ready. */
+  readonly reasons?: readonly string[]
+}
+
 /** An invalid parameter of a request. */
-export interface ParameterFault {
+export interface ParameterFault extends FaultMembers {
   readonly parameter: string
   readonly detail: string
 }
 
 /** The reason of a refusal, as the service reports it (RFC 9457). Members of other types are omitted. */
-export interface Problem {
+export interface Problem extends FaultMembers {
   /** A URL that names the problem and explains it; `about:blank` if the service names none. */
   readonly type: string
   readonly title?: string

@@ -3,7 +3,7 @@ export type { Change, ChangesOptions } from './changes.ts'
 export type { Client } from './client.ts'
 export type { CallOptions, ClientOptions, GetOptions } from './client-options.ts'
 export { createClient } from './create-client.ts'
-export type { ParameterFault, Problem } from './errors.ts'
+export type { FaultMembers, ParameterFault, Problem } from './errors.ts'
 export {
   AnswerError,
   ConnectionError,

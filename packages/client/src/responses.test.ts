@@ -11,7 +11,8 @@ test('RFC 9457 a problem is parsed with its extensions', () => {
     detail: 'page must be …',
     instance: 'req-1',
     code: 'page-malformed',
-    errors: [{ parameter: 'page', detail: 'a whole number' }],
+    errors: [{ parameter: 'page', detail: 'a whole number', minimum: 1, maximum: 9, later: {} }],
+    accepted: ['a', 'b'],
     balance: 30,
   }
   expect(readProblem(type, JSON.stringify(problem))).toEqual(problem)
@@ -24,9 +25,14 @@ test('RFC 9457 3.1 members of the wrong type are ignored, a missing type is abou
     status: '400',
     detail: {},
     code: null,
-    errors: ['x', { parameter: 'a' }],
+    errors: ['x', { parameter: 'a' }, { parameter: 'a', detail: 'b', accepted: 'c', maximum: '9', unit: 3 }],
+    accepted: [1],
+    maximum: null,
   }
-  expect(readProblem(type, JSON.stringify(wrong))).toEqual({ type: 'about:blank', errors: [] })
+  expect(readProblem(type, JSON.stringify(wrong))).toEqual({
+    type: 'about:blank',
+    errors: [{ parameter: 'a', detail: 'b' }],
+  })
 })
 
 test.each([

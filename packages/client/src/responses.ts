@@ -78,7 +78,22 @@ export function withTimeout(response: Response, timer: AttemptTimer): Response {
   return Object.defineProperties(same, { url: { value: url }, redirected: { value: redirected } })
 }
 
-const texts = ['title', 'detail', 'instance', 'code']
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isNumber = (value: unknown): boolean => typeof value === 'number'
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
+
+/** The types of the members that a problem and its parameters can have. */
+const memberTypes: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ...['title', 'detail', 'instance', 'code', 'unit'].map((name) => [name, isText] as const),
+  ...['status', 'minimum', 'maximum', 'left'].map((name) => [name, isNumber] as const),
+  ...['accepted', 'members', 'missing', 'reasons'].map((name) => [name, isTexts] as const),
+])
+
+/** RFC 9457, section 3.1: a member of the wrong type is ignored, not fatal. Unknown members are kept. */
+const withoutWrongTypes = (members: object): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(members).filter(([name, value]) => memberTypes.get(name)?.(value) ?? true),
+  )
 
 /** Creates a reader of responses whose content is in the headers. */
 export const headersReader =
@@ -96,18 +111,19 @@ export function readProblem(contentType: string | null, body: string): Problem |
   if (!/^application\/problem\+json\b/i.test(contentType ?? '')) return null
   const value = jsonOf(body)
   if (!isObject(value)) return null
-  const { type, status, errors, ...others } = value
-  // RFC 9457, section 3.1: a member of the wrong type is ignored, not fatal.
-  const members = Object.entries(others).filter(
-    ([name, member]) => !texts.includes(name) || typeof member === 'string',
-  )
+  const { type, errors, ...others } = value
   return {
-    ...Object.fromEntries(members),
+    ...withoutWrongTypes(others),
     type: typeof type === 'string' && type !== '' ? type : 'about:blank',
-    ...(typeof status === 'number' ? { status } : {}),
-    ...(Array.isArray(errors) ? { errors: errors.filter(isParameterFault) } : {}),
+    ...(Array.isArray(errors) ? { errors: errors.filter(isParameterFault).map(readFault) } : {}),
   }
 }
+
+const readFault = ({ parameter, detail, ...members }: ParameterFault): ParameterFault => ({
+  parameter,
+  detail,
+  ...withoutWrongTypes(members),
+})
 
 const isParameterFault = (value: unknown): value is ParameterFault =>
   isObject(value) && typeof value['parameter'] === 'string' && typeof value['detail'] === 'string'

@@ -1,13 +1,14 @@
 import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { parseTokenListQuery } from '../core/queries.ts'
-import { isNote, noteRule, readLimits } from '../core/quotas.ts'
+import { isNote, maxNote, noteRule, readLimits } from '../core/quotas.ts'
 import { parseTimestamp } from '../core/times.ts'
 import {
   defaultOverlap,
   isScope,
   isTokenName,
   maxOverlap,
+  maxTokenName,
   type Scope,
   scopes,
   tokenNameRule,
@@ -103,14 +104,19 @@ function readNewToken(
   const faults: ParameterFault[] = []
   const names = readScopes(body['scopes'])
   if (names === null)
-    faults.push({ parameter: 'scopes', detail: `An array of 1 or more of: ${scopes.join(', ')}.` })
+    faults.push({
+      parameter: 'scopes',
+      detail: `An array of 1 or more of: ${scopes.join(', ')}.`,
+      accepted: scopes,
+    })
   const { name = '' } = body
-  if (!isName(name)) faults.push({ parameter: 'name', detail: tokenNameRule })
+  if (!isName(name))
+    faults.push({ parameter: 'name', detail: tokenNameRule, maximum: maxTokenName, unit: 'characters' })
   const expiresAt = readExpiry(body['expires_at'] ?? null, now)
   if (expiresAt === undefined) faults.push(expiryFault)
   const note = body['note'] ?? null
   const isValidNote = note === null || (typeof note === 'string' && isNote(note))
-  if (!isValidNote) faults.push({ parameter: 'note', detail: noteRule })
+  if (!isValidNote) faults.push({ parameter: 'note', detail: noteRule, maximum: maxNote, unit: 'characters' })
   const given = body['limits'] ?? null
   const read = given === null ? null : readLimits(given)
   const limits = read?.limits ?? null
@@ -135,7 +141,11 @@ function readRotation(
   if (expiresAt === undefined) faults.push(expiryFault)
   const { overlap_seconds: overlap = defaultOverlap } = body
   if (!isOverlap(overlap))
-    faults.push({ parameter: 'overlap_seconds', detail: `An integer from 0 to ${maxOverlap}.` })
+    faults.push({
+      parameter: 'overlap_seconds',
+      detail: `An integer from 0 to ${maxOverlap}.`,
+      ...{ minimum: 0, maximum: maxOverlap, unit: 'seconds' },
+    })
   if (expiresAt === undefined || !isOverlap(overlap)) throw malformed(faults)
   return { overlap: overlap * 1000, expiresAt }
 }

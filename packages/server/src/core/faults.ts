@@ -77,8 +77,36 @@ export type FaultCode =
   | 'not-ready'
   | 'internal'
 
+/** What a fault states in words, for programs (docs/interface.md P6). */
+export interface FaultMembers {
+  /** All values that are accepted. */
+  readonly accepted?: readonly string[]
+  /** The limits of a number, or of a size in `unit`. Inclusive. */
+  readonly minimum?: number
+  readonly maximum?: number
+  /** Left out for numbers. */
+  readonly unit?:
+    | 'bytes'
+    | 'characters'
+    | 'words'
+    | 'seconds'
+    | 'days'
+    | 'items'
+    | 'labels'
+    | 'parts'
+    | 'entries'
+  /** What is left of `maximum`. */
+  readonly left?: number
+  /** The members that the JSON object may have. */
+  readonly members?: readonly string[]
+  /** The scopes that the token lacks. */
+  readonly missing?: readonly string[]
+  /** Why the service is not ready: codes of `/readyz`. */
+  readonly reasons?: readonly string[]
+}
+
 /** One faulty parameter: its name and the values that it accepts. */
-export interface ParameterFault {
+export interface ParameterFault extends FaultMembers {
   readonly parameter: string
   readonly detail: string
 }
@@ -88,15 +116,17 @@ export class Fault extends ExplainedError {
   override readonly name = 'Fault'
   readonly code: FaultCode
   readonly parameters: readonly ParameterFault[]
+  readonly members: FaultMembers
 
   constructor(
     code: FaultCode,
     detail: string,
-    options: { parameters?: readonly ParameterFault[]; cause?: unknown } = {},
+    options: { parameters?: readonly ParameterFault[]; members?: FaultMembers; cause?: unknown } = {},
   ) {
     super(detail, { cause: options.cause })
     this.code = code
     this.parameters = options.parameters ?? []
+    this.members = options.members ?? {}
   }
 }
 
@@ -115,6 +145,18 @@ export class TokenFault extends Fault {
     this.tokenId = tokenId
   }
 }
+
+/** A file has more bytes than `limit`. */
+export const fileTooLarge = (limit: number): Fault =>
+  new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`, {
+    members: { maximum: limit, unit: 'bytes' },
+  })
+
+/** A chunk has more than the `limit` bytes that its upload expects. */
+export const chunkTooLarge = (limit: number): Fault =>
+  new Fault('file-too-large', `No more than ${limit} bytes are expected here.`, {
+    members: { maximum: limit, unit: 'bytes' },
+  })
 
 /** For requests in progress while their bucket, and with it their token, is deleted. */
 export const bucketDeleted = (): Fault =>

@@ -128,7 +128,9 @@ export function parsePageNumber(value: unknown): number {
   const isNumber = typeof text === 'string' && repeated.length === 0 && shape.test(text)
   const page = isNumber ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(page)) {
-    throw new Fault('page-malformed', accepts, { parameters: [{ parameter: 'page', detail: accepts }] })
+    throw new Fault('page-malformed', accepts, {
+      parameters: [{ parameter: 'page', detail: accepts, minimum: 1, maximum: Number.MAX_SAFE_INTEGER }],
+    })
   }
   return page
 }

@@ -1,4 +1,4 @@
-import { Fault, type ParameterFault } from './faults.ts'
+import { Fault, type FaultMembers, type ParameterFault } from './faults.ts'
 import {
   isLabelKey,
   isLabelValue,
@@ -18,10 +18,27 @@ import {
 } from './names.ts'
 import { parseTimestamp } from './times.ts'
 
+/** What a parameter accepts, in words and for programs. */
+interface Accepts extends FaultMembers {
+  readonly text: string
+}
+
+const oneOf = <Name extends string>(names: readonly Name[]): Accepts => ({
+  text: `one of: ${names.join(', ')}`,
+  accepted: names,
+})
+
+/** Limits are inclusive. */
+export const integerFrom = (minimum: number, maximum: number, unit?: FaultMembers['unit']): Accepts => ({
+  text: `one integer from ${minimum} to ${maximum}`,
+  ...{ minimum, maximum },
+  ...(unit && { unit }),
+})
+
 /** Reads the query parameters of a request, as the router decodes them. */
 export interface ParameterReader {
   /** Returns `missing` if there is no such parameter. `parse` returns null for values that are not `accepts`. */
-  read<T>(parameter: string, missing: T, accepts: string, parse: (text: string) => T | null): T
+  read<T>(parameter: string, missing: T, accepts: string | Accepts, parse: (text: string) => T | null): T
   /** Throws Fault `parameter-malformed`, which names all parameters with other values (docs/interface.md K3). */
   finish(): void
 }
@@ -34,8 +51,10 @@ export function createParameterReader(values: Readonly<Record<string, unknown>>)
       if (value === undefined) return missing
       // A repeated parameter is a list.
       const parsed = typeof value === 'string' ? parse(value) : null
-      // The command line reads `accepts` from this text (cli/client/ls.ts).
-      if (parsed === null) faults.push({ parameter, detail: `${parameter} accepts ${accepts}.` })
+      if (parsed === null) {
+        const { text, ...members }: Accepts = typeof accepts === 'string' ? { text: accepts } : accepts
+        faults.push({ parameter, detail: `${parameter} accepts ${text}.`, ...members })
+      }
       return parsed ?? missing
     },
     finish() {
@@ -54,7 +73,7 @@ const limitShape = /^[1-9][0-9]{0,2}$/
 
 /** Reads the largest number of entries in one response to a list. */
 const readLimit = ({ read }: ParameterReader, missing = defaultListLimit): number =>
-  read('limit', missing, `one integer from 1 to ${maxListLimit}`, (text) =>
+  read('limit', missing, integerFrom(1, maxListLimit), (text) =>
     limitShape.test(text) && Number(text) <= maxListLimit ? Number(text) : null,
   )
 
@@ -132,6 +151,14 @@ export const maxPageSize = 100
 
 const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
 
+/** The members are the limit that the text exceeds. */
+const searchAccepts = (text: unknown): Accepts => ({
+  text: `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters, without U+0000`,
+  ...(typeof text === 'string' && text.length > maxSearchLength
+    ? { maximum: maxSearchLength, unit: 'characters' }
+    : { minimum: 1, maximum: maxSearchTerms, unit: 'words' }),
+})
+
 /** Parses query parameters as the router decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
 export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
   const reader = createParameterReader(values)
@@ -140,7 +167,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
   const limit = readLimit(reader)
   const order =
     listOrders[
-      read<ListOrder>('order', 'oldest', `one of: ${Object.keys(listOrders).join(', ')}`, (text) =>
+      read<ListOrder>('order', 'oldest', oneOf(Object.keys(listOrders)), (text) =>
         isListOrder(text) ? text : null,
       )
     ]
@@ -151,18 +178,12 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     kind: read<ItemKind | null>(
       'kind',
       null,
-      `one of: ${itemKinds.join(', ')}`,
+      oneOf(itemKinds),
       (text) => itemKinds.find((kind) => kind === text) ?? null,
     ),
     from: read('from', null, timeShape, parseTimestamp),
     to: read('to', null, timeShape, parseTimestamp),
-    name: read(
-      'name',
-      null,
-      // The command line reads this from the detail of the fault (cli/client/ls.ts).
-      `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters, without U+0000`,
-      parseNameSearch,
-    ),
+    name: read('name', null, searchAccepts(values['name']), parseNameSearch),
     ...readSelectedLabels(reader, values),
     ...readSelectedFiles(reader, values),
     ...readPageNumber(reader, values),
@@ -180,10 +201,10 @@ function readPageNumber(
   if (values['page'] === undefined && values['per_page'] === undefined) return {}
   for (const other of ['limit', 'after'])
     if (values[other] !== undefined) read(other, null, 'no value together with page or per_page', () => null)
-  const number = read('page', 1, 'one integer from 1 to 9007199254740991', (text) =>
+  const number = read('page', 1, integerFrom(1, Number.MAX_SAFE_INTEGER), (text) =>
     /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null,
   )
-  const size = read('per_page', defaultPageSize, `one integer from 1 to ${maxPageSize}`, (text) =>
+  const size = read('per_page', defaultPageSize, integerFrom(1, maxPageSize), (text) =>
     limitShape.test(text) && Number(text) <= maxPageSize ? Number(text) : null,
   )
   return { page: { number, size } }
@@ -245,7 +266,10 @@ const readStartName = ({ read }: ParameterReader, by: ItemFilter['by']): string 
   read<string | null>(
     'start_name',
     null,
-    `one filename of up to ${longestName} bytes without U+0000, with order=name or order=name-desc`,
+    {
+      text: `one filename of up to ${longestName} bytes without U+0000, with order=name or order=name-desc`,
+      ...{ maximum: longestName, unit: 'bytes' },
+    },
     (text) => (by === 'name' ? parseStartName(text) : null),
   )
 
@@ -262,7 +286,10 @@ function readSelectedFiles(
     read<string | null>(
       'path',
       null,
-      `one start of a path, of up to ${longestPath} bytes, without U+0000`,
+      {
+        text: `one start of a path, of up to ${longestPath} bytes, without U+0000`,
+        ...{ maximum: longestPath, unit: 'bytes' },
+      },
       (text) =>
         Buffer.byteLength(text) <= longestPath && text.isWellFormed() && !hasNul(text)
           ? text.normalize('NFC')
@@ -282,8 +309,11 @@ const isListedUrls = (text: string): text is ListedUrls => listedUrls.some((urls
 /** Reads the parameter `urls` (docs/interface.md H10); null if it is missing. Throws Fault `parameter-malformed`. */
 export function readListedUrls(query: Readonly<Record<string, unknown>>): ListedUrls | null {
   const parameters = createParameterReader(query)
-  const urls = parameters.read<ListedUrls | null>('urls', null, 'plain or signed', (text) =>
-    isListedUrls(text) ? text : null,
+  const urls = parameters.read<ListedUrls | null>(
+    'urls',
+    null,
+    { text: 'plain or signed', accepted: listedUrls },
+    (text) => (isListedUrls(text) ? text : null),
   )
   parameters.finish()
   return urls
@@ -311,6 +341,8 @@ export const maxWait = 60
 
 const waitShape = /^(?:0|[1-9][0-9]?)$/
 
+const sinceAccepts: Accepts = { text: 'now, and not together with after', accepted: ['now'] }
+
 /** The query of `GET /api/changes`. Throws Fault `parameter-malformed`. */
 export function parseChangesQuery(values: Readonly<Record<string, unknown>>): {
   readonly limit: number
@@ -324,10 +356,10 @@ export function parseChangesQuery(values: Readonly<Record<string, unknown>>): {
   const query = {
     limit: readLimit(reader),
     after,
-    since: reader.read<'now' | null>('since', null, 'now, and not together with after', (text) =>
+    since: reader.read<'now' | null>('since', null, sinceAccepts, (text) =>
       text === 'now' && after === null ? 'now' : null,
     ),
-    wait: reader.read('wait', 0, `one integer from 0 to ${maxWait}`, (text) =>
+    wait: reader.read('wait', 0, integerFrom(0, maxWait, 'seconds'), (text) =>
       waitShape.test(text) && Number(text) <= maxWait ? Number(text) * 1000 : null,
     ),
   }

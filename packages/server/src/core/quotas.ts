@@ -40,15 +40,22 @@ const countText = (count: number, unit: 'item' | 'byte'): string =>
 /** Throws Fault `quota-exceeded`, which names the limit, unless `taken` and `more` together fit (docs/interface.md Q1). */
 export function requireWithinQuota({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
   if (maxItems !== null && more.items > 0 && taken.items + more.items > maxItems)
-    throw quotaExceeded('max_items', countText(maxItems, 'item'))
+    throw quotaExceeded('max_items', maxItems, 'item')
   if (maxBytes !== null && more.bytes > 0 && taken.bytes + more.bytes > maxBytes)
-    throw quotaExceeded('max_bytes', countText(maxBytes, 'byte'))
+    throw quotaExceeded('max_bytes', maxBytes, 'byte')
 }
 
-const quotaExceeded = (parameter: string, limit: string) =>
-  new Fault('quota-exceeded', `The bucket may hold ${limit}, and this upload would exceed that.`, {
-    parameters: [{ parameter, detail: `The bucket may hold ${limit}.` }],
+const quotaExceeded = (parameter: string, maximum: number, unit: 'item' | 'byte') => {
+  const limit = countText(maximum, unit)
+  const fault: ParameterFault = {
+    parameter,
+    detail: `The bucket may hold ${limit}.`,
+    ...{ maximum, unit: `${unit}s` },
+  }
+  return new Fault('quota-exceeded', `The bucket may hold ${limit}, and this upload would exceed that.`, {
+    parameters: [fault],
   })
+}
 
 /** What a token may upload (docs/interface.md T9); null for no limit. */
 export interface TokenLimits {
@@ -117,7 +124,7 @@ const isTypes = (value: unknown): value is readonly string[] =>
 const isLabels = (value: unknown): value is Labels =>
   isObject(value) && parseLabels(Object.entries(value)) != null
 
-const countRule = 'A whole number from 1, or null.'
+const countRule = { detail: 'A whole number from 1, or null.', minimum: 1 }
 
 /** Reads limits as the API receives them. They are null if they have faults. */
 export function readLimits(value: unknown): {
@@ -128,35 +135,51 @@ export function readLimits(value: unknown): {
   if (!isObject(value) || Object.values(value).every((limit) => limit === null))
     return {
       limits: null,
-      faults: [{ parameter: 'limits', detail: `An object with one or more of: ${limitNames.join(', ')}.` }],
+      faults: [
+        {
+          parameter: 'limits',
+          detail: `An object with one or more of: ${limitNames.join(', ')}.`,
+          members: limitNames,
+        },
+      ],
     }
   const faults: ParameterFault[] = []
   const object = value
   for (const name of Object.keys(object))
     if (!names.has(name))
-      faults.push({ parameter: `limits.${name}`, detail: `The limits are ${limitNames.join(', ')}.` })
+      faults.push({
+        parameter: `limits.${name}`,
+        detail: `The limits are ${limitNames.join(', ')}.`,
+        members: limitNames,
+      })
 
-  function member<T>(name: string, isValid: (value: unknown) => value is T, detail: string): T | null {
+  function member<T>(
+    name: string,
+    isValid: (value: unknown) => value is T,
+    accepts: Omit<ParameterFault, 'parameter'>,
+  ): T | null {
     const given = object[name] ?? null
     if (given === null || isValid(given)) return given
-    faults.push({ parameter: `limits.${name}`, detail })
+    faults.push({ parameter: `limits.${name}`, ...accepts })
     return null
   }
 
   const count = (given: unknown): given is number => isCount(given)
   const days = (given: unknown): given is number => isCount(given, maxDays)
-  const types = member(
-    'types',
-    isTypes,
-    `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
-  )
+  const types = member('types', isTypes, {
+    detail: `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
+    ...{ minimum: 1, maximum: maxTypes, unit: 'entries' },
+  })
   const limits: TokenLimits = {
-    maxItems: member('max_items', count, countRule),
-    maxBytes: member('max_bytes', count, countRule),
-    maxFileSize: member('max_file_size', count, countRule),
+    maxItems: member('max_items', count, { ...countRule, unit: 'items' }),
+    maxBytes: member('max_bytes', count, { ...countRule, unit: 'bytes' }),
+    maxFileSize: member('max_file_size', count, { ...countRule, unit: 'bytes' }),
     types: types && [...new Set(types.map(storedNameOf))],
-    itemDays: member('item_days', days, `A whole number from 1 to ${maxDays}, or null.`),
-    labels: member('labels', isLabels, `An object with ${labelRule}.`),
+    itemDays: member('item_days', days, {
+      detail: `A whole number from 1 to ${maxDays}, or null.`,
+      ...{ minimum: 1, maximum: maxDays, unit: 'days' },
+    }),
+    labels: member('labels', isLabels, { detail: `An object with ${labelRule}.` }),
   }
   return { limits: faults.length > 0 ? null : limits, faults }
 }
@@ -201,17 +224,23 @@ export function requireWithinLimits(
   more: Amount,
 ): void {
   if (maxItems !== null && left.items !== null && more.items > left.items)
-    throw limitExceeded('max_items', countText(maxItems, 'item'), left.items)
+    throw limitExceeded('max_items', maxItems, 'item', left.items)
   if (maxBytes !== null && left.bytes !== null && more.bytes > left.bytes)
-    throw limitExceeded('max_bytes', countText(maxBytes, 'byte'), left.bytes)
+    throw limitExceeded('max_bytes', maxBytes, 'byte', left.bytes)
 }
 
-const limitExceeded = (parameter: string, limit: string, left: number) => {
+const limitExceeded = (parameter: string, maximum: number, unit: 'item' | 'byte', left: number) => {
+  const limit = countText(maximum, unit)
   const rest = `${left} ${left === 1 ? 'is' : 'are'} left`
+  const fault: ParameterFault = {
+    parameter,
+    detail: `The token may upload ${limit}; ${rest}.`,
+    ...{ maximum, unit: `${unit}s`, left },
+  }
   return new Fault(
     'token-limit-exceeded',
     `This token may upload ${limit}, of which ${rest}. This upload would exceed that.`,
-    { parameters: [{ parameter, detail: `The token may upload ${limit}; ${rest}.` }] },
+    { parameters: [fault] },
   )
 }
 
@@ -223,7 +252,9 @@ export const maxFileSizeOf = (limits: Pick<TokenLimits, 'maxFileSize'> | null, o
 export function requireFileSize(limits: Pick<TokenLimits, 'maxFileSize'> | null, size: number): void {
   if (limits === null || limits.maxFileSize === null || size <= limits.maxFileSize) return
   const detail = `With this token, a file may have at most ${limits.maxFileSize} bytes.`
-  throw new Fault('file-too-large', detail, { parameters: [{ parameter: 'max_file_size', detail }] })
+  throw new Fault('file-too-large', detail, {
+    parameters: [{ parameter: 'max_file_size', detail, maximum: limits.maxFileSize, unit: 'bytes' }],
+  })
 }
 
 /**
@@ -239,7 +270,9 @@ export function withFixedLabels(
   const labels = changeLabels(sent, fixed)
   if (Object.keys(labels ?? {}).length <= maxLabels) return labels
   const detail = `With the labels of the token, an item would have more than ${maxLabels} labels.`
-  throw new Fault('request-malformed', detail, { parameters: [{ parameter: 'labels', detail }] })
+  throw new Fault('request-malformed', detail, {
+    parameters: [{ parameter: 'labels', detail, maximum: maxLabels, unit: 'labels' }],
+  })
 }
 
 /** How the type of a file was found. */
@@ -273,6 +306,6 @@ export function requireType({ types }: Pick<TokenLimits, 'types'>, found: FoundT
     ? ` The bytes do not show the type ${type}, so it must be listed by its name.`
     : ''
   throw new Fault('type-refused', `This file is ${type}. ${detail}${reason}`, {
-    parameters: [{ parameter: 'types', detail }],
+    parameters: [{ parameter: 'types', detail, accepted: types }],
   })
 }

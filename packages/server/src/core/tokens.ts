@@ -76,7 +76,9 @@ export function requireGrantable(
 
 /** RFC 6750, section 3: the scopes are separated by spaces. */
 const scopesMissing = (detail: string, scopes: readonly Scope[]): Fault =>
-  new Fault('scope-missing', detail, { parameters: [{ parameter: 'scope', detail: scopes.join(' ') }] })
+  new Fault('scope-missing', detail, {
+    parameters: [{ parameter: 'scope', detail: scopes.join(' '), missing: scopes }],
+  })
 
 /** Who makes a change, for the audit log (docs/interface.md Y2). */
 export interface Actor {

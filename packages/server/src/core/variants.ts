@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Fault } from './faults.ts'
-import { createParameterReader } from './queries.ts'
+import { createParameterReader, integerFrom } from './queries.ts'
 
 /** A size of variants. A variant is never larger than its picture. */
 export interface VariantSize {
@@ -94,7 +94,9 @@ export function createVariantList(sizes: readonly VariantSize[]): VariantList {
       if (name === undefined) return null
       const variant = typeof name === 'string' ? find(name, format) : undefined
       if (variant) return variant
-      throw new Fault('variant-unknown', accepts, { parameters: [{ parameter: 'variant', detail: accepts }] })
+      throw new Fault('variant-unknown', accepts, {
+        parameters: [{ parameter: 'variant', detail: accepts, accepted: names }],
+      })
     },
   }
 }
@@ -112,7 +114,7 @@ export const isVariantWait = (value: unknown): boolean =>
 export function parseVariantWait(value: unknown): VariantWait {
   if (value === undefined) return null
   const reader = createParameterReader({ wait: value })
-  const wait = reader.read<VariantWait>('wait', null, 'one integer from 0 to 60', (text) =>
+  const wait = reader.read<VariantWait>('wait', null, integerFrom(0, 60, 'seconds'), (text) =>
     waitShape.test(text) ? Number(text) : null,
   )
   reader.finish()

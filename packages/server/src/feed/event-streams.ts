@@ -262,6 +262,7 @@ export function createStreamLimits(
         throw new Fault(
           'streams-too-many',
           `${who} has as many open streams of changes and waiting requests as the service accepts. Close some of them.`,
+          { members: { maximum: tokens.hasRoom(tokenId) ? limits.perAddress : limits.perToken } },
         )
       }
       tokens.add(tokenId, 1)

@@ -284,7 +284,10 @@ function sendContinue(request: IncomingMessage): void {
 
 /** Reads and discards a body, so that the connection can be reused. Throws Fault above `limit` bytes. */
 export async function discardBody(request: IncomingMessage, limit: number): Promise<void> {
-  const tooLarge = () => new Fault('body-too-large', 'This operation does not accept a body of this size.')
+  const tooLarge = () =>
+    new Fault('body-too-large', 'This operation does not accept a body of this size.', {
+      members: { maximum: limit, unit: 'bytes' },
+    })
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
   let size = 0
   sendContinue(request)
@@ -327,7 +330,9 @@ export async function readJsonObject(
   const { headers } = request
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!types.includes(type))
-    throw new Fault('content-type-unsupported', `Send the body with Content-Type: ${types.join(' or ')}.`)
+    throw new Fault('content-type-unsupported', `Send the body with Content-Type: ${types.join(' or ')}.`, {
+      members: { accepted: types },
+    })
   if (headers['content-encoding'] !== undefined)
     throw new Fault('content-coding-unsupported', 'Send the body without Content-Encoding.')
   const value = parse(await withDeadline(readAll(request, readBody)))
@@ -336,7 +341,7 @@ export async function readJsonObject(
   const unknown = Object.keys(value).filter((name) => !known.has(name))
   if (unknown.length > 0) {
     const detail = `The object has no such member; its members are ${members.join(', ')}.`
-    throw malformed(unknown.slice(0, maxFaults).map((parameter) => ({ parameter, detail })))
+    throw malformed(unknown.slice(0, maxFaults).map((parameter) => ({ parameter, detail, members })))
   }
   return value
 }
@@ -359,7 +364,10 @@ export function malformed(parameters: readonly ParameterFault[]): Fault {
 }
 
 async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<Uint8Array> {
-  const tooLarge = () => new Fault('body-too-large', `The body has more than ${maxJsonBody} bytes.`)
+  const tooLarge = () =>
+    new Fault('body-too-large', `The body has more than ${maxJsonBody} bytes.`, {
+      members: { maximum: maxJsonBody, unit: 'bytes' },
+    })
   if (Number(request.headers['content-length'] ?? 0) > maxJsonBody) throw tooLarge()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -396,7 +404,15 @@ function parse(body: Uint8Array): unknown {
 export function readIds(value: unknown): readonly string[] {
   if (Array.isArray(value) && value.length > 0 && value.length <= maxIds && value.every(isString))
     return value
-  throw malformed([{ parameter: 'ids', detail: `An array of 1 to ${maxIds} ids, which are strings.` }])
+  throw malformed([
+    {
+      parameter: 'ids',
+      detail: `An array of 1 to ${maxIds} ids, which are strings.`,
+      minimum: 1,
+      maximum: maxIds,
+      unit: 'entries',
+    },
+  ])
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string'

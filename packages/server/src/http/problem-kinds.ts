@@ -27,7 +27,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'parameter-malformed': {
     status: 400,
     title: 'A query parameter is malformed',
-    cause: 'A query parameter has a value that it does not accept, or is repeated. `errors` lists them.',
+    cause:
+      'A query parameter has a value that it does not accept, or is repeated. `errors` lists them, with the values and limits that they accept.',
     cure: 'Send each parameter once, with a value that `errors` states, or leave it out.',
   },
   'cursor-malformed': {
@@ -41,7 +42,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 400,
     title: 'The JSON body is not accepted',
     cause:
-      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them.',
+      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them, with the values and limits that they accept.',
     cure: 'Send a JSON object with the members that `/docs` describes.',
   },
   'route-unknown': {
@@ -80,7 +81,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'The content type of the body is not supported',
     cause:
       'The operation takes a JSON body, and the `Content-Type` of the request is another one or missing.',
-    cure: 'Send the `Content-Type` that `detail` names.',
+    cure: 'Send a `Content-Type` that `accepted` names.',
   },
   'headers-too-large': {
     status: 431,
@@ -480,7 +481,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'not-ready': {
     status: 503,
     title: 'The service is not ready',
-    cause: '`/readyz` found that the service cannot read or store data; `detail` names the reasons.',
+    cause: '`/readyz` found that the service cannot read or store data; `reasons` has the reasons.',
     cure: 'Operators find the reasons in docs/operations.md and in the log.',
   },
   internal: {

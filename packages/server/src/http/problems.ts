@@ -18,6 +18,7 @@ export function problemDetails(fault: Fault, baseUrl: string, instance: string):
     detail: fault.message,
     instance,
     code: fault.code,
+    ...fault.members,
     ...(fault.parameters.length > 0 ? { errors: fault.parameters } : {}),
   }
 }

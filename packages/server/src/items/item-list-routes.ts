@@ -364,6 +364,7 @@ export function createItemStreams({
       throw new Fault(
         'streams-too-many',
         `This token has ${maxStreams} streams of items that have not ended. Read them to their end, or close their connections.`,
+        { members: { maximum: maxStreams } },
       )
     counts.set(tokenId, others + 1)
     response.once('close', () => {

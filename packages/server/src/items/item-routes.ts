@@ -149,28 +149,36 @@ const editMembers = ['filename', 'alt_text', 'caption', 'labels'] as const
 
 /** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
 function readEdit({ filename, alt_text, caption, labels }: Readonly<Record<string, unknown>>): ItemEdit {
-  // The command line reads what a text may be from the details (cli/client/items.ts).
   const faults: ParameterFault[] = []
   const read = (
     parameter: string,
     value: unknown,
-    accepts: string,
+    accepts: Omit<ParameterFault, 'parameter'>,
     clean: (text: string) => string | null,
   ) => {
     if (value === undefined || value === null) return value
     const text = typeof value === 'string' ? clean(value) : null
-    if (text === null) faults.push({ parameter, detail: accepts })
+    if (text === null) faults.push({ parameter, ...accepts })
     return text
   }
   const limited = (parameter: string, value: unknown, limit: number) =>
     read(
       parameter,
       value,
-      `Null, or a string of at most ${limit} characters, without control characters except tabs and line ends.`,
+      {
+        detail: `Null, or a string of at most ${limit} characters, without control characters except tabs and line ends.`,
+        maximum: limit,
+        unit: 'characters',
+      },
       (text) => (isText(text, limit) ? text : null),
     )
   const edit = {
-    filename: read('filename', filename, 'Null, or a string with the name of a file.', cleanFilename),
+    filename: read(
+      'filename',
+      filename,
+      { detail: 'Null, or a string with the name of a file.' },
+      cleanFilename,
+    ),
     altText: limited('alt_text', alt_text, maxAltText),
     caption: limited('caption', caption, maxCaption),
     labels: labels === undefined ? undefined : readLabelChanges(labels, faults),

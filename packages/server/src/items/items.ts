@@ -1,7 +1,7 @@
 import { bucketDeleted, Fault, itemUnknown } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
-import { type LabelChanges, labelRule } from '../core/labels.ts'
+import { type LabelChanges, labelRule, maxLabels } from '../core/labels.ts'
 import type { Actor } from '../core/tokens.ts'
 import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
@@ -92,7 +92,9 @@ export function labelItemsOperation({ catalog }: { readonly catalog: Pick<Catalo
 
 function tooManyLabels(ids: readonly string[]): Fault {
   const detail = `An item has ${labelRule}. These items would have more: ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ' …' : ''}.`
-  return new Fault('json-malformed', detail, { parameters: [{ parameter: 'labels', detail }] })
+  return new Fault('json-malformed', detail, {
+    parameters: [{ parameter: 'labels', detail, maximum: maxLabels, unit: 'labels' }],
+  })
 }
 
 const preconditionFailed = (): Fault =>

@@ -93,11 +93,18 @@ function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLi
   const hasDownload = typeof isDownload === 'boolean'
   if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
   const faults: ParameterFault[] = []
-  // The command line reads the limit and the names from these texts (cli/client/items.ts).
   if (!hasLifetime)
-    faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
+    faults.push({
+      parameter: 'expires_in',
+      detail: `An integer from 1 to ${maxLifetime}, or null.`,
+      ...{ minimum: 1, maximum: maxLifetime, unit: 'seconds' },
+    })
   if (!hasVariant)
-    faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })
+    faults.push({
+      parameter: 'variant',
+      detail: `One of: ${variantNames.join(', ')}; or null.`,
+      accepted: variantNames,
+    })
   if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
   throw malformed(faults)
 }

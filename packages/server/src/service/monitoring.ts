@@ -33,6 +33,7 @@ export function monitoringRoutes(http: HttpContext, operations: MonitoringOperat
       throw new Fault(
         'not-ready',
         `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
+        { members: { reasons } },
       )
     return { status: 200, headers: noStore, json: { status: 'ready', reads, writes, reasons } }
   }

@@ -1,6 +1,6 @@
 import { getPriority, setPriority } from 'node:os'
 import { parentPort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { errorCode, Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
+import { errorCode, Fault } from '../core/faults.ts'
 import { createSlab } from '../core/slab.ts'
 
 /**
@@ -249,7 +249,7 @@ function numbered<Output>(number: number, outcome: Outcome<Output> | undefined):
 interface ErrorRecord {
   readonly message: string
   readonly stack: string | undefined
-  readonly fault: { readonly code: FaultCode; readonly parameters: readonly ParameterFault[] } | null
+  readonly fault: Pick<Fault, 'code' | 'parameters' | 'members'> | null
   /** `code` of system errors, `errcode` of SQLite errors, where present. */
   readonly codes: Readonly<Record<string, string | number>>
   readonly cause: ErrorRecord | null
@@ -261,7 +261,10 @@ function toRecord(thrown: unknown): ErrorRecord {
   return {
     message,
     stack,
-    fault: error instanceof Fault ? { code: error.code, parameters: error.parameters } : null,
+    fault:
+      error instanceof Fault
+        ? { code: error.code, parameters: error.parameters, members: error.members }
+        : null,
     codes: error instanceof Fault ? {} : codesOf(error),
     cause: cause instanceof Error ? toRecord(cause) : null,
   }
@@ -281,7 +284,7 @@ function fromRecord({ message, stack, fault, codes, cause: causeRecord }: ErrorR
   const error =
     fault === null
       ? new Error(message, cause)
-      : new Fault(fault.code, message, { ...cause, parameters: fault.parameters })
+      : new Fault(fault.code, message, { ...cause, parameters: fault.parameters, members: fault.members })
   if (stack !== undefined) error.stack = stack
   return Object.assign(error, codes)
 }

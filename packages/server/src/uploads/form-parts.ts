@@ -34,7 +34,10 @@ export async function* readParts(
   let hasWaited = false
   const countPart = () => {
     count += 1
-    if (count > maxParts) throw new Fault('parts-too-many', `A form may have at most ${maxParts} parts.`)
+    if (count > maxParts)
+      throw new Fault('parts-too-many', `A form may have at most ${maxParts} parts.`, {
+        members: { maximum: maxParts, unit: 'parts' },
+      })
   }
   try {
     if (!(await input.readMore())) return

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Fault } from '../core/faults.ts'
+import { fileTooLarge } from '../core/faults.ts'
 import type { ItemId, UploadId } from '../core/ids.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import { type ReceivedBytes, type ReceivedFile, received } from '../storage/blobs/received-file.ts'
@@ -25,9 +25,6 @@ export interface FileReceiver {
   /** The bytes in memory do not count any more. Call it when the request has ended. */
   release(): void
 }
-
-const tooLarge = (limit: number) =>
-  new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
 
 /** Limit for the bytes in memory of all requests. Further files are received by the blob store. Bytes. */
 const maxHeld = 16 * 1024 * 1024
@@ -70,7 +67,7 @@ export function createFileReceivers(parts: {
           const { done, value } = await chunks.next()
           if (done) return received(joined(start, size))
           const { byteLength } = value
-          if (size + byteLength > limit) throw tooLarge(limit)
+          if (size + byteLength > limit) throw fileTooLarge(limit)
           if (!fits(size + byteLength, byteLength)) {
             count(-size)
             size = 0
@@ -94,7 +91,7 @@ export function createFileReceivers(parts: {
 
       receiveWhole(bytes, limit) {
         const size = bytes.byteLength
-        if (size > limit) throw tooLarge(limit)
+        if (size > limit) throw fileTooLarge(limit)
         if (!fits(size, size)) return null
         const copy = allocateBytes(size)
         copy.set(bytes)

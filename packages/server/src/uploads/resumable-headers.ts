@@ -81,6 +81,7 @@ export function parseChecksum(header: string): Checksum {
     throw new Fault(
       'checksum-malformed',
       `Upload-Checksum must be one of ${checksumAlgorithms.join(', ')}, a space, and the checksum in Base64.`,
+      { members: { accepted: checksumAlgorithms } },
     )
   return { algorithm, value }
 }

@@ -180,7 +180,9 @@ export function resumableUploadRoutes(
     // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
     // SHOULD return a 415 Unsupported Media Type status."
     if (!hasChunkType(request))
-      throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
+      throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`, {
+        members: { accepted: [chunkType] },
+      })
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
     const metadata = found.metadata === null ? null : parseMetadata(found.metadata)

@@ -1,4 +1,4 @@
-import { Fault, isOutage, tokenExpired } from '../core/faults.ts'
+import { chunkTooLarge, Fault, isOutage, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
 import { requireFileSize } from '../core/quotas.ts'
 import { runInSteps, throwFailures } from '../core/tasks.ts'
@@ -109,8 +109,7 @@ export function checkChunk(
   if (length !== null) checkLength(upload, length, maxFileSize, limits)
   const end = length ?? upload.length ?? maxFileSize
   requireFileSize(limits, offset + declaredBytes)
-  if (offset + declaredBytes > end)
-    throw new Fault('file-too-large', `No more than ${end - offset} bytes are expected here.`)
+  if (offset + declaredBytes > end) throw chunkTooLarge(end - offset)
 }
 
 /**
@@ -154,7 +153,10 @@ function checkLength(
  */
 export function checkFileSize(length: number, maxFileSize: number, limits: Grant['limits']): void {
   requireFileSize(limits, length)
-  if (length > maxFileSize) throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`)
+  if (length > maxFileSize)
+    throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`, {
+      members: { maximum: maxFileSize, unit: 'bytes' },
+    })
 }
 
 export interface RemoveUploadParts {

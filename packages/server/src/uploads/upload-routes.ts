@@ -114,7 +114,10 @@ function requestKey({ headers }: IncomingMessage, { tokenId }: Pick<Grant, 'toke
   return header === undefined ? null : { tokenId, key: parseIdempotencyKey(header.toString()) }
 }
 
-const fileTooLarge = (limit: number) => new Fault('file-too-large', `A file may have at most ${limit} bytes.`)
+const fileTooLarge = (limit: number) =>
+  new Fault('file-too-large', `A file may have at most ${limit} bytes.`, {
+    members: { maximum: limit, unit: 'bytes' },
+  })
 
 /** The form in the OpenAPI document; a file part may have any name. */
 const Form = Type.Object(
@@ -415,6 +418,8 @@ async function skipField(field: Part['body']): Promise<void> {
   for await (const chunk of field instanceof Uint8Array ? [field] : field) {
     size += chunk.byteLength
     if (size > maxFieldSize)
-      throw new Fault('body-too-large', `A field of a form may have at most ${maxFieldSize} bytes.`)
+      throw new Fault('body-too-large', `A field of a form may have at most ${maxFieldSize} bytes.`, {
+        members: { maximum: maxFieldSize, unit: 'bytes' },
+      })
   }
 }

@@ -4,6 +4,7 @@ import {
   defaultSecretOverlap,
   maxBatch,
   maxSecretOverlap,
+  maxWebhookUrl,
   parseWebhookUrl,
   webhookUrlRule,
 } from '../core/webhooks.ts'
@@ -59,7 +60,13 @@ export function webhookRoutes(
     const { caller, body } = await readAuthorizedJson(exchange, scope, ['overlap_seconds'])
     const { overlap_seconds: overlap = defaultSecretOverlap } = body
     if (!isWhole(overlap, 0, maxSecretOverlap))
-      throw malformed([{ parameter: 'overlap_seconds', detail: `An integer from 0 to ${maxSecretOverlap}.` }])
+      throw malformed([
+        {
+          parameter: 'overlap_seconds',
+          detail: `An integer from 0 to ${maxSecretOverlap}.`,
+          ...{ minimum: 0, maximum: maxSecretOverlap, unit: 'seconds' },
+        },
+      ])
     return json(await webhooks.rotate(caller.bucketId, exchange.params.id, overlap * 1_000, caller.actor))
   }
 
@@ -106,13 +113,26 @@ function readSettings(
   const href = typeof url === 'string' ? parseWebhookUrl(url) : null
   const refusal = href === null ? webhookUrlRule : refusalOfUrl(href, allowed)
   const names = readKinds(kinds)
-  if (url !== undefined && refusal !== null) faults.push({ parameter: 'url', detail: refusal })
+  if (url !== undefined && refusal !== null)
+    faults.push({
+      parameter: 'url',
+      detail: refusal,
+      ...(href === null && { maximum: maxWebhookUrl, unit: 'characters' }),
+    })
   if (kinds !== undefined && names === null)
-    faults.push({ parameter: 'kinds', detail: `An array of: ${kindNames.join(', ')}.` })
+    faults.push({
+      parameter: 'kinds',
+      detail: `An array of: ${kindNames.join(', ')}.`,
+      accepted: kindNames,
+    })
   if (batch !== undefined && !isWhole(batch, 1, maxBatch))
-    faults.push({ parameter: 'batch', detail: `An integer from 1 to ${maxBatch}.` })
+    faults.push({
+      parameter: 'batch',
+      detail: `An integer from 1 to ${maxBatch}.`,
+      ...{ minimum: 1, maximum: maxBatch },
+    })
   if (state !== undefined && state !== 'on' && state !== 'off')
-    faults.push({ parameter: 'state', detail: '`on` or `off`.' })
+    faults.push({ parameter: 'state', detail: '`on` or `off`.', accepted: ['on', 'off'] })
   if (faults.length > 0) throw malformed(faults)
   return {
     ...(href !== null && { url: href }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Client, ProblemError } from '@mediabucket/client'
+import type { Client, ParameterFault, ProblemError } from '@mediabucket/client'
 import { isLabelKey, isLabelValue, maxLabelValue } from '../../core/labels.ts'
 import { type ClientCommand, CommandError, type CommandOutput, exitCodes, UsageError } from '../command.ts'
 import { watchNpm } from '../processes.ts'
@@ -216,10 +216,17 @@ type ResponseError = Error & Pick<ProblemError, 'status' | 'url'> & Partial<Pick
 const isResponseError = (error: Error): error is ResponseError =>
   (error.name === 'AnswerError' || error.name === 'ProblemError') && 'status' in error && 'url' in error
 
-/** What the service says about a parameter or member that it refuses; null for any other error. */
-export function faultIn(error: unknown, name: string): string | null {
+/** What the service reports about a parameter or member that it refuses; null for any other error. */
+export function faultIn(error: unknown, name: string): ParameterFault | null {
   const faults = error instanceof Error && isResponseError(error) ? error.problem?.errors : undefined
-  return faults?.find(({ parameter }) => parameter === name)?.detail ?? null
+  return faults?.find(({ parameter }) => parameter === name) ?? null
+}
+
+/** What a fault accepts, such as `1 to 8 words`; null if it states no values and no limits. */
+export function acceptedBy({ accepted, minimum, maximum, unit }: ParameterFault): string | null {
+  if (accepted !== undefined) return `one of ${accepted.join(', ')}`
+  if (maximum === undefined) return null
+  return [minimum === undefined ? 'up to' : `${minimum} to`, maximum, unit ?? []].flat().join(' ')
 }
 
 function explainResponse(

@@ -1,6 +1,8 @@
+import type { ParameterFault } from '@mediabucket/client'
 import { CommandError, exitCodes, formatDuration, parse, readDuration, UsageError } from '../command.ts'
 import { formatCount, formatSize, printableText, table } from '../terminal.ts'
 import {
+  acceptedBy,
   type ClientContext,
   clientCommand,
   faultIn,
@@ -66,11 +68,13 @@ Options:
 /** The error of texts that the service refuses, in terms of the options; null for any other error. */
 function explainTexts(error: unknown, members: readonly string[]): UsageError | null {
   const labels = faultIn(error, 'labels')
-  if (labels !== null) return new UsageError(`--label: ${labels}`)
+  if (labels !== null) return new UsageError(`--label: ${labels.detail}`)
   const refused = members.flatMap((member) => {
-    // Only the text of the fault has the limits.
-    const [, accepted] = /^Null, or a string (.*)\.$/.exec(faultIn(error, member) ?? '') ?? []
-    return accepted === undefined ? [] : [`--${member.replace('_', '-')} takes a text ${accepted}`]
+    const fault = faultIn(error, member)
+    if (fault === null) return []
+    const limit = acceptedBy(fault)
+    const text = limit === null ? 'the name of a file' : `a text of ${limit} without control characters`
+    return [`--${member.replace('_', '-')} takes ${text}`]
   })
   return refused.length === 0 ? null : new UsageError(refused.join('. '))
 }
@@ -243,14 +247,12 @@ Options:
 function explainOption(error: unknown, variant: string | undefined): UsageError | null {
   const lifetime = faultIn(error, 'expires_in')
   if (lifetime !== null) return lifetimeError(lifetime)
-  // Only the texts of the faults have the limit and the names.
-  const [, names] = /: (.+);/.exec(faultIn(error, 'variant') ?? '') ?? []
-  return names === undefined ? null : new UsageError(`--variant takes one of ${names}, not "${variant}"`)
+  const size = faultIn(error, 'variant')
+  return size && new UsageError(`--variant takes ${acceptedBy(size)}, not "${variant}"`)
 }
 
-function lifetimeError(detail: string): UsageError {
-  const [, seconds] = / to (\d+)/.exec(detail) ?? []
-  const limit = seconds === undefined ? '' : ` of ${formatDuration(Number(seconds))}`
+function lifetimeError({ maximum }: ParameterFault): UsageError {
+  const limit = maximum === undefined ? '' : ` of ${formatDuration(maximum)}`
   return new UsageError(
     `--expires is above the limit${limit} of the service. Use a shorter duration, or raise MEDIABUCKET_MAX_LINK_LIFETIME where the service runs`,
   )

@@ -1,7 +1,7 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
 import { parse, UsageError } from '../command.ts'
 import { type Column, formatCount, formatSize, table } from '../terminal.ts'
-import { type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
+import { acceptedBy, type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
 import { type ItemPath, itemsAt, noItemAt, readAnyPath } from './item-paths.ts'
 
 export const ls = clientCommand({
@@ -192,9 +192,8 @@ const linesOf = (entries: readonly Entry[], isTerminal: boolean): readonly (stri
 
 /** The error of a text that the service refuses, in terms of the option; null for any other error. */
 function explainName(error: unknown, name: string | undefined): UsageError | null {
-  // Only the text of the fault has the limits.
-  const [, accepted] = /accepts (.*)\.$/.exec(faultIn(error, 'name') ?? '') ?? []
-  return accepted === undefined ? null : new UsageError(`--name takes ${accepted}, not "${name}"`)
+  const fault = faultIn(error, 'name')
+  return fault && new UsageError(`--name takes a text of ${acceptedBy(fault)}, not "${name}"`)
 }
 
 const describePage = ({ current_page: number, last_page: last, total }: Page): string => {

@@ -331,9 +331,14 @@ const responseComponentName = (status: number, codes: readonly FaultCode[]): str
 
 const parameters: Partial<Record<FaultCode, readonly ParameterFault[]>> = {
   'page-malformed': [
-    { parameter: 'page', detail: `page accepts one decimal integer from 1 to ${Number.MAX_SAFE_INTEGER}.` },
+    {
+      parameter: 'page',
+      detail: `page accepts one decimal integer from 1 to ${Number.MAX_SAFE_INTEGER}.`,
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+    },
   ],
-  'scope-missing': [{ parameter: 'scope', detail: 'media:write' }],
+  'scope-missing': [{ parameter: 'scope', detail: 'media:write', missing: ['media:write'] }],
 }
 
 /** An example of a problem with this code. */

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import type { FaultCode } from '../../core/faults.ts'
+import type { FaultCode, FaultMembers } from '../../core/faults.ts'
 import { maxIds } from '../../core/ids.ts'
 import { maxLabels, maxLabelValue } from '../../core/labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
@@ -336,6 +336,29 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   item_days: nullable(count('The days after which new items expire; null if they do not.')),
 })
 
+/** What `detail` states in words, for programs (docs/interface.md P6). */
+const faultMembers = {
+  accepted: Type.Optional(Type.Array(Type.String(), { description: 'All values that are accepted.' })),
+  minimum: Type.Optional(Type.Number({ description: 'The smallest number or size that is accepted.' })),
+  maximum: Type.Optional(Type.Number({ description: 'The largest number or size that is accepted.' })),
+  unit: Type.Optional(
+    Type.Unsafe<NonNullable<FaultMembers['unit']>>({
+      type: 'string',
+      description: 'The unit of `minimum`, `maximum` and `left`, such as `bytes`; absent for plain numbers.',
+    }),
+  ),
+  left: Type.Optional(Type.Number({ minimum: 0, description: 'What is left of `maximum`.' })),
+  members: Type.Optional(
+    Type.Array(Type.String(), { description: 'The members that the JSON object may have.' }),
+  ),
+  missing: Type.Optional(Type.Array(Type.String(), { description: 'The scopes that the token lacks.' })),
+  reasons: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Why the service is not ready, as in the response of `/readyz`.',
+    }),
+  ),
+}
+
 export const Problem = closedObject('Problem', 'An error (RFC 9457).', {
   type: url('A page with the cause and the cure.'),
   title: Type.String({ description: 'The same for every problem with this code.' }),
@@ -353,12 +376,14 @@ export const Problem = closedObject('Problem', 'An error (RFC 9457).', {
         {
           parameter: Type.String({ description: 'The name of a parameter.' }),
           detail: Type.String({ description: 'What the parameter accepts.' }),
+          ...faultMembers,
         },
         { additionalProperties: false },
       ),
       { minItems: 1, description: 'The invalid parameters.' },
     ),
   ),
+  ...faultMembers,
 })
 
 export const Health = closedObject('Health', 'The state of the process.', {

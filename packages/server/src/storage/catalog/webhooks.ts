@@ -180,6 +180,7 @@ export function* addWebhook({
     throw new Fault(
       'webhooks-too-many',
       `The bucket has ${maxWebhooks} webhooks, which is the limit. Delete one of them.`,
+      { members: { maximum: maxWebhooks } },
     )
   yield* change(
     `INSERT INTO webhooks (id, bucket_id, url, kinds, batch, secret, created_at, position, state)

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync, openAsBlob, readdirSync, realpathSync, statSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
-import { errorCode, Fault } from '../../../core/faults.ts'
+import { errorCode, Fault, fileTooLarge } from '../../../core/faults.ts'
 import { type ItemId, requireItemId, shardOf } from '../../../core/ids.ts'
 import { createSlab } from '../../../core/slab.ts'
 import { settleAll } from '../../../core/tasks.ts'
@@ -247,8 +247,7 @@ async function writeAndHash(
   let size = 0
   for await (const chunk of source) {
     size += chunk.byteLength
-    if (size > limit)
-      throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+    if (size > limit) throw fileTooLarge(limit)
     // Hashing overlaps the write.
     const written = file.write(chunk)
     hash.update(chunk)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants, readdirSync } from 'node:fs'
 import { type FileHandle, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Fault } from '../../../core/faults.ts'
+import { chunkTooLarge, Fault } from '../../../core/faults.ts'
 import { type ItemId, isUploadId, requireUploadId, type UploadId } from '../../../core/ids.ts'
 import {
   type BlobRecovery,
@@ -73,8 +73,7 @@ export function createDiskPartialUploads(options: {
     let failure: unknown = null
     try {
       for await (const chunk of source) {
-        if (size + chunk.byteLength > offset + limit)
-          throw new Fault('file-too-large', `No more than ${limit} bytes are expected here.`)
+        if (size + chunk.byteLength > offset + limit) throw chunkTooLarge(limit)
         // Hashing overlaps the write.
         const written = writeWhole(file, chunk, size).catch((error: unknown) => {
           throw new WriteFailed(error)

@@ -2,7 +2,7 @@ import { createHash, webcrypto } from 'node:crypto'
 import { type FileHandle, mkdtemp, open, rmdir, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Fault } from '../../../core/faults.ts'
+import { fileTooLarge } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { headLength, type IntentLog } from '../blobs.ts'
 import type { ReceivedBlob } from '../received-file.ts'
@@ -122,8 +122,7 @@ export async function receiveObject(
   try {
     for await (const chunk of source) {
       size += chunk.byteLength
-      if (size > limit)
-        throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+      if (size > limit) throw fileTooLarge(limit)
       hash.update(chunk)
       if (missing > 0 && chunk.byteLength > 0) {
         // A copy: a view would keep the whole chunk in memory.

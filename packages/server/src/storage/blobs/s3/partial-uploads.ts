@@ -1,5 +1,5 @@
 import { createHash, webcrypto } from 'node:crypto'
-import { Fault } from '../../../core/faults.ts'
+import { chunkTooLarge, Fault } from '../../../core/faults.ts'
 import type { ItemId, UploadId } from '../../../core/ids.ts'
 import {
   createPartialUploadHashes,
@@ -211,8 +211,7 @@ async function receiveChunk(
         })
         if (next.done || next.value === undefined) break
         const { value } = next
-        if (size + value.byteLength > offset + limit)
-          throw new Fault('file-too-large', `No more than ${limit} bytes are expected here.`)
+        if (size + value.byteLength > offset + limit) throw chunkTooLarge(limit)
         hash?.update(value)
         await add(value)
         size += value.byteLength
@@ -390,8 +389,7 @@ async function compareChunk(
   try {
     for await (const bytes of source) {
       const stored = Buffer.alloc(bytes.byteLength)
-      if (size + bytes.byteLength > object.length)
-        throw new Fault('file-too-large', 'No more bytes are expected here.')
+      if (size + bytes.byteLength > object.length) throw chunkTooLarge(Math.max(0, object.length - offset))
       if (bytes.byteLength > 0) await readRange(calls, object.key, size, stored)
       if (!stored.equals(bytes)) throw lost('the bytes differ from those that were sent before')
       size += bytes.byteLength
