@@ -6,14 +6,12 @@ import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { weightOf } from '../http/headers.ts'
 import { collectTexts, listReply } from '../http/list-texts.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ChangesQuery } from '../http/openapi/parameters.ts'
-import { sampleItem } from '../http/openapi/samples.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { formatTimestamp, mediaObjectOf } from '../items/items.ts'
 import type { ChangeRows, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
+import * as openapi from './change-routes.openapi.ts'
 import type { Feed } from './changes.ts'
 import { createEventStreams, createStreamLimits } from './event-streams.ts'
 
@@ -162,7 +160,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     }
   }
 
-  return [route('GET', '/api/changes', description, list)]
+  return [route('GET', '/api/changes', openapi.listChanges, list)]
 }
 
 /** Milliseconds. */
@@ -176,51 +174,4 @@ function firstOf(rows: ChangeRows, limit: number): ChangeRows {
   if (rows.changes.length <= limit) return rows
   const changes = rows.changes.slice(0, limit)
   return { changes, next: changes.at(-1)?.number ?? rows.next, hasMore: true }
-}
-
-const description: OperationDescription = {
-  operationId: 'listChanges',
-  tag: 'Listing',
-  summary: 'Follow the changes of the bucket',
-  description: `Returns what happened to the items of the bucket, in the order in which it happened, each change once. An item can be read as soon as its change is here.
-
-To mirror a bucket, request \`since=now\`, list all items with \`GET /api/items\`, and then follow the changes: send \`next_cursor\` as \`after\`, with \`wait\`
-to receive changes as they happen. With \`Accept: text/event-stream\` the changes are Server-Sent Events, whose \`id\` is the cursor.
-
-\`item\` is the media object as it is now, and null if the bucket does not list the item any more. A cursor that is older than the feed gets the problem
-\`cursor-expired\`: then list the items again.`,
-  rules: 'FE1 to FE9',
-  needs: 'media:read',
-  query: ChangesQuery,
-  headers: ['Accept', 'Last-Event-ID'],
-  responses: {
-    200: {
-      description: 'The changes.',
-      headers: ['Cache-Control', 'Vary'],
-      content: {
-        'application/json': {
-          schema: ChangeList,
-          examples: {
-            'one change': {
-              data: [
-                {
-                  cursor: 'kXk2mP0vQ3xLMTIwMw',
-                  type: 'added',
-                  item_id: sampleItem.id,
-                  changed_at: '2026-11-01T09:30:00.000Z',
-                  item: sampleItem,
-                },
-              ],
-              next_cursor: 'kXk2mP0vQ3xLMTIwMw',
-              has_more: false,
-            },
-            'no change': { data: [], next_cursor: 'kXk2mP0vQ3xLMTIwMw', has_more: false },
-          },
-        },
-      },
-    },
-  },
-  problems: ['parameter-malformed', 'cursor-malformed', 'cursor-expired', 'streams-too-many'],
-  head: true,
-  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/changes?since=now'`,
 }

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { Type } from 'typebox'
 import type { SignLinks } from '../access/signed-links.ts'
 import { Fault } from '../core/faults.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
@@ -21,13 +20,12 @@ import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
 import { collectTexts, listText } from '../http/list-texts.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ItemListQuery, LabelsQuery } from '../http/openapi/parameters.ts'
-import { otherItem, sampleItem } from '../http/openapi/samples.ts'
-import { ItemList, LabelList, NumberedItems } from '../http/openapi/schemas.ts'
+import { ItemListQuery } from '../http/openapi/parameters.ts'
+import { ItemList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
+import * as openapi from './item-list-routes.openapi.ts'
 import type { ListItems, ListLabels, ListNumbered } from './item-lists.ts'
 import { mediaObjectOf } from './items.ts'
 
@@ -41,6 +39,7 @@ interface ItemListOperations {
 
 /** Part of every entity tag. Increase it when the format of media objects or lists changes. */
 const formatVersion = 4
+
 /** Shorter lists are not compressed. Bytes. */
 const minimumGzipLength = 1024
 
@@ -176,8 +175,8 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   }
 
   return [
-    route('GET', '/api/items', description, list),
-    route('GET', '/api/labels', labelsDescription, labels),
+    route('GET', '/api/items', openapi.listItems, list),
+    route('GET', '/api/labels', openapi.listLabels, labels),
   ]
 }
 
@@ -234,101 +233,14 @@ function nextUrl({ baseUrl }: UrlSettings, sent: Readonly<Record<string, unknown
   return `${baseUrl}/api/items?${parameters}`
 }
 
-const description: OperationDescription = {
-  operationId: 'listItems',
-  tag: 'Listing',
-  summary: 'List media objects',
-  description: `Returns media objects in the order of upload, oldest or newest first. The cost does not depend on the size of the bucket.
-
-To read a whole bucket, send \`next_cursor\` as \`after\` until it is null, or follow the \`Link\` with \`rel="next"\`. Every item that
-exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.
-
-\`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
-
-With \`page\` or \`per_page\` the response is a numbered page (NumberedItems) instead, in the form of Laravel’s resources. With filters, \`total\` and
-\`last_page\` can be null.
-
-With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out, so
-that generated clients have one type for a list.`,
-  rules: 'K1 to K14, K16 to K18 and H10',
-  needs: 'media:read',
-  query: ItemListQuery,
-  headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],
-  responses: {
-    200: {
-      description: 'The items.',
-      headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding', 'Link'],
-      content: {
-        'application/json': {
-          schema: Type.Union([ItemList, NumberedItems]),
-          examples: {
-            'first of several': {
-              data: [sampleItem, otherItem],
-              next_cursor: 'kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw',
-            },
-            'empty bucket': { data: [], next_cursor: null },
-            'numbered page': {
-              data: [sampleItem],
-              links: {
-                first: `${exampleBase}/api/items?per_page=1&page=1`,
-                last: `${exampleBase}/api/items?per_page=1&page=2`,
-                prev: null,
-                next: `${exampleBase}/api/items?per_page=1&page=2`,
-              },
-              meta: {
-                ...{ current_page: 1, from: 1, last_page: 2, path: `${exampleBase}/api/items` },
-                ...{ per_page: 1, to: 1, total: 2 },
-              },
-            },
-          },
-        },
-      },
-    },
-    304: {
-      description: 'The list has not changed since the response with this tag.',
-      headers: ['ETag', 'Cache-Control', 'Vary'],
-    },
-  },
-  problems: ['parameter-malformed', 'cursor-malformed', 'streams-too-many'],
-  head: true,
-  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/items?order=newest&limit=200'`,
-}
-
-const labelsDescription: OperationDescription = {
-  operationId: 'listLabels',
-  tag: 'Listing',
-  summary: 'List labels',
-  description: `Returns the keys of the labels of the items, and for each the most frequent values with the number of their items, for
-filters. The numbers include items that have expired and are not removed yet.`,
-  rules: 'K15',
-  needs: 'media:read',
-  query: LabelsQuery,
-  responses: {
-    200: {
-      description: 'The labels.',
-      headers: ['Cache-Control'],
-      content: {
-        'application/json': {
-          schema: LabelList,
-          examples: {
-            'one key': {
-              data: [{ key: 'album', values: [{ value: '42', items: 1204 }], has_more: false }],
-              has_more: false,
-            },
-          },
-        },
-      },
-    },
-  },
-  problems: ['parameter-malformed'],
-  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/labels`,
-}
-
 /** Items of one piece of work, and bytes of their lines: they are read, verified and sent together. */
 const batchSize = 50
+
 const maxBatchBytes = 64 * 1024
+
 /** Bytes that a stream holds for its client, besides those of the connection. */
 const maxUnsent = 16 * 1024
+
 /** Streams of one token at a time, in each process. */
 const maxStreams = 16
 

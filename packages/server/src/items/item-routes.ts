@@ -7,25 +7,15 @@ import { type LabelChanges, labelRule, parseLabelChanges } from '../core/labels.
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
 import { readListedUrls, signsUrls } from '../core/queries.ts'
 import { requireScope, requireUnlimited } from '../core/tokens.ts'
-import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
+import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { matchesStrongly, matchesWeakly, noStore } from '../http/headers.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ItemParams, ItemQuery } from '../http/openapi/parameters.ts'
-import { otherItem, sampleItem } from '../http/openapi/samples.ts'
-import {
-  BucketObject,
-  DeletedItems,
-  IdList,
-  ItemEditBody,
-  LabelBody,
-  LabelledItems,
-  MediaObject,
-} from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Grant, ItemDetails, ItemEdit } from '../storage/catalog/records.ts'
 import type { ItemRemover } from './deletion.ts'
+import * as openapi from './item-routes.openapi.ts'
+import { patchTypes } from './item-routes.openapi.ts'
 import { describeBucket, type EditItem, findItem, type LabelItems, mediaObjectOf } from './items.ts'
 
 /** The operations that these routes call. */
@@ -104,12 +94,12 @@ export function itemRoutes(http: HttpContext, operations: ItemOperations): reado
 
   const readsBody = true
   return [
-    route('GET', '/api/media/:id', findItemDescription, find),
-    route('DELETE', '/api/media', removeItemsDescription, removeMany, { readsBody }),
-    route('PATCH', '/api/media', labelItemsDescription, labelMany, { readsBody }),
-    route('PATCH', '/api/media/:id', editItemDescription, edit, { readsBody }),
-    route('DELETE', '/api/media/:id', removeItemDescription, remove),
-    route('GET', '/api/bucket', describeBucketDescription, bucket),
+    route('GET', '/api/media/:id', openapi.findMedia, find),
+    route('DELETE', '/api/media', openapi.removeManyMedia, removeMany, { readsBody }),
+    route('PATCH', '/api/media', openapi.labelMedia, labelMany, { readsBody }),
+    route('PATCH', '/api/media/:id', openapi.editMedia, edit, { readsBody }),
+    route('DELETE', '/api/media/:id', openapi.removeMedia, remove),
+    route('GET', '/api/bucket', openapi.describeBucket, bucket),
   ]
 }
 
@@ -202,189 +192,3 @@ function readLabelChanges(value: unknown, faults: ParameterFault[]): LabelChange
 
 const isText = (text: string, limit: number): boolean =>
   text.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(text) && [...text].length <= limit
-
-/** The media types of edits. */
-const patchTypes = ['application/merge-patch+json', 'application/json']
-
-const ids = [sampleItem.id, otherItem.id]
-const sampleEdit = { alt_text: 'Three boats in a harbour', caption: null }
-
-const findItemDescription: OperationDescription = {
-  operationId: 'findMedia',
-  tag: 'Items',
-  summary: 'Get one item',
-  description:
-    'Returns the media object. Ids that are unknown, deleted or in another bucket return the same 404.',
-  rules: 'M1, M3, M6 and H10',
-  needs: 'media:read',
-  path: ItemParams,
-  query: ItemQuery,
-  responses: {
-    200: {
-      description: 'The item.',
-      headers: ['ETag', 'Cache-Control'],
-      content: { 'application/json': { schema: MediaObject, examples: { picture: sampleItem } } },
-    },
-    304: { description: 'The item still has this `ETag`.', headers: ['ETag', 'Cache-Control'] },
-  },
-  headers: ['If-Match', 'If-None-Match'],
-  problems: ['parameter-malformed', 'media-unknown', 'precondition-failed'],
-  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleItem.id}`,
-}
-
-const removeItemsDescription: OperationDescription = {
-  operationId: 'removeManyMedia',
-  tag: 'Items',
-  summary: 'Delete many items',
-  description: `Deletes the items in one transaction. \`missing\` are the ids of which the bucket has no item, for example
-because an earlier request deleted them. So the request can be repeated.`,
-  rules: 'M4',
-  needs: 'media:delete',
-  body: {
-    description: 'The ids of 1 to 500 items.',
-    content: { 'application/json': { schema: IdList, examples: { 'two items': { ids } } } },
-  },
-  responses: {
-    200: {
-      description: 'Deleted.',
-      headers: ['Cache-Control'],
-      content: {
-        'application/json': {
-          schema: DeletedItems,
-          examples: { 'one item is missing': { deleted: ids.slice(0, 1), missing: ids.slice(1) } },
-        },
-      },
-    },
-  },
-  problems: [...jsonBodyProblems, 'storage-full'],
-  curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"ids": ["${sampleItem.id}", "${otherItem.id}"]}' ${exampleBase}/api/media`,
-}
-
-const labelItemsDescription: OperationDescription = {
-  operationId: 'labelMedia',
-  tag: 'Items',
-  summary: 'Label many items',
-  description: `Sets or removes labels of the items in one transaction. Labels that are left out stay as they are, null removes one. If one of
-the items would have too many labels, none is changed. The request can be repeated.`,
-  rules: 'M7 and M8',
-  needs: 'media:write',
-  body: {
-    description: 'The ids of 1 to 500 items, and the labels.',
-    content: Object.fromEntries(
-      patchTypes.map((type) => [
-        type,
-        { schema: LabelBody, examples: { 'an album': { ids, labels: { album: '42', draft: null } } } },
-      ]),
-    ),
-  },
-  responses: {
-    200: {
-      description: 'Labelled.',
-      headers: ['Cache-Control'],
-      content: {
-        'application/json': {
-          schema: LabelledItems,
-          examples: { 'one item is missing': { labelled: ids.slice(0, 1), missing: ids.slice(1) } },
-        },
-      },
-    },
-  },
-  problems: [...jsonBodyProblems, 'storage-full'],
-  curl: `curl -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"ids": ["${sampleItem.id}"], "labels": {"album": "42"}}' ${exampleBase}/api/media`,
-}
-
-const editItemDescription: OperationDescription = {
-  operationId: 'editMedia',
-  tag: 'Items',
-  summary: 'Edit one item',
-  description: `Changes the filename, the alternative text, the caption and labels: a JSON merge patch (RFC 7396). Members that are left out
-stay as they are, null removes a text or a label. The URL, the stored type and the bytes stay as they are.
-
-With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,
-  rules: 'M5 to M7',
-  needs: 'media:write',
-  path: ItemParams,
-  headers: ['If-Match'],
-  body: {
-    description: 'The changes.',
-    content: Object.fromEntries(
-      patchTypes.map((type) => [
-        type,
-        { schema: ItemEditBody, examples: { 'an alternative text': sampleEdit } },
-      ]),
-    ),
-  },
-  responses: {
-    200: {
-      description: 'The item after the change.',
-      headers: ['ETag', 'Cache-Control'],
-      content: {
-        'application/json': {
-          schema: MediaObject,
-          examples: { picture: { ...sampleItem, alt_text: sampleEdit.alt_text } },
-        },
-      },
-    },
-  },
-  problems: [...jsonBodyProblems, 'media-unknown', 'precondition-failed', 'storage-full'],
-  curl: `curl -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/merge-patch+json' \\
-  -d '{"alt_text": "Three boats in a harbour"}' ${exampleBase}/api/media/${sampleItem.id}`,
-}
-
-const removeItemDescription: OperationDescription = {
-  operationId: 'removeMedia',
-  tag: 'Items',
-  summary: 'Delete one item',
-  description: `After the 204 the item is neither listed nor served. Caches may keep its bytes until they expire.
-A second delete returns 404.`,
-  rules: 'M2 and M3',
-  needs: 'media:delete',
-  path: ItemParams,
-  responses: { 204: { description: 'Deleted.' } },
-  problems: ['media-unknown', 'body-too-large', 'storage-full'],
-  curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleItem.id}`,
-}
-
-const describeBucketDescription: OperationDescription = {
-  operationId: 'describeBucket',
-  tag: 'Items',
-  summary: 'Get the bucket',
-  description:
-    'Returns the contents of the token’s bucket, the reservations of unfinished uploads, and the quota.',
-  rules: 'Q1 to Q4, Z1, H1 and E1',
-  needs: 'media:read',
-  responses: {
-    200: {
-      description: 'The bucket.',
-      headers: ['Cache-Control'],
-      content: {
-        'application/json': {
-          schema: BucketObject,
-          examples: {
-            'with a limit of bytes': {
-              name: 'default',
-              items: 1204,
-              bytes: 5_431_288_190,
-              reserved_items: 1,
-              reserved_bytes: 700_000_000,
-              max_items: null,
-              max_bytes: 10_000_000_000,
-              trash_days: 30,
-              trash_items: 3,
-              trash_bytes: 7_340_021,
-              private: false,
-              signed_pages: false,
-              remove_metadata: false,
-              keep_taken_at: true,
-              item_days: null,
-            },
-          },
-        },
-      },
-    },
-  },
-  problems: [],
-  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/bucket`,
-}

@@ -2,17 +2,13 @@ import type { SignLinks } from '../access/signed-links.ts'
 import type { ParameterFault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
-import { jsonBodyProblems, malformed, readIds } from '../http/bodies.ts'
+import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ItemParams, LinkBody, LinksBody } from '../http/openapi/parameters.ts'
-import { otherItem, sampleItem, sampleLink } from '../http/openapi/samples.ts'
-import { SignedLink, SignedLinks } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { Item } from '../storage/catalog/records.ts'
 import { findItem } from './items.ts'
-
+import * as openapi from './link-routes.openapi.ts'
 import type { RecordLinks } from './links.ts'
 
 /** The operations that these routes call. */
@@ -62,8 +58,8 @@ export function linkRoutes(http: HttpContext, operations: LinkOperations): reado
 
   const readsBody = true
   return [
-    route('POST', '/api/media/:id/links', linkDescription, createOne, { readsBody }),
-    route('POST', '/api/links', linksDescription, createMany, { readsBody }),
+    route('POST', '/api/media/:id/links', openapi.createLink, createOne, { readsBody }),
+    route('POST', '/api/links', openapi.createLinks, createMany, { readsBody }),
   ]
 }
 
@@ -114,76 +110,3 @@ const isLifetime = (value: unknown, most: number): value is number | null =>
 
 const isVariant = (value: unknown, names: readonly string[]): value is string | null =>
   value === null || (typeof value === 'string' && names.includes(value))
-
-const linkDescription: OperationDescription = {
-  operationId: 'createLink',
-  tag: 'Items',
-  summary: 'Create a link that expires',
-  description: `Returns a signed URL of the bytes, or of a variant. It needs no token until it expires, also in a private bucket. It is
-used unchanged: the signature covers the path, \`variant\`, \`download\` and the expiry.
-
-In a public bucket the plain URL works too.`,
-  rules: 'H5 to H8 and M3',
-  needs: 'media:read',
-  path: ItemParams,
-  body: {
-    description: 'The lifetime, and what the link returns.',
-    content: {
-      'application/json': {
-        schema: LinkBody,
-        examples: {
-          'for a day': { expires_in: 86_400 },
-          'a thumbnail, the same URL for 15 minutes': { variant: 'thumb' },
-        },
-      },
-    },
-  },
-  responses: {
-    201: {
-      description: 'Created.',
-      headers: ['Cache-Control'],
-      content: { 'application/json': { schema: SignedLink, examples: { 'for a day': sampleLink } } },
-    },
-  },
-  problems: [...jsonBodyProblems, 'media-unknown', 'storage-full'],
-  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"expires_in": 86400}' ${exampleBase}/api/media/${sampleItem.id}/links`,
-}
-
-const ids = [sampleItem.id, otherItem.id]
-
-const linksDescription: OperationDescription = {
-  operationId: 'createLinks',
-  tag: 'Items',
-  summary: 'Create links of many items',
-  description: `Returns a signed URL of each item, with the same expiry. \`missing\` are the ids of which the bucket has no item.`,
-  rules: 'H5 to H8',
-  needs: 'media:read',
-  body: {
-    description: 'The ids of 1 to 500 items, the lifetime, and what the links return.',
-    content: {
-      'application/json': { schema: LinksBody, examples: { 'for a day': { ids, expires_in: 86_400 } } },
-    },
-  },
-  responses: {
-    200: {
-      description: 'Created.',
-      headers: ['Cache-Control'],
-      content: {
-        'application/json': {
-          schema: SignedLinks,
-          examples: {
-            'one item is missing': {
-              links: [{ id: sampleItem.id, url: sampleLink.url }],
-              missing: ids.slice(1),
-              expires_at: sampleLink.expires_at,
-            },
-          },
-        },
-      },
-    },
-  },
-  problems: [...jsonBodyProblems, 'storage-full'],
-  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"ids": ["${ids.join('", "')}"], "expires_in": 86400}' ${exampleBase}/api/links`,
-}

@@ -10,15 +10,12 @@ import type { HttpContext } from '../http/context.ts'
 import { corsHead } from '../http/cors.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, requireAuthorization } from '../http/headers.ts'
 import type { RequestLimits } from '../http/limits.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ListingQuery } from '../http/openapi/parameters.ts'
-import { emptyPage, samplePage } from '../http/openapi/samples.ts'
-import { Page } from '../http/openapi/schemas.ts'
 import type { RequestLine } from '../http/request-log.ts'
 import { createTextWriter, createWholeWriter } from '../http/response-writers.ts'
 import { type Exchange, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant } from '../storage/catalog/records.ts'
+import * as openapi from './listing-routes.openapi.ts'
 import type { Listing, ListPage, PageBody } from './pages.ts'
 
 /** `GET /api/media` (docs/interface.md, Listing). */
@@ -49,7 +46,7 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
     return null
   }
 
-  return listingPaths.map((path) => route('GET', path, description, list))
+  return listingPaths.map((path) => route('GET', path, openapi.listMedia, list))
 }
 
 /** Bytes that one response writes in one event-loop tick: a fast client would receive megabytes before others are served. */
@@ -76,41 +73,6 @@ export async function writeBody(
   } catch (error) {
     if (!signal.aborted) throw error
   }
-}
-
-const description: OperationDescription = {
-  operationId: 'listMedia',
-  tag: 'Listing',
-  summary: 'List the bucket',
-  description: `Returns one page of at most ten URLs in the order of upload, oldest first. The size of a page is fixed: \`per_page\` as a
-parameter is ignored, and \`GET /api/items\` has \`limit\` for other sizes. \`total\` is exact and from the same snapshot as \`data\`. \`links\` has one entry for every page, or a window around the current page if so configured.
-
-To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last response in
-\`If-None-Match\`: an unchanged bucket returns 304. A page past the end is a 200 with empty \`data\`.`,
-  rules: 'L1 to L18',
-  needs: 'media:read',
-  query: ListingQuery,
-  headers: ['If-None-Match', 'Accept-Encoding'],
-  responses: {
-    200: {
-      description: 'The page.',
-      headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding'],
-      content: {
-        'application/json': {
-          schema: Page,
-          examples: { 'last page of two': samplePage, 'empty bucket': emptyPage },
-          enveloped: true,
-        },
-      },
-    },
-    304: {
-      description: 'The page has not changed since the response with this tag.',
-      headers: ['ETag', 'Cache-Control', 'Vary'],
-    },
-  },
-  problems: ['page-malformed'],
-  head: true,
-  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/media?page=2'`,
 }
 
 /** A request by its parts that determine the response. */

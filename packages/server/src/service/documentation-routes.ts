@@ -1,18 +1,12 @@
 import { createHash } from 'node:crypto'
-import { Type } from 'typebox'
 import { Fault, type FaultCode } from '../core/faults.ts'
 import type { HttpContext } from '../http/context.ts'
 import { matchesWeakly, namesType } from '../http/headers.ts'
-import {
-  type DescribedOperation,
-  exampleBase,
-  type OperationDescription,
-  type ResponseHeader,
-} from '../http/openapi/description.ts'
+import type { DescribedOperation } from '../http/openapi/description.ts'
 import { commonMarkToHtml, htmlPage } from '../http/openapi/html.ts'
-import { ProblemParams } from '../http/openapi/parameters.ts'
 import { problemKinds } from '../http/problem-kinds.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import * as openapi from './documentation-routes.openapi.ts'
 
 interface StaticResponse {
   readonly bytes: Buffer
@@ -68,9 +62,9 @@ export function documentationRoutes(
   }
 
   return [
-    route('GET', '/problems/:code', problemDescription, explainProblem),
-    route('GET', '/openapi.json', documentDescription, renderedOnce(renderDocument)),
-    route('GET', '/docs', pageDescription, renderedOnce(renderHtml)),
+    route('GET', '/problems/:code', openapi.explainProblem, explainProblem),
+    route('GET', '/openapi.json', openapi.interfaceDocument, renderedOnce(renderDocument)),
+    route('GET', '/docs', openapi.interfacePage, renderedOnce(renderHtml)),
   ]
 }
 
@@ -109,71 +103,4 @@ function staticResponse(text: string, headers: Readonly<Record<string, string>>)
     bytes,
     headers: { ...headers, etag, 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' },
   }
-}
-
-const documentHeaders: readonly ResponseHeader[] = ['ETag', 'Cache-Control', 'X-Content-Type-Options']
-const pageHeaders: readonly ResponseHeader[] = [...documentHeaders, 'Content-Security-Policy']
-const notModified = 'The entity tag in `If-None-Match` is the current one.'
-
-const documentDescription: OperationDescription = {
-  operationId: 'interfaceDocument',
-  tag: 'Operations',
-  summary: 'Get the OpenAPI document',
-  description: 'Returns the OpenAPI 3.1 document with the base URL and the envelope of this deployment.',
-  rules: 'D1',
-  needs: 'nothing',
-  headers: ['If-None-Match'],
-  responses: {
-    200: {
-      description: 'The document.',
-      headers: documentHeaders,
-      content: { 'application/json': { schema: Type.Object({}, { description: 'An OpenAPI document.' }) } },
-    },
-    304: { description: notModified, headers: documentHeaders },
-  },
-  problems: [],
-  curl: `curl ${exampleBase}/openapi.json`,
-}
-
-const pageDescription: OperationDescription = {
-  operationId: 'interfacePage',
-  tag: 'Operations',
-  summary: 'Get the documentation',
-  description: 'Returns one HTML page. It has no scripts and loads nothing.',
-  rules: 'D2',
-  needs: 'nothing',
-  headers: ['If-None-Match'],
-  responses: {
-    200: {
-      description: 'The page.',
-      headers: pageHeaders,
-      content: { 'text/html': { schema: Type.String() } },
-    },
-    304: { description: notModified, headers: pageHeaders },
-  },
-  problems: [],
-  curl: `curl ${exampleBase}/docs`,
-}
-
-const problemDescription: OperationDescription = {
-  operationId: 'explainProblem',
-  tag: 'Operations',
-  summary: 'Explain a problem',
-  description:
-    'Returns the cause of a problem and what to do about it. The `type` of a problem links here. Plain text, or HTML for clients that accept it.',
-  rules: 'P2',
-  needs: 'nothing',
-  path: ProblemParams,
-  responses: {
-    200: {
-      description: 'The cause and the cure.',
-      headers: ['Cache-Control', 'Vary', 'Content-Security-Policy', 'X-Content-Type-Options'],
-      content: {
-        'text/plain': { schema: Type.String() },
-        'text/html': { schema: Type.String() },
-      },
-    },
-  },
-  problems: ['route-unknown'],
-  curl: `curl ${exampleBase}/problems/page-malformed`,
 }

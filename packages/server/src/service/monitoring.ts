@@ -1,16 +1,13 @@
 import type { Logger } from 'pino'
-import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import type { Metrics } from '../http/metrics.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { ReadinessQuery } from '../http/openapi/parameters.ts'
-import { Health, ReadinessObject } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { FreeSpace } from '../uploads/space.ts'
+import * as openapi from './monitoring.openapi.ts'
 
 /** The operations that these routes call. */
 interface MonitoringOperations {
@@ -44,9 +41,9 @@ export function monitoringRoutes(http: HttpContext, operations: MonitoringOperat
   }
 
   return [
-    route('GET', '/healthz', healthDescription, checkHealth),
-    route('GET', '/readyz', readinessDescription, checkReadiness),
-    route('GET', '/metrics', metricsDescription, sendMetrics),
+    route('GET', '/healthz', openapi.live, checkHealth),
+    route('GET', '/readyz', openapi.ready, checkReadiness),
+    route('GET', '/metrics', openapi.metrics, sendMetrics),
   ]
 }
 
@@ -65,73 +62,6 @@ function createMetricsRenderer(metrics: Pick<Metrics, 'text'>): () => Promise<Bu
     }
     return text
   }
-}
-
-const healthDescription: OperationDescription = {
-  operationId: 'live',
-  tag: 'Operations',
-  summary: 'Check that the process runs',
-  description: 'Returns 200 as long as the process runs, also while it stops.',
-  rules: 'O1',
-  needs: 'nothing',
-  unlimited: true,
-  responses: {
-    200: {
-      description: 'The process runs.',
-      headers: ['Cache-Control'],
-      content: { 'application/json': { schema: Health, examples: { alive: { status: 'ok' } } } },
-    },
-  },
-  problems: [],
-  curl: `curl ${exampleBase}/healthz`,
-}
-
-const readinessDescription: OperationDescription = {
-  operationId: 'ready',
-  tag: 'Operations',
-  summary: 'Check that the service is ready',
-  description: `Returns whether listings and bytes can be served (\`reads\`) and uploads can be stored (\`writes\`). Returns 503 if
-reads fail or the service is stopping; with the query parameter \`writes\` also if uploads fail. Deletes work on a full disk.`,
-  rules: 'O1',
-  needs: 'nothing',
-  unlimited: true,
-  query: ReadinessQuery,
-  responses: {
-    200: {
-      description: 'The service is ready.',
-      headers: ['Cache-Control'],
-      content: {
-        'application/json': {
-          schema: ReadinessObject,
-          examples: {
-            ready: { status: 'ready', reads: true, writes: true, reasons: [] },
-            'full disk': { status: 'ready', reads: true, writes: false, reasons: ['disk-full'] },
-          },
-        },
-      },
-    },
-  },
-  problems: ['shutting-down', 'not-ready'],
-  curl: `curl ${exampleBase}/readyz`,
-}
-
-const metricsDescription: OperationDescription = {
-  operationId: 'metrics',
-  tag: 'Operations',
-  summary: 'Get the metrics',
-  description: 'Returns the metrics in the text format of Prometheus, without names of items or buckets.',
-  rules: 'O2',
-  needs: 'nothing',
-  unlimited: true,
-  responses: {
-    200: {
-      description: 'The metrics.',
-      headers: ['Cache-Control'],
-      content: { 'text/plain': { schema: Type.String() } },
-    },
-  },
-  problems: [],
-  curl: `curl ${exampleBase}/metrics`,
 }
 
 /** Why reads or writes are not possible. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { DisplayString, ParseError, parseDictionary, Token } from 'structured-headers'
-import { Type } from 'typebox'
 import { Fault } from '../core/faults.ts'
 import { type Labels, labelRule, parseLabels, parseLabelText } from '../core/labels.ts'
 import { listingPaths } from '../core/page.ts'
@@ -10,9 +9,6 @@ import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { countHeader, dispositionFilename, parseParameters } from '../http/headers.ts'
-import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
-import { otherItem, sampleItem } from '../http/openapi/samples.ts'
-import { MediaList, MediaObject } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { mediaObjectOf } from '../items/items.ts'
 import type { Grant } from '../storage/catalog/records.ts'
@@ -35,6 +31,7 @@ import {
 } from './form-parts.ts'
 import { resumed } from './received-files.ts'
 import type { RequestKey } from './reservations.ts'
+import * as openapi from './upload-routes.openapi.ts'
 
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
 export function uploadRoutes(http: HttpContext, operations: StoreOperations): readonly Route[] {
@@ -105,7 +102,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
   }
 
   // JSON and text are files too (U3).
-  return listingPaths.map((path) => route('POST', path, description, store, { readsBody: true }))
+  return listingPaths.map((path) => route('POST', path, openapi.storeMedia, store, { readsBody: true }))
 }
 
 /** The idempotency key of the request, null without one. Throws Fault where it is malformed. */
@@ -118,80 +115,6 @@ const fileTooLarge = (limit: number) =>
   new Fault('file-too-large', `A file may have at most ${limit} bytes.`, {
     members: { maximum: limit, unit: 'bytes' },
   })
-
-/** The form in the OpenAPI document; a file part may have any name. */
-const Form = Type.Object(
-  {
-    labels: Type.Optional(
-      Type.String({
-        description: 'The labels of the files: a JSON object. It stands before the files (U14).',
-      }),
-    ),
-    file: Type.Array(Type.String({ format: 'binary' }), {
-      description: 'One or more files.',
-    }),
-  },
-  {
-    additionalProperties: true,
-    description:
-      'Every part with a filename is a file; fields besides `labels` are ignored. Malformed and ambiguous forms are refused.',
-  },
-)
-
-const description: OperationDescription = {
-  operationId: 'storeMedia',
-  tag: 'Upload',
-  summary: 'Upload files',
-  description: `The body is a form, whose file parts are all stored or none, or any other body, which is stored as one file: its type
-is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
-
-The stored type is detected from the bytes. Where that fails, it is the declared type, or the type of the name's extension
-if none is declared.
-
-With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
-  rules: 'U1 to U12, U14, I1 to I5',
-  needs: 'media:write',
-  headers: [
-    ...(['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Mediabucket-Labels'] as const),
-    'Expect',
-  ],
-  body: {
-    description:
-      'The files as a form. A body of any other type is one file, which is not described here. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',
-    // A second type, for raw bodies, makes generators of clients send neither.
-    content: { 'multipart/form-data': { schema: Form } },
-  },
-  responses: {
-    201: {
-      description:
-        'Stored. One file returns its media object and `Location`, several files a list in the order sent.',
-      headers: ['Location', 'Cache-Control'],
-      content: {
-        'application/json': {
-          schema: Type.Union([MediaObject, MediaList]),
-          examples: { 'one file': sampleItem, 'several files': { data: [sampleItem, otherItem] } },
-        },
-      },
-    },
-  },
-  problems: [
-    'form-malformed',
-    'form-without-file',
-    'upload-incomplete',
-    'filename-malformed',
-    'file-unreadable',
-    'file-too-large',
-    'parts-too-many',
-    'content-coding-unsupported',
-    'idempotency-key-malformed',
-    'idempotency-key-reused',
-    'quota-exceeded',
-    'token-limit-exceeded',
-    'type-refused',
-    'storage-full',
-  ],
-  curl: `curl -H "Authorization: Bearer $TOKEN" -F file=@harbour.jpg ${exampleBase}/api/media`,
-}
 
 /** The name and the type of a raw body (docs/interface.md U3). Throws Fault where the name is malformed. */
 function rawFileHeaders(request: IncomingMessage): SentFile {
@@ -255,6 +178,7 @@ const textOfItem = (value: unknown): string | undefined =>
 
 /** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/
+
 const bare = /^[\w!#$%&'*+.^`|~:/=@-]+$/
 
 /** Characters of an Idempotency-Key. */

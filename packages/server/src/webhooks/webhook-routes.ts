@@ -14,7 +14,7 @@ import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { changeKinds, type ItemChangeKind, isChangeKind } from '../storage/catalog/item-changes.ts'
 import type { WebhookSettings } from '../storage/catalog/webhooks.ts'
-import * as descriptions from './webhook-descriptions.ts'
+import * as openapi from './webhook-routes.openapi.ts'
 import { refusalOfUrl, type WebhookOperations } from './webhooks.ts'
 
 /** `/api/webhooks` (docs/interface.md WH1 to WH3). */
@@ -89,15 +89,15 @@ export function webhookRoutes(
 
   const readsBody = true
   return [
-    route('GET', '/api/webhooks', descriptions.listWebhooks, list),
-    route('POST', '/api/webhooks', descriptions.createWebhook, create, { readsBody }),
-    route('GET', '/api/webhooks/:id', descriptions.describeWebhook, describe),
-    route('PATCH', '/api/webhooks/:id', descriptions.editWebhook, edit, { readsBody }),
-    route('DELETE', '/api/webhooks/:id', descriptions.deleteWebhook, remove),
-    route('POST', '/api/webhooks/:id/rotate', descriptions.rotateWebhook, rotate, { readsBody }),
-    route('POST', '/api/webhooks/:id/test', descriptions.testWebhook, test),
-    route('GET', '/api/webhooks/:id/deliveries', descriptions.listDeliveries, deliveries),
-    route('POST', '/api/webhooks/:id/deliveries/:number/redeliver', descriptions.redeliverWebhook, redeliver),
+    route('GET', '/api/webhooks', openapi.listWebhooks, list),
+    route('POST', '/api/webhooks', openapi.createWebhook, create, { readsBody }),
+    route('GET', '/api/webhooks/:id', openapi.describeWebhook, describe),
+    route('PATCH', '/api/webhooks/:id', openapi.editWebhook, edit, { readsBody }),
+    route('DELETE', '/api/webhooks/:id', openapi.deleteWebhook, remove),
+    route('POST', '/api/webhooks/:id/rotate', openapi.rotateWebhook, rotate, { readsBody }),
+    route('POST', '/api/webhooks/:id/test', openapi.testWebhook, test),
+    route('GET', '/api/webhooks/:id/deliveries', openapi.listDeliveries, deliveries),
+    route('POST', '/api/webhooks/:id/deliveries/:number/redeliver', openapi.redeliverWebhook, redeliver),
   ]
 }
 

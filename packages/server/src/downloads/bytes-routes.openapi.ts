@@ -1,0 +1,106 @@
+import { Type } from 'typebox'
+import {
+  exampleBase,
+  type OperationDescription,
+  type ResponseHeader,
+  readIfPrivate,
+} from '../http/openapi/description.ts'
+import { BytesParams, BytesQuery } from '../http/openapi/parameters.ts'
+import { sampleItem } from '../http/openapi/samples.ts'
+
+const redirectHeaders: readonly ResponseHeader[] = [
+  'Content-Security-Policy',
+  'Cross-Origin-Resource-Policy',
+  'Referrer-Policy',
+]
+
+const securityHeaders: readonly ResponseHeader[] = [...redirectHeaders, 'X-Content-Type-Options']
+
+const validatorHeaders: readonly ResponseHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
+
+const fullHeaders: readonly ResponseHeader[] = [
+  ...validatorHeaders,
+  'Vary',
+  'Content-Disposition',
+  'Accept-Ranges',
+  ...securityHeaders,
+]
+
+const anyBytes = { '*/*': { schema: Type.String({ format: 'binary' }) } }
+
+export const serveBytes: OperationDescription = {
+  operationId: 'serveBytes',
+  tag: 'Bytes',
+  summary: 'Get the bytes',
+  description: `Returns the file byte for byte as it was sent. The id has 130 random bits, and in a public bucket the URL alone grants access.
+
+In a private bucket, the request needs a token of the bucket with \`media:read\`, or a signed URL (\`POST /api/media/{id}/links\`), which is
+used unchanged. Without them the response is that for an item that does not exist.
+
+Pictures, audio, video, PDF and plain text are served \`inline\`, all other types as an \`attachment\`. The extension of the
+item is optional in the URL; any other extension returns 404.
+
+With \`variant\` the response is a smaller picture of the file without metadata, rendered at the first request: AVIF if \`Accept\` names
+\`image/avif\`, otherwise WebP. Items without variants return 404.
+
+The response waits until the variant is rendered, so that an \`<img>\` of any page shows it. With \`wait\`, it waits for that many seconds at
+most; if the variant is not rendered then, the response is 202 without a body. Ask again after \`Retry-After\`; the render continues.
+
+With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
+  rules: 'B1 to B12, V1 to V7, V17, H1 to H6',
+  needs: readIfPrivate,
+  path: BytesParams,
+  query: BytesQuery,
+  headers: [
+    'Authorization',
+    'Accept',
+    'Range',
+    'If-Range',
+    'If-Match',
+    'If-None-Match',
+    'If-Modified-Since',
+    'If-Unmodified-Since',
+  ],
+  responses: {
+    200: { description: 'The whole file.', headers: fullHeaders, content: anyBytes },
+    202: {
+      description: 'The variant is not rendered yet (`wait`).',
+      headers: ['Retry-After', 'Cache-Control', ...securityHeaders],
+    },
+    206: {
+      description: 'The requested range.',
+      headers: ['Content-Range', ...fullHeaders],
+      content: anyBytes,
+    },
+    302: {
+      description: 'The store sends the bytes (`MEDIABUCKET_SENDFILE=redirect`).',
+      headers: ['Location', 'Cache-Control', ...redirectHeaders],
+    },
+    308: {
+      description: 'Another host serves the bytes (`MEDIABUCKET_MEDIA_BASE_URL`).',
+      headers: ['Location', 'Cache-Control', 'Vary', ...redirectHeaders],
+    },
+    304: {
+      description: 'The bytes have not changed since the response with this tag.',
+      headers: [...validatorHeaders, 'Vary', ...securityHeaders],
+    },
+  },
+  problems: [
+    'destination-refused',
+    'signature-invalid',
+    'link-expired',
+    'variant-unknown',
+    'parameter-malformed',
+    'media-unknown',
+    'variant-unavailable',
+    'precondition-failed',
+    'range-unsatisfiable',
+    'bytes-missing',
+    'variants-busy',
+    'catalog-busy',
+    'catalog-unavailable',
+  ],
+  problemHeaders: redirectHeaders,
+  head: true,
+  curl: `curl -OJ ${exampleBase}/media/${sampleItem.id}.jpg`,
+}
