@@ -1,6 +1,7 @@
 import type { SignLinks } from '../access/signed-links.ts'
 import type { LinkSigner } from '../core/item-urls.ts'
 import { type ListedUrls, parseChangesQuery, readListedUrls, signsUrls } from '../core/queries.ts'
+import { ReadLengths } from '../core/read-lengths.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
@@ -42,6 +43,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
   let waiting = 0
   metrics.watchFeed(() => streams.count() + waiting)
   const serialize = createSerializer({ schema: ChangeList.properties.data.items })
+  const reads = new ReadLengths()
 
   const describe = (
     bucketId: BucketId,
@@ -136,17 +138,20 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
       return follow(exchange, caller, sent !== '' ? sent : (after ?? 'now'))
     }
     const { limit, wait } = query
-    const found = await read(exchange, caller, since ?? after, { limit: Math.min(limit, readLength), wait })
-    const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
     const { bucketId } = caller
-    const { texts, add, pause } = collectTexts(
+    const first = Math.min(limit, reads.next(bucketId))
+    const found = await read(exchange, caller, since ?? after, { limit: first, wait })
+    const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
+    const { texts, bytes, add, pause } = collectTexts(
       (change: ItemChange) => serialize(describe(bucketId, change, signer)),
       () => turns.next(caller.tokenId),
     )
     let { rows } = found
     let next = rows.next
     for (;;) {
+      const bytesBefore = bytes()
       const added = await add(rows.changes)
+      reads.note(bucketId, added, bytes() - bytesBefore)
       const isFull = added < rows.changes.length
       next = isFull ? (rows.changes[added - 1]?.number ?? next) : rows.next
       const left = limit - texts.length
@@ -156,7 +161,11 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
         return listReply(caching, texts, { next_cursor, has_more: isFull || rows.hasMore })
       }
       await pause()
-      rows = await feed.read(bucketId, feed.cursors.format(bucketId, next), Math.min(left, readLength))
+      rows = await feed.read(
+        bucketId,
+        feed.cursors.format(bucketId, next),
+        Math.min(left, reads.next(bucketId)),
+      )
     }
   }
 
@@ -165,9 +174,6 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
 
 /** Milliseconds. */
 const verifyInterval = 1_000
-
-/** Changes of one read. Between two reads, other requests are handled. */
-const readLength = 50
 
 /** Up to `limit` of the changes. */
 function firstOf(rows: ChangeRows, limit: number): ChangeRows {

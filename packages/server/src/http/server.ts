@@ -1,25 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { createServer as createListener, type Server as Listener, type Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../core/faults.ts'
-import { handleExpectations, isDiscarding } from './bodies.ts'
+import { handleExpectations } from './bodies.ts'
 import {
-  closeAfter,
   closeOnIdleTimeout,
   closeSlowReaders,
   createLingeringClose,
-  currentResponse,
-  isParserPause,
   refusePipelining,
   requirePausableParser,
   serializeProblem,
 } from './connections.ts'
 import type { CorsPolicy } from './cors.ts'
-import { maxHeaders, supportedVersions } from './headers.ts'
+import { maxHeaders } from './headers.ts'
+import { refuseInvalidRequests } from './invalid-requests.ts'
 import type { Metrics } from './metrics.ts'
-import { type CodeAndDetail, incompleteBody } from './problems.ts'
 import { limitUnreadBytes } from './unread-bytes.ts'
 
 // An import would load more: see core/node-http.ts.
@@ -69,7 +66,7 @@ export function createHttpServer(
   )
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
-  server.on('clientError', createClientErrorHandler(baseUrl, log, corsHeaders))
+  server.on('clientError', refuseInvalidRequests(baseUrl, log, corsHeaders))
   refusePipelining(server)
   handleExpectations(server)
   refuseTunnels(server, { baseUrl, log })
@@ -94,118 +91,6 @@ function refuseTunnels(
     log.info({ requestId, status, reason: 'CONNECT' }, 'refused a request')
     sendAndClose(socket, bytes)
   })
-}
-
-const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
-
-/** RFC 9112, section 2.2, allows to refuse a line that ends with LF alone. */
-const bareLineEnd: CodeAndDetail = ['request-malformed', 'A line of the request does not end with CRLF.']
-
-/** Node.js reports it as an invalid version if the line is the first one. */
-const isBareLineEnd = (error: Error): boolean =>
-  'reason' in error && String(error.reason).startsWith('Expected CRLF after version')
-
-/** The bytes that the parser refused with this error. */
-const refusedBytes = (error: Error): Buffer =>
-  'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0)
-
-/** Of a head that is too large, so many further bytes are read, and for so long (milliseconds), to find its origin. */
-const longestRest = 65_536
-const longestRestTime = 1_000
-
-/** The part of a head that the parser refused, and what follows it: Node reports the error again with each further read. */
-class RefusedHead {
-  #text = ''
-  #isEnded = false
-  readonly #timer: NodeJS.Timeout
-  readonly #onEnd: (origin: string | null) => void
-
-  /** Calls `onEnd` once, with the origin that the head names, so that a page of it can read the problem. */
-  constructor(onEnd: (origin: string | null) => void) {
-    this.#onEnd = onEnd
-    this.#timer = setTimeout(() => this.end(), longestRestTime)
-  }
-
-  add(bytes: Buffer): void {
-    if (this.#isEnded) return
-    const before = Math.max(this.#text.length - 3, 0)
-    this.#text += bytes.toString('latin1')
-    if (this.#text.includes('\r\n\r\n', before) || this.#text.length >= longestRest) this.end()
-  }
-
-  end(): void {
-    if (this.#isEnded) return
-    this.#isEnded = true
-    clearTimeout(this.#timer)
-    const end = this.#text.indexOf('\r\n\r\n')
-    const head = end < 0 ? this.#text : this.#text.slice(0, end + 2)
-    this.#text = ''
-    const [, origin = null] = /\r\norigin:[ \t]*([!-~]{1,255})[ \t]*\r\n/i.exec(head) ?? []
-    this.#onEnd(origin)
-  }
-}
-
-const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
-  HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
-  HPE_INVALID_VERSION: ['http-version-unsupported', supportedVersions],
-  // The preface of HTTP/2.
-  HPE_PAUSED_H2_UPGRADE: ['http-version-unsupported', supportedVersions],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request-timeout', 'The headers of the request took too long to arrive.'],
-}
-
-/** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112). */
-function createClientErrorHandler(baseUrl: string, log: BaseLogger, corsHeaders: CorsPolicy) {
-  const closing = new WeakSet<ServerResponse>()
-  /** Connections whose response waits for the rest of a head, or is sent. */
-  const heads = new WeakMap<Socket, RefusedHead>()
-  const sendAndClose = createLingeringClose()
-
-  return (error: Error & { code?: string }, socket: Socket) => {
-    if (isParserPause(error)) return
-    const refused = heads.get(socket)
-    if (refused !== undefined) {
-      refused.add(refusedBytes(error))
-      return
-    }
-    // The request has its response and its line in the log. Most clients close the connection instead of sending the rest of the body.
-    if (isDiscarding(socket)) {
-      socket.destroy()
-      return
-    }
-    const response = currentResponse(socket)
-    if (response?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
-      // The client would take a problem for the response to its previous request, so none is sent. Each further read reports the error.
-      if (!closing.has(response)) closeAfter(response, socket)
-      closing.add(response)
-      return
-    }
-    // A problem would become part of the body of a response that has begun.
-    if (error.code === 'ECONNRESET' || !socket.writable || response?.headersSent) {
-      socket.destroy()
-      return
-    }
-    const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && response !== null
-    const [code, detail] = endedEarly
-      ? incompleteBody
-      : isBareLineEnd(error)
-        ? bareLineEnd
-        : (parserFaults[error.code ?? ''] ?? notHttp)
-    const head = new RefusedHead((origin) => {
-      // The client has closed the connection in the meantime.
-      if (!socket.writable) {
-        socket.destroy()
-        return
-      }
-      const requestId = randomUUID()
-      const cors = corsHeaders(response?.req.headers ?? (origin === null ? {} : { origin }))
-      const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId, cors)
-      log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
-      sendAndClose(socket, bytes)
-    })
-    heads.set(socket, head)
-    head.add(refusedBytes(error))
-    if (response !== null || error.code !== 'HPE_HEADER_OVERFLOW') head.end()
-  }
 }
 
 /** A bound port that accepts connections before the server exists. */

@@ -1,6 +1,7 @@
 import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { ItemsQuery, PageNumber } from '../core/queries.ts'
+import { ReadLengths } from '../core/read-lengths.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState, tooManyExpired } from '../storage/catalog/buckets.ts'
@@ -25,7 +26,7 @@ export function listItemsOperation({
   readonly catalog: Pick<Catalog, 'epoch' | 'items' | 'hasHadRevision'>
 }) {
   const cursors = createItemCursors(catalog.epoch)
-  const reads = createReadLengths()
+  const reads = new ReadLengths()
   return async function listItems(
     bucketId: BucketId,
     { limit, after, ...filter }: ItemsQuery,
@@ -38,7 +39,7 @@ export function listItemsOperation({
     /** Of the read before. */
     let revision = from?.revision ?? null
     for (let left = limit; ; ) {
-      const length = Math.min(left, reads.lengthFor(bucketId))
+      const length = Math.min(left, reads.next(bucketId))
       // One more than requested shows whether items follow.
       const { rows, examined, ...current } = await catalog.items(selection, place, length + 1)
       // After the read: if the data have gone back, other items may have the places of those that were listed before.
@@ -74,29 +75,6 @@ interface ItemSink {
   readonly bytes: () => number
   /** Lets other requests run between two reads. */
   readonly pause: () => Promise<void>
-}
-
-/** The items of the first read of a bucket, and the most of one read. An item may have a hundred kilobytes. */
-const firstRead = 50
-const longestRead = 100
-
-/** Bytes of the items of one read. Between two reads, other requests are handled. */
-const readBytes = 256 * 1024
-
-/** Buckets whose items have a known length. */
-const maxKnown = 10_000
-
-/** How many items of a bucket one read has, by the length of those of the read before. */
-function createReadLengths() {
-  const lengths = new Map<BucketId, number>()
-  return {
-    lengthFor: (bucketId: BucketId): number => lengths.get(bucketId) ?? firstRead,
-    note(bucketId: BucketId, items: number, bytes: number): void {
-      if (items === 0) return
-      if (lengths.size >= maxKnown) lengths.clear()
-      lengths.set(bucketId, Math.max(1, Math.min(longestRead, Math.floor((readBytes * items) / bytes))))
-    },
-  }
 }
 
 /** The state of a list that was read in several steps. If the bucket has changed in the meantime, it is no state of the bucket. */

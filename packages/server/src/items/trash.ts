@@ -1,5 +1,6 @@
 import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
+import { ReadLengths } from '../core/read-lengths.ts'
 import { type Actor, service } from '../core/tokens.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
@@ -11,6 +12,8 @@ import type { ItemRemover } from './deletion.ts'
 interface TrashSink {
   /** Returns how many of the items it had room for. */
   readonly add: (items: readonly TrashedItem[]) => Promise<number>
+  /** The bytes of the items that it has. */
+  readonly bytes: () => number
   /** Lets other requests run between two reads. */
   readonly pause: () => Promise<void>
 }
@@ -28,9 +31,6 @@ export type TrashOperations = ReturnType<typeof trashOperations>
 const batchLength = 500
 /** The same of the sweep, which other changes wait for. */
 const purgeLength = 100
-
-/** Items of one read of a list. */
-const readLength = 50
 
 const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,15})$/
 
@@ -58,6 +58,7 @@ export function trashOperations({
     throw cursorMalformed()
   }
 
+  const reads = new ReadLengths()
   return {
     /**
      * Adds items of the trash to a list, last deleted first (docs/interface.md Z2), until it has no room for more. Returns the cursor of the
@@ -66,16 +67,18 @@ export function trashOperations({
     async listTrash(
       bucketId: BucketId,
       { after, limit }: { readonly after: string | null; readonly limit: number },
-      { add, pause }: TrashSink,
+      sink: TrashSink,
     ): Promise<string | null> {
       let place = after === null ? null : parseCursor(bucketId, after)
       for (let left = limit; ; ) {
-        const length = Math.min(left, readLength)
+        const length = Math.min(left, reads.next(bucketId))
         // One more than requested shows whether items follow.
         const { rows, examined } = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
         if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
         const read = rows.slice(0, length)
-        const added = await add(read)
+        const bytesBefore = sink.bytes()
+        const added = await sink.add(read)
+        reads.note(bucketId, added, sink.bytes() - bytesBefore)
         left -= added
         const isRead = added === rows.length
         if (isRead && examined === null) return null
@@ -86,7 +89,7 @@ export function trashOperations({
         }
         if (added < read.length || left === 0 || isRead)
           return `${prefix(bucketId)}.${place?.seq}.${place?.change}`
-        await pause()
+        await sink.pause()
       }
     },
 
