@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest'
-import { problemKinds } from '../../packages/server/src/http/problem-kinds.ts'
-import { settings } from '../../packages/server/src/service/settings.ts'
 import { filesBelow, read } from './sources.ts'
 
 const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]+\d+)\*\* /gm)].map(
@@ -36,20 +34,4 @@ test('no test cites a rule that docs/interface.md lacks', () => {
   const families = new Set(rules.map(familyOf))
   const cited = testNames.flatMap((name) => name.match(/^(?:[A-Z]+\d+[ ,]+)+/)?.[0].match(/[A-Z]+\d+/g) ?? [])
   expect(cited.filter((rule) => families.has(familyOf(rule)) && !rules.includes(rule))).toEqual([])
-})
-
-test('docs/problems.md describes every problem as the service does', () => {
-  const entries = Object.entries(problemKinds).map(
-    ([code, { status, title, cause, cure }]) => `## ${code}\n\n**${status} ${title}.** ${cause}\n\n${cure}\n`,
-  )
-  const [, ...sections] = read('docs/problems.md').split(/^(?=## )/m)
-  expect(sections.map((section) => `${section.trim()}\n`)).toEqual(entries)
-})
-
-test('docs/settings.md describes every setting as the service does', () => {
-  const entries = Object.entries(settings).map(
-    ([name, { description, reader, defaultText }]) =>
-      `| \`${name}\` | ${defaultText === '' ? '' : `\`${defaultText}\``} | ${description} | ${reader.accepts} |`,
-  )
-  expect(read('docs/settings.md').match(/^\| `MEDIABUCKET_.*$/gm)).toEqual(entries)
 })

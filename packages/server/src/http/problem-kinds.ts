@@ -8,7 +8,7 @@ export interface ProblemKind {
   readonly cure: string
 }
 
-/** Every problem that a response can carry, in the order of docs/problems.md (docs/interface.md P2). */
+/** Every problem that a response can carry (docs/interface.md P2). `npm run docs:pages` writes docs/problems.md from this table. */
 export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   // Problems of the request itself: HTTP, path, method, headers, body.
 

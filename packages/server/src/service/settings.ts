@@ -62,7 +62,7 @@ export const littleMemoryDefaults: Readonly<Record<string, string>> = {
 /** The start of the name of every setting. */
 export const prefix = 'MEDIABUCKET_'
 
-/** Every setting of the service. docs/settings.md and `mediabucket help settings` show this table. */
+/** Every setting of the service. `npm run docs:pages` writes docs/settings.md from this table, `mediabucket help settings` shows it. */
 export const settings = {
   MEDIABUCKET_HOST: setting(
     '127.0.0.1',
