@@ -18,7 +18,7 @@ const notBundled = ['sharp']
 const groups = [
   {
     name: 'every-command',
-    test: /\/src\/(core\/(faults|names|version)|cli\/(command|commands|terminal|explain-failure))\.ts/,
+    test: /\/packages\/(client\/src\/([a-z]+-)?rules|server\/src\/(core\/(faults|names|version)|cli\/(command|commands|terminal|explain-failure)))\.ts/,
     priority: 1,
   },
   {

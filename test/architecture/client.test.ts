@@ -6,7 +6,7 @@ const files = sourcesBelow(src)
 
 /** The files of each layer. A file may import those of its own layer and of the layers before it. */
 const layers: readonly (readonly string[])[] = [
-  ['errors.ts', 'shape.ts', 'urls.ts'],
+  ['errors.ts', 'label-rules.ts', 'list-rules.ts', 'name-rules.ts', 'shape.ts', 'urls.ts'],
   [
     'attempt-timer.ts',
     'client-options.ts',
@@ -35,7 +35,7 @@ const layers: readonly (readonly string[])[] = [
     'webhooks.ts',
   ],
   ['client.ts', 'create-client.ts'],
-  ['index.ts'],
+  ['index.ts', 'rules.ts'],
 ]
 const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(path.slice(src.length)))
 

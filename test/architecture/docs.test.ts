@@ -6,7 +6,7 @@ const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]+\d+)\*\* /gm
 )
 
 /** The names of all tests, in any quotes, including those in tables. */
-const testNames = ['test', 'packages/server/test', 'packages/server/src']
+const testNames = ['test', 'packages']
   .flatMap(filesBelow)
   .flatMap((path) =>
     [...read(path).matchAll(/(?:\b(?:test|it|describe)(?:\.\w+)*|\))\(\s*(['"`])(.*?)\1/g)].map(

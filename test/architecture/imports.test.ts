@@ -119,6 +119,11 @@ test('commands that call a service import the client and nothing of the server b
   expect(users).not.toEqual([])
 })
 
+test('the core alone imports the rules that it shares with the client', () => {
+  const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client/rules'))
+  expect(users).toEqual(['labels', 'names', 'queries'].map((name) => `${src}core/${name}.ts`))
+})
+
 test('only uploads and what reads pictures import the removal of metadata', () => {
   const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/strip-metadata'))
   expect(users).not.toEqual([])

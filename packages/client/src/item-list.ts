@@ -1,6 +1,7 @@
 import type { CallOptions } from './client-options.ts'
 import { followCursors } from './json.ts'
 import type { Labels } from './labels.ts'
+import type { ItemKind, ListOrder } from './list-rules.ts'
 import { type Media, mediaShape } from './media.ts'
 import type { SendSettings } from './send.ts'
 import type { Endpoints } from './urls.ts'
@@ -12,9 +13,9 @@ export interface ItemOptions extends CallOptions {
    * time of the upload where that is unknown, and `taken-desc` its reverse; then `from` and `to` select by this time. `name` is the order of the filenames
    * without case and diacritics, in which numbers have their values, and `name-desc` its reverse.
    */
-  readonly order?: 'oldest' | 'newest' | 'taken' | 'taken-desc' | 'name' | 'name-desc' | undefined
+  readonly order?: ListOrder | undefined
   /** Only items of this kind. */
-  readonly kind?: 'image' | 'video' | 'audio' | 'document' | 'other' | undefined
+  readonly kind?: ItemKind | undefined
   /** Only items that were stored at this time or later. */
   readonly from?: Date | undefined
   /** Only items that were stored before this time. */

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as sources from '../src/index.ts'
+import * as rules from '../src/rules.ts'
 
 const root = resolve(import.meta.dirname, '..')
 let built: string
@@ -27,9 +28,15 @@ const manifest = async () => JSON.parse(await readFile(join(root, 'package.json'
 
 test('the repository exports the sources, the published package exports the build', async () => {
   const { exports, scripts } = await manifest()
-  expect(exports).toEqual({ types: './src/index.ts', default: './src/index.ts' })
-  expect(scripts.prepack).toContain('exports.types=./dist/index.d.ts exports.default=./dist/index.js')
-  expect(scripts.postpack).toContain('exports.types=./src/index.ts exports.default=./src/index.ts')
+  const entries = { '.': 'index', './rules': 'rules' }
+  expect(Object.keys(exports)).toEqual(Object.keys(entries))
+  for (const [entry, name] of Object.entries(entries)) {
+    expect(exports[entry]).toEqual({ types: `./src/${name}.ts`, default: `./src/${name}.ts` })
+    const set = (types: string, code: string) =>
+      `exports[${entry}].types=./${types} exports[${entry}].default=./${code}`
+    expect(scripts.prepack).toContain(set(`dist/${name}.d.ts`, `dist/${name}.js`))
+    expect(scripts.postpack).toContain(set(`src/${name}.ts`, `src/${name}.ts`))
+  }
 })
 
 test('the package has no dependencies', async () => {
@@ -46,8 +53,9 @@ test('the package has no dependencies', async () => {
 })
 
 test('the build exports the same names and types as the sources', async () => {
-  const module = await import(pathToFileURL(join(built, 'index.js')).href)
-  expect(Object.keys(module).sort()).toEqual(names)
+  const moduleOf = (name: string) => import(pathToFileURL(join(built, name)).href)
+  expect(Object.keys(await moduleOf('index.js')).sort()).toEqual(names)
+  expect(Object.keys(await moduleOf('rules.js'))).toEqual(Object.keys(rules))
   expect(await readFile(join(built, 'client.d.ts'), 'utf8')).toContain('listPage(number: number')
 })
 

@@ -1,27 +1,20 @@
+import { isLabelKey, isLabelValue, maxLabels, maxLabelValue } from '@mediabucket/client/rules'
 import { isObject, parseJson } from './json.ts'
+
+// The rules of labels that the client, the command line and the gallery share.
+export {
+  isLabelKey,
+  isLabelValue,
+  maxLabels,
+  maxLabelValue,
+  maxSelectedLabels,
+} from '@mediabucket/client/rules'
 
 /** Pairs of a key and a value that an app gives to an item (docs/interface.md M7). The keys are in order. */
 export type Labels = Readonly<Record<string, string>>
 
 /** Changes of labels: a value sets a label, null removes it. */
 export type LabelChanges = Readonly<Record<string, string | null>>
-
-export const maxLabels = 16
-/** Characters of Unicode. */
-export const maxLabelValue = 200
-/** The labels that a list selects at most. */
-export const maxSelectedLabels = 8
-
-const keyShape = /^[a-z0-9_.-]{1,40}$/
-
-export const isLabelKey = (key: string): boolean => keyShape.test(key)
-
-/** A text of up to 200 characters without control characters. */
-export const isLabelValue = (value: unknown): value is string =>
-  typeof value === 'string' &&
-  value.isWellFormed() &&
-  !/\p{Cc}/u.test(value) &&
-  [...value].length <= maxLabelValue
 
 /** What labels may be, for messages. */
 export const labelRule = `up to ${maxLabels} labels: keys of 1 to 40 of the characters a to z, 0 to 9, _, . and -, and values of up to ${maxLabelValue} characters without control characters`

@@ -1,47 +1,30 @@
-/** The longest name of an item. Bytes. */
-export const longestName = 255
-/** Longer text after the last dot is not an extension: it can be cut off. */
-const longestExtension = 32
+import {
+  afterAllPaths,
+  cleanPath,
+  foldName,
+  longestName,
+  maxSearchLength,
+  maxSearchTerms,
+  nameKey,
+} from '@mediabucket/client/rules'
 
-/**
- * Control characters, line separators, invisible characters, and characters that change the writing direction. The two
- * joiners are not removed, because emoji and several scripts need them.
- */
-const unseen =
-  /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{180E}\u{200B}\u{2060}-\u{206F}\u{FEFF}\u{FFF9}-\u{FFFB}]/gu
-
-/** 1 to 255 printable ASCII characters without slashes and backslashes, and without a space at either end: nearly all names. */
-const plainName = /^[!-.0-[\]-~](?:[ -.0-[\]-~]{0,253}[!-.0-[\]-~])?$/
-
-/** A name that is safe to display and to send, never a path; null if nothing remains (docs/interface.md U8). */
-export function cleanFilename(raw: string | null | undefined): string | null {
-  if (raw != null && plainName.test(raw)) return raw === '.' || raw === '..' ? null : raw
-  const last = (raw ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? ''
-  const name = shorten(last.replace(unseen, '').normalize('NFC').trim())
-  return name === '' || name === '.' || name === '..' ? null : name
-}
-
-/** The longest path of an item. Bytes. */
-export const longestPath = 1_024
-
-/** Sorts after every path with the same start: no path has this noncharacter. */
-const last = '\u{10FFFF}'
+// The rules of names that the client, the command line and the gallery share.
+export {
+  cleanFilename,
+  cleanPath,
+  foldName,
+  longestName,
+  longestPath,
+  maxAltText,
+  maxCaption,
+  maxNameKey,
+  maxSearchLength,
+  maxSearchTerms,
+  nameKey,
+} from '@mediabucket/client/rules'
 
 /** Sorts after all paths that begin with `prefix`, in the order of their bytes. */
-export const afterPaths = (prefix: string): string => prefix + last
-
-/**
- * The path of a file within an uploaded folder, from a name that contains a slash: names that are safe (`cleanFilename`), and a slash between
- * them. `./a.jpg` is the path of a file outside of folders. Null for a name without a slash, and for a path above the limit
- * (docs/interface.md U15).
- */
-export function cleanPath(raw: string | null | undefined): string | null {
-  if (raw == null || !raw.includes('/')) return null
-  const names = raw.split('/').map((name) => cleanFilename(name.replaceAll(last, '')))
-  if (names.at(-1) === null) return null
-  const path = names.filter((name) => name !== null).join('/')
-  return Buffer.byteLength(path) > longestPath ? null : path
-}
+export const afterPaths = (prefix: string): string => prefix + afterAllPaths
 
 /** Whether a stored text is one that `cleanPath` returns. */
 export const isPath = (text: string): boolean => cleanPath(`./${text}`) === text
@@ -51,42 +34,6 @@ export function extensionOf(filename: string): string | null {
   const dot = filename.lastIndexOf('.')
   return dot > 0 && dot < filename.length - 1 ? filename.slice(dot + 1).toLowerCase() : null
 }
-
-function shorten(name: string): string {
-  if (Buffer.byteLength(name) <= longestName) return name
-  const tail = name.slice(name.lastIndexOf('.'))
-  const extension = tail.startsWith('.') && Buffer.byteLength(tail) <= longestExtension ? tail : ''
-  const stem = name.slice(0, name.length - extension.length)
-  return firstBytes(stem, longestName - Buffer.byteLength(extension)).trimEnd() + extension
-}
-
-/** The longest start of the text that fits into `limit` bytes of UTF-8 without splitting a character. */
-const firstBytes = (text: string, limit: number): string =>
-  text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(limit)).read)
-
-/** The longest text of a search, in UTF-16 code units, and the most terms of one. */
-export const maxSearchLength = 200
-export const maxSearchTerms = 8
-
-/** Marks of scripts that are read without them, and variation selectors. The marks of Japanese and of Indic scripts are letters. */
-const marks =
-  /(?![\u3099\u309A])(?=\p{M})[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]/gu
-
-/**
- * The form in which names are stored for searches, and in which they are compared: in lower case, without diacritics, with compatible characters
- * replaced. It is composed, because the marks that remain make other letters (`が`), and the letters of a Korean syllable are not found in
- * longer ones (`가` in `각`). A change needs a migration that folds all names again.
- */
-export function foldName(text: string): string {
-  // Most names are ASCII, which the other steps do not change.
-  if (isAscii.test(text)) return text.toLowerCase()
-  const bare = text.normalize('NFKD').replace(marks, '')
-  // `ß` has only an upper case of two letters, and `ẞ` has the lower case `ß`. A sigma at the end of a word has a lower case of its own.
-  const cased = bare.replaceAll('ẞ', 'ß').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
-  return cased.normalize('NFKD').replace(marks, '').normalize('NFC')
-}
-
-const isAscii = /^[\0-\x7f]*$/
 
 /** Whether a text has U+0000, which no name or path has, and which PostgreSQL refuses in a text. */
 export const hasNul = (text: string): boolean => text.includes('\0')
@@ -134,30 +81,9 @@ export function nameLines(
 /** The line of an item. */
 export const nameLine = (filename: string | null): string => (filename === null ? '' : foldName(filename))
 
-/** Names are ordered by their first characters of Unicode, so that the keys fit into an index. */
-const orderedCharacters = 100
-
-/** The longest key of a name. Characters of Unicode. Each of the numbers becomes longer, and all are at least one other character apart. */
-export const maxNameKey = 2 * orderedCharacters
-
-/**
- * The key of a line in the order of names. Keys are compared by their code points. Numbers have their values in this order: before its digits,
- * a number has how many they are. A change needs a migration that computes all keys again.
- */
-export function nameKey(line: string): string {
-  const start =
-    line.length <= orderedCharacters
-      ? line
-      : [...line.slice(0, 2 * orderedCharacters)].slice(0, orderedCharacters).join('')
-  return start.replace(/0*(\d+)/g, (_, digits: string) => countOf(digits.length) + digits)
-}
-
 /** The key of the name at which a list begins; null if the text is longer than a filename, or has U+0000. An empty text is before all names. */
 export const parseStartName = (text: string): string | null =>
   Buffer.byteLength(text) > longestName || hasNul(text) ? null : nameKey(foldName(text.toWellFormed()))
-
-/** A text of digits that is before those of larger counts, and that no other one begins with. */
-const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)
 
 /**
  * How often a part of the term follows itself at its start or its end, at the most: 199 for a term of 199 times `a` and a `b`, 1 for most words. At each
@@ -240,10 +166,6 @@ export const bucketNameRule =
 
 /** Validates every bucket name that a user enters. */
 export const isBucketName = (name: string): boolean => shape.test(name)
-
-/** The longest texts of an item. Characters of Unicode. */
-export const maxAltText = 1_000
-export const maxCaption = 5_000
 
 /** The known name nearest to a mistyped one; null if more than a third of the characters differ from every name. */
 export function nearestName(name: string, known: Iterable<string>): string | null {

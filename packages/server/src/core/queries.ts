@@ -1,3 +1,4 @@
+import { type ItemKind, itemKinds, type ListOrder, listOrders } from '@mediabucket/client/rules'
 import { Fault, type FaultMembers, type ParameterFault } from './faults.ts'
 import {
   isLabelKey,
@@ -17,6 +18,9 @@ import {
   parseStartName,
 } from './names.ts'
 import { parseTimestamp } from './times.ts'
+
+// The orders and kinds that the client, the command line and the gallery share.
+export { type ItemKind, itemKinds, type ListOrder, listOrders } from '@mediabucket/client/rules'
 
 /** What a parameter accepts, in words and for programs. */
 interface Accepts extends FaultMembers {
@@ -85,23 +89,15 @@ export const itemOrders = ['oldest', 'newest'] as const
 /** `oldest` is the order of upload (docs/interface.md L10), `newest` its reverse. */
 export type ItemOrder = (typeof itemOrders)[number]
 
-export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as const
-/** The kind of an item, which its stored type determines. */
-export type ItemKind = (typeof itemKinds)[number]
-
-/** The orders of lists by their names in requests, and their direction (docs/interface.md K2, K19, K20). */
-export const listOrders = {
+/** What each order of a list sorts by, and its direction. */
+const sortOf = {
   oldest: { order: 'oldest' },
   newest: { order: 'newest' },
   taken: { order: 'oldest', by: 'taken' },
   'taken-desc': { order: 'newest', by: 'taken' },
   name: { order: 'oldest', by: 'name' },
   'name-desc': { order: 'newest', by: 'name' },
-} as const satisfies Readonly<Record<string, Pick<ItemFilter, 'order' | 'by'>>>
-
-export type ListOrder = keyof typeof listOrders
-
-const isListOrder = (text: string): text is ListOrder => Object.hasOwn(listOrders, text)
+} as const satisfies Readonly<Record<ListOrder, Pick<ItemFilter, 'order' | 'by'>>>
 
 /** Selects items, and their order. */
 export interface ItemFilter {
@@ -166,9 +162,12 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
   // A problem names the parameters in the order in which they are read.
   const limit = readLimit(reader)
   const order =
-    listOrders[
-      read<ListOrder>('order', 'oldest', oneOf(Object.keys(listOrders)), (text) =>
-        isListOrder(text) ? text : null,
+    sortOf[
+      read<ListOrder>(
+        'order',
+        'oldest',
+        oneOf(listOrders),
+        (text) => listOrders.find((order) => order === text) ?? null,
       )
     ]
   const query: ItemsQuery = {

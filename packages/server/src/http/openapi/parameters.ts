@@ -143,7 +143,7 @@ export const ItemListQuery = Type.Object({
   order: Type.Optional(
     Type.Unsafe<ListOrder>({
       type: 'string',
-      enum: Object.keys(listOrders),
+      enum: [...listOrders],
       default: 'oldest',
       examples: ['newest'],
       description:

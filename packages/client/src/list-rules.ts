@@ -1,0 +1,7 @@
+/** The orders of `GET /api/items` (docs/interface.md K2, K19, K20). */
+export const listOrders = ['oldest', 'newest', 'taken', 'taken-desc', 'name', 'name-desc'] as const
+export type ListOrder = (typeof listOrders)[number]
+
+export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as const
+/** The kind of an item, which its stored type determines. */
+export type ItemKind = (typeof itemKinds)[number]

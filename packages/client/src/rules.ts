@@ -1,0 +1,19 @@
+// The rules of a service that a program can check before it sends a request: @mediabucket/client/rules. The service itself, its command line
+// and its gallery use them too.
+
+export { isLabelKey, isLabelValue, maxLabels, maxLabelValue, maxSelectedLabels } from './label-rules.ts'
+export { type ItemKind, itemKinds, type ListOrder, listOrders } from './list-rules.ts'
+export {
+  afterAllPaths,
+  cleanFilename,
+  cleanPath,
+  foldName,
+  longestName,
+  longestPath,
+  maxAltText,
+  maxCaption,
+  maxNameKey,
+  maxSearchLength,
+  maxSearchTerms,
+  nameKey,
+} from './name-rules.ts'
