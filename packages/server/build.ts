@@ -18,7 +18,7 @@ const notBundled = ['sharp']
 const groups = [
   {
     name: 'every-command',
-    test: /\/packages\/(client\/src\/([a-z]+-)?rules|server\/src\/(core\/(faults|names|version)|cli\/(command|commands|terminal|explain-failure)))\.ts/,
+    test: /\/packages\/(client\/src\/([a-z]+-)?rules|cli\/src\/(command|file-commands|nearest-name|terminal)|server\/src\/(core\/(faults|version)|cli\/(commands|explain-failure)))\.ts/,
     priority: 1,
   },
   {

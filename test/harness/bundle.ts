@@ -25,7 +25,7 @@ const preloads = ['failpoints', 'failing-statements', 'broken-orders'].map((name
 const patterns = [
   `${server}/{bin,src}/**/!(*.test).{js,ts}`,
   `${server}/build.ts`,
-  'packages/{client,strip-metadata}/src/**/!(*.test).ts',
+  'packages/{cli,client,strip-metadata}/src/**/!(*.test).ts',
   'test/faults/{failpoints,failing-statements,broken-orders,orders,steps,intercept-writes}.ts',
   'package-lock.json',
 ]

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
+import { CommandError } from '@mediabucket/cli/command'
 import { openBlobsDirectory, readBlobsOwner, requireDataDirectory } from '../storage/engines.ts'
 import { requireOwnBlobs } from '../upkeep/blobs-identity.ts'
 import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
-import { type CommandContext, CommandError } from './command.ts'
+import type { CommandContext } from './command.ts'
 
 /**
  * Reports the warnings about settings that are valid. With `connects`, also checks the data directory and connects to the database and the

@@ -1,11 +1,12 @@
-import type { ClientCommand, Command, MetaCommand } from './command.ts'
+import type { MetaCommand } from '@mediabucket/cli/command'
+import { fileCommands, type ListedFileCommand } from '@mediabucket/cli/file-commands'
+import type { Command } from './command.ts'
 
 /** A command, whose module is loaded only if it is used. Commands over HTTP do not use the settings of the service. */
-export type ListedCommand = { readonly summary: string } & (
-  | { readonly load: () => Promise<Command> }
-  | { readonly loadClient: () => Promise<ClientCommand> }
-  | { readonly loadMeta: () => Promise<MetaCommand> }
-)
+export type ListedCommand =
+  | ListedFileCommand
+  | { readonly summary: string; readonly load: () => Promise<Command> }
+  | { readonly summary: string; readonly loadMeta: () => Promise<MetaCommand> }
 
 type Commands = Readonly<Record<string, ListedCommand>>
 
@@ -119,74 +120,19 @@ const access: Commands = {
   },
 }
 
-const files: Commands = {
-  login: {
-    summary: 'Store the URL of a service and a token, for the commands below.',
-    loadClient: async () => (await import('./client/login.ts')).login,
-  },
-  logout: {
-    summary: 'Remove what login has stored.',
-    loadClient: async () => (await import('./client/login.ts')).logout,
-  },
-  upload: {
-    summary: 'Upload files and directories to the bucket.',
-    loadClient: async () => (await import('./client/upload.ts')).upload,
-  },
-  ls: {
-    summary: 'List the items of the bucket.',
-    loadClient: async () => (await import('./client/ls.ts')).ls,
-  },
-  get: {
-    summary: 'Download an item, several items, or all items of the bucket.',
-    loadClient: async () => (await import('./client/get.ts')).get,
-  },
-  sync: {
-    summary: 'Make the bucket equal to a directory, or a directory to the bucket.',
-    loadClient: async () => (await import('./client/sync.ts')).sync,
-  },
-  link: {
-    summary: 'Create links of items that expire.',
-    loadClient: async () => (await import('./client/items.ts')).link,
-  },
-  edit: {
-    summary: 'Edit an item: its name, alternative text, caption and labels.',
-    loadClient: async () => (await import('./client/items.ts')).edit,
-  },
-  rm: {
-    summary: 'Delete items from the bucket of a service.',
-    loadClient: async () => (await import('./client/items.ts')).rm,
-  },
-  'trash list': {
-    summary: 'List the deleted items that can be restored.',
-    loadClient: async () => (await import('./client/items.ts')).trashList,
-  },
-  'trash restore': {
-    summary: 'Restore deleted items.',
-    loadClient: async () => (await import('./client/items.ts')).trashRestore,
-  },
-  'trash empty': {
-    summary: 'Delete all items in the trash permanently.',
-    loadClient: async () => (await import('./client/items.ts')).trashEmpty,
-  },
-  whoami: {
-    summary: 'Show the token: its bucket, scopes and expiry.',
-    loadClient: async () => (await import('./client/login.ts')).whoami,
-  },
-}
-
 const shell: Commands = {
   completion: {
     summary: 'Print the completion of commands and options for bash, zsh or fish.',
-    loadMeta: async () => (await import('./completion.ts')).completion,
+    loadMeta: async () => (await import('@mediabucket/cli/completion')).completion,
   },
 }
 
-export const commands: Commands = { ...service, ...access, ...files, ...shell }
+export const commands: Commands = { ...service, ...access, ...fileCommands, ...shell }
 
 /** The commands in the help. */
 export const commandGroups: readonly { readonly title: string; readonly commands: Commands }[] = [
   { title: 'The service and its data', commands: service },
   { title: 'Buckets, tokens, keys and webhooks, also while the service is running', commands: access },
-  { title: 'The files of a bucket, over HTTP with a token', commands: files },
+  { title: 'The files of a bucket, over HTTP with a token', commands: fileCommands },
   { title: 'The shell', commands: shell },
 ]

@@ -1,11 +1,12 @@
+import { CommandError, UsageError } from '@mediabucket/cli/command'
 import { ExplainedError, errorCode } from '../core/faults.ts'
 import { ConfigError } from '../service/environment.ts'
-import { CommandError, UsageError } from './command.ts'
 
 /** One message with the reason and what to do; null for an unexpected error, which is printed with its stack. */
 export function explainFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
-  if (error instanceof ExplainedError) return error.message
+  if (error instanceof ExplainedError || error instanceof CommandError || error instanceof UsageError)
+    return error.message
   const listening = explainListening(error)
   if (listening !== null) return listening
   // An error of starting a thread has the code in its message only.

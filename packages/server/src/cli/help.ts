@@ -1,10 +1,10 @@
-import { nearestName } from '../core/names.ts'
+import { clientSettings } from '@mediabucket/cli/client-settings'
+import { exitCodes, UsageError } from '@mediabucket/cli/command'
+import { nearestName } from '@mediabucket/cli/nearest-name'
+import { programName } from '@mediabucket/cli/processes'
 import { settingsFile } from '../service/environment.ts'
 import { settings } from '../service/settings.ts'
-import { clientSettings } from './client/client-settings.ts'
-import { exitCodes, UsageError } from './command.ts'
 import { commandGroups, commands } from './commands.ts'
-import { programName } from './processes.ts'
 
 /** The exit codes in the help; docs/client.md has the same table. */
 export const exitCodeRows: readonly (readonly [string, string])[] = [

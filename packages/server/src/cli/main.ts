@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
-import { nearestName } from '../core/names.ts'
+import { type CommandDescription, UsageError } from '@mediabucket/cli/command'
+import { nearestName } from '@mediabucket/cli/nearest-name'
+import { printableLines, printableText } from '@mediabucket/cli/terminal'
 import { version } from '../core/version.ts'
-import { type CommandDescription, UsageError } from './command.ts'
 import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure, failureLine } from './explain-failure.ts'
-import { printableLines, printableText } from './terminal.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
   try {

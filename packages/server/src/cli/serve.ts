@@ -1,5 +1,7 @@
 import { extname, join, resolve } from 'node:path'
 import { styleText } from 'node:util'
+import { parse, UsageError } from '@mediabucket/cli/command'
+import { programName, shellWord, watchNpm } from '@mediabucket/cli/processes'
 import type { Logger } from 'pino'
 import { locationText, withoutPassword } from '../core/storage-urls.ts'
 import { type Config, readConfig } from '../service/config.ts'
@@ -7,8 +9,7 @@ import { rereadVariables } from '../service/environment.ts'
 import { compareSettings, reloadableOf, takeOver } from '../service/reload.ts'
 import type { RequestLog, Service } from '../service/start.ts'
 import { checkSettings } from './check-settings.ts'
-import { type Command, parse, UsageError } from './command.ts'
-import { programName, shellWord, watchNpm } from './processes.ts'
+import type { Command } from './command.ts'
 import {
   handleSignals,
   logProcessWarnings,

@@ -1,11 +1,11 @@
 import { isatty } from 'node:tty'
 import { styleText } from 'node:util'
+import { printableText } from '@mediabucket/cli/terminal'
 import { type Logger, pino } from 'pino'
 import { redactTokens } from '../core/tokens.ts'
 import type { Config } from '../service/config.ts'
 import type { RequestLog } from '../service/start.ts'
 import { createLogLines, standardError } from './log-lines.ts'
-import { printableText } from './terminal.ts'
 
 export interface ServiceLog {
   readonly log: Logger

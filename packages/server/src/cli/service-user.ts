@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { CommandError } from '@mediabucket/cli/command'
 import { setHome } from '../service/environment.ts'
-import { CommandError } from './command.ts'
 
 /**
  * Run by root, becomes the user who owns the data directory, so that the service can use what a command creates, and a local PostgreSQL

@@ -1,5 +1,5 @@
+import { nearestName } from '@mediabucket/cli/nearest-name'
 import type { IssuerSettings } from '../core/issuer.ts'
-import { nearestName } from '../core/names.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
 import { ConfigError } from './environment.ts'
 import { littleMemoryDefaults, prefix, readAll, type SettingValues, settings } from './settings.ts'

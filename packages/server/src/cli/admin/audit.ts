@@ -1,3 +1,13 @@
+import { itemReference, notAnItem } from '@mediabucket/cli/client-command'
+import { parse, UsageError } from '@mediabucket/cli/command'
+import {
+  formatSize,
+  jsonLine,
+  type Output,
+  printableText,
+  standardOutput,
+  textWidth,
+} from '@mediabucket/cli/terminal'
 import { isItemId } from '../../core/ids.ts'
 import { parseDuration, parseTimestamp } from '../../core/times.ts'
 import type { Actor } from '../../core/tokens.ts'
@@ -6,9 +16,7 @@ import type { AuditLog, EventFilter, RecordedEvent } from '../../storage/catalog
 import { toOcsf } from '../../storage/catalog/ocsf.ts'
 import type { BucketId } from '../../storage/catalog/records.ts'
 import { openAuditLog } from '../../storage/engines.ts'
-import { itemReference, notAnItem } from '../client/client-command.ts'
-import { type Command, parse, UsageError } from '../command.ts'
-import { formatSize, jsonLine, type Output, printableText, standardOutput, textWidth } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { requireData, unknownBucket } from './open-catalog.ts'
 
 export const audit: Command = {

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
+import { exitCodes, UsageError } from '@mediabucket/cli/command'
+import { shellWord } from '@mediabucket/cli/processes'
+import { createItemProgress, formatCount, formatSize, table } from '@mediabucket/cli/terminal'
 import { copyBackup, openBlobs, openCopyableInspection } from '../../storage/engines.ts'
 import { type BackupResult, type FinishedBackup, readGenerations } from '../../upkeep/backup.ts'
 import { verifyBackup } from '../../upkeep/backup-verification.ts'
-import { type CommandContext, exitCodes, UsageError } from '../command.ts'
-import { shellWord } from '../processes.ts'
-import { createItemProgress, formatCount, formatSize, table } from '../terminal.ts'
+import type { CommandContext } from '../command.ts'
 import { faultyItemLines } from './copy-report.ts'
 
 /** How many backups a directory keeps. Throws UsageError. */

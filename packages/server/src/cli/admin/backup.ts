@@ -1,3 +1,5 @@
+import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
+import { createItemProgress } from '@mediabucket/cli/terminal'
 import type { Config } from '../../service/config.ts'
 import { copyEvent } from '../../storage/catalog/audit-events.ts'
 import type { MissingRows } from '../../storage/catalog/inspection.ts'
@@ -13,8 +15,7 @@ import {
   readDatabaseSnapshot,
 } from '../../storage/engines.ts'
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
-import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
-import { createItemProgress } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { copyReportLines, explainCopyError } from './copy-report.ts'
 import { recordCommand, requireData, requireLocalCatalog, withCatalog } from './open-catalog.ts'
 

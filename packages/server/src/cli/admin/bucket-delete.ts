@@ -1,10 +1,11 @@
 import { createInterface } from 'node:readline/promises'
+import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
+import { createItemProgress, formatCount, formatSize } from '@mediabucket/cli/terminal'
 import type { NamedBucket } from '../../storage/catalog/records.ts'
 import { openBlobs, openBlobsDirectory, watchBackupHold } from '../../storage/engines.ts'
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
 import { deleteBucket } from '../../upkeep/bucket-deletion.ts'
-import { type Command, CommandError, parse, UsageError } from '../command.ts'
-import { createItemProgress, formatCount, formatSize } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 
 export const bucketDelete: Command = {

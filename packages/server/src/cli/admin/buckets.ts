@@ -1,9 +1,10 @@
+import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
+import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
 import { ensureSigningKey } from '../../access/signed-links.ts'
 import { type BucketOptionName, type BucketSettings, bucketOptions as readers } from '../../core/buckets.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
 import type { Bucket, BucketWithTrash } from '../../storage/catalog/records.ts'
-import { type Command, CommandError, parse, UsageError } from '../command.ts'
-import { formatCount, formatSize, jsonLine, table } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
 
 /** The option of one setting of a bucket. */

@@ -1,7 +1,7 @@
+import { CommandError, exitCodes } from '@mediabucket/cli/command'
+import { formatCount, formatSize } from '@mediabucket/cli/terminal'
 import { Fault } from '../../core/faults.ts'
 import { type CopyResult, copyFaults } from '../../upkeep/copies.ts'
-import { CommandError, exitCodes } from '../command.ts'
-import { formatCount, formatSize } from '../terminal.ts'
 
 /** How many items are listed by id. */
 const listed = 20

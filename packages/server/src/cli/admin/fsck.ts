@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parse, UsageError } from '@mediabucket/cli/command'
+import { createItemProgress, formatCount, formatSize, jsonLine } from '@mediabucket/cli/terminal'
 import { parseDuration } from '../../core/times.ts'
 import {
   DataLockedError,
@@ -12,8 +14,7 @@ import {
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
 import { type Finding, findingKinds } from '../../upkeep/findings.ts'
 import { checkData, type DataReport } from '../../upkeep/fsck.ts'
-import { type Command, parse, UsageError } from '../command.ts'
-import { createItemProgress, formatCount, formatSize, jsonLine } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { requireData, withCatalog } from './open-catalog.ts'
 
 export const fsck: Command = {

@@ -1,7 +1,8 @@
+import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
+import { jsonLine, table } from '@mediabucket/cli/terminal'
 import { newSigningKey } from '../../access/signed-links.ts'
 import type { KeyCatalog, SigningKey } from '../../storage/catalog/keys.ts'
-import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
-import { jsonLine, table } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { withCatalog } from './open-catalog.ts'
 
 export const keysList: Command = {

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
+import { createItemProgress, formatCount } from '@mediabucket/cli/terminal'
 import { withoutPassword } from '../../core/storage-urls.ts'
 import type { Config } from '../../service/config.ts'
 import type { Reader } from '../../service/setting-readers.ts'
@@ -22,8 +24,7 @@ import {
   openInspection,
 } from '../../storage/engines.ts'
 import { ensureBlobsIdentity, requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
-import { type Command, CommandError, exitCodes, parse, UsageError } from '../command.ts'
-import { createItemProgress, formatCount } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { copyReportLines, explainCopyError, faultyItemLines } from './copy-report.ts'
 import { recordCommand, requireData, withCatalog } from './open-catalog.ts'
 

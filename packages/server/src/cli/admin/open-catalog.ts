@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
+import { CommandError, exitCodes } from '@mediabucket/cli/command'
 import { errorCode } from '../../core/faults.ts'
 import { type Actor, operator } from '../../core/tokens.ts'
 import type { Config } from '../../service/config.ts'
@@ -8,7 +9,7 @@ import type { AuditEvent } from '../../storage/catalog/audit-events.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import { hasData, openCatalog } from '../../storage/engines.ts'
 import { requireNoRestore } from '../../upkeep/interrupted-restore.ts'
-import { type CommandContext, CommandError, exitCodes } from '../command.ts'
+import type { CommandContext } from '../command.ts'
 
 type Use<T> = (catalog: Catalog) => Promise<T>
 

@@ -1,3 +1,4 @@
+import { UsageError } from '@mediabucket/cli/command'
 import { type Labels, labelRule, parseLabels } from '../../core/labels.ts'
 import {
   isNote,
@@ -9,7 +10,6 @@ import {
   type TokenLimits,
 } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
-import { UsageError } from '../command.ts'
 
 /** The options of commands that create tokens with limits, for node:util's parseArgs. */
 export const limitOptions = {

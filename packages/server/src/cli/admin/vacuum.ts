@@ -1,8 +1,9 @@
+import { UsageError } from '@mediabucket/cli/command'
+import { createProgressBars, formatSize } from '@mediabucket/cli/terminal'
 import { openVacuum } from '../../storage/engines.ts'
 import { requireNoRestore } from '../../upkeep/interrupted-restore.ts'
 import { vacuumCatalog } from '../../upkeep/vacuum.ts'
-import { type Command, UsageError } from '../command.ts'
-import { createProgressBars, formatSize } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { requireData, requireLocalCatalog } from './open-catalog.ts'
 
 const localOnly =

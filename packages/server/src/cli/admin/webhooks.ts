@@ -1,3 +1,5 @@
+import { CommandError, exitCodes, parse, readDuration, UsageError } from '@mediabucket/cli/command'
+import { jsonLine, table } from '@mediabucket/cli/terminal'
 import { signLinksOperation } from '../../access/signed-links.ts'
 import { Fault } from '../../core/faults.ts'
 import {
@@ -22,8 +24,7 @@ import {
   webhookObject,
   webhookOperations,
 } from '../../webhooks/webhooks.ts'
-import { type Command, CommandError, exitCodes, parse, readDuration, UsageError } from '../command.ts'
-import { jsonLine, table } from '../terminal.ts'
+import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 
 const kindNames = Object.keys(changeKinds).filter(isChangeKind)

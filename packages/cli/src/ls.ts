@@ -1,0 +1,276 @@
+import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
+import { acceptedBy, type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
+import { parse, UsageError } from './command.ts'
+import { type ItemPath, itemsAt, noItemAt, readAnyPath } from './item-paths.ts'
+import { type Column, formatCount, formatSize, table } from './terminal.ts'
+
+export const ls = clientCommand({
+  help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
+       mediabucket ls PATH [-R] [-l] [--json]
+       mediabucket ls [--newest | --order ORDER] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [-l] [--all] [--json]
+
+Prints the URLs of the items, one per line, oldest first. With a path, prints the paths of the items in this folder, in the order of
+the paths, and those of the folders in it, which end with a slash; for the path of an item only this one. ./ is the top.
+
+Options:
+  -l, --long  Print id, size, date, type and name of each item. On a terminal: a table with sizes in decimal units and
+              dates in local time. Elsewhere: separated by tabs, with sizes in bytes and dates in UTC (RFC 3339).
+  -R, --recursive
+              List all items below the folder. Without a path, all items that have one.
+  --page N    The page to list, of ten items each. Default: 1.
+  --all       List all items. Default: ten.
+  --newest    List the newest items first.
+  --order ORDER
+              oldest, newest, taken (the time at which pictures and videos were taken, else that of the upload),
+              taken-desc, name or name-desc.
+  --kind KIND List the items of a kind: image, video, audio, document or other.
+  --name TEXT List the items whose name contains every word of the text, in upper or lower case.
+  --label KEY=VALUE
+              List the items that have the label, with exactly this value. With several, those that have them all.
+  --json      Print the JSON object of each page, one per line; with -l, a path, --newest, --order, --kind, --name or --label that of each item.
+              A folder is an object with its path and "folder": true.`,
+
+  read(args) {
+    const { values, positionals } = parse('ls', {
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        recursive: { type: 'boolean', short: 'R' },
+        long: { type: 'boolean', short: 'l' },
+        page: { type: 'string' },
+        all: { type: 'boolean' },
+        newest: { type: 'boolean' },
+        order: { type: 'string' },
+        kind: { type: 'string' },
+        name: { type: 'string' },
+        label: { type: 'string', multiple: true },
+        json: { type: 'boolean' },
+      },
+    })
+    const {
+      long = false,
+      page,
+      all = false,
+      json = false,
+      newest = false,
+      order,
+      kind,
+      name,
+      label = [],
+      recursive = false,
+    } = values
+    const [given, ...others] = positionals
+    if (others.length > 0) throw new UsageError('ls takes one path of a folder or an item')
+    if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
+    if (page !== undefined && !isPageNumber(page))
+      throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
+    if (newest && order !== undefined) throw new UsageError('ls takes --newest or --order, not both')
+    const isList =
+      newest || order !== undefined || kind !== undefined || name !== undefined || label.length > 0
+    if (isList && page !== undefined)
+      throw new UsageError('ls takes --page, or --newest, --order, --kind, --name and --label, not both')
+    const path = given === undefined ? (recursive ? readAnyPath('./') : null) : readAnyPath(given)
+    if (path !== null && (isList || page !== undefined))
+      throw new UsageError('ls takes a path or -R with -l, --all and --json only')
+    const found = kinds.find((name) => name === kind)
+    if (kind !== undefined && found === undefined)
+      throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
+    const listed = orders.find((name) => name === (newest ? 'newest' : (order ?? 'oldest')))
+    if (listed === undefined)
+      throw new UsageError(`--order takes one of ${orders.join(', ')}, not "${order}"`)
+    const list: ItemOptions | null = isList
+      ? {
+          order: listed,
+          kind: found,
+          name,
+          labels: Object.fromEntries(readLabels(label)),
+        }
+      : null
+    return { number: Number(page ?? 1), long, all, json, list, path, recursive }
+  },
+
+  async run({ number, long, all, json, list, path, recursive }, context) {
+    const { client, output, report, interrupted } = context
+    const signal = AbortSignal.any([interrupted, output.closed])
+    if (path !== null)
+      return await listPath(path, { long, json, recursive }, { ...context, interrupted: signal })
+    let isFirst = true
+    async function printItems(items: readonly Media[]): Promise<void> {
+      if (json) return await output.json(items)
+      if (!long) return await output.lines(items.map(({ url }) => url))
+      if (!output.isTerminal) return await output.lines(items.map((item) => cellsOf(item)))
+      const header = isFirst && items.length > 0
+      isFirst = false
+      await output.lines(table(columns, items, { header }))
+    }
+    const print = async (page: Page) => {
+      if (long) return await printItems(await itemsOf(client, page, signal))
+      await (json ? output.json([page]) : output.lines(page.data))
+    }
+    if (list !== null) {
+      const items = client.items({ ...list, signal, batchSize: all ? batchSize : defaultCount })
+      try {
+        for await (const batch of batchesOf(items, all ? Number.POSITIVE_INFINITY : defaultCount))
+          await printItems(batch)
+      } catch (error) {
+        throw explainName(error, list.name) ?? error
+      }
+      return
+    }
+    if (all) {
+      for await (const page of client.pages({ signal })) await print(page)
+      return
+    }
+    const page = await client.listPage(number, { signal })
+    await print(page)
+    if (!json) report(describePage(page))
+  },
+})
+
+interface PathOptions {
+  readonly long: boolean
+  readonly json: boolean
+  readonly recursive: boolean
+}
+
+/** An item or a folder of a list by path. */
+type Entry = Media | { readonly folder: string }
+
+/** Prints a folder or the items of a path. Throws CommandError if the bucket has neither. */
+async function listPath(
+  path: ItemPath,
+  { long, json, recursive }: PathOptions,
+  context: ClientContext,
+): Promise<void> {
+  const { output } = context
+  let batch: Entry[] = []
+  let count = 0
+  const print = async () => {
+    count += batch.length
+    if (json)
+      await output.json(
+        batch.map((entry) => ('folder' in entry ? { path: entry.folder, folder: true } : entry)),
+      )
+    else await output.lines(long ? linesOf(batch, output.isTerminal) : batch.map(pathOf))
+    batch = []
+  }
+  for await (const entry of entriesAt(path, recursive, context)) {
+    batch.push(entry)
+    if (batch.length === batchSize) await print()
+  }
+  await print()
+  // Without a slash, it may be a folder.
+  if (count > 0 || path.isFolder) {
+    if (count === 0 && path.path !== '') throw noItemAt(path)
+    return
+  }
+  const folder = { text: `${path.text}/`, path: `${path.path}/`, isFolder: true }
+  await listPath(folder, { long, json, recursive }, context)
+}
+
+/** The items at a path; without `recursive`, one entry for all items of a folder below it. */
+async function* entriesAt(path: ItemPath, recursive: boolean, context: ClientContext): AsyncGenerator<Entry> {
+  let last = ''
+  for await (const item of itemsAt(path, context)) {
+    const [name = '', ...below] = (item.path ?? '').slice(path.path.length).split('/')
+    if (recursive || !path.isFolder || below.length === 0) yield item
+    else if (name !== last) {
+      last = name
+      yield { folder: `${path.path}${name}/` }
+    }
+  }
+}
+
+const pathOf = (entry: Entry): string => ('folder' in entry ? entry.folder : (entry.path ?? ''))
+
+const linesOf = (entries: readonly Entry[], isTerminal: boolean): readonly (string | string[])[] =>
+  isTerminal
+    ? table(pathColumns, entries, { header: false })
+    : entries.map((entry) =>
+        'folder' in entry ? ['', '', '', '', entry.folder] : cellsOf(entry, pathOf(entry)),
+      )
+
+/** The error of a text that the service refuses, in terms of the option; null for any other error. */
+function explainName(error: unknown, name: string | undefined): UsageError | null {
+  const fault = faultIn(error, 'name')
+  return fault && new UsageError(`--name takes a text of ${acceptedBy(fault)}, not "${name}"`)
+}
+
+const describePage = ({ current_page: number, last_page: last, total }: Page): string => {
+  const count = `${formatCount(total, 'item')} in total.`
+  if (number <= last) return `Page ${number} of ${last}; ${count}`
+  const pages = last === 1 ? 'The only page is page 1' : `The pages are 1 to ${last}`
+  return `There is no page ${number}. ${pages}; ${count}`
+}
+
+const orders = ['oldest', 'newest', 'taken', 'taken-desc', 'name', 'name-desc'] as const
+const kinds = ['image', 'video', 'audio', 'document', 'other'] as const
+
+/** Items without --all, as many as on a page. */
+const defaultCount = 10
+/** Items that are requested and printed together with --all. */
+const batchSize = 200
+
+/** The first `limit` items, in batches. */
+async function* batchesOf(items: AsyncIterable<Media>, limit: number): AsyncGenerator<Media[]> {
+  let batch: Media[] = []
+  let left = limit
+  for await (const item of items) {
+    batch.push(item)
+    left -= 1
+    if (batch.length === batchSize) {
+      yield batch
+      batch = []
+    }
+    if (left === 0) break
+  }
+  yield batch
+}
+
+/** Padded, so that the tables of several pages are aligned. */
+const columns: readonly Column<Media>[] = [
+  { header: 'ID', cell: ({ id }) => id },
+  { header: '    SIZE', cell: ({ size }) => formatSize(size).padStart(8), alignRight: true },
+  { header: 'CREATED', cell: ({ created_at }) => localTime(new Date(created_at)) },
+  { header: 'TYPE', cell: ({ content_type }) => content_type.padEnd(24) },
+  { header: 'NAME', cell: ({ filename }) => filename ?? '-' },
+]
+
+/** As `columns`, with paths instead of names. Cells of folders are empty. */
+const pathColumns: readonly Column<Entry>[] = [
+  ...columns.slice(0, -1).map(({ cell, ...column }) => ({
+    ...column,
+    cell: (entry: Entry) => ('folder' in entry ? ' '.repeat(column.header === 'ID' ? 28 : 0) : cell(entry)),
+  })),
+  { header: 'PATH', cell: pathOf },
+]
+
+const cellsOf = (item: Media, name = item.filename ?? ''): string[] => [
+  item.id,
+  `${item.size}`,
+  item.created_at,
+  item.content_type,
+  name,
+]
+
+/** `2026-11-22 14:05`. */
+function localTime(date: Date): string {
+  const two = (number: number) => String(number).padStart(2, '0')
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+/** The items of a page, without those that were deleted after it was listed. */
+async function itemsOf(client: Client, page: Page, signal: AbortSignal): Promise<Media[]> {
+  const found = await Promise.all(
+    page.data.map((url) => client.describe(url, { signal }).catch(nullIfDeleted)),
+  )
+  return found.filter((item) => item !== null)
+}
+
+function nullIfDeleted(error: unknown): null {
+  if (error instanceof Error && 'status' in error && error.status === 404) return null
+  throw error
+}
+
+const isPageNumber = (text: string): boolean => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text))

@@ -1,0 +1,333 @@
+import { lstat } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import type { Media } from '@mediabucket/client'
+import { cleanPath } from '@mediabucket/client/rules'
+import type { ClientContext } from './client-command.ts'
+import { hashOfFile, isPart } from './downloads.ts'
+import type { LocalFault, LocalFile } from './local-files.ts'
+import { type TreeFault, type TreeFile, walkTree } from './local-tree.ts'
+import { forEach, type PlannedFile } from './small-uploads.ts'
+import {
+  changePrinter,
+  type NewestItem,
+  newestOfPaths,
+  type Pair,
+  pairByPath,
+  refuseDeletes,
+  type SyncArguments,
+  type SyncFault,
+  type SyncOutcome,
+} from './sync-pass.ts'
+import type { SyncRecords } from './sync-records.ts'
+import { sendFiles } from './upload.ts'
+import type { StoredItem, UploadJournal, UploadStates } from './upload-state.ts'
+
+/** Files that are read at a time, to compare their bytes. */
+const readConcurrency = 4
+
+/** Paths that are compared, and whose files are then uploaded, together. */
+const partSize = 2_000
+
+/** How long a request can be repeated with its key: an hour less than services store keys (docs/interface.md I5). Milliseconds. */
+const keyAge = 23 * 3_600_000
+
+type Remote = NewestItem<Pick<Media, 'id' | 'size' | 'sha256'>>
+
+/** A file without an item that has its bytes. */
+interface Change {
+  readonly path: string
+  readonly file: LocalFile
+  readonly there: Remote | null
+}
+
+export interface UploadState {
+  readonly records: SyncRecords
+  /** Opens the journal of the uploads in progress: that of an earlier run, if it was killed. */
+  readonly openJournal: () => Promise<UploadJournal>
+  readonly states: UploadStates
+  /** Throws CommandError if another directory has taken the path of the one that is synchronized. */
+  readonly requireSame: () => Promise<void>
+  /** As in TreeOptions. */
+  readonly onDirectory?: ((path: string) => Promise<void>) | undefined
+}
+
+/**
+ * Uploads the files of a directory whose bytes the bucket does not have at their paths, deletes the items that they replace and then, with
+ * `deletes`, the items without a file. Both sides are read in the order of the paths, a part at a time. Each step can be repeated after a
+ * kill: a new item is stored before the earlier one is deleted, and of two items with a path the newer one counts.
+ */
+export async function syncUp(
+  args: SyncArguments,
+  state: UploadState,
+  context: ClientContext,
+): Promise<SyncOutcome> {
+  const { directory, deletes, isDryRun, isExcluded } = args
+  const { client, interrupted: signal, explain } = context
+  const { records, openJournal, states } = state
+  const print = changePrinter(args, context)
+  const counts = { examined: 0, unchanged: 0, replaced: 0, deleted: 0, vanished: 0, leftAlone: 0 }
+  const sent = { files: 0, bytes: 0 }
+  /** Items with a path that the bucket has, and paths that an earlier run knew. */
+  const seen = { items: 0, known: 0 }
+  /** Paths of files that a repeated request of a killed run has stored. */
+  const settled = new Set<string>()
+  const failed: SyncFault[] = []
+  /** Paths that were not found or read. */
+  const faults: TreeFault[] = []
+  /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
+  const links: string[] = []
+  /** Earlier items of paths that have a file. */
+  const outdated: string[] = []
+  /** Items of paths without a file. */
+  const leftovers: { readonly path: string; readonly ids: readonly string[] }[] = []
+  let refusal: string | null = null
+  let withoutPath: number | null = null
+  const outcome = (end: unknown): SyncOutcome => ({
+    ...{ ...counts, sent, refusal, withoutPath },
+    untried: Math.max(0, counts.examined - counts.unchanged - sent.files - failed.length),
+    ...{ failed: [...failed, ...faults], end },
+  })
+
+  /** Earlier items that are deleted. One of this directory that was replaced, but not deleted, is found by its record. */
+  function outdatedOf({ path, there }: Pick<Pair<Remote>, 'path' | 'there'>): readonly string[] {
+    const ids = there?.older.map(({ id }) => id) ?? []
+    const known = ids.length > 0 ? records.find(path)?.id : null
+    return deletes === 'none' ? ids.filter((id) => id === known) : ids
+  }
+
+  /** Notes which items of a path without a file are deleted: those that an earlier run knew, and earlier ones with the same bytes, or all. */
+  function noteLeftover(path: string, { item, older }: Remote): void {
+    if (deletes === 'none' || isExcluded(path)) return
+    const isKnown = records.find(path)?.id === item.id
+    if (deletes === 'known' && !isKnown) counts.leftAlone += 1
+    else {
+      const same = older.filter(({ sha256 }) => deletes === 'all' || sha256 === item.sha256)
+      leftovers.push({ path, ids: [item.id, ...same.map(({ id }) => id)] })
+    }
+  }
+
+  /** Returns the files to be uploaded. */
+  async function compare(part: readonly Pair<Remote>[]): Promise<readonly Change[]> {
+    for (const { path, file, there } of part) {
+      if (file !== null && !settled.has(path)) counts.examined += 1
+      if (there === null) continue
+      seen.items += 1 + there.older.length
+      if (records.find(path) !== null) seen.known += 1
+      if (file === null) noteLeftover(path, there)
+    }
+    const changes: (Change | null)[] = []
+    await forEach(part.entries(), readConcurrency, async ([index, pair]) => {
+      const { path, file, there } = pair
+      changes[index] = null
+      if (file === null) return
+      const isSame = there !== null && (await isStored(path, file, there))
+      if (!isSame) changes[index] = { path, file, there }
+      else {
+        outdated.push(...outdatedOf(pair))
+        if (!settled.has(path)) counts.unchanged += 1
+      }
+    })
+    return changes.filter((change) => change !== null)
+  }
+
+  async function isStored(path: string, { path: local, size, stamp }: LocalFile, { item, older }: Remote) {
+    if (records.has(path, stamp, item.id)) return true
+    signal.throwIfAborted()
+    // A file that cannot be read is reported by its upload.
+    const isSame = size === item.size && (await hashOfFile(local).catch(() => null)) === item.sha256
+    if (isSame && older.length === 0) await records.set(path, { id: item.id, stamp, sha256: item.sha256 })
+    return isSame
+  }
+
+  /** Returns the error that ends the run, or null. */
+  async function send(changes: readonly Change[]): Promise<unknown> {
+    const earlier = new Map(changes.map((change) => [change, outdatedOf(change)]))
+    for (const { path, there } of changes)
+      if (there) await records.set(path, { id: there.item.id, stamp: '', sha256: there.item.sha256 })
+    await records.flush()
+    const journal = await openJournal()
+    const planned = changes.map(({ file }, index) => plan(file, directory, index))
+    const replacing: [change: Change, item: StoredItem][] = []
+    const printStored = async (item: StoredItem, { index }: PlannedFile) => {
+      const change = changes[index]
+      if (!change) return
+      const { path, file, there } = change
+      if (there) replacing.push([change, item])
+      else await note(path, file, item)
+      await print(there ? 'replace' : 'upload', path)
+    }
+    const result = await sendFiles(planned, { states, journal, expiresAt: null, print: printStored }, context)
+    sent.files += result.stored.length
+    seen.items += result.stored.length
+    sent.bytes += sum(result.stored)
+    counts.replaced += replacing.length
+    const keys = new Map(changes.map(({ path, file }) => [file.path, path]))
+    failed.push(...result.failed.map((fault) => ({ ...fault, key: keys.get(fault.path) ?? '' })))
+    counts.vanished += await countVanished(result.failed)
+    if (result.end !== null) return result.end
+    const replaced = replacing.flatMap(([change, { id }]) =>
+      [change.there?.item.id, ...(earlier.get(change) ?? [])].flatMap((old) =>
+        !old || old === id ? [] : old,
+      ),
+    )
+    if (replaced.length > 0) await deleteItems(replaced)
+    for (const [{ path, file }, item] of replacing) await note(path, file, item)
+    await journal.remove()
+    return null
+  }
+
+  const note = (path: string, { stamp }: LocalFile, { id, sha256 = '' }: StoredItem) =>
+    records.set(path, { id, stamp, sha256 })
+
+  /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
+  async function deleteOthers(): Promise<void> {
+    const held = [...links, ...faults.map(({ key }) => `${key}/`)]
+    const others = leftovers.filter(({ path }) => !held.some((start) => `${path}/`.startsWith(start)))
+    refusal =
+      others.length > 0 && faults.some(({ isUnread }) => isUnread)
+        ? 'Nothing is deleted, because not all directories could be read.'
+        : refuseDeletes(args, others.length, seen.known)
+    const deleted = refusal === null ? others : []
+    const ids = [...outdated, ...deleted.flatMap(({ ids }) => ids)]
+    counts.deleted = isDryRun || ids.length === 0 ? ids.length : await deleteItems(ids)
+    for (const { path } of deleted) {
+      if (!isDryRun) records.forget(path)
+      await print('delete', path)
+    }
+  }
+
+  async function deleteItems(ids: readonly string[]): Promise<number> {
+    const { deleted } = await client.deleteMany(ids, { signal })
+    seen.items -= deleted.length
+    return deleted.length
+  }
+
+  try {
+    if (!isDryRun) {
+      const onStored = (path: string, { size }: StoredItem) => {
+        settled.add(path)
+        counts.examined += 1
+        sent.files += 1
+        sent.bytes += size
+      }
+      const end = await settleUnanswered(args, state, onStored, context)
+      if (end !== null) return outcome(end)
+    }
+    const pairs = pairByPath(findLocal(args, state, { faults, links }), findRemote(args, context))
+    for await (const part of inParts(pairs, partSize)) {
+      const changes = await compare(part)
+      if (isDryRun) {
+        for (const { path, there } of changes) await print(there ? 'replace' : 'upload', path)
+        sent.files += changes.length
+        sent.bytes += sum(changes.map(({ file }) => file.size))
+      } else if (changes.length > 0) {
+        const end = await send(changes)
+        if (end !== null) return outcome(end)
+      }
+    }
+    // Directories below it may have been read after it was replaced.
+    await state.requireSame()
+    await deleteOthers()
+    if (args.folder === '') withoutPath = Math.max(0, (await client.bucket({ signal })).items - seen.items)
+    return outcome(null)
+  } catch (error) {
+    return outcome(signal.aborted ? signal.reason : (explain(error) ?? error))
+  }
+}
+
+/**
+ * Sends the requests of a killed run again that have received no response, so that the list has all that they store. Returns the error that
+ * ends the run, or null.
+ */
+async function settleUnanswered(
+  args: SyncArguments,
+  { openJournal, records, states }: UploadState,
+  onStored: (path: string, item: StoredItem) => void,
+  context: ClientContext,
+): Promise<unknown> {
+  const { directory } = args
+  const journal = await openJournal()
+  if (!journal.begun()) return null
+  const print = changePrinter(args, context)
+  // What a killed run has not recorded.
+  for (const [fingerprint, item] of journal.allStored())
+    for (const { name } of item === 'lost' ? [] : readPlan(fingerprint, directory)) {
+      const path = name.slice(2)
+      if (item !== 'lost' && records.find(path) === null)
+        await records.set(path, { id: item.id, stamp: '', sha256: item.sha256 ?? '' })
+    }
+  const isRepeatable = Date.now() - journal.startedAt < keyAge
+  const files = (isRepeatable ? journal.unanswered : [])
+    .flatMap((batch) => batch.files.flatMap((fingerprint) => readPlan(fingerprint, directory)))
+    .map((file, index) => ({ ...file, index }))
+  const printStored = async (item: StoredItem, { name }: PlannedFile) => {
+    const path = name.slice(2)
+    onStored(path, item)
+    const isNew = records.find(path) === null
+    if (isNew) await records.set(path, { id: item.id, stamp: '', sha256: item.sha256 ?? '' })
+    await print(isNew ? 'upload' : 'replace', path)
+  }
+  // Files that fail have changed since. They are compared with the list, as all others.
+  const { end } = await sendFiles(files, { states, journal, expiresAt: null, print: printStored }, context)
+  if (end === null) await journal.remove()
+  return end
+}
+
+/** With a fingerprint from which readPlan finds the file again. */
+const plan = (file: LocalFile, directory: string, index: number): PlannedFile => ({
+  ...{ ...file, index },
+  fingerprint: JSON.stringify([relative(directory, file.path), file.version, file.name]),
+})
+
+function readPlan(fingerprint: string, directory: string): Omit<PlannedFile, 'index'>[] {
+  if (!fingerprint.startsWith('[')) return []
+  const values: unknown = JSON.parse(fingerprint)
+  const [path, version, name]: unknown[] = Array.isArray(values) ? values : []
+  if (typeof path !== 'string' || typeof version !== 'string' || typeof name !== 'string') return []
+  const size = Number(version.split(' ')[0])
+  return [{ path: join(directory, path), name, size, version, stamp: '', fingerprint }]
+}
+
+/** The files of the directory in the order of their paths in the bucket. */
+async function* findLocal(
+  { directory, folder, isExcluded }: SyncArguments,
+  { requireSame, onDirectory }: UploadState,
+  { faults, links }: { readonly faults: TreeFault[]; readonly links: string[] },
+): AsyncGenerator<TreeFile, void, void> {
+  await requireSame()
+  yield* walkTree({
+    ...{ directory, folder, onDirectory },
+    nameOf: (name) => cleanPath(`./${name}`),
+    isExcluded: (path) => isPart(path) || isExcluded(folder + path),
+    onFault: (fault) => faults.push(fault),
+    onLink: (path) => links.push(`${path}/`),
+  })
+}
+
+/** With the members that are compared, so that a part takes little memory. */
+async function* findRemote(args: SyncArguments, context: ClientContext): AsyncGenerator<Remote, void, void> {
+  for await (const { path, item, older } of newestOfPaths(args, context)) {
+    const { id, size, sha256 } = item
+    yield { path, item: { id, size, sha256 }, older }
+  }
+}
+
+async function* inParts<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<readonly T[], void, void> {
+  let part: T[] = []
+  for await (const item of items) {
+    part.push(item)
+    if (part.length < size) continue
+    yield part
+    part = []
+  }
+  if (part.length > 0) yield part
+}
+
+/** How many files that failed do not exist any more. */
+async function countVanished(failed: readonly LocalFault[]): Promise<number> {
+  let vanished = 0
+  for (const { path } of failed) if ((await lstat(path).catch(() => null)) === null) vanished += 1
+  return vanished
+}
+
+const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0)

@@ -1,0 +1,66 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { cleanPath } from '@mediabucket/client/rules'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { comparePaths, walkTree } from '../src/local-tree.ts'
+
+let directory = ''
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'mediabucket-'))
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+const inBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
+
+test('paths are compared by the bytes of UTF-8', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', '/', '.', 'é', '\ud7ff', '\ue000', '\uffee', '😀') })
+  fc.assert(
+    fc.property(text, text, (one, other) => {
+      expect(Math.sign(comparePaths(one, other))).toBe(inBytes(one, other))
+    }),
+  )
+})
+
+/** The paths that a walk finds, and what it reports. */
+async function walk(...paths: string[]) {
+  const root = await mkdtemp(join(directory, 'tree-'))
+  for (const path of paths) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), path)
+  }
+  const reasons: string[] = []
+  const found: string[] = []
+  const files = walkTree({
+    ...{ directory: root, folder: 'in/' },
+    nameOf: (name) => cleanPath(`./${name}`),
+    isExcluded: (path) => path === 'left/out',
+    onFault: ({ reason }) => void reasons.push(reason),
+  })
+  for await (const { path } of files) found.push(path)
+  return { found, reasons }
+}
+
+test('files are found in the order of the bytes of whole paths', async () => {
+  const paths = ['a/b', 'a.txt', 'a', 'a b/c/d', 'a-/x', 'é', 'z', '\uffee/1', '😀/1', '10', '2']
+  const files = paths.filter((path) => path !== 'a')
+  const many = Array.from({ length: 100 }, (_, index) => `many/${index}`)
+  const { found, reasons } = await walk(...files, ...many, 'left/out/x', 'left/in')
+  const all = [...files, ...many, 'left/in'].map((path) => `in/${path}`)
+  expect([found, reasons]).toEqual([all.sort(inBytes), []])
+})
+
+test('directories with the same name in the bucket are one; of files with the same path, the second is reported', async () => {
+  const { found, reasons } = await walk(
+    ...['e\u0301/2', 'é/1', 'é/3', 'e\u0301/4', 'é/same', 'e\u0301/same', '\u200b/top', 'u\u200b'],
+    ...['u', '\u200b/\u200b', `${'long/'.repeat(250)}x`],
+  )
+  expect(found).toEqual(['in/top', 'in/u', 'in/é/1', 'in/é/2', 'in/é/3', 'in/é/4', 'in/é/same'])
+  expect(reasons.toSorted()).toEqual([
+    'has the same path in the bucket as another file',
+    'has the same path in the bucket as another file',
+    'its path in the bucket would have more than 1024 bytes',
+    'nothing of its name would remain in the bucket',
+  ])
+})
