@@ -26,7 +26,7 @@ export function limitConnections(
   { maxConnections, maxConnectionsPerAddress }: ConnectionSettings,
   parts: {
     readonly addresses: Pick<ClientAddresses, 'ofConnection'>
-    readonly metrics: Pick<Metrics, 'refusedConnections' | 'closedIdleConnections' | 'countConnections'>
+    readonly metrics: Pick<Metrics, 'refusedConnections' | 'closedIdleConnections' | 'watchConnections'>
     readonly log: Pick<BaseLogger, 'warn'>
     readonly baseUrl: string
     /** Null for a service of one process. */
@@ -41,7 +41,7 @@ export function limitConnections(
   const perAddress = new Map<string, number>()
   let all = 0
   let open = 0
-  metrics.countConnections(() => open + places.count())
+  metrics.watchConnections(() => open + places.count())
 
   function refusalOf(address: string | null): RefusalReason | null {
     // The address is checked first, so that the reason is `total` only where other clients are affected too.

@@ -3,14 +3,28 @@ import { Histogram, type HistogramConfiguration } from 'prom-client'
 type Labels = Readonly<Record<string, string | number>>
 
 /** The values of one combination of labels: the count of each bucket, the last of which has no bound, and the sum. */
-interface Series {
+export class Series {
   readonly labels: Labels
   readonly counts: number[]
-  sum: number
+  readonly #bounds: readonly number[]
+  sum = 0
+
+  constructor(labels: Labels, bounds: readonly number[]) {
+    this.labels = labels
+    this.counts = [0, ...bounds.map(() => 0)]
+    this.#bounds = bounds
+  }
+
+  observe(value: number): void {
+    let bucket = 0
+    while (value > (this.#bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1
+    this.sum += value
+  }
 }
 
 /**
- * A histogram whose labels are resolved once, by `observer`, instead of at each observation. prom-client validates labels
+ * A histogram whose labels are resolved once, by `seriesOf`, instead of at each observation. prom-client validates labels
  * each time, which takes as long as the SQL of a listing; here an observation is two additions.
  */
 export class PrelabelledHistogram extends Histogram<string> {
@@ -25,16 +39,10 @@ export class PrelabelledHistogram extends Histogram<string> {
   }
 
   /** Call it once for each combination of labels. */
-  observer(labels: Labels): (value: number) => void {
-    const bounds = this.#bounds
-    const series: Series = { labels, counts: [0, ...bounds.map(() => 0)], sum: 0 }
+  seriesOf(labels: Labels): Series {
+    const series = new Series(labels, this.#bounds)
     this.#series.push(series)
-    return (value) => {
-      let bucket = 0
-      while (value > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
-      series.counts[bucket] = (series.counts[bucket] ?? 0) + 1
-      series.sum += value
-    }
+    return series
   }
 
   /** The registry of prom-client calls this to read the samples. */

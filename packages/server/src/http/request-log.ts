@@ -39,7 +39,7 @@ const tokenFingerprint = (authorization: string, salt: string): string =>
 
 /** Writes one log line and one observation for each request, completed or aborted (docs/interface.md O3). */
 export function createRequestLogger(
-  metrics: Metrics,
+  metrics: Pick<Metrics, 'responseObserver'>,
   { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   lines: RequestLines,
   /** A secret value of the data directory. */
@@ -47,7 +47,7 @@ export function createRequestLogger(
 ): RequestLogger {
   return (request, response, { id, trace, route }) => {
     const startedAt = performance.now()
-    const observe = metrics.responseObserver(request.method ?? '', route)
+    const observer = metrics.responseObserver(request.method ?? '', route)
     const line = emptyLine()
     // Known only while the connection is open.
     const sent = lines.areWritten()
@@ -57,7 +57,7 @@ export function createRequestLogger(
     response.on('close', () => {
       const ms = performance.now() - startedAt
       const status = response.headersSent ? response.statusCode : null
-      observe(status, ms / 1000)
+      observer.observe(status, ms / 1000)
       if (sent === null) return
       const { address, bytesBefore } = sent
       const { method = '', url = '', headers, socket } = request

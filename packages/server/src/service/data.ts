@@ -77,7 +77,7 @@ export async function openData(
   const catalog = await openCatalog(config, {
     writer: 'thread',
     onWriterFailure: onFailure,
-    onCommit: metrics.storage.observeCommit,
+    onCommit: (seconds) => metrics.storage.observeCommit(seconds),
     onRenewal: () =>
       log.warn(
         'the data have gone back to an earlier state, or are a copy: readers of the feed list the items again, and webhooks send changes.lost (docs/operations/earlier-data.md)',
@@ -90,7 +90,7 @@ export async function openData(
     { intents: intentLog(catalog), parts: partLog(catalog) },
     {
       owner,
-      onSync: metrics.storage.observeSync,
+      onSync: (seconds) => metrics.storage.observeSync(seconds),
       onVariantDamage: (reason) =>
         log.warn({ reason }, 'variants.db was damaged and is created again; its variants are rendered again'),
     },

@@ -55,7 +55,11 @@ export function createApp(
     corsHeaders,
     limits,
     mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
-    reportFault: createFaultReporter({ limits, countStorageError: metrics.storage.countError, log }),
+    reportFault: createFaultReporter({
+      limits,
+      countStorageError: (error) => metrics.storage.countError(error),
+      log,
+    }),
     stopping,
     isReadOnly: () => settings.readOnly,
   })

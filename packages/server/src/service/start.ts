@@ -12,7 +12,7 @@ import { createDownloadLog, type DownloadLog } from '../downloads/download-log.t
 import { limitConnections } from '../http/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections.ts'
 import { createClientAddresses, createRequestLimits } from '../http/limits.ts'
-import { createMetrics, type Metrics } from '../http/metrics.ts'
+import { Metrics } from '../http/metrics.ts'
 import type { RequestLines } from '../http/request-log.ts'
 import { type BoundPort, bindPort } from '../http/server.ts'
 import { startPictures } from '../pictures/start-pictures.ts'
@@ -102,9 +102,8 @@ export async function startService(
   },
 ): Promise<ServiceProcess> {
   const { requestLog, onFailure, shared } = parts
-  const own = createMetrics()
-  own.watchLog(requestLog.dropped)
-  const metrics = shared === null ? own : { ...own, text: shared.readMetrics }
+  const metrics = new Metrics(shared && (() => shared.readMetrics()))
+  metrics.watchLog(requestLog.dropped)
   const peers = shared === null ? null : shared.counts
   return startInSteps({ config, log, metrics, peers }, async (context) => {
     const { closers } = context

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { AggregatorRegistry } from 'prom-client'
 import { ExplainedError } from '../core/faults.ts'
 import { resolvesWithin } from '../core/tasks.ts'
-import { createMetrics } from '../http/metrics.ts'
+import { Metrics } from '../http/metrics.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
 import { createUploadLockTable, shareUploadLocks, type UploadLockTable } from '../uploads/upload-locks.ts'
 import { urlSettings } from './bound-config.ts'
@@ -52,7 +52,7 @@ export async function startWorkers(
     readonly onFailure: (error: Error) => void
   },
 ): Promise<Service> {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   metrics.watchLog(parts.requestLog.dropped)
   return startInSteps({ config, log, metrics, peers: null }, async (context) => {
     const { closers } = context
@@ -69,7 +69,7 @@ export async function startWorkers(
     )
     await startSweeps(context, data, space)
 
-    const service = createServiceMetrics(metrics.snapshot)
+    const service = createServiceMetrics(() => metrics.snapshot())
     const counts = createCountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))
     // The workers share the listening socket, and each accepts connections itself.
     cluster.schedulingPolicy = cluster.SCHED_NONE

@@ -10,7 +10,7 @@ import { createTurns } from '../../src/core/tasks.ts'
 import { service } from '../../src/core/tokens.ts'
 import { openFeed } from '../../src/feed/changes.ts'
 import { createEventStreams, type EventFormatter } from '../../src/feed/event-streams.ts'
-import { createMetrics } from '../../src/http/metrics.ts'
+import { Metrics } from '../../src/http/metrics.ts'
 import { emptyLine } from '../../src/http/request-log.ts'
 import type { ChangeRows } from '../../src/storage/catalog/feed.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
@@ -41,7 +41,7 @@ async function prepare(parts: {
   const streams = createEventStreams(
     {
       ...{ authorize: async () => caller, closing: closing.signal, log },
-      ...{ metrics: createMetrics(), turns: createTurns() },
+      ...{ metrics: new Metrics(), turns: createTurns() },
     },
     { feed, eventFormatter, idleTimeout: 60_000 },
   )

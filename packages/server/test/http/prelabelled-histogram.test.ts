@@ -20,9 +20,9 @@ test('O2 its output equals that of prom-client’s own histogram', async () => {
   const plain = new Histogram({ ...about, registers: [theirs] })
   expect(await ours.metrics()).toBe(await theirs.metrics())
   for (const each of labels) {
-    const observe = counted.observer(each)
+    const series = counted.seriesOf(each)
     for (const value of values) {
-      observe(value)
+      series.observe(value)
       plain.observe(each, value)
     }
   }

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/http/metrics.ts'
+import { Metrics } from '../../src/http/metrics.ts'
 import { createRequestLogger } from '../../src/http/request-log.ts'
 
 /** The log line of a request to `url` with this status; null for a request that was aborted before its response. */
@@ -10,7 +10,7 @@ function lineFor(method: string, url: string, status: number | null): string {
   const lines: string[] = []
   const addresses = { wholeOfRequest: () => '192.0.2.1' }
   const written = { areWritten: () => true, write: (line: string) => void lines.push(line) }
-  const record = createRequestLogger(createMetrics(), addresses, written, 'salt')
+  const record = createRequestLogger(new Metrics(), addresses, written, 'salt')
   const request = Object.assign(new IncomingMessage(new Socket()), { method, url })
   request.headers['user-agent'] = 'program "1"'
   const response = new ServerResponse(request)

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { createStorageMetrics } from '../../src/http/metrics.ts'
+import { StorageMetrics } from '../../src/http/metrics.ts'
 import type { CatalogStatistics } from '../../src/storage/catalog/records.ts'
 
 const statistics: CatalogStatistics = {
@@ -21,7 +21,7 @@ const statistics: CatalogStatistics = {
 test('O2 the catalog is read once for all gauges of a scrape, and again for the next scrape', async () => {
   const registry = new Registry()
   let reads = 0
-  createStorageMetrics(registry).watch({
+  new StorageMetrics(registry).watch({
     statistics: async () => {
       reads += 1
       return { ...statistics, items: reads }
@@ -36,7 +36,7 @@ test('O2 the catalog is read once for all gauges of a scrape, and again for the 
 
 test('O2 a value that cannot be read is NaN, and all others are shown', async () => {
   const registry = new Registry()
-  createStorageMetrics(registry).watch({
+  new StorageMetrics(registry).watch({
     statistics: () => Promise.reject(new Error('no catalog')),
     space: async () => ({ free: 1, total: 2 }),
   })
