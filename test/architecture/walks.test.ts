@@ -30,7 +30,11 @@ test('each step of the page that follows requests names a file of its list, and 
     const [files = []] = [...listedWalks(section).values()]
     return [...section.matchAll(/^\d+\. `([^`]+)`, `([^`]+)`: /gm)].flatMap(
       ([step, file = '', name = '']) => {
-        const declaration = new RegExp(`\\b(?:function\\*?|const) ${name}\\b`)
+        // A function, or a method of a class at the top level.
+        const declaration = new RegExp(
+          `\\b(?:function\\*?|const) ${name}\\b|^  (?:async )?[*#]?${name}[(<]`,
+          'm',
+        )
         return files.includes(file) && declaration.test(read(`${sources}/${file}`)) ? [] : step
       },
     )

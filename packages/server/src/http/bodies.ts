@@ -103,43 +103,76 @@ function freeMemory({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
-/** The share of one body in the backpressure. */
-interface Ticket {
-  /** Returns undefined while bodies may be read, otherwise a promise for the time when they may. */
-  waitUntilResumed(): Promise<void> | undefined
-  /** Counts bytes that have been read and are not processed yet. */
-  hold(bytes: number): void
-  release(bytes: number): void
-  /** Releases all bytes of this body. Can be called more than once. */
-  close(): void
-}
-
-export interface Backpressure {
-  open(request: IncomingMessage): Ticket
-}
-
 /**
  * Limits the bytes of all bodies that have been read and are not processed yet. While they exceed `room`, all
  * connections with an open ticket are paused: the bytes of thousands of clients wait in the system's buffers and on the
  * clients, not in this process.
  */
-export function createBackpressure(room: number): Backpressure {
-  const open = createSlab<IncomingMessage>()
-  let held = 0
-  let paused: PromiseWithResolvers<void> | null = null
-  let isScheduled = false
+export class Backpressure {
+  readonly #room: number
+  readonly #open = createSlab<IncomingMessage>()
+  #held = 0
+  #paused: PromiseWithResolvers<void> | null = null
+  #isScheduled = false
+
+  constructor(room: number) {
+    this.#room = room
+  }
+
+  /** Opens the ticket of a body. */
+  open(request: IncomingMessage): Ticket {
+    const ticket = new Ticket(this, request.socket, this.#open.add(request))
+    this.keepPaused()
+    // An abandoned reader does not call close.
+    request.once('close', () => ticket.close())
+    return ticket
+  }
+
+  /** Returns undefined while bodies may be read, otherwise a promise for the time when they may. */
+  waitUntilResumed(socket: Socket): Promise<void> | undefined {
+    return this.#paused ? this.#resumed(socket) : undefined
+  }
+
+  /** Readers continue in different ticks, because one reader can cause the next pause. */
+  async #resumed(socket: Socket): Promise<void> {
+    while (this.#paused) {
+      await this.#paused.promise
+      await nextTick()
+    }
+    restartIdleTimer(socket)
+  }
+
+  /** Changes the bytes that have been read and are not processed yet. */
+  change(bytes: number, source: Socket): void {
+    this.#held += bytes
+    if (this.#paused === null && this.#held > this.#room) {
+      this.#paused = Promise.withResolvers()
+      // Immediately, because thousands of sockets can be read in one tick; the source may be about to resume, so not it.
+      for (const { socket } of this.#open.values()) if (socket !== source) socket.pause()
+      this.#pauseOrResume()
+    } else if (this.#paused !== null && this.#held <= this.#room / 2) {
+      this.#paused.resolve()
+      this.#paused = null
+      this.#pauseOrResume()
+    }
+  }
+
+  /** Pauses in the next tick what has been opened or resumed while bodies are paused. */
+  keepPaused(): void {
+    if (this.#paused) this.#pauseOrResume()
+  }
 
   /**
    * Pauses or resumes the connections in the next tick. A stream that is resumed and paused within one tick continues to
    * read and ignores Node's own pauses afterwards. For that reason streams are resumed only here.
    */
-  function schedule(): void {
-    if (isScheduled) return
-    isScheduled = true
+  #pauseOrResume(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
     setImmediate(() => {
-      isScheduled = false
-      for (const { socket, readableLength, readableHighWaterMark } of open.values()) {
-        if (paused) socket.pause()
+      this.#isScheduled = false
+      for (const { socket, readableLength, readableHighWaterMark } of this.#open.values()) {
+        if (this.#paused) socket.pause()
         else if (readableLength < readableHighWaterMark) {
           socket.resume()
           restartIdleTimer(socket)
@@ -148,62 +181,52 @@ export function createBackpressure(room: number): Backpressure {
     })
   }
 
-  function change(bytes: number, source: Socket): void {
-    held += bytes
-    if (paused === null && held > room) {
-      paused = Promise.withResolvers()
-      // Immediately, because thousands of sockets can be read in one tick; the source may be about to resume, so not it.
-      for (const { socket } of open.values()) if (socket !== source) socket.pause()
-      schedule()
-    } else if (paused !== null && held <= room / 2) {
-      paused.resolve()
-      paused = null
-      schedule()
-    }
+  remove(key: number, socket: Socket): void {
+    this.#open.remove(key)
+    // The next request of this connection may have no body, and must be read even while bodies are paused.
+    if (this.#paused && ![...this.#open.values()].some((other) => other.socket === socket)) socket.resume()
+  }
+}
+
+/** The share of one body in the backpressure. */
+class Ticket {
+  readonly #backpressure: Backpressure
+  readonly #socket: Socket
+  readonly #key: number
+  #held = 0
+  #isClosed = false
+
+  constructor(backpressure: Backpressure, socket: Socket, key: number) {
+    this.#backpressure = backpressure
+    this.#socket = socket
+    this.#key = key
   }
 
-  /** Readers continue in different ticks, because one reader can cause the next pause. */
-  async function resumed(socket: Socket): Promise<void> {
-    while (paused) {
-      await paused.promise
-      await nextTick()
-    }
-    restartIdleTimer(socket)
+  /** Returns undefined while bodies may be read, otherwise a promise for the time when they may. */
+  waitUntilResumed(): Promise<void> | undefined {
+    return this.#backpressure.waitUntilResumed(this.#socket)
   }
 
-  return {
-    open(request) {
-      const { socket } = request
-      const key = open.add(request)
-      let ownBytes = 0
-      let isClosed = false
-      const close = (): void => {
-        change(-ownBytes, socket)
-        ownBytes = 0
-        if (isClosed) return
-        isClosed = true
-        open.remove(key)
-        // The next request of this connection may have no body, and must be read even while bodies are paused.
-        if (paused && ![...open.values()].some((other) => other.socket === socket)) socket.resume()
-      }
-      if (paused) schedule()
-      // An abandoned reader does not call close.
-      request.once('close', close)
-      return {
-        waitUntilResumed: () => (paused ? resumed(socket) : undefined),
-        hold(bytes) {
-          ownBytes += bytes
-          change(bytes, socket)
-          if (paused) schedule()
-        },
-        release(bytes) {
-          const released = Math.min(bytes, ownBytes)
-          ownBytes -= released
-          change(-released, socket)
-        },
-        close,
-      }
-    },
+  /** Counts bytes that have been read and are not processed yet. */
+  hold(bytes: number): void {
+    this.#held += bytes
+    this.#backpressure.change(bytes, this.#socket)
+    this.#backpressure.keepPaused()
+  }
+
+  release(bytes: number): void {
+    const released = Math.min(bytes, this.#held)
+    this.#held -= released
+    this.#backpressure.change(-released, this.#socket)
+  }
+
+  /** Releases all bytes of this body. Can be called more than once. */
+  close(): void {
+    this.#backpressure.change(-this.#held, this.#socket)
+    this.#held = 0
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#backpressure.remove(this.#key, this.#socket)
   }
 }
 

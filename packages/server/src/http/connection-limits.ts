@@ -4,8 +4,8 @@ import type { BaseLogger } from 'pino'
 import type { PeerCounts } from '../core/peer-counts.ts'
 import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { createProbePlaces } from './probe-places.ts'
-import { createRefuser, type RefusalReason } from './refused-connections.ts'
+import { ProbePlaces } from './probe-places.ts'
+import { type RefusalReason, Refuser } from './refused-connections.ts'
 
 export interface ConnectionSettings {
   /** 0 for no limit. */
@@ -13,8 +13,14 @@ export interface ConnectionSettings {
   readonly maxConnectionsPerAddress: number
 }
 
-/** The key of the connections of trusted proxies, whose number is not limited for each address. */
-const proxies = ''
+interface ConnectionLimitsParts {
+  readonly addresses: Pick<ClientAddresses, 'ofConnection'>
+  readonly metrics: Pick<Metrics, 'refusedConnections' | 'closedIdleConnections' | 'watchConnections'>
+  readonly log: Pick<BaseLogger, 'warn'>
+  readonly baseUrl: string
+  /** Null for a service of one process. */
+  readonly peers: PeerCounts | null
+}
 
 /**
  * Limits the open connections, in total and for each address (docs/interface.md N2, N3). At a limit, a new connection replaces the one
@@ -23,77 +29,87 @@ const proxies = ''
  */
 export function limitConnections(
   server: Server,
-  { maxConnections, maxConnectionsPerAddress }: ConnectionSettings,
-  parts: {
-    readonly addresses: Pick<ClientAddresses, 'ofConnection'>
-    readonly metrics: Pick<Metrics, 'refusedConnections' | 'closedIdleConnections' | 'watchConnections'>
-    readonly log: Pick<BaseLogger, 'warn'>
-    readonly baseUrl: string
-    /** Null for a service of one process. */
-    readonly peers: PeerCounts | null
-  },
+  settings: ConnectionSettings,
+  { addresses, metrics, log, baseUrl, peers }: ConnectionLimitsParts,
 ): void {
-  const { addresses, metrics, log, baseUrl, peers } = parts
-  const refuser = createRefuser(baseUrl, log, metrics)
-  const idle = trackIdleConnections(server)
-  const places = createProbePlaces(refuser)
-  /** Of all processes. */
-  const perAddress = new Map<string, number>()
-  let all = 0
-  let open = 0
-  metrics.watchConnections(() => open + places.count())
-
-  function refusalOf(address: string | null): RefusalReason | null {
-    // The address is checked first, so that the reason is `total` only where other clients are affected too.
-    if (
-      address !== null &&
-      maxConnectionsPerAddress > 0 &&
-      (perAddress.get(address) ?? 0) >= maxConnectionsPerAddress
-    )
-      return 'address'
-    return maxConnections > 0 && all >= maxConnections ? 'total' : null
-  }
-
-  function change(address: string, connections: number): void {
-    all += connections
-    if (address === proxies) return
-    const left = (perAddress.get(address) ?? 0) + connections
-    if (left > 0) perAddress.set(address, left)
-    else perAddress.delete(address)
-  }
-  peers?.subscribe('connections', change)
-
-  function changeOwn(address: string, connections: number): void {
-    open += connections
-    change(address, connections)
-    peers?.add('connections', address, connections)
-  }
-
-  function count(socket: Socket, address: string): void {
-    changeOwn(address, 1)
-    const release = once(() => changeOwn(address, -1))
-    socket.once('close', release)
-    idle.add(socket, address, release)
-  }
-
-  /** Closes the connection that has been idle for longest, of the address if its limit is reached; false if none is idle. */
-  function closeIdle(reason: RefusalReason, address: string | null): boolean {
-    const closed = idle.closeOldest(reason === 'address' ? address : null)
-    if (closed) metrics.closedIdleConnections.inc()
-    return closed
-  }
+  const idle = new IdleConnections(server)
+  const open = new OpenConnections(settings, peers)
+  const places = new ProbePlaces(new Refuser(baseUrl, log, metrics))
+  metrics.watchConnections(() => open.count() + places.count())
 
   const listeners = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const address = addresses.ofConnection(socket)
-    let reason = refusalOf(address)
+    let reason = open.refusalOf(address)
     // A connection of a trusted proxy or of another address can leave both limits reached.
-    while (reason !== null && closeIdle(reason, address)) reason = refusalOf(address)
-    if (reason === null) count(socket, address ?? proxies)
+    while (reason !== null && idle.closeOldest(reason === 'address' ? address : null)) {
+      metrics.closedIdleConnections.inc()
+      reason = open.refusalOf(address)
+    }
+    if (reason === null) idle.add(socket, address ?? proxies, open.add(socket, address ?? proxies))
     else if (!places.take(socket, address ?? proxies, reason)) return
     for (const listener of listeners) listener.call(server, socket)
   })
+}
+
+/** The key of the connections of trusted proxies, whose number is not limited for each address. */
+const proxies = ''
+
+/** Counts the connections within the limits. */
+class OpenConnections {
+  readonly #settings: ConnectionSettings
+  readonly #peers: PeerCounts | null
+  /** Those of this process. */
+  #own = 0
+  /** Those of all processes. */
+  #all = 0
+  readonly #perAddress = new Map<string, number>()
+
+  constructor(settings: ConnectionSettings, peers: PeerCounts | null) {
+    this.#settings = settings
+    this.#peers = peers
+    peers?.subscribe('connections', (address, connections) => this.#change(address, connections))
+  }
+
+  count(): number {
+    return this.#own
+  }
+
+  /** The limit that a further connection would exceed; null if there is none. `address` is null for trusted proxies. */
+  refusalOf(address: string | null): RefusalReason | null {
+    const { maxConnections, maxConnectionsPerAddress } = this.#settings
+    // The address is checked first, so that the reason is `total` only where other clients are affected too.
+    if (
+      address !== null &&
+      maxConnectionsPerAddress > 0 &&
+      (this.#perAddress.get(address) ?? 0) >= maxConnectionsPerAddress
+    )
+      return 'address'
+    return maxConnections > 0 && this.#all >= maxConnections ? 'total' : null
+  }
+
+  /** Counts a connection until it is closed, or until the function that it returns is called. */
+  add(socket: Socket, address: string): () => void {
+    this.#changeOwn(address, 1)
+    const release = once(() => this.#changeOwn(address, -1))
+    socket.once('close', release)
+    return release
+  }
+
+  #changeOwn(address: string, connections: number): void {
+    this.#own += connections
+    this.#change(address, connections)
+    this.#peers?.add('connections', address, connections)
+  }
+
+  #change(address: string, connections: number): void {
+    this.#all += connections
+    if (address === proxies) return
+    const left = (this.#perAddress.get(address) ?? 0) + connections
+    if (left > 0) this.#perAddress.set(address, left)
+    else this.#perAddress.delete(address)
+  }
 }
 
 function once(action: () => void): () => void {
@@ -114,52 +130,53 @@ interface IdleConnection {
 }
 
 /** Knows which connections have no request in progress, in the order in which they were last used. */
-function trackIdleConnections(server: Server) {
-  const known = new WeakMap<Socket, IdleConnection>()
-  const idle = new Set<Socket>()
-  const byAddress = new Map<string, Set<Socket>>()
+class IdleConnections {
+  readonly #known = new WeakMap<Socket, IdleConnection>()
+  readonly #idle = new Set<Socket>()
+  readonly #byAddress = new Map<string, Set<Socket>>()
 
-  function remove(socket: Socket): void {
-    if (!idle.delete(socket)) return
-    const address = known.get(socket)?.address ?? ''
-    const same = byAddress.get(address)
-    same?.delete(socket)
-    if (same?.size === 0) byAddress.delete(address)
+  constructor(server: Server) {
+    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      this.#remove(socket)
+      response.once('close', () => this.#insert(socket))
+    })
   }
 
-  function insert(socket: Socket): void {
-    const connection = known.get(socket)
+  /** `release` counts the connection as closed. */
+  add(socket: Socket, address: string, release: () => void): void {
+    this.#known.set(socket, { address, release, bytesRead: 0 })
+    this.#insert(socket)
+    socket.once('close', () => this.#remove(socket))
+  }
+
+  /** Closes the one that has been idle for longest, of all or of an address; false if there is none. */
+  closeOldest(address: string | null): boolean {
+    for (const socket of (address === null ? this.#idle : this.#byAddress.get(address)) ?? []) {
+      const connection = this.#known.get(socket)
+      this.#remove(socket)
+      // The head of its next request is arriving. It is idle again after the response.
+      if (connection === undefined || socket.bytesRead > connection.bytesRead) continue
+      connection.release()
+      socket.destroy()
+      return true
+    }
+    return false
+  }
+
+  #remove(socket: Socket): void {
+    if (!this.#idle.delete(socket)) return
+    const address = this.#known.get(socket)?.address ?? ''
+    const same = this.#byAddress.get(address)
+    same?.delete(socket)
+    if (same?.size === 0) this.#byAddress.delete(address)
+  }
+
+  #insert(socket: Socket): void {
+    const connection = this.#known.get(socket)
     if (connection === undefined || socket.destroyed) return
     connection.bytesRead = socket.bytesRead
-    idle.add(socket)
-    const same = byAddress.get(connection.address) ?? new Set()
-    byAddress.set(connection.address, same.add(socket))
-  }
-
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    remove(socket)
-    response.once('close', () => insert(socket))
-  })
-
-  return {
-    add(socket: Socket, address: string, release: () => void): void {
-      known.set(socket, { address, release, bytesRead: 0 })
-      insert(socket)
-      socket.once('close', () => remove(socket))
-    },
-
-    /** Closes the one that has been idle for longest, of all or of an address; false if there is none. */
-    closeOldest(address: string | null): boolean {
-      for (const socket of (address === null ? idle : byAddress.get(address)) ?? []) {
-        const connection = known.get(socket)
-        remove(socket)
-        // The head of its next request is arriving. It is idle again after the response.
-        if (connection === undefined || socket.bytesRead > connection.bytesRead) continue
-        connection.release()
-        socket.destroy()
-        return true
-      }
-      return false
-    },
+    this.#idle.add(socket)
+    const same = this.#byAddress.get(connection.address) ?? new Set()
+    this.#byAddress.set(connection.address, same.add(socket))
   }
 }

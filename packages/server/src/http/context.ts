@@ -6,9 +6,9 @@ import type { PictureTool, VariantSize } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { AuthorizationVerifier, AuthorizedJsonReader, Authorizer } from './authorizer.ts'
 import {
+  Backpressure,
   type BodyReader,
   createAuthorizedJsonReader,
-  createBackpressure,
   createBodyReader,
   createWholeBodyReader,
   type WholeBodyReader,
@@ -85,7 +85,7 @@ export function createHttpContext(
   const { settings, log, bodyMemory } = parts
   const { baseUrl, mediaBaseUrl, corsOrigins } = settings
   const ownOrigins = [baseUrl, mediaBaseUrl].map((url) => new URL(url).origin)
-  const backpressure = createBackpressure(bodyMemory)
+  const backpressure = new Backpressure(bodyMemory)
   const readBody = createBodyReader(backpressure)
   return {
     ...parts,

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import createRouter from 'find-my-way'
 import { errorCode, Fault } from '../core/faults.ts'
@@ -77,20 +77,77 @@ export interface DispatcherParts {
  * Calls the handler of each request. Gives the request its id, logs it, counts it against the limits, refuses what no route
  * accepts, and sends the reply, or the problem of what was thrown.
  */
-export function createDispatcher(routes: readonly Route[], parts: DispatcherParts): RequestListener {
-  const { baseUrl, logRequest, corsHeaders, limits, mediaHost, reportFault, stopping, isReadOnly } = parts
-  const find = createMatcher(routes)
+export class Dispatcher {
+  readonly #parts: DispatcherParts
+  readonly #find: (url: string) => Match
+
+  constructor(routes: readonly Route[], parts: DispatcherParts) {
+    this.#parts = parts
+    this.#find = createMatcher(routes)
+  }
+
+  /** Handles a request of the HTTP server. */
+  dispatch(request: IncomingMessage, response: ServerResponse): void {
+    const { logRequest, stopping } = this.#parts
+    const { url = '' } = request
+    const { id, trace, headers } = requestIdsOf(request.headers)
+    if (headers !== null) for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    // The path is found before the line of the log begins: it names the route.
+    const fault = protocolFault(request)
+    const match = fault === null ? this.#find(url) : nowhere
+    const { params, query } = match
+    const line = logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
+    discardUnreadBody(request, response)
+    if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
+    const exchange = { id, request, response, line, params, query }
+    if (fault === null) void this.#serve(exchange, match)
+    // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
+    else this.#sendProblem(exchange, fault, noHeaders)
+  }
+
+  async #serve(exchange: Exchange, match: Match): Promise<void> {
+    const { request, response } = exchange
+    const endpoint = match.path?.endpoints.get(request.method ?? '')
+    const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
+    try {
+      let reply = this.#refuse(request, match, endpoint)
+      if (reply !== null || endpoint === undefined) await parsed
+      else {
+        const { route } = endpoint
+        if (!route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
+        reply = await route.handle(exchange)
+      }
+      // The route has sent the response itself.
+      if (reply === null) return
+      const serialize = endpoint?.serializers.get(reply.status) ?? JSON.stringify
+      await send(response, request.method === 'HEAD', reply, serialize, {
+        ...this.#parts.corsHeaders(request.headers),
+        ...more,
+        ...reply.headers,
+      })
+    } catch (error) {
+      await parsed
+      // The client has closed the connection before the end of a stream. A stream of a store can end early too.
+      if (response.destroyed && errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
+      const fault = this.#parts.reportFault(error, exchange)
+      if (response.headersSent) response.destroy()
+      else this.#sendProblem(exchange, fault, more)
+    }
+  }
 
   /** Throws Fault for what no route accepts. Returns the reply if no handler is called. */
-  function refuse(
+  #refuse(
     request: IncomingMessage,
     { path, isMalformed }: Match,
     endpoint: Endpoint | undefined,
   ): Reply | null {
+    const { limits, mediaHost, isReadOnly } = this.#parts
     const { method = '', headers } = request
+    // The limits come first, so that no refusal below is free of them.
     const isProbe = endpoint?.route.description?.unlimited === true
     const refusal = isProbe ? null : (refusalOfConnection(request.socket) ?? limits.countAddress(request))
     if (refusal) throw refusal
+    // Then what makes the path unusable.
     if (isMalformed) throw new Fault('request-malformed', 'The path of the request cannot be decoded.')
     requireHostHeader(request)
     if (path === null) throw new Fault('route-unknown', 'The service has no such path.')
@@ -99,7 +156,7 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     if (path.servesBytes) refuseCodeDestination(headers)
     const location = mediaHost?.redirectUrl(request, path.servesBytes) ?? null
     if (location !== null) return { status: 308, headers: { 'cache-control': redirectCaching, location } }
-    // Refused before the body is read.
+    // Then the method and the type of the body. Refused before the body is read.
     if (endpoint === undefined) {
       if (method === 'OPTIONS') return { status: 204, headers: { allow: path.allow } }
       const detail = `${method} is not allowed here; use one of ${path.allow}.`
@@ -113,55 +170,11 @@ export function createDispatcher(routes: readonly Route[], parts: DispatcherPart
     return null
   }
 
-  function sendProblem({ request, response, id }: Exchange, fault: Fault, more: Headers): void {
+  #sendProblem({ request, response, id }: Exchange, fault: Fault, more: Headers): void {
+    const { baseUrl, corsHeaders } = this.#parts
     const { status, headers, body } = problemResponse(fault, baseUrl, id)
     response.writeHead(status, { ...corsHeaders(request.headers), ...more, ...headers })
     response.end(body)
-  }
-
-  async function serve(exchange: Exchange, match: Match): Promise<void> {
-    const { request, response } = exchange
-    const endpoint = match.path?.endpoints.get(request.method ?? '')
-    const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
-    try {
-      let reply = refuse(request, match, endpoint)
-      if (reply !== null || endpoint === undefined) await parsed
-      else {
-        const { route } = endpoint
-        if (!route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
-        reply = await route.handle(exchange)
-      }
-      if (reply === null) return
-      const serialize = endpoint?.serializers.get(reply.status) ?? JSON.stringify
-      await send(response, request.method === 'HEAD', reply, serialize, {
-        ...corsHeaders(request.headers),
-        ...more,
-        ...reply.headers,
-      })
-    } catch (error) {
-      await parsed
-      // The client has closed the connection before the end of a stream. A stream of a store can end early too.
-      if (response.destroyed && errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
-      const fault = reportFault(error, exchange)
-      if (response.headersSent) response.destroy()
-      else sendProblem(exchange, fault, more)
-    }
-  }
-
-  return (request, response) => {
-    const { url = '' } = request
-    const { id, trace, headers } = requestIdsOf(request.headers)
-    if (headers !== null) for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    const fault = protocolFault(request)
-    const match = fault === null ? find(url) : nowhere
-    const { params, query } = match
-    const line = logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
-    discardUnreadBody(request, response)
-    if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
-    const exchange = { id, request, response, line, params, query }
-    if (fault === null) void serve(exchange, match)
-    // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
-    else sendProblem(exchange, fault, noHeaders)
   }
 }
 
@@ -281,35 +294,35 @@ function pathsOf(routes: readonly Route[]): readonly Path[] {
 /** The host that a request names: that of the base URL, that of the media base URL, or another one. */
 type HostRole = 'main' | 'media' | 'other'
 
-export interface MediaHost {
+/** Separates the host of API and gallery from the host of bytes. */
+export class MediaHost {
+  readonly #mainUrl: URL
+  readonly #mediaUrl: URL
+  readonly #mediaBaseUrl: string
+
+  constructor(baseUrl: string, mediaBaseUrl: string) {
+    this.#mainUrl = new URL(baseUrl)
+    this.#mediaUrl = new URL(mediaBaseUrl)
+    this.#mediaBaseUrl = mediaBaseUrl
+  }
+
   /**
    * Returns the URL to redirect to for bytes requested from the main host, null for all other requests.
    * Throws Fault `route-unknown` for anything but bytes on the media host (docs/interface.md B11).
    */
-  readonly redirectUrl: (request: IncomingMessage, isBytes: boolean) => string | null
-}
-
-/** Separates the host of API and gallery from the host of bytes. Returns null where they are one. */
-export function createMediaHost(baseUrl: string, mediaBaseUrl: string): MediaHost | null {
-  if (mediaBaseUrl === baseUrl) return null
-  const mainUrl = new URL(baseUrl)
-  const mediaUrl = new URL(mediaBaseUrl)
-
-  /** `other` occurs behind a proxy that changes Host. Such requests are served, since refusing them would lock everyone out. */
-  function roleOf({ headers: { host = '' } }: IncomingMessage): HostRole {
-    if (isSameHost(host, mediaUrl)) return 'media'
-    return isSameHost(host, mainUrl) ? 'main' : 'other'
+  redirectUrl(request: IncomingMessage, isBytes: boolean): string | null {
+    const role = this.#roleOf(request)
+    if (role === 'media' && !isBytes)
+      throw new Fault('route-unknown', 'This host serves only the bytes of items.')
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const path = /\/media\/.*$/s.exec(request.url ?? '')?.[0]
+    return role === 'main' && isBytes && isRead && path !== undefined ? this.#mediaBaseUrl + path : null
   }
 
-  return {
-    redirectUrl(request, isBytes) {
-      const role = roleOf(request)
-      if (role === 'media' && !isBytes)
-        throw new Fault('route-unknown', 'This host serves only the bytes of items.')
-      const isRead = request.method === 'GET' || request.method === 'HEAD'
-      const path = /\/media\/.*$/s.exec(request.url ?? '')?.[0]
-      return role === 'main' && isBytes && isRead && path !== undefined ? mediaBaseUrl + path : null
-    },
+  /** `other` occurs behind a proxy that changes Host. Such requests are served, since refusing them would lock everyone out. */
+  #roleOf({ headers: { host = '' } }: IncomingMessage): HostRole {
+    if (isSameHost(host, this.#mediaUrl)) return 'media'
+    return isSameHost(host, this.#mainUrl) ? 'main' : 'other'
   }
 }
 

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createClientAddresses, createRateLimit } from './limits.ts'
+import { ClientAddresses, RateLimit } from './limits.ts'
 
 /** A limit on a clock that the test moves. */
 function limitAt(requests: number, window: number, keys?: number) {
   const clock = { at: 1000 }
-  const limit = createRateLimit({ requests, window }, () => clock.at, keys)
-  return { clock, take: limit.take }
+  const limit = new RateLimit({ requests, window }, () => clock.at, keys)
+  return { clock, take: (key: string) => limit.take(key) }
 }
 
 const accepted = (take: (key: string) => number, key: string, tries: number) =>
@@ -87,15 +87,15 @@ test('W6 a used key stays if its own request starts a new generation', () => {
 
 test('O11 requests that another process accepted count, also beyond the quota', () => {
   let at = 0
-  const { take, add } = createRateLimit({ requests: 10, window: 10_000 }, () => at)
-  add('a', 9)
-  expect(take('a')).toBe(0)
-  expect(take('a')).toBeCloseTo(1_000)
+  const limit = new RateLimit({ requests: 10, window: 10_000 }, () => at)
+  limit.add('a', 9)
+  expect(limit.take('a')).toBe(0)
+  expect(limit.take('a')).toBeCloseTo(1_000)
   // Two processes accepted 15 requests at once: five more than the quota are waited for.
-  add('a', 5)
-  expect(take('a')).toBeCloseTo(6_000)
+  limit.add('a', 5)
+  expect(limit.take('a')).toBeCloseTo(6_000)
   at = 6_000
-  expect(take('a')).toBe(0)
+  expect(limit.take('a')).toBe(0)
 })
 
 /** Requests as Node parses them, over real sockets from 127.0.0.1. */
@@ -112,7 +112,7 @@ afterAll(() => {
 })
 
 async function addressOf(proxies: readonly string[], headers: Record<string, string>) {
-  const addresses = createClientAddresses(proxies)
+  const addresses = new ClientAddresses(proxies)
   let found = ''
   server.once('request', (request: IncomingMessage, response) => {
     found = addresses.ofRequest(request)

@@ -10,18 +10,6 @@ import type { TokenId } from '../storage/catalog/records.ts'
 import { HeaderFault } from './headers.ts'
 import type { Metrics } from './metrics.ts'
 
-/** The limits of all requests (docs/interface.md, Rate limits). */
-export interface RequestLimits {
-  /** Counts a request of an address; returns the fault that refuses it, or null if it is accepted. */
-  readonly countAddress: (request: IncomingMessage) => Fault | null
-  /** Counts a request with a valid token; returns as `countAddress`. */
-  readonly countToken: (id: TokenId) => Fault | null
-  /** Counts the fault if it refuses an invalid token. Returns the same fault, or `rate-limited` beyond the limit. */
-  readonly countAuthFailure: (fault: Fault, request: IncomingMessage) => Fault
-  /** Changes the rates. Those that stay the same keep their counts. */
-  readonly setRates: (rates: RateSettings) => void
-}
-
 export interface RateSettings {
   /** Null where there is no limit. */
   readonly tokenRate: RequestRate | null
@@ -69,88 +57,106 @@ export const isTokenRefusal = ({ code }: Fault): boolean => refusals.has(code)
 const reportInterval = 60_000
 const maxReported = 10
 
-export function createRequestLimits(
-  rates: RateSettings,
-  parts: {
-    readonly addresses: ClientAddresses
-    readonly metrics: Pick<Metrics, 'limitedRequests'>
-    readonly log: Pick<BaseLogger, 'warn'>
-    /** Null for a service of one process. */
-    readonly peers: PeerCounts | null
-  },
-): RequestLimits {
-  const { addresses, metrics, log, peers } = parts
-  const limitOf = (name: LimitName, rate: RequestRate | null, before: RateLimit | null = null) => {
+interface RequestLimitsParts {
+  readonly addresses: ClientAddresses
+  readonly metrics: Pick<Metrics, 'limitedRequests'>
+  readonly log: Pick<BaseLogger, 'warn'>
+  /** Null for a service of one process. */
+  readonly peers: PeerCounts | null
+}
+
+/** The limits of all requests (docs/interface.md, Rate limits). */
+export class RequestLimits {
+  readonly #parts: RequestLimitsParts
+  #tokens: RateLimit | null
+  #clients: RateLimit | null
+  #failures: RateLimit | null
+  #hasWarnedAboutProxy = false
+  #reported = new Set<string>()
+  #reportedSince = 0
+
+  constructor({ tokenRate, addressRate, authFailureRate }: RateSettings, parts: RequestLimitsParts) {
+    this.#parts = parts
+    this.#tokens = this.#limitOf('token', tokenRate, null)
+    this.#clients = this.#limitOf('address', addressRate, null)
+    this.#failures = this.#limitOf('authentication', authFailureRate, null)
+  }
+
+  /** Changes the rates. Those that stay the same keep their counts. */
+  setRates({ tokenRate, addressRate, authFailureRate }: RateSettings): void {
+    this.#tokens = this.#limitOf('token', tokenRate, this.#tokens)
+    this.#clients = this.#limitOf('address', addressRate, this.#clients)
+    this.#failures = this.#limitOf('authentication', authFailureRate, this.#failures)
+  }
+
+  #limitOf(name: LimitName, rate: RequestRate | null, before: RateLimit | null): RateLimit | null {
     if (isDeepStrictEqual(rate, before?.rate ?? null)) return before
-    const limit = rate && createRateLimit(rate)
-    if (limit) peers?.subscribe(name, limit.add)
+    if (rate === null) return null
+    const limit = new RateLimit(rate)
+    this.#parts.peers?.subscribe(name, (key, requests) => limit.add(key, requests))
     return limit
   }
-  let tokens = limitOf('token', rates.tokenRate)
-  let clients = limitOf('address', rates.addressRate)
-  let failures = limitOf('authentication', rates.authFailureRate)
 
-  let hasWarned = false
+  /** Counts a request of an address; returns the fault that refuses it, or null if it is accepted. */
+  countAddress(request: IncomingMessage): Fault | null {
+    if (this.#clients === null) return null
+    return this.#take('address', this.#clients, this.#parts.addresses.ofRequest(request), request)
+  }
+
+  /** Counts a request with a valid token; returns as `countAddress`. Bound, because routes hand it on alone. */
+  readonly countToken = (id: TokenId): Fault | null =>
+    this.#tokens && this.#take('token', this.#tokens, id, null)
+
+  /**
+   * Counts the fault if it refuses an invalid token. Returns the same fault, or `rate-limited` beyond the limit. Call it after the
+   * token lookup, so that guesses do not lock out valid tokens behind the same address. All invalid tokens get the same response.
+   */
+  countAuthFailure(fault: Fault, request: IncomingMessage): Fault {
+    if (this.#failures === null || !isTokenRefusal(fault)) return fault
+    const address = this.#parts.addresses.ofRequest(request)
+    const refusal = this.#take('authentication', this.#failures, address, request)
+    if (refusal) this.#reportGuesses(request)
+    return refusal ?? fault
+  }
+
+  #take(name: LimitName, limit: RateLimit, key: string, request: IncomingMessage | null): Fault | null {
+    const wait = limit.take(key)
+    if (wait === 0) {
+      this.#parts.peers?.add(name, key, 1)
+      return null
+    }
+    this.#parts.metrics.limitedRequests.inc({ limit: name })
+    if (request) this.#warnAboutProxy(request)
+    return rateLimited(name, limit.rate, wait)
+  }
+
   /** All clients behind an untrusted proxy share its address, so the operator is warned once. */
-  function warnAboutProxy({ headers, socket }: IncomingMessage) {
-    if (hasWarned || headers['x-forwarded-for'] === undefined || addresses.ofConnection(socket) === null)
-      return
-    hasWarned = true
+  #warnAboutProxy({ headers, socket }: IncomingMessage): void {
+    const { addresses, log } = this.#parts
+    if (this.#hasWarnedAboutProxy || headers['x-forwarded-for'] === undefined) return
+    if (addresses.ofConnection(socket) === null) return
+    this.#hasWarnedAboutProxy = true
     log.warn(
       { peer: socket.remoteAddress },
       'a rate limit was exceeded by requests with X-Forwarded-For from a peer that is not in MEDIABUCKET_TRUSTED_PROXIES; if it is your reverse proxy, add it',
     )
   }
 
-  function take(name: LimitName, limit: RateLimit, key: string, request: IncomingMessage | null) {
-    const wait = limit.take(key)
-    if (wait === 0) {
-      peers?.add(name, key, 1)
-      return null
-    }
-    metrics.limitedRequests.inc({ limit: name })
-    if (request) warnAboutProxy(request)
-    return rateLimited(name, limit.rate, wait)
-  }
-
-  let reported = new Set<string>()
-  let reportedSince = 0
   /** Some addresses a minute, each once: the lines of their requests have what a firewall or the owner of a token needs. */
-  function reportGuesses(request: IncomingMessage) {
+  #reportGuesses(request: IncomingMessage): void {
+    const { addresses, log } = this.#parts
     const now = performance.now()
-    if (now - reportedSince > reportInterval) {
-      reported = new Set()
-      reportedSince = now
+    if (now - this.#reportedSince > reportInterval) {
+      this.#reported = new Set()
+      this.#reportedSince = now
     }
     const address = addresses.wholeOfRequest(request) ?? 'unknown'
-    if (reported.has(address) || reported.size >= maxReported) return
-    reported.add(address)
+    if (this.#reported.has(address) || this.#reported.size >= maxReported) return
+    this.#reported.add(address)
     log.warn(
       { address },
       'an address sends more invalid tokens than MEDIABUCKET_AUTH_FAILURE_RATE; the lines of its requests have the token, or its fingerprint',
     )
-  }
-
-  return {
-    countAddress(request) {
-      return clients && take('address', clients, addresses.ofRequest(request), request)
-    },
-    countToken(id) {
-      return tokens && take('token', tokens, id, null)
-    },
-    // Called after the token lookup, so that guesses do not lock out valid tokens behind the same address. All invalid
-    // tokens get the same response.
-    countAuthFailure(fault, request) {
-      if (failures === null || !isTokenRefusal(fault)) return fault
-      const refusal = take('authentication', failures, addresses.ofRequest(request), request)
-      if (refusal) reportGuesses(request)
-      return refusal ?? fault
-    },
-    setRates({ tokenRate, addressRate, authFailureRate }) {
-      tokens = limitOf('token', tokenRate, tokens)
-      clients = limitOf('address', addressRate, clients)
-      failures = limitOf('authentication', authFailureRate, failures)
-    },
   }
 }
 
@@ -159,72 +165,59 @@ interface Entry {
   fullAt: number
 }
 
-/** A rate limit that counts each key separately. */
-export interface RateLimit {
-  readonly rate: RequestRate
-  /** Returns 0 and counts the request, or returns the milliseconds until the next one is accepted. Refused requests do not count. */
-  readonly take: (key: string) => number
-  /** Counts requests that another process has accepted. */
-  readonly add: (key: string, requests: number) => void
-}
-
 /** Keys of one generation. There are two generations, so memory is limited to a few megabytes. */
 const keysPerGeneration = 20_000
 
 /**
- * The generic cell rate algorithm: `requests` at once, refilled evenly over `window`. Unused keys are dropped after two
- * generations and start with a full quota again.
+ * A rate limit that counts each key separately. The generic cell rate algorithm: `requests` at once, refilled evenly over `window`.
+ * Unused keys are dropped after two generations and start with a full quota again.
  */
-export function createRateLimit(
-  rate: RequestRate,
-  now: () => number = () => performance.now(),
-  maxKeys = keysPerGeneration,
-): RateLimit {
-  const { requests, window } = rate
-  const perRequest = window / requests
-  let current = new Map<string, Entry>()
-  let previous = new Map<string, Entry>()
+export class RateLimit {
+  readonly rate: RequestRate
+  /** Milliseconds in which the quota for one request is refilled. */
+  readonly #perRequest: number
+  readonly #now: () => number
+  readonly #maxKeys: number
+  #current = new Map<string, Entry>()
+  #previous = new Map<string, Entry>()
 
-  function entryOf(key: string, at: number): Entry {
-    const known = current.get(key)
+  constructor(rate: RequestRate, now = () => performance.now(), maxKeys = keysPerGeneration) {
+    this.rate = rate
+    this.#perRequest = rate.window / rate.requests
+    this.#now = now
+    this.#maxKeys = maxKeys
+  }
+
+  /** Returns 0 and counts the request, or returns the milliseconds until the next one is accepted. Refused requests do not count. */
+  take(key: string): number {
+    const at = this.#now()
+    const entry = this.#entryOf(key, at)
+    const fullAt = Math.max(entry.fullAt, at) + this.#perRequest
+    const wait = fullAt - at - this.rate.window
+    // Tolerates rounding errors of less than a thousandth of a millisecond.
+    if (wait > 0.001) return wait
+    entry.fullAt = fullAt
+    return 0
+  }
+
+  /** Counts requests that another process has accepted. */
+  add(key: string, requests: number): void {
+    const at = this.#now()
+    const entry = this.#entryOf(key, at)
+    entry.fullAt = Math.max(entry.fullAt, at) + requests * this.#perRequest
+  }
+
+  #entryOf(key: string, at: number): Entry {
+    const known = this.#current.get(key)
     if (known) return known
-    const entry = previous.get(key) ?? { fullAt: at }
-    if (current.size >= maxKeys) {
-      previous = current
-      current = new Map()
+    const entry = this.#previous.get(key) ?? { fullAt: at }
+    if (this.#current.size >= this.#maxKeys) {
+      this.#previous = this.#current
+      this.#current = new Map()
     }
-    current.set(key, entry)
+    this.#current.set(key, entry)
     return entry
   }
-
-  return {
-    rate,
-    take(key) {
-      const at = now()
-      const entry = entryOf(key, at)
-      const fullAt = Math.max(entry.fullAt, at) + perRequest
-      const wait = fullAt - at - window
-      // Tolerates rounding errors of less than a thousandth of a millisecond.
-      if (wait > 0.001) return wait
-      entry.fullAt = fullAt
-      return 0
-    },
-    add(key, requests) {
-      const at = now()
-      const entry = entryOf(key, at)
-      entry.fullAt = Math.max(entry.fullAt, at) + requests * perRequest
-    },
-  }
-}
-
-/** The addresses of clients. They are used for limits and the audit log, never in URLs (docs/interface.md L18, W1, Y2). */
-export interface ClientAddresses {
-  /** An IPv4 address, or the /64 of an IPv6 address. */
-  readonly ofRequest: (request: IncomingMessage) => string
-  /** The whole address; null if it is unknown. */
-  readonly wholeOfRequest: (request: IncomingMessage) => string | null
-  /** The same for a connection; null for a trusted proxy, whose connections carry requests of many clients. */
-  readonly ofConnection: (socket: Socket) => string | null
 }
 
 /** The peer of a connection. */
@@ -237,40 +230,50 @@ interface Peer {
 /** The group of closed sockets and of sockets other than TCP, which have no address. */
 const unknown = 'unknown'
 
-/** `proxies` are addresses, CIDR ranges and range names (core/ip-address.ts). */
-export function createClientAddresses(proxies: readonly string[]): ClientAddresses {
-  const isProxy = inRanges(proxies)
-  const peers = new WeakMap<Socket, Peer>()
+/** The addresses of clients. They are used for limits and the audit log, never in URLs (docs/interface.md L18, W1, Y2). */
+export class ClientAddresses {
+  readonly #isProxy: (address: string) => boolean
+  readonly #peers = new WeakMap<Socket, Peer>()
 
-  function peerOf(socket: Socket): Peer {
-    const known = peers.get(socket)
+  /** `proxies` are addresses, CIDR ranges and range names (core/ip-address.ts). */
+  constructor(proxies: readonly string[]) {
+    this.#isProxy = inRanges(proxies)
+  }
+
+  /** An IPv4 address, or the /64 of an IPv6 address. */
+  ofRequest(request: IncomingMessage): string {
+    const peer = this.#peerOf(request.socket)
+    const client = this.#forwardedFor(peer, request)
+    return client === null ? peer.group : addressGroup(client)
+  }
+
+  /** The whole address; null if it is unknown. Bound, because routes hand it on alone. */
+  readonly wholeOfRequest = (request: IncomingMessage): string | null => {
+    const peer = this.#peerOf(request.socket)
+    const client = this.#forwardedFor(peer, request)
+    return client === null ? peer.address : plainAddress(client)
+  }
+
+  /** The address of a connection, as `ofRequest`; null for a trusted proxy, whose connections carry requests of many clients. */
+  ofConnection(socket: Socket): string | null {
+    const peer = this.#peerOf(socket)
+    return peer.isProxy ? null : peer.group
+  }
+
+  #peerOf(socket: Socket): Peer {
+    const known = this.#peers.get(socket)
     if (known) return known
     const address = socket.remoteAddress
     if (address === undefined) return { address: null, group: unknown, isProxy: false }
-    const peer = { address: plainAddress(address), group: addressGroup(address), isProxy: isProxy(address) }
-    peers.set(socket, peer)
+    const isProxy = this.#isProxy(address)
+    const peer = { address: plainAddress(address), group: addressGroup(address), isProxy }
+    this.#peers.set(socket, peer)
     return peer
   }
 
   /** The address in the headers of a trusted proxy; null if the peer is the client. */
-  const forwardedFor = (peer: Peer, { headers }: IncomingMessage): string | null =>
-    peer.isProxy ? clientOf(headers['x-forwarded-for']?.toString() ?? '', isProxy) : null
-
-  return {
-    ofRequest(request) {
-      const peer = peerOf(request.socket)
-      const client = forwardedFor(peer, request)
-      return client === null ? peer.group : addressGroup(client)
-    },
-    wholeOfRequest(request) {
-      const peer = peerOf(request.socket)
-      const client = forwardedFor(peer, request)
-      return client === null ? peer.address : plainAddress(client)
-    },
-    ofConnection(socket) {
-      const peer = peerOf(socket)
-      return peer.isProxy ? null : peer.group
-    },
+  #forwardedFor(peer: Peer, { headers }: IncomingMessage): string | null {
+    return peer.isProxy ? clientOf(headers['x-forwarded-for']?.toString() ?? '', this.#isProxy) : null
   }
 }
 

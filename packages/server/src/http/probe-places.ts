@@ -31,59 +31,65 @@ export const refusalOfConnection = (socket: Socket): Fault | null => refusals.ge
  * Keeps places for probes while the limits of connections are reached. If all are taken, the oldest connection of the address with
  * the most places gives way, so that no client can shut out the others by taking all of them.
  */
-export function createProbePlaces(refuser: Refuser) {
-  const places = new Map<Socket, Place>()
-  const byAddress = new Map<string, Set<Socket>>()
+export class ProbePlaces {
+  readonly #refuser: Refuser
+  readonly #places = new Map<Socket, Place>()
+  readonly #byAddress = new Map<string, Set<Socket>>()
 
-  function leave(socket: Socket): void {
-    const place = places.get(socket)
-    if (place === undefined) return
-    places.delete(socket)
-    const same = byAddress.get(place.address)
-    same?.delete(socket)
-    if (same?.size === 0) byAddress.delete(place.address)
+  constructor(refuser: Refuser) {
+    this.#refuser = refuser
   }
 
-  /** Refuses the connection if it has not sent the head of a request. */
-  function close(socket: Socket): void {
-    const place = places.get(socket)
-    if (place === undefined) return
-    leave(socket)
-    if (currentResponse(socket) === null && socket.bytesWritten === 0) refuser.refuse(socket, place.reason)
-    else socket.destroy()
+  count(): number {
+    return this.#places.size
   }
 
-  /** Frees a place for another connection of the address; false if it has as many as any other, and all are new. */
-  function makeRoom(address: string): boolean {
-    const own = byAddress.get(address)?.size ?? 0
-    const [largest] = [...byAddress.values()].sort((a, b) => b.size - a.size)
-    const most = largest?.size ?? 0
-    const [oldest] = (most > own ? largest : byAddress.get(address)) ?? []
-    const place = oldest && places.get(oldest)
-    if (oldest === undefined || place === undefined) return false
-    if (most <= own + 1 && performance.now() - place.since < leastTime) return false
-    close(oldest)
+  /** Gives the connection a place; refuses it and returns false if there is none. */
+  take(socket: Socket, address: string, reason: RefusalReason): boolean {
+    if (this.#places.size >= maxPlaces && !this.#makeRoom(address)) {
+      this.#refuser.refuse(socket, reason)
+      return false
+    }
+    this.#places.set(socket, { address, reason, since: performance.now() })
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? new Set()).add(socket))
+    refusals.set(socket, () => this.#refuser.report(socket, reason))
+    const timer = setTimeout(() => this.#close(socket), longestTime)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      this.#leave(socket)
+    })
     return true
   }
 
-  return {
-    count: () => places.size,
+  /** Frees a place for another connection of the address; false if it has as many as any other, and all are new. */
+  #makeRoom(address: string): boolean {
+    const own = this.#byAddress.get(address)?.size ?? 0
+    const [largest] = [...this.#byAddress.values()].sort((a, b) => b.size - a.size)
+    const most = largest?.size ?? 0
+    const [oldest] = (most > own ? largest : this.#byAddress.get(address)) ?? []
+    const place = oldest && this.#places.get(oldest)
+    if (oldest === undefined || place === undefined) return false
+    if (most <= own + 1 && performance.now() - place.since < leastTime) return false
+    this.#close(oldest)
+    return true
+  }
 
-    /** Gives the connection a place; refuses it and returns false if there is none. */
-    take(socket: Socket, address: string, reason: RefusalReason): boolean {
-      if (places.size >= maxPlaces && !makeRoom(address)) {
-        refuser.refuse(socket, reason)
-        return false
-      }
-      places.set(socket, { address, reason, since: performance.now() })
-      byAddress.set(address, (byAddress.get(address) ?? new Set()).add(socket))
-      refusals.set(socket, () => refuser.report(socket, reason))
-      const timer = setTimeout(() => close(socket), longestTime)
-      socket.once('close', () => {
-        clearTimeout(timer)
-        leave(socket)
-      })
-      return true
-    },
+  /** Refuses the connection if it has not sent the head of a request. */
+  #close(socket: Socket): void {
+    const place = this.#places.get(socket)
+    if (place === undefined) return
+    this.#leave(socket)
+    if (currentResponse(socket) === null && socket.bytesWritten === 0)
+      this.#refuser.refuse(socket, place.reason)
+    else socket.destroy()
+  }
+
+  #leave(socket: Socket): void {
+    const place = this.#places.get(socket)
+    if (place === undefined) return
+    this.#places.delete(socket)
+    const same = this.#byAddress.get(place.address)
+    same?.delete(socket)
+    if (same?.size === 0) this.#byAddress.delete(place.address)
   }
 }

@@ -30,46 +30,49 @@ interface Report {
   refused: number
 }
 
-export interface Refuser {
-  /** Counts the refusal, and returns the fault for its response. */
-  readonly report: (socket: Socket, reason: RefusalReason) => Fault
-  /** The same, and sends the response and closes the connection. */
-  readonly refuse: (socket: Socket, reason: RefusalReason) => void
-}
+/** Refuses connections beyond the limits. */
+export class Refuser {
+  readonly #baseUrl: string
+  readonly #log: Pick<BaseLogger, 'warn'>
+  readonly #metrics: Pick<Metrics, 'refusedConnections'>
+  readonly #reports = new Map<RefusalReason, Report>()
+  readonly #sendAndClose = createLingeringClose()
 
-export function createRefuser(
-  baseUrl: string,
-  log: Pick<BaseLogger, 'warn'>,
-  metrics: Pick<Metrics, 'refusedConnections'>,
-): Refuser {
-  const reports = new Map<RefusalReason, Report>()
-  const sendAndClose = createLingeringClose()
-
-  function reportOf(reason: RefusalReason, peer: string | undefined): Report {
-    const known = reports.get(reason)
-    if (known) return known
-    const requestId = randomUUID()
-    const { detail, message } = texts[reason]
-    const fault = new Fault('connections-too-many', detail)
-    const report = { fault, response: serializeProblem(fault, baseUrl, requestId).bytes, refused: 0 }
-    reports.set(reason, report)
-    log.warn({ requestId, peer }, message)
-    setTimeout(() => {
-      reports.delete(reason)
-      if (report.refused > 1) log.warn({ requestId, refused: report.refused }, 'connections were refused')
-    }, reportInterval).unref()
-    return report
+  constructor(baseUrl: string, log: Pick<BaseLogger, 'warn'>, metrics: Pick<Metrics, 'refusedConnections'>) {
+    this.#baseUrl = baseUrl
+    this.#log = log
+    this.#metrics = metrics
   }
 
-  function count(socket: Socket, reason: RefusalReason): Report {
-    metrics.refusedConnections.inc({ reason })
-    const report = reportOf(reason, socket.remoteAddress)
+  /** Counts the refusal, and returns the fault for its response. */
+  report(socket: Socket, reason: RefusalReason): Fault {
+    return this.#count(socket, reason).fault
+  }
+
+  /** The same, and sends the response and closes the connection. */
+  refuse(socket: Socket, reason: RefusalReason): void {
+    this.#sendAndClose(socket, this.#count(socket, reason).response)
+  }
+
+  #count(socket: Socket, reason: RefusalReason): Report {
+    this.#metrics.refusedConnections.inc({ reason })
+    const report = this.#reports.get(reason) ?? this.#startReport(reason, socket.remoteAddress)
     report.refused += 1
     return report
   }
 
-  return {
-    report: (socket, reason) => count(socket, reason).fault,
-    refuse: (socket, reason) => sendAndClose(socket, count(socket, reason).response),
+  #startReport(reason: RefusalReason, peer: string | undefined): Report {
+    const requestId = randomUUID()
+    const { detail, message } = texts[reason]
+    const fault = new Fault('connections-too-many', detail)
+    const report = { fault, response: serializeProblem(fault, this.#baseUrl, requestId).bytes, refused: 0 }
+    this.#reports.set(reason, report)
+    this.#log.warn({ requestId, peer }, message)
+    setTimeout(() => {
+      this.#reports.delete(reason)
+      if (report.refused > 1)
+        this.#log.warn({ requestId, refused: report.refused }, 'connections were refused')
+    }, reportInterval).unref()
+    return report
   }
 }

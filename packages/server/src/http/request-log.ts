@@ -40,7 +40,7 @@ const tokenFingerprint = (authorization: string, salt: string): string =>
 /** Writes one log line and one observation for each request, completed or aborted (docs/interface.md O3). */
 export function createRequestLogger(
   metrics: Pick<Metrics, 'responseObserver'>,
-  { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
+  addresses: Pick<ClientAddresses, 'wholeOfRequest'>,
   lines: RequestLines,
   /** A secret value of the data directory. */
   salt: string,
@@ -51,7 +51,7 @@ export function createRequestLogger(
     const line = emptyLine()
     // Known only while the connection is open.
     const sent = lines.areWritten()
-      ? { address: wholeOfRequest(request), bytesBefore: request.socket.bytesWritten }
+      ? { address: addresses.wholeOfRequest(request), bytesBefore: request.socket.bytesWritten }
       : null
     // `close` is emitted exactly once: after the last byte, or when the connection ends before it.
     response.on('close', () => {

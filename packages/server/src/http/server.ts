@@ -17,7 +17,7 @@ import type { CorsPolicy } from './cors.ts'
 import { maxHeaders } from './headers.ts'
 import { refuseInvalidRequests } from './invalid-requests.ts'
 import type { Metrics } from './metrics.ts'
-import { limitUnreadBytes } from './unread-bytes.ts'
+import { UnreadBytes } from './unread-bytes.ts'
 
 // An import would load more: see core/node-http.ts.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -72,9 +72,11 @@ export function createHttpServer(
   refuseTunnels(server, { baseUrl, log })
   closeOnIdleTimeout(server, idleTimeout)
   closeSlowReaders(server, { minSendRate, idleTimeout }, () => metrics.slowReaders.inc())
-  metrics.watchUnreadBytes(
-    limitUnreadBytes(server, { limit: responseMemory, onClose: () => metrics.unreadClosed.inc() }),
-  )
+  const unread = new UnreadBytes(server, {
+    limit: responseMemory,
+    onClose: () => metrics.unreadClosed.inc(),
+  })
+  metrics.watchUnreadBytes(() => unread.total())
   return server.setTimeout(idleTimeout)
 }
 

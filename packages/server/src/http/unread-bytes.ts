@@ -34,60 +34,65 @@ interface Reader {
 
 /**
  * Limits the bytes of responses that clients have not read, for all connections of the process together (docs/interface.md N6): above
- * `limit`, the connections that would need the most time to read theirs are closed. Returns the function that counts the bytes.
+ * `limit`, the connections that would need the most time to read theirs are closed.
  */
-export function limitUnreadBytes(
-  server: Server,
-  { limit, onClose }: { readonly limit: number; readonly onClose: () => void },
-): () => number {
-  const open = new Set<Socket>()
-  const observations = new WeakMap<Socket, Observation>()
-  let timer: NodeJS.Timeout | null = null
+export class UnreadBytes {
+  readonly #limit: number
+  readonly #onClose: () => void
+  readonly #open = new Set<Socket>()
+  readonly #observations = new WeakMap<Socket, Observation>()
+  #timer: NodeJS.Timeout | null = null
 
-  function read(socket: Socket, now: number): Reader | null {
-    const unread = unreadBytes(socket)
-    if (unread === 0) {
-      observations.delete(socket)
-      return null
-    }
-    const sent = sentBytes(socket)
-    const first = observations.get(socket) ?? { since: now, sent }
-    observations.set(socket, first)
-    const left = first.since === now ? 0 : (unread * (now - first.since)) / Math.max(1, sent - first.sent)
-    return { socket, unread, left }
+  constructor(server: Server, { limit, onClose }: { readonly limit: number; readonly onClose: () => void }) {
+    this.#limit = limit
+    this.#onClose = onClose
+    server.on('connection', (socket: Socket) => {
+      this.#open.add(socket)
+      socket.once('close', () => this.#open.delete(socket))
+    })
+    server.on('request', () => this.#schedule())
   }
 
-  function countAll(): void {
-    timer = null
+  /** The bytes that all connections have not read. */
+  total(): number {
+    let total = 0
+    for (const socket of this.#open) total += unreadBytes(socket)
+    return total
+  }
+
+  #schedule(): void {
+    if (this.#timer !== null) return
+    this.#timer = setTimeout(() => this.#check(), countInterval)
+    this.#timer.unref()
+  }
+
+  #check(): void {
+    this.#timer = null
     const now = performance.now()
-    const readers = [...open].flatMap((socket) => read(socket, now) ?? [])
+    const readers = [...this.#open].flatMap((socket) => this.#observe(socket, now) ?? [])
     let total = readers.reduce((sum, { unread }) => sum + unread, 0)
-    if (total > limit) {
+    if (total > this.#limit) {
       readers.sort((a, b) => b.left - a.left || b.unread - a.unread)
       for (const { socket, unread } of readers) {
-        if (total <= limit) break
+        if (total <= this.#limit) break
         total -= unread
-        onClose()
+        this.#onClose()
         socket.destroy()
       }
     }
-    if (readers.length > 0) schedule()
+    if (readers.length > 0) this.#schedule()
   }
 
-  function schedule(): void {
-    if (timer !== null) return
-    timer = setTimeout(countAll, countInterval)
-    timer.unref()
-  }
-
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-  server.on('request', schedule)
-  return () => {
-    let total = 0
-    for (const socket of open) total += unreadBytes(socket)
-    return total
+  #observe(socket: Socket, now: number): Reader | null {
+    const unread = unreadBytes(socket)
+    if (unread === 0) {
+      this.#observations.delete(socket)
+      return null
+    }
+    const sent = sentBytes(socket)
+    const first = this.#observations.get(socket) ?? { since: now, sent }
+    this.#observations.set(socket, first)
+    const left = first.since === now ? 0 : (unread * (now - first.since)) / Math.max(1, sent - first.sent)
+    return { socket, unread, left }
   }
 }

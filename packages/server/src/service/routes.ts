@@ -5,7 +5,7 @@ import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
-import { createDispatcher, createMediaHost } from '../http/dispatcher.ts'
+import { Dispatcher, MediaHost } from '../http/dispatcher.ts'
 import { createFaultReporter } from '../http/problems.ts'
 import { createRequestLogger, type RequestLines } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
@@ -49,12 +49,12 @@ export function createApp(
     ...serviceRoutes(http, operations, downloadLog),
     ...(gallery ? galleryRoutes(http, gallery, signIn) : []),
   ]
-  const dispatch = createDispatcher(routes, {
+  const dispatcher = new Dispatcher(routes, {
     baseUrl,
     logRequest: createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch),
     corsHeaders,
     limits,
-    mediaHost: createMediaHost(baseUrl, mediaBaseUrl),
+    mediaHost: mediaBaseUrl === baseUrl ? null : new MediaHost(baseUrl, mediaBaseUrl),
     reportFault: createFaultReporter({
       limits,
       countStorageError: (error) => metrics.storage.countError(error),
@@ -63,7 +63,7 @@ export function createApp(
     stopping,
     isReadOnly: () => settings.readOnly,
   })
-  return createHttpServer(dispatch, {
+  return createHttpServer((request, response) => dispatcher.dispatch(request, response), {
     settings,
     log,
     metrics,

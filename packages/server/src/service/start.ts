@@ -11,7 +11,7 @@ import { openBytesOperation } from '../downloads/bytes-cache.ts'
 import { createDownloadLog, type DownloadLog } from '../downloads/download-log.ts'
 import { limitConnections } from '../http/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections.ts'
-import { createClientAddresses, createRequestLimits } from '../http/limits.ts'
+import { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
 import type { RequestLines } from '../http/request-log.ts'
 import { type BoundPort, bindPort } from '../http/server.ts'
@@ -156,8 +156,8 @@ export async function startService(
 
     // HTTP.
     const downloadLog = startDownloadLog(context, { catalog, space })
-    const addresses = createClientAddresses(config.trustedProxies)
-    const limits = createRequestLimits(config, { addresses, metrics, log, peers })
+    const addresses = new ClientAddresses(config.trustedProxies)
+    const limits = new RequestLimits(config, { addresses, metrics, log, peers })
     const [stopping, closing] = [new AbortController(), new AbortController()]
     const http = createApp(
       operations,

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBackpressure, createBodyReader, createWholeBodyReader } from '../../src/http/bodies.ts'
+import { Backpressure, createBodyReader, createWholeBodyReader } from '../../src/http/bodies.ts'
 import { closeOnIdleTimeout, refusePipelining } from '../../src/http/connections.ts'
 
 const room = 50_000
@@ -23,7 +23,7 @@ interface Reading {
 
 /** A server whose readers hold the first chunk of their body until `goOn` is called. */
 async function readingServer() {
-  const readBody = createBodyReader(createBackpressure(room))
+  const readBody = createBodyReader(new Backpressure(room))
   const readings = new Map<string, Reading>()
   const holds = new Map<string, PromiseWithResolvers<void>>()
   const began = new Map<string, PromiseWithResolvers<void>>()
@@ -157,7 +157,7 @@ test('a connection whose body is complete is read while others are paused', asyn
 })
 
 test('failed readers release their bytes', async () => {
-  const readBody = createBodyReader(createBackpressure(room))
+  const readBody = createBodyReader(new Backpressure(room))
   await using server = await listening(async (request, response) => {
     try {
       for await (const _ of readBody(request)) if (request.url === '/refused') throw new Error('refused')
@@ -174,12 +174,12 @@ test('failed readers release their bytes', async () => {
 async function* wholeBody(request: IncomingMessage) {
   // Some ticks later all of a body may have arrived.
   for (let tick = 0; tick < Number(request.headers['x-ticks']); tick += 1) await setImmediate()
-  yield (await createWholeBodyReader(createBackpressure(room), 8 * 1024 * 1024)(request)) ??
+  yield (await createWholeBodyReader(new Backpressure(room), 8 * 1024 * 1024)(request)) ??
     expect.unreachable('there is room')
 }
 
 test.each([
-  ['in chunks', 0, createBodyReader(createBackpressure(room))],
+  ['in chunks', 0, createBodyReader(new Backpressure(room))],
   ['whole', 0, wholeBody],
   ['whole, some ticks later', 10, wholeBody],
 ])('every pipelined body on one connection is read %s', async (_, ticks, readBody) => {
@@ -207,7 +207,7 @@ test.each([
 })
 
 test('with many readers no request buffers more than the high-water mark of a stream', async () => {
-  const readBody = createBodyReader(createBackpressure(8 * oneRead))
+  const readBody = createBodyReader(new Backpressure(8 * oneRead))
   let mostBuffered = 0
   await using server = await listening(async (request, response) => {
     for await (const _ of readBody(request)) {
@@ -255,7 +255,7 @@ test('U12 a client whose connection is paused is not idle', async () => {
 
 test('only a limited number of incomplete small bodies is collected', async () => {
   const size = 60_000
-  const readWholeBody = createWholeBodyReader(createBackpressure(8 * oneRead), 10 * size)
+  const readWholeBody = createWholeBodyReader(new Backpressure(8 * oneRead), 10 * size)
   let refused = 0
   const results: Promise<unknown>[] = []
   await using server = await listening(async (request) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
-import { createDispatcher } from '../../src/http/dispatcher.ts'
+import { Dispatcher } from '../../src/http/dispatcher.ts'
 import { emptyLine } from '../../src/http/request-log.ts'
 import { route } from '../../src/http/route.ts'
 import { exchange } from './exchange.ts'
@@ -11,7 +11,7 @@ test('P1 a source that ends early before the response has begun is reported, alt
   const failing = route('GET', '/', null, async () => {
     throw error
   })
-  const dispatch = createDispatcher([failing], {
+  const dispatcher = new Dispatcher([failing], {
     baseUrl: 'http://h',
     logRequest: emptyLine,
     corsHeaders: () => ({}),
@@ -24,7 +24,10 @@ test('P1 a source that ends early before the response has begun is reported, alt
     stopping: new AbortController().signal,
     isReadOnly: () => false,
   })
-  const received = await exchange(dispatch, ['GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'])
+  const received = await exchange(
+    (request, response) => dispatcher.dispatch(request, response),
+    ['GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'],
+  )
   expect(received).toMatch(/^HTTP\/1\.1 500 /)
   expect(reported).toEqual([error])
 })

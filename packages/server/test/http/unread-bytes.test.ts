@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { headRoom } from '../../src/core/bytes.ts'
 import { createBodyPreparer } from '../../src/downloads/bytes-body.ts'
 import { createWholeWriter } from '../../src/http/response-writers.ts'
-import { limitUnreadBytes } from '../../src/http/unread-bytes.ts'
+import { UnreadBytes } from '../../src/http/unread-bytes.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 import { get } from './exchange.ts'
 
@@ -31,7 +31,7 @@ async function start(limit: number, sharing: 'none' | 'whole' | 'range' | 'other
   const onClose = () => {
     closed += 1
   }
-  const count = limitUnreadBytes(server, { limit, onClose })
+  const unread = new UnreadBytes(server, { limit, onClose })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()
@@ -48,7 +48,7 @@ async function start(limit: number, sharing: 'none' | 'whole' | 'range' | 'other
     onTestFinished(() => void socket.destroy())
     return socket
   }
-  return { server, count, open, closed: () => closed }
+  return { server, count: () => unread.total(), open, closed: () => closed }
 }
 
 const connections = (server: Awaited<ReturnType<typeof start>>['server']) =>
