@@ -1,27 +1,16 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
-import { allocateWithHeadRoom, headRoom, stringHash, withHeadRoom } from '../core/bytes.ts'
+import { allocateWithHeadRoom, headRoom, withHeadRoom } from '../core/bytes.ts'
 import { combineCrc32 } from '../core/crc32.ts'
-import { type LinkSigner, mediaUrl } from '../core/item-urls.ts'
-import {
-  listingUrl,
-  nextUrl,
-  numbersShown,
-  type PageSettings,
-  pageSize,
-  pageUrl,
-  previousUrl,
-} from '../core/page.ts'
+import type { LinkSigner } from '../core/item-urls.ts'
+import type { PageSettings } from '../core/page.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import {
-  compressedChunkPages,
-  type Deflated,
-  deflateChunkSync,
-  type PageLinkCache,
-} from './page-link-cache.ts'
+import { type Deflated, deflateChunkSync, type PageLinkCache } from './page-link-cache.ts'
+import { createPageRenderer, type PagePart } from './page-text.ts'
+import { RecentKeys } from './recent-keys.ts'
 
 /** A rendered page, and the state of the bucket that it shows (listState). */
 export interface Listing {
@@ -67,8 +56,8 @@ export function listPageOperation(parts: {
   // Caching costs more than rendering, in garbage collection. So a page is cached at its third request, and reading a large bucket
   // caches few pages. As many pages are remembered as the cache can hold.
   const remembered = Math.ceil(cacheSize / pageMemory)
-  const wasRequested = createRecentKeys(remembered)
-  const wasRepeated = createRecentKeys(remembered)
+  const requested = new RecentKeys(remembered)
+  const repeated = new RecentKeys(remembered)
 
   async function renderPage(
     bucketId: BucketId,
@@ -99,85 +88,10 @@ export function listPageOperation(parts: {
     const key = cacheKey(bucketId, state, page, gzip, links)
     const cached = cache?.get(key)
     if (cached) return cached
-    const isInDemand = cache !== null && wasRequested(key) && wasRepeated(key)
+    const isInDemand = cache !== null && requested.noteAgain(key) && repeated.noteAgain(key)
     const listing = await renderPage(bucketId, page, gzip, signer, isInDemand)
     if (isInDemand) cache.set(cacheKey(bucketId, listing.state, page, gzip, links), listing)
     return listing
-  }
-}
-
-/** ASCII text of this page, or the links to pages `from` to `to`, each with a comma, which all pages share. */
-type PagePart = string | { readonly from: number; readonly to: number }
-
-export type PageRenderer = (
-  page: number,
-  total: number,
-  items: readonly { readonly id: string; readonly extension: string | null }[],
-  signer?: LinkSigner | null,
-) => readonly PagePart[]
-
-/**
- * Renders pages as text, in parts that together equal JSON.stringify of the page object (core/page.ts); a test compares them.
- * Writing the text directly takes a third of the time. The number of parts does not depend on the number of pages: the
- * page-link cache supplies the links of a large bucket.
- */
-function createPageRenderer(settings: {
-  readonly urls: PageSettings
-  readonly envelope: 'bare' | 'wrapped'
-}): PageRenderer {
-  const { urls, envelope } = settings
-  const [open, close] = envelope === 'wrapped' ? ['{"data":{', '}}'] : ['{', '}']
-  const path = JSON.stringify(listingUrl(urls))
-  /** The URL of a page without its number and the closing quote. */
-  const url = JSON.stringify(pageUrl(urls, 0)).slice(0, -2)
-  /** The URL of an item without its id and the closing quote. */
-  const urlStart = JSON.stringify(mediaUrl(urls, '', null)).slice(0, -1)
-
-  const linkStart = `{"url":${url}`
-  const activeEnd = '","active":true},'
-  const inactiveEnd = '","active":false},'
-  function numberLink(page: number, isActive: boolean): string {
-    const number = `${page}`
-    return `${linkStart}${number}","label":"${number}${isActive ? activeEnd : inactiveEnd}`
-  }
-  const gapLink = '{"url":null,"label":"...","active":false},'
-
-  /** The links to page numbers, each with a comma. */
-  function numberLinks(page: number, lastPage: number): string {
-    let text = ''
-    for (const number of numbersShown(urls.links, page, lastPage))
-      text += number === null ? gapLink : numberLink(number, number === page)
-    return text
-  }
-
-  /** The array of URLs. Ids and the extensions of types have no characters that JSON escapes. */
-  function plainUrls(items: Parameters<PageRenderer>[2]): string {
-    if (items.length === 0) return '[]'
-    const names = items.map(({ id, extension }) =>
-      urls.extensions && extension !== null ? `${id}.${extension}` : id,
-    )
-    return `[${urlStart}${names.join(`",${urlStart}`)}"]`
-  }
-
-  return (page, total, items, signer = null) => {
-    const lastPage = Math.max(1, Math.ceil(total / pageSize))
-    const from = items.length === 0 ? null : (page - 1) * pageSize + 1
-    const to = from === null ? null : from + items.length - 1
-    const previous = JSON.stringify(previousUrl(urls, page))
-    const next = JSON.stringify(nextUrl(urls, page, lastPage))
-    const data = signer === null ? plainUrls(items) : JSON.stringify(items.map((item) => signer.sign(item)))
-    const head =
-      `${open}"current_page":${page},"data":${data},"first_page_url":${url}1","from":${from},` +
-      `"last_page":${lastPage},"last_page_url":${url}${lastPage}",` +
-      `"links":[{"url":${previous},"label":"&laquo; Previous","active":false},`
-    const tail =
-      `{"url":${next},"label":"Next &raquo;","active":false}],"next_page_url":${next},"path":${path},` +
-      `"per_page":${pageSize},"prev_page_url":${previous},"to":${to},"total":${total}${close}`
-
-    if (urls.links === 'window' || lastPage <= compressedChunkPages)
-      return [head + numberLinks(page, lastPage) + tail]
-    if (page > lastPage) return [head, { from: 1, to: lastPage }, tail]
-    return [head, { from: 1, to: page - 1 }, numberLink(page, true), { from: page + 1, to: lastPage }, tail]
   }
 }
 
@@ -276,53 +190,3 @@ function bytesOf(text: string): Buffer {
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
-
-/**
- * Returns a function that returns whether it was called with a key before, and remembers the key. It remembers at least the last
- * `count` different keys, and at most twice as many. Two keys with the same hash count as one.
- */
-export function createRecentKeys(count: number): (key: string) => boolean {
-  let current = createHashTable(count)
-  let former = createHashTable(count)
-  return (key) => {
-    // 0 is the value of an empty slot.
-    const hash = stringHash(key) || 1
-    if (current.has(hash)) return true
-    if (current.size() >= count) {
-      const oldest = former
-      former = current
-      current = oldest
-      current.clear()
-    }
-    current.add(hash)
-    return former.has(hash)
-  }
-}
-
-/** A set of up to `count` hashes. A `Set` would allocate memory as it grows, and be garbage when it is replaced. */
-function createHashTable(count: number) {
-  const slots = new Uint32Array(2 ** Math.ceil(Math.log2(2 * count + 1)))
-  const mask = slots.length - 1
-  let size = 0
-
-  /** The slot of a hash, or the empty one where it belongs. */
-  function slotOf(hash: number): number {
-    let slot = hash & mask
-    while (slots[slot] !== 0 && slots[slot] !== hash) slot = (slot + 1) & mask
-    return slot
-  }
-
-  return {
-    size: () => size,
-    has: (hash: number): boolean => slots[slotOf(hash)] === hash,
-    /** `hash` must not be in the table. */
-    add(hash: number): void {
-      slots[slotOf(hash)] = hash
-      size += 1
-    },
-    clear(): void {
-      slots.fill(0)
-      size = 0
-    },
-  }
-}
