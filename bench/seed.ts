@@ -13,15 +13,13 @@ import { ConfigError } from '../packages/server/src/service/environment.ts'
 import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
 import type { AddedItem } from '../packages/server/src/storage/catalog/records.ts'
 import { openCatalog } from '../packages/server/src/storage/engines.ts'
-import { createSharedMemory } from '../packages/server/src/uploads/received-files.ts'
+import { SharedMemory } from '../packages/server/src/uploads/received-files.ts'
 import { createFiles, type SeededFile } from './seed-files.ts'
 
 /** Items of one transaction. It takes about 20 ms, during which a running server's writes wait. */
 const chunk = 1_000
 /** Milliseconds between two transactions, in which a waiting server can write (storage/catalog/sqlite/database.ts). */
 const gap = 3
-
-type Allocate = ReturnType<typeof createSharedMemory>
 
 interface Seeding {
   readonly items: number
@@ -53,9 +51,9 @@ export async function seedBucket(
   const create = createFiles(pictures)
   for (let done = 0; done < items; ) {
     const files = Array.from({ length: Math.min(chunk, items - done) }, (_, index) => create(done + index))
-    const allocate = createSharedMemory()
+    const memory = new SharedMemory()
     const added = files.map((file, index) => {
-      const item = itemOf(file, allocate)
+      const item = itemOf(file, memory)
       return labelsOf ? { ...item, labels: labelsOf(done + index) } : item
     })
     await catalog.addItems(found.id, added)
@@ -83,8 +81,8 @@ export async function seedBucket(
  * The item of a file, whose bytes are in memory of their own: the catalog takes it over. As after an upload, the service need not read when it was
  * taken: its sweep would otherwise read the bytes of all items beside a benchmark.
  */
-function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, allocate: Allocate): AddedItem {
-  const own = allocate(bytes.length)
+function itemOf({ bytes, thumbhash: _, ...file }: SeededFile, memory: SharedMemory): AddedItem {
+  const own = memory.allocate(bytes.length)
   own.set(bytes)
   const sha256 = hash('sha256', own, 'buffer')
   const stored = { size: own.length, sha256, createdAt: Date.now(), takenRead: true, bytes: own }

@@ -20,7 +20,7 @@ import { toolNames } from '../pictures/tools.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { lockWorker, spacePlaces } from '../storage/engines.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
-import { createFreeSpace, createSpaceReader, type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
+import { createSpaceReader, FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import { createUploadLocks, type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
 import { boundConfig, corsOriginsOf } from './bound-config.ts'
 import type { Config } from './config.ts'
@@ -130,7 +130,13 @@ export async function startService(
     // What operations use.
     const remover = startRemovals(context, data)
     const openBytes = openBytesOperation({ catalog, blobs })
-    const pictures = startPictures(config, { ...context, catalog, blobs, openBytes, hasRoom: space.hasRoom })
+    const pictures = startPictures(config, {
+      ...context,
+      catalog,
+      blobs,
+      openBytes,
+      hasRoom: () => space.hasRoom(),
+    })
     closers.add('the processes of pictures', pictures.close)
     closers.add('resumable uploads', locks.allReleased)
 
@@ -223,7 +229,7 @@ export async function startService(
 
 /** The free space, from which the uploads of this process claim their bytes. */
 export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
-  createFreeSpace({
+  new FreeSpace({
     readSpaces: createSpaceReader(spacePlaces(config), config.minFree),
     peers,
   })

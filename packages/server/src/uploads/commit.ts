@@ -20,6 +20,7 @@ import {
   createUploadReservations,
   type RequestKey,
   type Reservation,
+  type Reserve,
 } from './reservations.ts'
 import type { FreeSpace, SpaceClaim } from './space.ts'
 
@@ -53,143 +54,194 @@ interface StoreOptions {
   readonly atMost?: number | null
 }
 
-/** Parts of the uploads of one request. */
-interface Receiving {
+interface StoreParts extends Omit<ItemParts, 'blobs'>, CommitParts {
+  readonly catalog: CommitParts['catalog'] & Pick<Catalog, 'bucket' | 'token' | 'findKeyed'>
+  readonly blobs: BlobStore
+  readonly newReceiver: () => FileReceiver
+  readonly space: Pick<FreeSpace, 'claim'>
+  /** Bytes. */
+  readonly maxFileSize: number
+}
+
+export type StoreOperations = ReturnType<typeof storeOperations>
+
+export function storeOperations(parts: StoreParts) {
+  const reserve = createUploadReservations(parts)
+  const store: Store = {
+    ...parts,
+    reserve,
+    reserveKeyed: createKeyedReservations({ ...parts, reserve }),
+    newId: createItemIds(parts.now),
+  }
+  return {
+    storeItems: (bucket: UploadBucket, files: IncomingFiles, options: StoreOptions) =>
+      storeItems(store, bucket, files, options),
+    storeSmallFile: (bucket: UploadBucket, bytes: Uint8Array, sent: SentFile, options: SmallFileOptions) =>
+      storeSmallFile(store, bucket, { sent, body: bytes }, options),
+  }
+}
+
+/** What all uploads share. */
+interface Store extends StoreParts {
+  readonly reserve: Reserve
+  readonly reserveKeyed: ReturnType<typeof createKeyedReservations>
+  readonly newId: () => ItemId
+}
+
+/**
+ * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
+ * to its end before it takes the next one. Without files, it stores nothing.
+ */
+async function storeItems(
+  store: Store,
+  bucket: UploadBucket,
+  files: IncomingFiles,
+  options: StoreOptions,
+): Promise<Stored> {
+  const { by, key = null, declaredBytes = 0, atMost } = options
+  // The space of the disk, the quota and memory are taken before bytes are read, and given back in any case.
+  const claim = store.space.claim(atMost ?? declaredBytes)
+  const reservation = key === null ? store.reserve(bucket) : store.reserveKeyed(key, bucket)
+  const receiver = store.newReceiver()
+  try {
+    const arrivals = await new Reception(store, bucket, { receiver, reservation, claim }, options).receive(
+      files,
+    )
+    if (arrivals.length === 0) return { items: [], repeated: false }
+    return await commitFiles(store, bucket, arrivals, { by, key, reservation })
+  } finally {
+    receiver.release()
+    reservation.release()
+    claim.release()
+  }
+}
+
+/** What one request has taken for its files. */
+interface Taken {
   readonly receiver: FileReceiver
   readonly reservation: Reservation
   readonly claim: SpaceClaim
 }
 
-export type StoreOperations = ReturnType<typeof storeOperations>
+/** Receives the files of one request. */
+class Reception {
+  readonly #store: Store
+  readonly #bucket: UploadBucket
+  readonly #taken: Taken
+  readonly #options: StoreOptions
+  /** Bytes of the largest file. */
+  readonly #largest: number
+  readonly #arrivals: Arrival[] = []
+  /** Files that are discarded if a later one fails. */
+  readonly #received: ReceivedFile[] = []
+  /** Bytes that have arrived. */
+  #bytes = 0
 
-export function storeOperations(
-  parts: Omit<ItemParts, 'blobs'> &
-    CommitParts & {
-      readonly catalog: Pick<Catalog, 'bucket' | 'token' | 'findKeyed'>
-      readonly blobs: BlobStore
-      readonly newReceiver: () => FileReceiver
-      readonly space: Pick<FreeSpace, 'claim'>
-      /** Bytes. */
-      readonly maxFileSize: number
-    },
-) {
-  const { blobs, newReceiver, space, maxFileSize, now } = parts
-  const reserve = createUploadReservations(parts)
-  const reserveKeyed = createKeyedReservations({ ...parts, reserve })
-  const newId = createItemIds(now)
-  const commitFiles = commitFilesOperation(parts)
+  constructor(store: Store, bucket: UploadBucket, taken: Taken, options: StoreOptions) {
+    this.#store = store
+    this.#bucket = bucket
+    this.#taken = taken
+    this.#options = options
+    this.#largest = maxFileSizeOf(bucket.limits, store.maxFileSize)
+  }
 
-  async function receiveAll(
-    bucket: UploadBucket,
-    files: IncomingFiles,
-    { receiver, reservation, claim }: Receiving,
-    { declaredBytes = 0, atMost = null, expiresAt = null }: StoreOptions,
-  ): Promise<Arrival[]> {
-    const arrivals: Arrival[] = []
-    const received: ReceivedFile[] = []
-    const largest = maxFileSizeOf(bucket.limits, maxFileSize)
-    let bytes = 0
-    async function* holding(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, isClaimed: boolean) {
-      let size = 0
-      for await (const chunk of source) {
-        if (!isClaimed) claim.arrived(chunk.byteLength)
-        size += chunk.byteLength
-        requireFileSize(bucket.limits, size)
-        bytes += chunk.byteLength
-        await reservation.hold({ items: arrivals.length + 1, bytes })
-        yield chunk
-      }
-    }
-    async function receiveOne({ sent, body }: IncomingFile): Promise<void> {
-      const id = newId()
-      const whole = body instanceof Uint8Array ? body : null
-      if (whole) requireFileSize(bucket.limits, whole.byteLength)
-      const inMemory = whole && receiver.receiveWhole(whole, largest)
-      if (inMemory) bytes += inMemory.size
-      const source = body instanceof Uint8Array ? holding([body], true) : holding(body, false)
-      const file = inMemory ?? (await receiver.receive(id, source, largest, atMost))
-      received.push(file)
-      const { item, stored } = await newItem(parts, file, bucket, sent, { id, createdAt: now(), expiresAt })
-      arrivals.push({ sent, sha256: file.sha256, size: file.size, file: stored, item })
-      if (stored === file) return
-      received.push(stored)
-      await blobs.discard(blobsOf([file]))
-    }
+  /** Discards all files if one of them fails. */
+  async receive(files: IncomingFiles): Promise<readonly Arrival[]> {
+    const { reservation, claim } = this.#taken
     try {
-      await reservation.hold({ items: 1, bytes: declaredBytes })
+      await reservation.hold({ items: 1, bytes: this.#options.declaredBytes ?? 0 })
       for await (const group of files) {
+        // Of a group that has arrived, all files are reserved at once, before the first is received.
         const arrived = arrivedBytes(group)
         if (arrived > 0) claim.arrived(arrived)
-        await reservation.hold({ items: arrivals.length + group.length, bytes: bytes + arrived })
-        for (const file of group) await receiveOne(file)
+        await reservation.hold({
+          items: this.#arrivals.length + group.length,
+          bytes: this.#bytes + arrived,
+        })
+        for (const file of group) await this.#receiveOne(file)
       }
     } catch (error) {
-      await blobs.discard(blobsOf(received))
+      await this.#store.blobs.discard(blobsOf(this.#received))
       throw error
     }
-    return arrivals
+    return this.#arrivals
   }
 
-  /**
-   * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
-   * to its end before it takes the next one. Without files, it stores nothing.
-   */
-  async function storeItems(
-    bucket: UploadBucket,
-    files: IncomingFiles,
-    options: StoreOptions,
-  ): Promise<Stored> {
-    const { by, key = null, declaredBytes = 0, atMost } = options
-    const claim = space.claim(atMost ?? declaredBytes)
-    const reservation = key === null ? reserve(bucket) : reserveKeyed(key, bucket)
-    const receiver = newReceiver()
+  async #receiveOne({ sent, body }: IncomingFile): Promise<void> {
+    const { newId, now, blobs } = this.#store
+    const id = newId()
+    const file = await this.#receiveBytes(id, body)
+    this.#received.push(file)
+    const given = { id, createdAt: now(), expiresAt: this.#options.expiresAt ?? null }
+    const { item, stored } = await newItem(this.#store, file, this.#bucket, sent, given)
+    this.#arrivals.push({ sent, sha256: file.sha256, size: file.size, file: stored, item })
+    if (stored === file) return
+    // A copy without metadata is stored instead.
+    this.#received.push(stored)
+    await blobs.discard(blobsOf([file]))
+  }
+
+  async #receiveBytes(id: ItemId, body: IncomingFile['body']): Promise<ReceivedFile> {
+    const { receiver } = this.#taken
+    const { atMost = null } = this.#options
+    if (!(body instanceof Uint8Array))
+      return receiver.receive(id, this.#holding(body, false), this.#largest, atMost)
+    requireFileSize(this.#bucket.limits, body.byteLength)
+    const inMemory = receiver.receiveWhole(body, this.#largest)
+    if (inMemory === null) return receiver.receive(id, this.#holding([body], true), this.#largest, atMost)
+    this.#bytes += inMemory.size
+    return inMemory
+  }
+
+  /** The source, whose bytes are reserved and, unless they are claimed, claimed as they arrive. */
+  async *#holding(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, isClaimed: boolean) {
+    const { reservation, claim } = this.#taken
+    let size = 0
+    for await (const chunk of source) {
+      if (!isClaimed) claim.arrived(chunk.byteLength)
+      size += chunk.byteLength
+      requireFileSize(this.#bucket.limits, size)
+      this.#bytes += chunk.byteLength
+      await reservation.hold({ items: this.#arrivals.length + 1, bytes: this.#bytes })
+      yield chunk
+    }
+  }
+}
+
+type SmallFileOptions = Required<Pick<StoreOptions, 'by' | 'key' | 'expiresAt'>>
+
+/**
+ * Stores a small file that has arrived completely with less work than storeItems: nothing is streamed, and only the commit checks the quota.
+ * Passes it to storeItems if it is not small, or if the memory for small files is in use. Takes over the memory of the bytes.
+ */
+async function storeSmallFile(
+  store: Store,
+  bucket: UploadBucket,
+  small: IncomingFile & { readonly body: Uint8Array },
+  { by, key, expiresAt }: SmallFileOptions,
+): Promise<Stored> {
+  const { sent, body } = small
+  const size = body.byteLength
+  requireFileSize(bucket.limits, size)
+  const receiver = store.newReceiver()
+  if (!receiver.reserve(size)) {
+    const options = { by, key, expiresAt, declaredBytes: size, atMost: size }
+    return storeItems(store, bucket, [[small]], options)
+  }
+  try {
+    const claim = store.space.claim(size)
     try {
-      const arrivals = await receiveAll(bucket, files, { receiver, reservation, claim }, options)
-      if (arrivals.length === 0) return { items: [], repeated: false }
-      return await commitFiles(bucket, arrivals, { by, key, onCommit: reservation.settle })
+      const file = receivedBytes(body)
+      const given = { id: store.newId(), createdAt: store.now(), expiresAt }
+      const { item, stored } = await newItem(store, file, bucket, sent, given)
+      const arrival = { sent, sha256: file.sha256, size, file: stored, item }
+      return await commitFiles(store, bucket, [arrival], { by, key, reservation: null })
     } finally {
-      receiver.release()
-      reservation.release()
       claim.release()
     }
+  } finally {
+    receiver.release()
   }
-
-  /**
-   * Stores a small file that has arrived completely with less work than storeItems: nothing is streamed, and only the commit checks the quota.
-   * Passes it to storeItems if it is not small, or if the memory for small files is in use. Takes over the memory of the bytes.
-   */
-  async function storeSmallFile(
-    bucket: UploadBucket,
-    bytes: Uint8Array,
-    sent: SentFile,
-    { by, key, expiresAt }: Required<Pick<StoreOptions, 'by' | 'key' | 'expiresAt'>>,
-  ): Promise<Stored> {
-    const size = bytes.byteLength
-    requireFileSize(bucket.limits, size)
-    const receiver = newReceiver()
-    if (!receiver.reserve(size))
-      return storeItems(bucket, [[{ sent, body: bytes }]], {
-        ...{ by, key, expiresAt },
-        ...{ declaredBytes: size, atMost: size },
-      })
-    try {
-      const claim = space.claim(size)
-      try {
-        const file = receivedBytes(bytes)
-        const { item, stored } = await newItem(parts, file, bucket, sent, {
-          ...{ id: newId(), createdAt: now(), expiresAt },
-        })
-        const arrival = { sent, sha256: file.sha256, size, file: stored, item }
-        return await commitFiles(bucket, [arrival], { by, key })
-      } finally {
-        claim.release()
-      }
-    } finally {
-      receiver.release()
-    }
-  }
-
-  return { storeItems, storeSmallFile }
 }
 
 /** The bytes of the files that have arrived completely. */
@@ -216,8 +268,8 @@ export interface Stored {
 interface CommitOptions {
   readonly by: Actor
   readonly key: RequestKey | null
-  /** Called before the commit of the rows. */
-  readonly onCommit?: () => void
+  /** Settled before the commit of the rows; null where only the commit checks the quota. */
+  readonly reservation: Reservation | null
 }
 
 /** Milliseconds. */
@@ -233,63 +285,63 @@ interface CommitParts {
   readonly now: () => number
 }
 
-function commitFilesOperation({ catalog, blobs, onStored, now }: CommitParts) {
-  /** Returns the stored items: these, or those of the first request with the same key. */
-  async function commitRows(
-    { bucketId, limits }: UploadBucket,
-    items: readonly AddedItem[],
-    request: IdempotentRequest | null,
-    by: Actor,
-  ): Promise<readonly NewItem[]> {
-    if (request) return catalog.addItemsOnce(bucketId, items, request, by, limits?.id ?? null)
-    if (limits === null) await catalog.addItems(bucketId, items, by)
-    else await catalog.addLimitedItems(bucketId, items, limits.id, by)
-    return items
-  }
-
-  function requestOf(key: RequestKey, arrivals: readonly Arrival[]): IdempotentRequest {
-    const at = now()
-    const sent = arrivals.reduce((sum, { size }) => sum + size, 0)
-    const fingerprint = fingerprintOfArrivals(arrivals)
-    return { ...key, fingerprint, bytes: sent, now: at, expiresAt: at + keyLifetime }
-  }
-
-  /**
-   * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
-   * if the outcome of the commit is unknown, blobs stay, because rows may name them.
-   */
-  return async function commitFiles(
-    bucket: UploadBucket,
-    arrivals: readonly Arrival[],
-    { by, key, onCommit }: CommitOptions,
-  ): Promise<Stored> {
-    const items = arrivals.map(({ item }) => item)
-    const stored = blobsOf(arrivals.map(({ file }) => file))
-    const request = key && requestOf(key, arrivals)
-    try {
-      const first = request && (await catalog.findRepeated(request))
-      if (first) {
-        await blobs.discard(stored)
-        return { items: first, repeated: true }
-      }
-      if (stored.length > 0) await blobs.commit(stored)
-    } catch (error) {
+/**
+ * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
+ * if the outcome of the commit is unknown, blobs stay, because rows may name them.
+ */
+async function commitFiles(
+  parts: CommitParts,
+  bucket: UploadBucket,
+  arrivals: readonly Arrival[],
+  { by, key, reservation }: CommitOptions,
+): Promise<Stored> {
+  const { catalog, blobs, onStored } = parts
+  const items = arrivals.map(({ item }) => item)
+  const stored = blobsOf(arrivals.map(({ file }) => file))
+  const request = key && requestOf(key, arrivals, parts.now())
+  // First the bytes, unless an earlier request with the key has stored them.
+  try {
+    const first = request && (await catalog.findRepeated(request))
+    if (first) {
       await blobs.discard(stored)
-      throw error
+      return { items: first, repeated: true }
     }
-    try {
-      onCommit?.()
-      const committed = await commitRows(bucket, items, request, by)
-      const repeated = committed[0]?.id !== items[0]?.id
-      if (repeated) await blobs.discard(stored)
-      else if (onStored) for (const item of items) onStored(bucket.bucketId, item)
-      return { items: committed, repeated }
-    } catch (error) {
-      // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
-      if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(stored)
-      throw error
-    }
+    if (stored.length > 0) await blobs.commit(stored)
+  } catch (error) {
+    await blobs.discard(stored)
+    throw error
   }
+  // Then the rows that name them.
+  try {
+    reservation?.settle()
+    const committed = await commitRows(catalog, bucket, items, { request, by })
+    const repeated = committed[0]?.id !== items[0]?.id
+    if (repeated) await blobs.discard(stored)
+    else if (onStored) for (const item of items) onStored(bucket.bucketId, item)
+    return { items: committed, repeated }
+  } catch (error) {
+    // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
+    if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(stored)
+    throw error
+  }
+}
+
+/** Returns the stored items: these, or those of the first request with the same key. */
+async function commitRows(
+  catalog: CommitParts['catalog'],
+  { bucketId, limits }: UploadBucket,
+  items: readonly AddedItem[],
+  { request, by }: { readonly request: IdempotentRequest | null; readonly by: Actor },
+): Promise<readonly NewItem[]> {
+  if (request) return catalog.addItemsOnce(bucketId, items, request, by, limits?.id ?? null)
+  if (limits === null) await catalog.addItems(bucketId, items, by)
+  else await catalog.addLimitedItems(bucketId, items, limits.id, by)
+  return items
+}
+
+function requestOf(key: RequestKey, arrivals: readonly Arrival[], now: number): IdempotentRequest {
+  const bytes = arrivals.reduce((sum, { size }) => sum + size, 0)
+  return { ...key, fingerprint: fingerprintOfArrivals(arrivals), bytes, now, expiresAt: now + keyLifetime }
 }
 
 /** The files that the blob store has received. */

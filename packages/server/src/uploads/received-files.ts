@@ -32,90 +32,108 @@ const maxHeld = 16 * 1024 * 1024
 /** Of SHA-256. Bytes. */
 const digestLength = 32
 
-/** Files of up to `inlineSize` bytes are received into memory, larger ones into the blob store; all of them if it is 0. */
-export function createFileReceivers(parts: {
+interface ReceiverParts {
   readonly blobs: Pick<BlobStore, 'receive' | 'partialUploads'>
   readonly inlineSize: number
-}): () => FileReceiver {
-  const { blobs, inlineSize } = parts
-  let held = 0
+}
 
-  return () => {
-    let mine = 0
+/** Files of up to `inlineSize` bytes are received into memory, larger ones into the blob store; all of them if it is 0. */
+export function createFileReceivers(parts: ReceiverParts): () => FileReceiver {
+  const memory = { held: 0 }
+  return () => new InlineReceiver(parts, memory)
+}
 
-    const count = (bytes: number): void => {
-      mine += bytes
-      held += bytes
-    }
-    const allocateBytes = createSharedMemory(count)
-    const allocateDigest = createSharedMemory()
-    /** Whether a file with this size and `more` bytes that do not count yet fits into memory. */
-    const fits = (size: number, more: number) =>
-      inlineSize > 0 && size <= inlineSize && held + more <= maxHeld
+class InlineReceiver implements FileReceiver {
+  readonly #blobs: ReceiverParts['blobs']
+  readonly #inlineSize: number
+  /** The bytes in memory of all requests, and those of this one. */
+  readonly #memory: { held: number }
+  #mine = 0
+  readonly #bytes = new SharedMemory()
+  readonly #digests = new SharedMemory()
 
-    /** Passes a file that does not fit to the blob store, from its first byte. */
-    async function receiveSmall(
-      id: ItemId,
-      source: AsyncIterable<Uint8Array>,
-      limit: number,
-    ): Promise<ReceivedFile> {
-      const chunks = source[Symbol.asyncIterator]()
-      const start: Uint8Array<ArrayBuffer>[] = []
-      let size = 0
-      try {
-        for (;;) {
-          const { done, value } = await chunks.next()
-          if (done) return received(joined(start, size))
-          const { byteLength } = value
-          if (size + byteLength > limit) throw fileTooLarge(limit)
-          if (!fits(size + byteLength, byteLength)) {
-            count(-size)
-            size = 0
-            return await blobs.receive(id, resumed([...start, value], chunks), limit)
-          }
-          // A copy: the source reuses the memory of a chunk for the next one.
-          start.push(new Uint8Array(value))
-          size += byteLength
-          count(byteLength)
+  constructor({ blobs, inlineSize }: ReceiverParts, memory: { held: number }) {
+    this.#blobs = blobs
+    this.#inlineSize = inlineSize
+    this.#memory = memory
+  }
+
+  receive(
+    id: ItemId,
+    source: AsyncIterable<Uint8Array>,
+    limit: number,
+    atMost: number | null,
+  ): Promise<ReceivedFile> {
+    return this.#fits(atMost ?? 0, 0)
+      ? this.#receiveSmall(id, source, limit)
+      : this.#blobs.receive(id, source, limit)
+  }
+
+  receiveWhole(bytes: Uint8Array, limit: number): ReceivedBytes | null {
+    const size = bytes.byteLength
+    if (size > limit) throw fileTooLarge(limit)
+    if (!this.#fits(size, size)) return null
+    const before = this.#bytes.length
+    const copy = this.#bytes.allocate(size)
+    this.#count(this.#bytes.length - before)
+    copy.set(bytes)
+    const sha256 = this.#digests.allocate(digestLength)
+    // As a string, because Node would allocate a buffer for each digest.
+    sha256.write(hash('sha256', copy, 'binary'), 'binary')
+    return { bytes: copy, size, sha256, head: copy }
+  }
+
+  reserve(size: number): boolean {
+    if (!this.#fits(size, size)) return false
+    this.#count(size)
+    return true
+  }
+
+  async complete(id: UploadId, size: number, itemId: ItemId): Promise<ReceivedFile> {
+    if (!this.#fits(size, size)) return this.#blobs.partialUploads.complete(id, size, itemId)
+    this.#count(size)
+    return received(await this.#blobs.partialUploads.read(id, size))
+  }
+
+  release(): void {
+    this.#count(-this.#mine)
+  }
+
+  #count(bytes: number): void {
+    this.#mine += bytes
+    this.#memory.held += bytes
+  }
+
+  /** Whether a file with this size and `more` bytes that do not count yet fits into memory. */
+  #fits(size: number, more: number): boolean {
+    return this.#inlineSize > 0 && size <= this.#inlineSize && this.#memory.held + more <= maxHeld
+  }
+
+  /** Passes a file that does not fit to the blob store, from its first byte. */
+  async #receiveSmall(id: ItemId, source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedFile> {
+    const chunks = source[Symbol.asyncIterator]()
+    const start: Uint8Array<ArrayBuffer>[] = []
+    let size = 0
+    try {
+      for (;;) {
+        const { done, value } = await chunks.next()
+        if (done) return received(joined(start, size))
+        const { byteLength } = value
+        if (size + byteLength > limit) throw fileTooLarge(limit)
+        if (!this.#fits(size + byteLength, byteLength)) {
+          this.#count(-size)
+          size = 0
+          return await this.#blobs.receive(id, resumed([...start, value], chunks), limit)
         }
-      } catch (error) {
-        count(-size)
-        await chunks.return?.()
-        throw error
+        // A copy: the source reuses the memory of a chunk for the next one.
+        start.push(new Uint8Array(value))
+        size += byteLength
+        this.#count(byteLength)
       }
-    }
-
-    return {
-      receive: (id, source, limit, atMost) =>
-        fits(atMost ?? 0, 0) ? receiveSmall(id, source, limit) : blobs.receive(id, source, limit),
-
-      receiveWhole(bytes, limit) {
-        const size = bytes.byteLength
-        if (size > limit) throw fileTooLarge(limit)
-        if (!fits(size, size)) return null
-        const copy = allocateBytes(size)
-        copy.set(bytes)
-        const sha256 = allocateDigest(digestLength)
-        // As a string, because Node would allocate a buffer for each digest.
-        sha256.write(hash('sha256', copy, 'binary'), 'binary')
-        return { bytes: copy, size, sha256, head: copy }
-      },
-
-      reserve(size) {
-        if (!fits(size, size)) return false
-        count(size)
-        return true
-      },
-
-      async complete(id, size, itemId) {
-        if (!fits(size, size)) return blobs.partialUploads.complete(id, size, itemId)
-        count(size)
-        return received(await blobs.partialUploads.read(id, size))
-      },
-
-      release() {
-        count(-mine)
-      },
+    } catch (error) {
+      this.#count(-size)
+      await chunks.return?.()
+      throw error
     }
   }
 }
@@ -161,30 +179,32 @@ export async function* resumed(
 /** The longest buffer that several small files share. Bytes. */
 const maxShared = 65_536
 
+const noMemory = Buffer.allocUnsafeSlow(0)
+
 /**
- * Returns a function that allocates memory for the small files of a request. Passing a buffer to the writer thread takes as long as receiving
- * a small file, so small files share buffers. The unused part of a buffer is at most as long as what was allocated before it.
- * `onAllocate` is called with the length of each buffer.
+ * Memory for the small files of a request. Passing a buffer to the writer thread takes as long as receiving a small file, so small files
+ * share buffers. The unused part of a buffer is at most as long as what was allocated before it.
  */
-export function createSharedMemory(
-  onAllocate: (length: number) => void = () => undefined,
-): (size: number) => Buffer<ArrayBuffer> {
-  let buffer = Buffer.allocUnsafeSlow(0)
-  let unused = 0
-  let allocated = 0
-  return (size) => {
-    if (size > unused) {
-      const length = Math.max(size, Math.min(allocated, maxShared))
+export class SharedMemory {
+  /** Bytes of all buffers. */
+  length = 0
+  #buffer: Buffer<ArrayBuffer> = noMemory
+  #unused = 0
+  #allocated = 0
+
+  allocate(size: number): Buffer<ArrayBuffer> {
+    if (size > this.#unused) {
+      const length = Math.max(size, Math.min(this.#allocated, maxShared))
       const added = Buffer.allocUnsafeSlow(length)
-      onAllocate(length)
+      this.length += length
       // The previous buffer stays in use if it has more unused memory.
-      if (length - size < unused) return added.subarray(0, size)
-      buffer = added
-      unused = length
+      if (length - size < this.#unused) return added.subarray(0, size)
+      this.#buffer = added
+      this.#unused = length
     }
-    const start = buffer.length - unused
-    unused -= size
-    allocated += size
-    return buffer.subarray(start, start + size)
+    const start = this.#buffer.length - this.#unused
+    this.#unused -= size
+    this.#allocated += size
+    return this.#buffer.subarray(start, start + size)
   }
 }

@@ -29,75 +29,128 @@ interface Held {
 /** Throws a Fault unless `more` fits beside what others hold. It awaits nothing, so that of several which are checked in one tick, each counts for the next. */
 type RequireRoom = (held: Amount, more: Amount) => void
 
-/** `readRoom` returns null if there is no limit. */
-function createReservations<Key>(
-  readRoom: (key: Key) => Promise<RequireRoom | null>,
-): (key: Key) => Reservation {
-  const all = new Map<Key, Held>()
+/** All reservations of one kind. */
+class Reservations<Key> {
+  readonly #readRoom: (key: Key) => Promise<RequireRoom | null>
+  readonly #all = new Map<Key, Held>()
 
-  return (key) => {
-    let held: Held | null = null
-    let mine: Amount = { items: 0, bytes: 0 }
-    let unlimited = false
-    let settled: (() => void) | null = null
+  /** `readRoom` returns null if there is no limit. */
+  constructor(readRoom: (key: Key) => Promise<RequireRoom | null>) {
+    this.#readRoom = readRoom
+  }
 
-    function join(): Held {
-      if (held !== null) return held
-      held = all.get(key) ?? { items: 0, bytes: 0, users: 0, settling: createSlab() }
-      held.users += 1
-      all.set(key, held)
-      return held
+  readRoom(key: Key): Promise<RequireRoom | null> {
+    return this.#readRoom(key)
+  }
+
+  join(key: Key): Held {
+    const held = this.#all.get(key) ?? { items: 0, bytes: 0, users: 0, settling: createSlab() }
+    held.users += 1
+    this.#all.set(key, held)
+    return held
+  }
+
+  leave(key: Key, held: Held): void {
+    held.users -= 1
+    if (held.users === 0) this.#all.delete(key)
+  }
+}
+
+/** A reservation of the quota of one bucket, or of the limits of one token. */
+class OneReservation<Key> implements Reservation {
+  readonly #all: Reservations<Key>
+  readonly #key: Key
+  /** Null while nothing is reserved. */
+  #held: Held | null = null
+  #mine: Amount = { items: 0, bytes: 0 }
+  #unlimited = false
+  #settled: (() => void) | null = null
+
+  constructor(all: Reservations<Key>, key: Key) {
+    this.#all = all
+    this.#key = key
+  }
+
+  async hold({ items, bytes }: Amount): Promise<void> {
+    const more = {
+      items: Math.max(0, items - this.#mine.items),
+      bytes: Math.max(0, bytes - this.#mine.bytes),
     }
+    if (this.#unlimited || more.items + more.bytes === 0) return
+    await this.#take(this.#join(), more)
+  }
 
-    async function take(held: Held, more: Amount): Promise<void> {
-      for (;;) {
-        try {
-          const requireRoom = await readRoom(key)
-          unlimited = requireRoom === null
-          requireRoom?.(held, more)
-          mine = { items: mine.items + more.items, bytes: mine.bytes + more.bytes }
-          held.items += more.items
-          held.bytes += more.bytes
-          return
-        } catch (error) {
-          // A commit in progress may be counted twice.
-          if (!(error instanceof Fault) || held.settling.size() === 0) throw error
-          await Promise.race(held.settling.values())
-        }
+  #join(): Held {
+    this.#held ??= this.#all.join(this.#key)
+    return this.#held
+  }
+
+  async #take(held: Held, more: Amount): Promise<void> {
+    for (;;) {
+      try {
+        const requireRoom = await this.#all.readRoom(this.#key)
+        this.#unlimited = requireRoom === null
+        requireRoom?.(held, more)
+        this.#mine = { items: this.#mine.items + more.items, bytes: this.#mine.bytes + more.bytes }
+        held.items += more.items
+        held.bytes += more.bytes
+        return
+      } catch (error) {
+        // A commit in progress may be counted twice.
+        if (!(error instanceof Fault) || held.settling.size() === 0) throw error
+        await Promise.race(held.settling.values())
       }
     }
+  }
 
-    return {
-      async hold({ items, bytes }) {
-        const more = { items: Math.max(0, items - mine.items), bytes: Math.max(0, bytes - mine.bytes) }
-        if (unlimited || more.items + more.bytes === 0) return
-        await take(join(), more)
-      },
-
-      settle() {
-        if (settled !== null) return
-        const { settling } = join()
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const place = settling.add(promise)
-        settled = () => {
-          settling.remove(place)
-          resolve()
-        }
-      },
-
-      release() {
-        if (held === null) return
-        held.items -= mine.items
-        held.bytes -= mine.bytes
-        held.users -= 1
-        if (held.users === 0) all.delete(key)
-        held = null
-        mine = { items: 0, bytes: 0 }
-        const settle = settled
-        settled = null
-        settle?.()
-      },
+  settle(): void {
+    if (this.#settled !== null) return
+    const { settling } = this.#join()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const place = settling.add(promise)
+    this.#settled = () => {
+      settling.remove(place)
+      resolve()
     }
+  }
+
+  release(): void {
+    const held = this.#held
+    if (held === null) return
+    held.items -= this.#mine.items
+    held.bytes -= this.#mine.bytes
+    this.#all.leave(this.#key, held)
+    this.#held = null
+    this.#mine = { items: 0, bytes: 0 }
+    const settle = this.#settled
+    this.#settled = null
+    settle?.()
+  }
+}
+
+/** The reservation of a bucket, and that of a token. */
+class BothReservations implements Reservation {
+  readonly #one: Reservation
+  readonly #other: Reservation
+
+  constructor(one: Reservation, other: Reservation) {
+    this.#one = one
+    this.#other = other
+  }
+
+  async hold(amount: Amount): Promise<void> {
+    await this.#one.hold(amount)
+    await this.#other.hold(amount)
+  }
+
+  settle(): void {
+    this.#one.settle()
+    this.#other.settle()
+  }
+
+  release(): void {
+    this.#one.release()
+    this.#other.release()
   }
 }
 
@@ -109,45 +162,38 @@ export function createUploadReservations({
 }: {
   readonly catalog: Pick<Catalog, 'bucket' | 'token'>
 }) {
-  const ofBucket = createReservations<BucketId>(async (id) => {
-    const bucket = await catalog.bucket(id)
-    if (bucket === null) throw bucketDeleted()
-    if (bucket.maxItems === null && bucket.maxBytes === null) return null
-    return (held, more) => {
-      const taken = {
-        items: bucket.items + bucket.reservedItems + held.items,
-        bytes: bucket.bytes + bucket.reservedBytes + held.bytes,
-      }
-      requireWithinQuota(bucket, taken, more)
-    }
-  })
-  const ofLimits = createReservations<TokenId>(async (id) => {
-    const limits = (await catalog.token(id))?.limits ?? null
-    if (limits === null || (limits.maxItems === null && limits.maxBytes === null)) return null
-    return (held, more) => {
-      const { used, reserved } = limits
-      const others = { items: reserved.items + held.items, bytes: reserved.bytes + held.bytes }
-      requireWithinLimits(limits, leftOf(limits, { used, reserved: others }), more)
-    }
-  })
-  return ({ bucketId, limits }: Pick<Grant, 'bucketId' | 'limits'>): Reservation =>
-    limits === null ? ofBucket(bucketId) : both(ofBucket(bucketId), ofLimits(limits.id))
+  const ofBuckets = new Reservations((id: BucketId) => readQuota(catalog, id))
+  const ofTokens = new Reservations((id: TokenId) => readLimits(catalog, id))
+  return ({ bucketId, limits }: Pick<Grant, 'bucketId' | 'limits'>): Reservation => {
+    const ofBucket = new OneReservation(ofBuckets, bucketId)
+    return limits === null
+      ? ofBucket
+      : new BothReservations(ofBucket, new OneReservation(ofTokens, limits.id))
+  }
 }
 
-const both = (one: Reservation, other: Reservation): Reservation => ({
-  async hold(amount) {
-    await one.hold(amount)
-    await other.hold(amount)
-  },
-  settle() {
-    one.settle()
-    other.settle()
-  },
-  release() {
-    one.release()
-    other.release()
-  },
-})
+async function readQuota(catalog: Pick<Catalog, 'bucket'>, id: BucketId): Promise<RequireRoom | null> {
+  const bucket = await catalog.bucket(id)
+  if (bucket === null) throw bucketDeleted()
+  if (bucket.maxItems === null && bucket.maxBytes === null) return null
+  return (held, more) => {
+    const taken = {
+      items: bucket.items + bucket.reservedItems + held.items,
+      bytes: bucket.bytes + bucket.reservedBytes + held.bytes,
+    }
+    requireWithinQuota(bucket, taken, more)
+  }
+}
+
+async function readLimits(catalog: Pick<Catalog, 'token'>, id: TokenId): Promise<RequireRoom | null> {
+  const limits = (await catalog.token(id))?.limits ?? null
+  if (limits === null || (limits.maxItems === null && limits.maxBytes === null)) return null
+  return (held, more) => {
+    const { used, reserved } = limits
+    const others = { items: reserved.items + held.items, bytes: reserved.bytes + held.bytes }
+    requireWithinLimits(limits, leftOf(limits, { used, reserved: others }), more)
+  }
+}
 
 /** The idempotency key of a request (docs/interface.md I1). */
 export interface RequestKey {
@@ -183,48 +229,70 @@ export function createKeyedReservations({
     const keyed = all.get(name) ?? { reservation: reserve(grant), requests: 0, holding: Promise.resolve() }
     keyed.requests += 1
     all.set(name, keyed)
-    let first: { readonly bytes: number | null } | null | undefined
-    let [isCommitting, isReleased] = [false, false]
+    return new KeyedReservation(keyed, {
+      findFirst: () => catalog.findKeyed(key, now()),
+      onLast: () => all.delete(name),
+    })
+  }
+}
 
-    const find = async () => {
-      first = await catalog.findKeyed(key, now())
-      return first
+/** The reservation of one request with an idempotency key. */
+class KeyedReservation implements Reservation {
+  readonly #keyed: Keyed
+  readonly #findFirst: () => ReturnType<Catalog['findKeyed']>
+  readonly #onLast: () => void
+  /** The stored request with this key: undefined until it is looked up, null if there is none. */
+  #first: Awaited<ReturnType<Catalog['findKeyed']>> | undefined
+  #isCommitting = false
+  #isReleased = false
+
+  /** `onLast` is called when no other request in progress has the key. */
+  constructor(
+    keyed: Keyed,
+    parts: { readonly findFirst: () => ReturnType<Catalog['findKeyed']>; readonly onLast: () => void },
+  ) {
+    this.#keyed = keyed
+    this.#findFirst = parts.findFirst
+    this.#onLast = parts.onLast
+  }
+
+  async hold(amount: Amount): Promise<void> {
+    const stored = this.#first === undefined ? await this.#find() : this.#first
+    if (stored !== null) return requireRepeatable(stored, amount)
+    try {
+      await this.#inTurn(() => this.#keyed.reservation.hold(amount))
+    } catch (error) {
+      // Another request with the key may have been stored in the meantime.
+      const found = await this.#find()
+      if (found === null) throw error
+      requireRepeatable(found, amount)
     }
+  }
 
-    function inTurn(work: () => Promise<void>): Promise<void> {
-      const done = keyed.holding.then(work)
-      keyed.holding = done.catch(() => undefined)
-      return done
-    }
+  settle(): void {
+    this.#isCommitting = true
+    this.#keyed.reservation.settle()
+  }
 
-    return {
-      async hold(amount) {
-        const stored = first ?? (first === undefined ? await find() : null)
-        if (stored !== null) return requireRepeatable(stored, amount)
-        try {
-          await inTurn(() => keyed.reservation.hold(amount))
-        } catch (error) {
-          // Another request with the key may have been stored in the meantime.
-          const found = await find()
-          if (found === null) throw error
-          requireRepeatable(found, amount)
-        }
-      },
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#keyed.requests -= 1
+    const isLast = this.#keyed.requests === 0
+    if (isLast) this.#onLast()
+    // After a commit, the items are counted as stored; if it failed, another request reserves again.
+    if (isLast || this.#isCommitting) this.#keyed.reservation.release()
+  }
 
-      settle() {
-        isCommitting = true
-        keyed.reservation.settle()
-      },
+  async #find() {
+    this.#first = await this.#findFirst()
+    return this.#first
+  }
 
-      release() {
-        if (isReleased) return
-        isReleased = true
-        keyed.requests -= 1
-        if (keyed.requests === 0) all.delete(name)
-        // After a commit, the items are counted as stored; if it failed, another request reserves again.
-        if (keyed.requests === 0 || isCommitting) keyed.reservation.release()
-      },
-    }
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#keyed.holding.then(work)
+    this.#keyed.holding = done.catch(() => undefined)
+    return done
   }
 }
 

@@ -11,7 +11,7 @@ import type { AddedItem, NewItem } from '../storage/catalog/records.ts'
 import type { Upload } from '../storage/catalog/uploads.ts'
 import { type ItemParts, newItem, type OnStored, type UploadBucket } from './commit.ts'
 import { type FileReceiver, resumed } from './received-files.ts'
-import { createUploadReservations } from './reservations.ts'
+import { createUploadReservations, type Reserve } from './reservations.ts'
 import { type ChunkHeader, checkChunk, uploadUnknown } from './resumable-uploads.ts'
 import type { FreeSpace, SpaceClaim } from './space.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
@@ -42,13 +42,46 @@ interface AppendedUpload {
   readonly item: NewItem | null
 }
 
-export type AppendUpload = ReturnType<typeof appendUploadOperation>
+interface AppendParts extends Omit<ItemParts, 'blobs'> {
+  readonly catalog: Pick<
+    Catalog,
+    'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload' | 'bucket' | 'token'
+  >
+  readonly blobs: BlobStore
+  readonly newReceiver: () => FileReceiver
+  readonly onStored: OnStored | null
+  readonly space: Pick<FreeSpace, 'claim'>
+  readonly locks: UploadLocks
+  /** Bytes. */
+  readonly maxFileSize: number
+  /** An upload expires this many milliseconds after bytes were last stored. */
+  readonly expiry: number
+  readonly now: () => number
+}
+
+/** The parts with which one upload is changed. */
+type Parts = AppendParts & { readonly reserve: Reserve }
+
+/** A chunk whose bytes are being received. */
+interface Receiving {
+  readonly lock: UploadLock
+  readonly receiver: FileReceiver
+  /** When the reading of the chunk began. */
+  readonly since: number
+}
 
 /** A chunk is synced in segments of at most this length. A crash loses at most the segment that is being received. */
 const segmentLimit = { bytes: 16 * 1024 * 1024, milliseconds: 2_000 }
 const isFull = (bytes: number, milliseconds: number) =>
   bytes >= segmentLimit.bytes || milliseconds >= segmentLimit.milliseconds
 const never = () => false
+
+export type AppendUpload = ReturnType<typeof appendUploadOperation>
+
+export function appendUploadOperation(parts: AppendParts) {
+  const reserve = createUploadReservations(parts)
+  return (id: UploadId, chunk: Chunk) => appendUpload({ ...parts, reserve }, id, chunk)
+}
 
 /**
  * Appends a chunk. The offset is raised only after the bytes are synced. If the source fails, the bytes that were received
@@ -57,217 +90,204 @@ const never = () => false
  * the upload as complete (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `quota-exceeded`, `storage-full`, the
  * faults of `checkChunk`, and the errors of the source.
  */
-export function appendUploadOperation(
-  parts: Omit<ItemParts, 'blobs'> & {
-    readonly catalog: Pick<
-      Catalog,
-      'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload' | 'bucket' | 'token'
-    >
-    readonly blobs: BlobStore
-    readonly newReceiver: () => FileReceiver
-    readonly onStored: OnStored | null
-    readonly space: Pick<FreeSpace, 'claim'>
-    readonly locks: UploadLocks
-    /** Bytes. */
-    readonly maxFileSize: number
-    /** An upload expires this many milliseconds after bytes were last stored. */
-    readonly expiry: number
-    readonly now: () => number
-  },
-) {
-  const { catalog, blobs, space, locks, maxFileSize, expiry, now } = parts
-  const reserve = createUploadReservations(parts)
-
-  /** Without a length, the upload has reserved only the bytes that are stored. Throws Fault before others arrive that do not fit. */
-  async function requireRoom(
-    { bucketId, length }: Upload,
-    { limits, declaredBytes = 0 }: Chunk,
-  ): Promise<void> {
-    if (length !== null) return
-    const reservation = reserve({ bucketId, limits })
-    try {
-      await reservation.hold({ items: 0, bytes: declaredBytes })
-    } finally {
-      reservation.release()
-    }
+async function appendUpload(parts: Parts, id: UploadId, chunk: Chunk): Promise<AppendedUpload> {
+  const claim = parts.space.claim(chunk.declaredBytes ?? 0)
+  try {
+    // The claim is older than the lock: a full disk refuses the chunk without a wait for the lock.
+    return await parts.locks.hold(id, (lock) => appendLocked(parts, id, chunk, { lock, claim }))
+  } finally {
+    claim.release()
   }
+}
 
-  async function append(
-    upload: Upload,
-    chunk: Chunk,
-    lock: UploadLock,
-    claim: SpaceClaim,
-  ): Promise<AppendedUpload> {
-    const { id, length, itemId } = upload
-    // An earlier attempt may have renamed the file to its item's name and then failed to commit.
-    await blobs.partialUploads.reclaim(id, itemId)
-    const receiver = parts.newReceiver()
-    const since = now()
-    try {
-      const source = lock.watch(abortable(lock.signal, claiming(claim, chunk.source)))
-      if (upload.offset > 0 || length === null || !receiver.reserve(length))
-        return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
-      const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
-      if (small.bytes !== null) return await finish(upload, chunk, received(small.bytes))
-      // A slow client must not occupy the memory that other requests need.
-      receiver.release()
-      return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
-    } finally {
-      receiver.release()
-    }
+async function appendLocked(
+  parts: Parts,
+  id: UploadId,
+  chunk: Chunk,
+  { lock, claim }: { readonly lock: UploadLock; readonly claim: SpaceClaim },
+): Promise<AppendedUpload> {
+  const { catalog, maxFileSize } = parts
+  // The upload is read under the lock, so that its offset stays as the checks find it.
+  const found = await catalog.upload(id)
+  if (found === null) throw uploadUnknown()
+  let upload = found
+  try {
+    checkChunk(found, chunk, maxFileSize, chunk.limits)
+    if (chunk.length != null) upload = await declareLength(parts, found, chunk.length)
+    // A client that lost the last response sends the chunk again.
+    if (upload.finished) return { upload, item: null }
+    await requireRoom(parts, upload, chunk)
+    const source = lock.watch(abortable(lock.signal, claiming(claim, chunk.source)))
+    return await receiveChunk(parts, upload, { ...chunk, source }, lock)
+  } catch (error) {
+    // What can never be stored, or is lost, is removed at once; all other uploads can be continued.
+    if (isRefusal(error, found)) await removeRefused(parts, upload)
+    if (!(error instanceof PartialUploadLost)) throw error
+    // False if the upload was removed with its bucket, or if another process has finished it.
+    if (!(await catalog.removeUpload(id, true))) throw await refusal(parts, upload)
+    throw error.cause instanceof Fault ? error.cause : error
   }
+}
 
-  async function appendSegments(
-    upload: Upload,
-    chunk: Chunk,
-    lock: UploadLock,
-    receiver: FileReceiver,
-    /** The time at which the reading of the chunk began. */
-    since: number,
-  ): Promise<AppendedUpload> {
-    const { id, length, itemId } = upload
-    const { isAtomic, limits } = chunk
-    const end = length ?? maxFileSizeOf(limits, maxFileSize)
-    let current = upload
-    for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
-      const { offset } = current
-      let { expiresAt } = current
-      const { size, failure, isRecorded } = await blobs.partialUploads
-        .append(current, {
-          ...{ offset, source: segment, limit: end - offset, isAtomic },
-          // After the bytes have arrived, which can take long.
-          expiresAt() {
-            expiresAt = now() + expiry
-            return expiresAt
-          },
-        })
-        .catch((error) => {
-          // Throws if the end is the largest file of the token.
-          if (length === null && hasCode(error, 'file-too-large')) requireFileSize(limits, end + 1)
-          throw error
-        })
-      const reason = lock.signal.aborted ? takenOver() : failure
-      if (failure !== null && isAtomic) throw reason
-      if (size === length) return finish(current, chunk, await receiver.complete(id, size, itemId))
-      if (isRecorded) current = { ...current, offset: size, expiresAt }
-      else if (size > offset) current = await moveOffset(current, size)
-      if (failure !== null) throw reason
-    }
-    return { upload: current, item: null }
-  }
+/** Call it with the lock: a concurrent write that has read the upload without a length could store the last byte without creating the item. */
+async function declareLength(parts: Parts, upload: Upload, length: number): Promise<Upload> {
+  if (upload.length === null && !(await parts.catalog.declareLength(upload.id, length)))
+    throw await refusal(parts, upload)
+  return { ...upload, length }
+}
 
-  async function moveOffset(upload: Upload, offset: number): Promise<Upload> {
-    const expiresAt = now() + expiry
-    if (!(await catalog.moveUpload(upload.id, upload.offset, offset, expiresAt))) throw await refusal(upload)
-    return { ...upload, offset, expiresAt }
+/** Without a length, the upload has reserved only the bytes that are stored. Throws Fault before others arrive that do not fit. */
+async function requireRoom(
+  { reserve }: Parts,
+  { bucketId, length }: Upload,
+  { limits, declaredBytes = 0 }: Chunk,
+): Promise<void> {
+  if (length !== null) return
+  const reservation = reserve({ bucketId, limits })
+  try {
+    await reservation.hold({ items: 0, bytes: declaredBytes })
+  } finally {
+    reservation.release()
   }
+}
 
-  async function finish(
-    upload: Upload,
-    { by, removesMetadata, limits, expiresAt: itemExpiry = null, labels = null }: Chunk,
-    file: ReceivedFile,
-  ): Promise<AppendedUpload> {
-    const bucket = { bucketId: upload.bucketId, removesMetadata, limits }
-    const { item, stored } = await newItem(
-      parts,
-      file,
-      bucket,
-      { ...upload, labels },
-      {
-        ...{ id: upload.itemId, createdAt: now(), expiresAt: itemExpiry },
-      },
-    )
-    const expiresAt = now() + expiry
-    const end = { expiresAt, by, length: file.size }
-    const isFinished = await ('bytes' in stored
-      ? storeBytes(upload, item, end)
-      : storeBlob(upload, item, stored, end))
-    if (!isFinished) throw await refusal(upload)
-    parts.onStored?.(upload.bucketId, item)
-    if (stored !== file) await discardReceived(upload, file)
-    return { upload: { ...upload, itemId: item.id, offset: file.size, finished: true, expiresAt }, item }
+/** Receives a whole small upload into memory, and anything else in segments. */
+async function receiveChunk(
+  parts: Parts,
+  upload: Upload,
+  chunk: Chunk,
+  lock: UploadLock,
+): Promise<AppendedUpload> {
+  const { id, length, itemId, offset } = upload
+  // An earlier attempt may have renamed the file to its item's name and then failed to commit.
+  await parts.blobs.partialUploads.reclaim(id, itemId)
+  const receiver = parts.newReceiver()
+  const receiving = { lock, receiver, since: parts.now() }
+  try {
+    if (offset > 0 || length === null || !receiver.reserve(length))
+      return await appendSegments(parts, upload, chunk, receiving)
+    const small = await readSmallUpload(chunk.source, length, segmentLimit.milliseconds, parts.now)
+    if (small.bytes !== null) return await finish(parts, upload, chunk, received(small.bytes))
+    // A slow client must not occupy the memory that other requests need.
+    receiver.release()
+    return await appendSegments(parts, upload, { ...chunk, source: small.rest }, receiving)
+  } finally {
+    receiver.release()
   }
+}
 
-  /** The bytes as they were sent, of which a copy without metadata is stored. If this fails, a sweep or the next start removes them. */
-  async function discardReceived({ id, itemId }: Upload, file: ReceivedFile): Promise<void> {
-    if ('bytes' in file) return
-    await blobs.partialUploads.remove(id).catch(() => undefined)
-    await blobs.remove(itemId).catch(() => undefined)
+async function appendSegments(
+  parts: Parts,
+  upload: Upload,
+  chunk: Chunk,
+  { lock, receiver, since }: Receiving,
+): Promise<AppendedUpload> {
+  const { blobs, expiry, now } = parts
+  const { id, length, itemId } = upload
+  const { isAtomic, limits } = chunk
+  const end = length ?? maxFileSizeOf(limits, parts.maxFileSize)
+  let current = upload
+  for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
+    // The bytes of the segment are stored and synced.
+    const { offset } = current
+    let { expiresAt } = current
+    const { size, failure, isRecorded } = await blobs.partialUploads
+      .append(current, {
+        ...{ offset, source: segment, limit: end - offset, isAtomic },
+        // After the bytes have arrived, which can take long.
+        expiresAt() {
+          expiresAt = now() + expiry
+          return expiresAt
+        },
+      })
+      .catch((error) => {
+        // Throws if the end is the largest file of the token.
+        if (length === null && hasCode(error, 'file-too-large')) requireFileSize(limits, end + 1)
+        throw error
+      })
+    const reason = lock.signal.aborted ? takenOver() : failure
+    if (failure !== null && isAtomic) throw reason
+    // The last byte makes the item. Before it, the offset in the catalog follows the bytes, also if the source has failed.
+    if (size === length) return finish(parts, current, chunk, await receiver.complete(id, size, itemId))
+    if (isRecorded) current = { ...current, offset: size, expiresAt }
+    else if (size > offset) current = await moveOffset(parts, current, size)
+    if (failure !== null) throw reason
   }
+  return { upload: current, item: null }
+}
 
-  /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
-  async function storeBytes(
-    { id }: Upload,
-    item: AddedItem,
-    { expiresAt, by, length }: End,
-  ): Promise<boolean> {
-    const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
-    await blobs.partialUploads.remove(id).catch(() => undefined)
-    return isFinished
-  }
+async function moveOffset(parts: Parts, upload: Upload, offset: number): Promise<Upload> {
+  const expiresAt = parts.now() + parts.expiry
+  if (!(await parts.catalog.moveUpload(upload.id, upload.offset, offset, expiresAt)))
+    throw await refusal(parts, upload)
+  return { ...upload, offset, expiresAt }
+}
 
-  async function storeBlob(
-    { id }: Upload,
-    item: AddedItem,
-    blob: ReceivedBlob,
-    { expiresAt, by, length }: End,
-  ): Promise<boolean> {
-    await blobs.commit([blob])
-    const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
-    if (!isFinished) await blobs.discard([blob])
-    return isFinished
-  }
+/** Turns the upload into an item. */
+async function finish(
+  parts: Parts,
+  upload: Upload,
+  { by, removesMetadata, limits, expiresAt: itemExpiry = null, labels = null }: Chunk,
+  file: ReceivedFile,
+): Promise<AppendedUpload> {
+  const { expiry, now } = parts
+  const bucket = { bucketId: upload.bucketId, removesMetadata, limits }
+  const given = { id: upload.itemId, createdAt: now(), expiresAt: itemExpiry }
+  const { item, stored } = await newItem(parts, file, bucket, { ...upload, labels }, given)
+  // The row of the item and the end of the upload are one transaction.
+  const expiresAt = now() + expiry
+  const end = { expiresAt, by, length: file.size }
+  const isFinished = await ('bytes' in stored
+    ? storeBytes(parts, upload, item, end)
+    : storeBlob(parts, upload, { ...end, item, blob: stored }))
+  if (!isFinished) throw await refusal(parts, upload)
+  parts.onStored?.(upload.bucketId, item)
+  if (stored !== file) await discardReceived(parts, upload, file)
+  return { upload: { ...upload, itemId: item.id, offset: file.size, finished: true, expiresAt }, item }
+}
 
-  /** A file that cannot be stored in this bucket: its bytes are not kept. */
-  async function removeRefused({ id, itemId }: Upload): Promise<void> {
-    if (!(await catalog.removeUpload(id, true))) return
-    await blobs.partialUploads.remove(id).catch(() => undefined)
-    await blobs.remove(itemId).catch(() => undefined)
-  }
+/** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
+async function storeBytes(
+  { catalog, blobs }: Parts,
+  { id }: Upload,
+  item: AddedItem,
+  { expiresAt, by, length }: End,
+): Promise<boolean> {
+  const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
+  await blobs.partialUploads.remove(id).catch(() => undefined)
+  return isFinished
+}
 
-  /** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */
-  async function refusal({ id, offset, length }: Upload): Promise<Fault> {
-    const found = await catalog.upload(id)
-    const isChanged = found && (found.finished || found.offset !== offset || found.length !== length)
-    return isChanged ? takenOver() : uploadUnknown()
-  }
+async function storeBlob(
+  { catalog, blobs }: Parts,
+  { id }: Upload,
+  { item, blob, expiresAt, by, length }: End & { readonly item: AddedItem; readonly blob: ReceivedBlob },
+): Promise<boolean> {
+  await blobs.commit([blob])
+  const isFinished = await catalog.finishUpload(id, item, expiresAt, by, length)
+  if (!isFinished) await blobs.discard([blob])
+  return isFinished
+}
 
-  /** Call it with the lock: a concurrent write that has read the upload without a length could store the last byte without creating the item. */
-  async function declareLength(upload: Upload, length: number): Promise<Upload> {
-    if (upload.length === null && !(await catalog.declareLength(upload.id, length)))
-      throw await refusal(upload)
-    return { ...upload, length }
-  }
+/** The bytes as they were sent, of which a copy without metadata is stored. If this fails, a sweep or the next start removes them. */
+async function discardReceived({ blobs }: Parts, { id, itemId }: Upload, file: ReceivedFile): Promise<void> {
+  if ('bytes' in file) return
+  await blobs.partialUploads.remove(id).catch(() => undefined)
+  await blobs.remove(itemId).catch(() => undefined)
+}
 
-  function appendClaimed(id: UploadId, chunk: Chunk, claim: SpaceClaim): Promise<AppendedUpload> {
-    return locks.hold(id, async (lock) => {
-      const found = await catalog.upload(id)
-      if (found === null) throw uploadUnknown()
-      let upload = found
-      try {
-        checkChunk(found, chunk, maxFileSize, chunk.limits)
-        if (chunk.length != null) upload = await declareLength(found, chunk.length)
-        if (upload.finished) return { upload, item: null }
-        await requireRoom(upload, chunk)
-        return await append(upload, chunk, lock, claim)
-      } catch (error) {
-        if (isRefusal(error, found)) await removeRefused(upload)
-        if (!(error instanceof PartialUploadLost)) throw error
-        // False if the upload was removed with its bucket, or if another process has finished it.
-        if (!(await catalog.removeUpload(id, true))) throw await refusal(upload)
-        throw error.cause instanceof Fault ? error.cause : error
-      }
-    })
-  }
+/** A file that cannot be stored in this bucket: its bytes are not kept. */
+async function removeRefused({ catalog, blobs }: Parts, { id, itemId }: Upload): Promise<void> {
+  if (!(await catalog.removeUpload(id, true))) return
+  await blobs.partialUploads.remove(id).catch(() => undefined)
+  await blobs.remove(itemId).catch(() => undefined)
+}
 
-  return async function appendUpload(id: UploadId, chunk: Chunk): Promise<AppendedUpload> {
-    const claim = space.claim(chunk.declaredBytes ?? 0)
-    try {
-      return await appendClaimed(id, chunk, claim)
-    } finally {
-      claim.release()
-    }
-  }
+/** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */
+async function refusal({ catalog }: Parts, { id, offset, length }: Upload): Promise<Fault> {
+  const found = await catalog.upload(id)
+  const isChanged = found && (found.finished || found.offset !== offset || found.length !== length)
+  return isChanged ? takenOver() : uploadUnknown()
 }
 
 /** Faults of files that cannot be stored in the bucket, or not with the token. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import { createFreeSpace, type FileSystemSpace } from './space.ts'
+import { type FileSystemSpace, FreeSpace } from './space.ts'
 
 const megabyte = 1024 * 1024
 
@@ -11,7 +11,7 @@ function watch(spaces: FileSystemSpace[]) {
   const subscribe: PeerCounts['subscribe'] = (_topic, callback) => {
     receive = callback
   }
-  const space = createFreeSpace({
+  const space = new FreeSpace({
     readSpaces() {
       state.readings += 1
       return [...spaces]

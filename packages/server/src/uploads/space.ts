@@ -41,23 +41,6 @@ export function createSpaceReader(
   }
 }
 
-/** The free space that one upload has claimed. */
-export interface SpaceClaim {
-  /** Call it for received bytes. Throws Fault `storage-full`. */
-  arrived(bytes: number): void
-  release(): void
-}
-
-/** The free space of the data's file systems, minus the claims of uploads (docs/interface.md S4). */
-export interface FreeSpace {
-  /** Reads the file systems now. */
-  read(): readonly FileSystemSpace[]
-  /** False if every upload would be refused. Reads the file systems now. */
-  hasRoom(): boolean
-  /** Claims space for an upload of `declared` bytes, 0 if its size is unknown. Throws Fault `storage-full`. */
-  claim(declared: number): SpaceClaim
-}
-
 /** A reading is reused for at most 100 ms, in which other processes write too. */
 const readingLifetime = 100
 
@@ -77,93 +60,124 @@ const maxInline = 16 * 1024 * 1024
 /** Upper bound for an item's rows and index entries, in the write-ahead log and the database. Bytes. */
 const rowSize = 65_536
 
-export function createFreeSpace(parts: {
-  readonly readSpaces: () => readonly FileSystemSpace[]
-  /** Milliseconds of a clock that nobody sets; tests replace it. */
-  readonly now?: () => number
-  /** Null for a service of one process. */
-  readonly peers: PeerCounts | null
-}): FreeSpace {
-  const { peers, now = () => performance.now() } = parts
-  let spaces: readonly FileSystemSpace[] = []
-  let readAt = Number.NEGATIVE_INFINITY
-  let arrivedSince = 0
-  /** The received bytes for which the reading is reused. */
-  let reusedFor = 0
+/** The free space of the data's file systems, minus the claims of uploads (docs/interface.md S4). */
+export class FreeSpace {
+  readonly #readSpaces: () => readonly FileSystemSpace[]
+  readonly #now: () => number
+  readonly #peers: PeerCounts | null
+  #spaces: readonly FileSystemSpace[] = []
+  #readAt = Number.NEGATIVE_INFINITY
+  /** Bytes that have arrived since the reading, and those for which it is reused. */
+  #arrivedSince = 0
+  #reusedFor = 0
   /** Bytes that uploads in progress will still write, in all processes. */
-  let outstanding = 0
-  const key = ''
-  peers?.subscribe('claimed-bytes', (_key, change) => {
-    outstanding += change
-  })
-  const changeOutstanding = (change: number) => {
-    outstanding += change
-    peers?.add('claimed-bytes', key, change)
+  #outstanding = 0
+
+  constructor(parts: {
+    readonly readSpaces: () => readonly FileSystemSpace[]
+    /** Milliseconds of a clock that nobody sets; tests replace it. */
+    readonly now?: () => number
+    /** Null for a service of one process. */
+    readonly peers: PeerCounts | null
+  }) {
+    this.#readSpaces = parts.readSpaces
+    this.#now = parts.now ?? (() => performance.now())
+    this.#peers = parts.peers
+    this.#peers?.subscribe('claimed-bytes', (_key, change) => {
+      this.#outstanding += change
+    })
   }
 
-  function read(): readonly FileSystemSpace[] {
-    spaces = parts.readSpaces()
-    readAt = now()
-    arrivedSince = 0
+  /** Reads the file systems now. */
+  read(): readonly FileSystemSpace[] {
+    this.#spaces = this.#readSpaces()
+    this.#readAt = this.#now()
+    this.#arrivedSince = 0
     // Infinite if no file system is this machine's, and then nothing is refused.
-    const room = Math.min(...spaces.map(({ free, reserve }) => free - reserve)) - outstanding
-    reusedFor = Math.max(minReadingBytes, room / readingShare)
-    return spaces
+    const room = Math.min(...this.#spaces.map(({ free, reserve }) => free - reserve)) - this.#outstanding
+    this.#reusedFor = Math.max(minReadingBytes, room / readingShare)
+    return this.#spaces
   }
 
-  const fits = (): boolean => {
-    const isStale = now() - readAt >= readingLifetime || arrivedSince >= reusedFor
-    if (isStale) read()
-    if (fitsReading()) return true
+  /** False if every upload would be refused. Reads the file systems now. */
+  hasRoom(): boolean {
+    this.read()
+    return this.fits()
+  }
+
+  /** Claims space for an upload of `declared` bytes, 0 if its size is unknown. Throws Fault `storage-full`. */
+  claim(declared: number): SpaceClaim {
+    return new SpaceClaim(this, declared)
+  }
+
+  /** Counts bytes that the disk may have or not. */
+  addArrived(bytes: number): void {
+    this.#arrivedSince += bytes
+  }
+
+  changeOutstanding(change: number): void {
+    this.#outstanding += change
+    this.#peers?.add('claimed-bytes', '', change)
+  }
+
+  /** Whether what is outstanding fits. */
+  fits(): boolean {
+    const isStale = this.#now() - this.#readAt >= readingLifetime || this.#arrivedSince >= this.#reusedFor
+    if (isStale) this.read()
+    if (this.#fitsReading()) return true
     // Space may have been freed since.
-    if (!isStale) read()
-    return fitsReading()
+    if (!isStale) this.read()
+    return this.#fitsReading()
   }
 
-  const fitsReading = (): boolean => {
+  #fitsReading(): boolean {
     // Bytes received since the reading may be on the disk or not.
-    const expected = outstanding + arrivedSince
-    return spaces.every(
+    const expected = this.#outstanding + this.#arrivedSince
+    return this.#spaces.every(
       ({ stores, free, reserve }) =>
         free - (stores === 'catalog' ? rowSize + Math.min(expected, maxInline) : expected) >= reserve,
     )
   }
+}
 
-  return {
-    read,
-    hasRoom() {
-      read()
-      return fits()
-    },
-    claim(declared) {
-      let arrived = 0
-      let mine = 0
-      const release = () => {
-        changeOutstanding(-mine)
-        mine = 0
-      }
-      const take = () => {
-        const rest = Math.max(declared, arrived) - Math.max(0, arrived - unwritten)
-        changeOutstanding(rest - mine)
-        mine = rest
-        let accepted = false
-        try {
-          accepted = fits()
-        } finally {
-          if (!accepted) release()
-        }
-        if (!accepted) throw storageFull()
-      }
-      take()
-      return {
-        arrived(bytes) {
-          arrived += bytes
-          arrivedSince += bytes
-          take()
-        },
-        release,
-      }
-    },
+/** The free space that one upload has claimed. */
+export class SpaceClaim {
+  readonly #space: FreeSpace
+  readonly #declared: number
+  #arrived = 0
+  /** Bytes of the claim that will still be written. */
+  #mine = 0
+
+  /** Throws Fault `storage-full`. */
+  constructor(space: FreeSpace, declared: number) {
+    this.#space = space
+    this.#declared = declared
+    this.#take()
+  }
+
+  /** Call it for received bytes. Throws Fault `storage-full`. */
+  arrived(bytes: number): void {
+    this.#arrived += bytes
+    this.#space.addArrived(bytes)
+    this.#take()
+  }
+
+  release(): void {
+    this.#space.changeOutstanding(-this.#mine)
+    this.#mine = 0
+  }
+
+  #take(): void {
+    const rest = Math.max(this.#declared, this.#arrived) - Math.max(0, this.#arrived - unwritten)
+    this.#space.changeOutstanding(rest - this.#mine)
+    this.#mine = rest
+    let accepted = false
+    try {
+      accepted = this.#space.fits()
+    } finally {
+      if (!accepted) this.release()
+    }
+    if (!accepted) throw storageFull()
   }
 }
 
@@ -175,7 +189,7 @@ const storageFull = () =>
  * they have, the check also recreates the ballast.
  */
 export function createFreeSpaceMonitor(parts: {
-  readonly space: FreeSpace
+  readonly space: Pick<FreeSpace, 'read'>
   /** Creates the ballast on the disk of the catalog, which has this reserve. Bytes. */
   readonly ensureBallast: (reserve: number) => Promise<void>
   readonly onFull: (full: readonly FileSystemSpace[]) => void
@@ -194,8 +208,8 @@ export function createFreeSpaceMonitor(parts: {
 }
 
 /** Events that clients can cause in any number leave this multiple of the space that uploads leave, so that they do not use the space of uploads. */
-const factor = 2
+const eventReserveFactor = 2
 
 /** Whether the disk of the catalog has space for events of downloads and links (docs/interface.md Y1, Y8). */
 export const hasRoomForEvents = (spaces: readonly FileSystemSpace[]): boolean =>
-  spaces.every(({ stores, free, reserve }) => stores === 'blobs' || free >= factor * reserve)
+  spaces.every(({ stores, free, reserve }) => stores === 'blobs' || free >= eventReserveFactor * reserve)

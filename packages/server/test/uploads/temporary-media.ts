@@ -8,7 +8,7 @@ import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
 import { type IncomingFile, type OnStored, storeOperations } from '../../src/uploads/commit.ts'
 import { createFileReceivers, type FileReceiver } from '../../src/uploads/received-files.ts'
-import { createFreeSpace, type FreeSpace } from '../../src/uploads/space.ts'
+import { FreeSpace } from '../../src/uploads/space.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../storage/blobs/temporary-store.ts'
 
@@ -35,7 +35,7 @@ export interface TemporaryData extends AsyncDisposable {
 }
 
 /** Refuses nothing. */
-export const unlimited: FreeSpace = createFreeSpace({ readSpaces: () => [], peers: null })
+export const unlimited = new FreeSpace({ readSpaces: () => [], peers: null })
 
 /** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
 export async function temporaryData(files?: Files, inlineSize = 0): Promise<TemporaryData> {
