@@ -82,17 +82,19 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const isNumber = (value: unknown): boolean => typeof value === 'number'
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
 
-/** The types of the members that a problem and its parameters can have. */
-const memberTypes: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
-  ...['title', 'detail', 'instance', 'code', 'unit'].map((name) => [name, isText] as const),
-  ...['status', 'minimum', 'maximum', 'left'].map((name) => [name, isNumber] as const),
-  ...['accepted', 'members', 'missing', 'reasons'].map((name) => [name, isTexts] as const),
-])
+/** What the members are that a problem and its parameters can have. */
+const memberTypes: readonly (readonly [is: (value: unknown) => boolean, ...names: readonly string[]])[] = [
+  [isText, 'title', 'detail', 'instance', 'code', 'unit'],
+  [isNumber, 'status', 'minimum', 'maximum', 'left'],
+  [isTexts, 'accepted', 'members', 'missing', 'reasons'],
+]
 
 /** RFC 9457, section 3.1: a member of the wrong type is ignored, not fatal. Unknown members are kept. */
 const withoutWrongTypes = (members: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(members).filter(([name, value]) => memberTypes.get(name)?.(value) ?? true),
+    Object.entries(members).filter(([name, value]) =>
+      memberTypes.every(([is, ...names]) => !names.includes(name) || is(value)),
+    ),
   )
 
 /** Creates a reader of responses whose content is in the headers. */
@@ -115,18 +117,16 @@ export function readProblem(contentType: string | null, body: string): Problem |
   return {
     ...withoutWrongTypes(others),
     type: typeof type === 'string' && type !== '' ? type : 'about:blank',
-    ...(Array.isArray(errors) ? { errors: errors.filter(isParameterFault).map(readFault) } : {}),
+    ...(Array.isArray(errors)
+      ? { errors: errors.filter(isObject).map(withoutWrongTypes).filter(isParameterFault) }
+      : {}),
   }
 }
 
-const readFault = ({ parameter, detail, ...members }: ParameterFault): ParameterFault => ({
-  parameter,
-  detail,
-  ...withoutWrongTypes(members),
-})
-
-const isParameterFault = (value: unknown): value is ParameterFault =>
-  isObject(value) && typeof value['parameter'] === 'string' && typeof value['detail'] === 'string'
+const isParameterFault = (
+  members: Record<string, unknown>,
+): members is Record<string, unknown> & ParameterFault =>
+  typeof members['parameter'] === 'string' && typeof members['detail'] === 'string'
 
 function jsonOf(body: string): unknown {
   try {
