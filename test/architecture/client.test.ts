@@ -6,7 +6,7 @@ const files = sourcesBelow(src)
 
 /** The files of each layer. A file may import those of its own layer and of the layers before it. */
 const layers: readonly (readonly string[])[] = [
-  ['errors.ts', 'label-rules.ts', 'list-rules.ts', 'name-rules.ts', 'shape.ts', 'urls.ts'],
+  ['errors.ts', 'label-rules.ts', 'list-rules.ts', 'name-rules.ts', 'shape.ts', 'text-rules.ts', 'urls.ts'],
   [
     'attempt-timer.ts',
     'client-options.ts',

@@ -24,7 +24,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
 const alsoAllowed: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/tokens/qr-code.tsx': /^uqr$/,
 }
-const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals|thumbhash)$/
+const library = /^(@mediabucket\/client(\/rules)?|preact(\/hooks)?|@preact\/signals|thumbhash)$/
 
 test('the gallery imports the client but not the server, and only the allowed libraries', () => {
   const strangers = files.flatMap((path) => {

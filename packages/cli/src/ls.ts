@@ -1,4 +1,5 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
+import { itemKinds, listOrders } from '@mediabucket/client/rules'
 import { acceptedBy, type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
 import { parse, UsageError } from './command.ts'
 import { type ItemPath, itemsAt, noItemAt, readAnyPath } from './item-paths.ts'
@@ -72,12 +73,12 @@ Options:
     const path = given === undefined ? (recursive ? readAnyPath('./') : null) : readAnyPath(given)
     if (path !== null && (isList || page !== undefined))
       throw new UsageError('ls takes a path or -R with -l, --all and --json only')
-    const found = kinds.find((name) => name === kind)
+    const found = itemKinds.find((name) => name === kind)
     if (kind !== undefined && found === undefined)
-      throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
-    const listed = orders.find((name) => name === (newest ? 'newest' : (order ?? 'oldest')))
+      throw new UsageError(`--kind takes one of ${itemKinds.join(', ')}, not "${kind}"`)
+    const listed = listOrders.find((name) => name === (newest ? 'newest' : (order ?? 'oldest')))
     if (listed === undefined)
-      throw new UsageError(`--order takes one of ${orders.join(', ')}, not "${order}"`)
+      throw new UsageError(`--order takes one of ${listOrders.join(', ')}, not "${order}"`)
     const list: ItemOptions | null = isList
       ? {
           order: listed,
@@ -202,9 +203,6 @@ const describePage = ({ current_page: number, last_page: last, total }: Page): s
   const pages = last === 1 ? 'The only page is page 1' : `The pages are 1 to ${last}`
   return `There is no page ${number}. ${pages}; ${count}`
 }
-
-const orders = ['oldest', 'newest', 'taken', 'taken-desc', 'name', 'name-desc'] as const
-const kinds = ['image', 'video', 'audio', 'document', 'other'] as const
 
 /** Items without --all, as many as on a page. */
 const defaultCount = 10

@@ -3,10 +3,6 @@ export const longestName = 255
 /** Longer text after the last dot is not an extension: it can be cut off. */
 const longestExtension = 32
 
-/** The longest texts of an item. Characters of Unicode. */
-export const maxAltText = 1_000
-export const maxCaption = 5_000
-
 /** The longest text of a search, in UTF-16 code units, and the most terms of one. */
 export const maxSearchLength = 200
 export const maxSearchTerms = 8

@@ -10,10 +10,9 @@ export {
   foldName,
   longestName,
   longestPath,
-  maxAltText,
-  maxCaption,
   maxNameKey,
   maxSearchLength,
   maxSearchTerms,
   nameKey,
 } from './name-rules.ts'
+export { maxAltText, maxCaption } from './text-rules.ts'

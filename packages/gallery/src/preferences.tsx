@@ -1,3 +1,4 @@
+import { type ListOrder, listOrders } from '@mediabucket/client/rules'
 import { effect, type Signal, signal } from '@preact/signals'
 import { Choice } from './components/controls.tsx'
 import { serviceUrl } from './service/urls.ts'
@@ -5,7 +6,7 @@ import { browserLanguage, type Language, languages, strings } from './strings.ts
 
 /** What a person chose for this browser. */
 export interface Preferences {
-  readonly order: Signal<'newest' | 'oldest' | 'taken-desc' | 'taken' | 'name' | 'name-desc'>
+  readonly order: Signal<ListOrder>
   readonly layout: Signal<'grid' | 'list'>
   readonly theme: Signal<'system' | 'light' | 'dark'>
   readonly language: Signal<Language>
@@ -18,7 +19,7 @@ export function createPreferences(): Preferences {
   const choose = <T extends string>(name: string, of: readonly [T, ...T[]]): Signal<T> =>
     signal(of.find((choice) => choice === stored.get(name)) ?? of[0])
   const preferences: Preferences = {
-    order: choose('order', ['newest', 'oldest', 'taken-desc', 'taken', 'name', 'name-desc']),
+    order: choose('order', ['newest', ...listOrders]),
     layout: choose('layout', ['grid', 'list']),
     theme: choose('theme', ['system', 'light', 'dark']),
     language: choose('language', [browserLanguage(navigator.languages), 'en', 'de', 'es']),

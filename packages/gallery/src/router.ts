@@ -1,38 +1,30 @@
+import {
+  isLabelKey,
+  isLabelValue,
+  itemKinds,
+  type ListOrder,
+  listOrders,
+  maxSearchLength,
+  maxSearchTerms,
+  maxSelectedLabels,
+} from '@mediabucket/client/rules'
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
 
-export const kindChoices = {
-  all: null,
-  image: 'image',
-  video: 'video',
-  audio: 'audio',
-  document: 'document',
-  other: 'other',
-} as const
+const kindChoices = ['all', ...itemKinds] as const
 
-const day = 24 * 3_600_000
-export const timeChoices: Readonly<
-  Record<'all' | 'day' | 'week' | 'month' | 'year', (now: number) => Date | null>
-> = {
-  all: () => null,
-  day: (now) => new Date(now - day),
-  week: (now) => new Date(now - 7 * day),
-  month: (now) => new Date(now - 30 * day),
-  year: (now) => new Date(now - 365 * day),
-}
-
+const timeChoices = ['all', 'day', 'week', 'month', 'year'] as const
 /** What the timeline shows, as the address names it. */
 export interface ListChoice {
-  readonly kind: keyof typeof kindChoices
-  readonly time: keyof typeof timeChoices
+  readonly kind: (typeof kindChoices)[number]
+  readonly time: (typeof timeChoices)[number]
   /** Words of the name; empty for all names. */
   readonly name: string
   /** Labels, `key=value`, that the items have all. Each has another key. */
   readonly labels: readonly string[]
-  readonly order: (typeof orders)[number]
+  readonly order: ListOrder
   readonly view: (typeof views)[number]
 }
 
-export const orders = ['newest', 'oldest', 'taken-desc', 'taken', 'name', 'name-desc'] as const
 const views = ['grid', 'list'] as const
 
 /** What an address without fields shows. */
@@ -43,15 +35,15 @@ export const noChoice: ListChoice = {
 
 /** Invalid values are ignored. */
 export function parseChoice(fields: URLSearchParams): ListChoice {
-  const kind = fields.get('kind') ?? ''
-  const time = fields.get('time') ?? ''
+  const choose = <Choice extends string>(choices: readonly Choice[], name: string, missing: Choice): Choice =>
+    choices.find((choice) => choice === fields.get(name)) ?? missing
   return {
-    kind: isKey(kindChoices, kind) ? kind : noChoice.kind,
-    time: isKey(timeChoices, time) ? time : noChoice.time,
+    kind: choose(kindChoices, 'kind', noChoice.kind),
+    time: choose(timeChoices, 'time', noChoice.time),
     name: wordsOf(fields.get('name') ?? ''),
     labels: labelsOf(fields.getAll('label')),
-    order: orders.find((order) => order === fields.get('order')) ?? noChoice.order,
-    view: views.find((view) => view === fields.get('view')) ?? noChoice.view,
+    order: choose(listOrders, 'order', noChoice.order),
+    view: choose(views, 'view', noChoice.view),
   }
 }
 
@@ -68,23 +60,25 @@ export function formatChoice(choice: ListChoice = noChoice): string {
   return `${fields}`
 }
 
-const isKey = <T extends object>(choices: T, text: string): text is Extract<keyof T, string> =>
-  Object.hasOwn(choices, text)
-
-/** Labels that select items together (docs/interface.md, K14). */
-export const maxLabels = 8
-
-export const labelKeyOf = (label: string): string => label.slice(0, label.indexOf('='))
+/** The key and the value of `key=value`. */
+export function splitLabel(label: string): readonly [key: string, value: string] {
+  const end = label.indexOf('=')
+  return [label.slice(0, end), label.slice(end + 1)]
+}
 
 /** The valid ones, of each key the last. */
 function labelsOf(named: readonly string[]): string[] {
-  const valid = named.filter((label) => /^[a-z0-9_.-]{1,40}=.{0,200}$/su.test(label))
-  return [...new Map(valid.map((label) => [labelKeyOf(label), label])).values()].slice(0, maxLabels)
+  const valid = new Map<string, string>()
+  for (const label of named) {
+    const [key, value] = splitLabel(label)
+    if (label.includes('=') && isLabelKey(key) && isLabelValue(value)) valid.set(key, label)
+  }
+  return [...valid.values()].slice(0, maxSelectedLabels)
 }
 
 /** The words of a typed text, as many as the service accepts. */
 export const wordsOf = (typed: string): string =>
-  typed.trim().split(/\s+/).slice(0, 8).join(' ').slice(0, 200).trim()
+  typed.trim().split(/\s+/).slice(0, maxSearchTerms).join(' ').slice(0, maxSearchLength).trim()
 
 /** The route in a hash such as `#kind=video&name=harbour&item=2v8d…`. */
 export interface Route {

@@ -1,6 +1,6 @@
+import { foldName, nameKey } from '@mediabucket/client/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { foldName, nameKey } from '../../server/src/core/names.ts'
 import { compareNames, firstLetterOf } from '../src/timeline/name-order.ts'
 
 const pieces = [

@@ -1,9 +1,10 @@
 import type { Client, ItemOptions, LabelOptions, Media } from '@mediabucket/client'
+import type { ListOrder } from '@mediabucket/client/rules'
 import { signal } from '@preact/signals'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from '../src/service/connection.ts'
 import { compareNames } from '../src/timeline/name-order.ts'
-import { type ItemFilter, type Order, queryFrom } from '../src/timeline/shown-list.ts'
+import { type ItemFilter, queryFrom } from '../src/timeline/shown-list.ts'
 import { createTimeline } from '../src/timeline/timeline.ts'
 
 const itemOf = (second: number): Media => ({
@@ -31,7 +32,7 @@ function searched(chosen = search, count = 300) {
     watch: (request) => request(),
     onRestored: () => undefined,
   } as Partial<Connection> as Connection
-  const order = signal<Order>('newest')
+  const order = signal<ListOrder>('newest')
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
     ...{ active: signal(true), order, place: signal(null) },
@@ -121,7 +122,7 @@ test('G18 a list by the time of cameras continues after the last loaded item, by
   } as Partial<Connection> as Connection
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(300) },
-    ...{ active: signal(true), order: signal<Order>('taken'), place: signal(null) },
+    ...{ active: signal(true), order: signal<ListOrder>('taken'), place: signal(null) },
     filter: signal<ItemFilter>({ kind: null, name: '', labels: [], from: null }),
   })
   await timeline.goToStart()
@@ -155,7 +156,7 @@ test('G18 a list by name continues before and after the loaded items, by their n
     watch: (request) => request(),
     onRestored: () => undefined,
   } as Partial<Connection> as Connection
-  const order = signal<Order>('name')
+  const order = signal<ListOrder>('name')
   const timeline = createTimeline({
     ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(300) },
     ...{ active: signal(true), order, place: signal(null) },
@@ -199,7 +200,7 @@ test.each(['name', 'name-desc', 'oldest'] as const)(
     } as Partial<Connection> as Connection
     const timeline = createTimeline({
       ...{ client, connection, mediaCache: { put: () => undefined }, total: signal(null) },
-      ...{ active: signal(true), order: signal<Order>(order), place: signal(null) },
+      ...{ active: signal(true), order: signal<ListOrder>(order), place: signal(null) },
       filter: signal<ItemFilter>({ kind: null, name: '', labels: [], from: null }),
     })
     await timeline.goToStart()
@@ -238,7 +239,7 @@ test('G18 the last day is that of the clocks of cameras in a list by their time'
   const offset = vi.spyOn(Date.prototype, 'getTimezoneOffset').mockReturnValue(-120)
   onTestFinished(() => offset.mockRestore())
   const filter = { kind: null, name: '', labels: [], from: new Date('2026-11-25T12:00:00Z') }
-  const from = (order: Order) => queryFrom(order, filter, null).from
+  const from = (order: ListOrder) => queryFrom(order, filter, null).from
   expect([from('newest'), from('oldest')]).toEqual([filter.from, filter.from])
   const shown = new Date('2026-11-25T14:00:00Z')
   expect([from('taken'), from('taken-desc')]).toEqual([shown, shown])

@@ -1,7 +1,4 @@
-/** Labels of one item, at most (docs/interface.md M7). */
-const maxLabels = 16
-/** Characters of Unicode. */
-const maxValue = 200
+import { isLabelKey, isLabelValue, maxLabels } from '@mediabucket/client/rules'
 
 /** Why typed labels are refused: the row and the field of the first mistake. */
 export interface LabelMistake {
@@ -28,10 +25,13 @@ export function readLabels(rows: readonly (readonly [key: string, value: string]
     if (key === '' && value === '') continue
     const mistake = mistakeOf(key, value, labels)
     if (mistake !== null) return { row, ...mistake }
-    labels.set(key.toLowerCase(), value)
+    labels.set(lowerCase(key), value)
   }
   return Object.fromEntries(labels)
 }
+
+/** With the letters of ASCII in lower case only: the Kelvin sign would become one of them. */
+const lowerCase = (key: string): string => key.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
 function mistakeOf(
   key: string,
@@ -39,10 +39,9 @@ function mistakeOf(
   others: ReadonlyMap<string, string>,
 ): Omit<LabelMistake, 'row'> | null {
   if (key === '') return { field: 'key', reason: 'noKey', text: value }
-  if (!/^[a-z0-9_.-]{1,40}$/i.test(key)) return { field: 'key', reason: 'badKey', text: key }
-  if (!value.isWellFormed() || /\p{Cc}/u.test(value) || [...value].length > maxValue)
-    return { field: 'value', reason: 'badValue', text: key }
-  if (others.has(key.toLowerCase())) return { field: 'key', reason: 'twice', text: key }
+  if (!isLabelKey(lowerCase(key))) return { field: 'key', reason: 'badKey', text: key }
+  if (!isLabelValue(value)) return { field: 'value', reason: 'badValue', text: key }
+  if (others.has(lowerCase(key))) return { field: 'key', reason: 'twice', text: key }
   return others.size < maxLabels ? null : { field: 'key', reason: 'tooMany', text: key }
 }
 

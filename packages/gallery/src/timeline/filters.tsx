@@ -1,3 +1,4 @@
+import { maxSearchLength } from '@mediabucket/client/rules'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Choice, IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
@@ -41,7 +42,7 @@ export function Filters() {
           ref={input}
           type="search"
           autocomplete="off"
-          maxLength={200}
+          maxLength={maxSearchLength}
           aria-label={strings.filter.search}
           placeholder={strings.filter.search}
           onInput={({ currentTarget }) => {

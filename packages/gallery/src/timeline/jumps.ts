@@ -1,4 +1,5 @@
 import type { Client } from '@mediabucket/client'
+import type { ListOrder } from '@mediabucket/client/rules'
 import { batch, type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized } from '../service/connection.ts'
@@ -13,7 +14,6 @@ import {
   type Window,
 } from './load-window.ts'
 import type { LoadedPart } from './loaded-part.ts'
-import type { Order } from './shown-list.ts'
 
 /** Functions that replace the loaded items by others of the list. */
 export interface Jumps {
@@ -35,7 +35,7 @@ export interface Jumps {
 export interface JumpParts {
   readonly client: Client
   readonly connection: Connection
-  readonly order: ReadonlySignal<Order>
+  readonly order: ReadonlySignal<ListOrder>
   readonly total: ReadonlySignal<number | null>
   readonly loaded: ReadonlySignal<LoadedPart | null>
   readonly open: OpenList

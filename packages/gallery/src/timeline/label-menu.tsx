@@ -1,12 +1,12 @@
 import type { LabelKey } from '@mediabucket/client'
+import { maxSelectedLabels } from '@mediabucket/client/rules'
 import { useEffect, useState } from 'preact/hooks'
 import { Choice } from '../components/controls.tsx'
 import { useGallery } from '../gallery-context.ts'
-import { labelKeyOf, maxLabels } from '../router.ts'
+import { splitLabel } from '../router.ts'
 import { errorMessage } from '../service/connection.ts'
 import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
-import { splitLabel } from './shown-list.ts'
 
 /** Values of each key that can be chosen: the most frequent ones. */
 const shownValues = 50
@@ -36,10 +36,10 @@ export function LabelMenu() {
   const offered = new Map(keys?.map(({ key, values }) => [key, values]))
   // A chosen label may have been removed from all files.
   const shown = [...new Set([...offered.keys(), ...chosen.keys()])].filter(
-    (key) => chosen.has(key) || chosen.size < maxLabels,
+    (key) => chosen.has(key) || chosen.size < maxSelectedLabels,
   )
   const choose = (key: string, value: string | null) => {
-    const others = labels.filter((label) => labelKeyOf(label) !== key)
+    const others = labels.filter((label) => splitLabel(label)[0] !== key)
     shownList.choose({ labels: value === null ? others : [...others, `${key}=${value}`] })
   }
   if (error !== '') return <p role="alert">{error}</p>

@@ -1,6 +1,7 @@
 import type { Media } from '@mediabucket/client'
+import type { ListOrder } from '@mediabucket/client/rules'
 import { firstLetterOf } from './name-order.ts'
-import { isByName, isByTaken, type Order, timeOf } from './shown-list.ts'
+import { isByName, isByTaken, timeOf } from './shown-list.ts'
 
 /** Items beside one another, all of one day or month, or by name of one first letter. */
 export interface Row {
@@ -17,7 +18,7 @@ export interface Shape {
   /** Whether items are grouped by month instead of by day. */
   readonly byMonth?: boolean
   /** The order of the list, which has the time or the name by which they are grouped. */
-  readonly order?: Order
+  readonly order?: ListOrder
 }
 
 /** Wider and narrower pictures fill a box with these ratios of width and height, and are cut off evenly. */
@@ -221,7 +222,7 @@ function placeItems(
 }
 
 /** The sizes of the grid, or of the list, at a width. Pixels. */
-export function measuresFor(width: number, list: boolean, byMonth: boolean, order: Order): Measures {
+export function measuresFor(width: number, list: boolean, byMonth: boolean, order: ListOrder): Measures {
   // “Wednesday, September 30, 2026” in the language with the longest text, and “septiembre de 2026”.
   const headingWidth = isByName(order) ? 72 : byMonth ? 160 : 290
   const headings = { headingWidth, groupGap: 0 }

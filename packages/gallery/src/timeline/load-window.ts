@@ -1,7 +1,8 @@
 import type { Client, ItemOptions, Media } from '@mediabucket/client'
+import type { ListOrder } from '@mediabucket/client/rules'
 import type { Connection } from '../service/connection.ts'
 import { mediaIdOf } from '../service/urls.ts'
-import { isAfter, type Order, reverse } from './shown-list.ts'
+import { isAfter, reverse } from './shown-list.ts'
 
 /** Items that one request loads: more than a screen shows. */
 export const chunk = 100
@@ -18,15 +19,15 @@ export interface Window {
 }
 
 /** Opens the items of the list in an order, from one on or from the start. */
-export type OpenList = (direction: Order, start: Media | null) => ItemStream
+export type OpenList = (direction: ListOrder, start: Media | null) => ItemStream
 
-export async function loadStart(open: OpenList, order: Order): Promise<Window> {
+export async function loadStart(open: OpenList, order: ListOrder): Promise<Window> {
   const forward = open(order, null)
   const items = await forward.take(chunk)
   return { items, position: 0, ends: { begins: true, ends: forward.ended }, forward, backward: null }
 }
 
-export async function loadEnd(open: OpenList, order: Order, total: number): Promise<Window> {
+export async function loadEnd(open: OpenList, order: ListOrder, total: number): Promise<Window> {
   const backward = open(reverse(order), null)
   const items = [...(await backward.take(chunk))].reverse()
   const position = total - items.length
@@ -36,7 +37,7 @@ export async function loadEnd(open: OpenList, order: Order, total: number): Prom
 /** Loads the items from one on, which is at this position. */
 export async function loadFrom(
   open: OpenList,
-  order: Order,
+  order: ListOrder,
   start: Media,
   position: number,
 ): Promise<Window> {
@@ -55,7 +56,7 @@ export async function loadFrom(
  */
 export function skipUntil(
   edge: Media | null,
-  direction: Order,
+  direction: ListOrder,
   isLoaded: (id: string) => boolean,
 ): (item: Media) => boolean {
   let found = edge === null

@@ -1,6 +1,7 @@
 import type { Media } from '@mediabucket/client'
+import type { ListOrder } from '@mediabucket/client/rules'
 import type { ItemStream } from './load-window.ts'
-import { isAfter, type Order } from './shown-list.ts'
+import { isAfter } from './shown-list.ts'
 
 /** A part of a list without gaps. */
 export interface LoadedPart {
@@ -64,7 +65,7 @@ export const countItems = ({ items, before, after, passed }: LoadedPart): ItemCo
  */
 export async function readAgain(
   stream: ItemStream,
-  order: Order,
+  order: ListOrder,
   { items: former, before, after }: LoadedPart,
 ): Promise<{ readonly items: readonly Media[]; readonly ends: boolean }> {
   const [first] = former

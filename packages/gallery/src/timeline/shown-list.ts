@@ -1,22 +1,22 @@
 import type { ItemOptions, Media } from '@mediabucket/client'
+import type { ItemKind, ListOrder } from '@mediabucket/client/rules'
 import { computed, type ReadonlySignal } from '@preact/signals'
 import type { Preferences } from '../preferences.tsx'
 import type { Router } from '../router.ts'
-import {
-  formatChoice,
-  kindChoices,
-  type ListChoice,
-  noChoice,
-  type orders,
-  parseChoice,
-  timeChoices,
-} from '../router.ts'
+import { formatChoice, type ListChoice, noChoice, parseChoice, splitLabel } from '../router.ts'
 import { compareNames } from './name-order.ts'
+
+/** Days. */
+const durations = { day: 1, week: 7, month: 30, year: 365 }
+
+/** When the chosen time began, up to now; null for all times. */
+const startOf = (time: ListChoice['time']): Date | null =>
+  time === 'all' ? null : new Date(Date.now() - durations[time] * 86_400_000)
 
 /** What the timeline shows, as the address names it. */
 export interface ShownList {
   readonly filter: ReadonlySignal<ItemFilter>
-  readonly order: ReadonlySignal<Order>
+  readonly order: ReadonlySignal<ListOrder>
   readonly view: ReadonlySignal<'grid' | 'list'>
   /** The address of the files with a label, `key=value`. */
   hashOfLabel(label: string): string
@@ -33,7 +33,7 @@ export function createShownList(router: Router, preferences: Preferences): Shown
   })
   const filter = computed((): ItemFilter => {
     const { kind, time, name, labels } = parseChoice(new URLSearchParams(chosenFilter.value))
-    return { kind: kindChoices[kind], name, labels, from: timeChoices[time](Date.now()) }
+    return { kind: kind === 'all' ? null : kind, name, labels, from: startOf(time) }
   })
   return {
     filter,
@@ -51,31 +51,24 @@ export function createShownList(router: Router, preferences: Preferences): Shown
 }
 
 /** By the time of the upload, by that at which pictures and videos were taken, or by name (docs/interface.md, K19, K20). */
-export type Order = (typeof orders)[number]
-
 export type OrderKey = 'added' | 'taken' | 'name'
 
 const directions = {
   added: { first: 'newest', last: 'oldest' },
   taken: { first: 'taken-desc', last: 'taken' },
   name: { first: 'name', last: 'name-desc' },
-} as const satisfies Record<OrderKey, { first: Order; last: Order }>
+} as const satisfies Record<OrderKey, { first: ListOrder; last: ListOrder }>
 
-export const keyOf = (order: Order): OrderKey =>
-  order === 'name' || order === 'name-desc'
-    ? 'name'
-    : order === 'taken' || order === 'taken-desc'
-      ? 'taken'
-      : 'added'
+export const keyOf = (order: ListOrder): OrderKey =>
+  order.startsWith('name') ? 'name' : order.startsWith('taken') ? 'taken' : 'added'
 
-export const isByTaken = (order: Order): boolean => keyOf(order) === 'taken'
-export const isByName = (order: Order): boolean => keyOf(order) === 'name'
+export const isByTaken = (order: ListOrder): boolean => keyOf(order) === 'taken'
+export const isByName = (order: ListOrder): boolean => keyOf(order) === 'name'
 /** Whether the latest times, or the last names, are first. */
-export const isDescending = (order: Order): boolean =>
-  order === 'newest' || order === 'taken-desc' || order === 'name-desc'
+export const isDescending = (order: ListOrder): boolean => order === 'newest' || order.endsWith('-desc')
 
 /** The order by another key. Times keep their direction; names begin with A, and times after names with the newest. */
-export const orderBy = (key: OrderKey, order: Order): Order => {
+export const orderBy = (key: OrderKey, order: ListOrder): ListOrder => {
   const isReversed = !isByName(order) && key !== 'name' && !isDescending(order)
   return directions[key][isReversed ? 'last' : 'first']
 }
@@ -84,13 +77,13 @@ export const orderBy = (key: OrderKey, order: Order): Order => {
  * The time by which an order has an item, as a text of RFC 3339 in UTC; its first characters are the day. That of a camera is what its clock
  * showed, as if it were UTC.
  */
-export const timeOf = (order: Order, { taken_at, created_at }: Media): string =>
+export const timeOf = (order: ListOrder, { taken_at, created_at }: Media): string =>
   isByTaken(order) && taken_at ? `${taken_at.slice(0, 23)}Z` : created_at
 
 /** Selects the items that are shown. */
 export interface ItemFilter {
   /** Null for all kinds. */
-  readonly kind: NonNullable<ItemOptions['kind']> | null
+  readonly kind: ItemKind | null
   /** Words of the name (docs/interface.md, K11); empty for all names. */
   readonly name: string
   /** Labels, `key=value`, that the items have all; empty for all items. */
@@ -117,7 +110,7 @@ const shownByClock = (time: Date): Date => new Date(time.valueOf() - time.getTim
  * its millisecond, or of its name. Every query by time has a time, because the items are then in the order of their times
  * (docs/interface.md, K9): lists in both orders, and from any item on, have one order.
  */
-export function queryFrom(order: Order, filter: ItemFilter, start: Media | null): ItemOptions {
+export function queryFrom(order: ListOrder, filter: ItemFilter, start: Media | null): ItemOptions {
   const kind = filter.kind ?? undefined
   const name = filter.name || undefined
   const labels = filter.labels.length > 0 ? Object.fromEntries(filter.labels.map(splitLabel)) : undefined
@@ -134,27 +127,15 @@ export function queryFrom(order: Order, filter: ItemFilter, start: Media | null)
     : { order, kind, name, labels, from: new Date(at) }
 }
 
-/** The key and the value of `key=value`. */
-export function splitLabel(label: string): readonly [key: string, value: string] {
-  const end = label.indexOf('=')
-  return [label.slice(0, end), label.slice(end + 1)]
-}
-
 /** Whether an item is after another in an order, by their times or names. */
-export function isAfter(order: Order, item: Media, other: Media): boolean {
+export function isAfter(order: ListOrder, item: Media, other: Media): boolean {
   const difference = isByName(order)
     ? compareNames(item.filename, other.filename)
     : Date.parse(timeOf(order, item)) - Date.parse(timeOf(order, other))
   return isDescending(order) ? difference < 0 : difference > 0
 }
 
-const reversed = {
-  newest: 'oldest',
-  oldest: 'newest',
-  taken: 'taken-desc',
-  'taken-desc': 'taken',
-  name: 'name-desc',
-  'name-desc': 'name',
-} as const satisfies Record<Order, Order>
-
-export const reverse = (order: Order): Order => reversed[order]
+export function reverse(order: ListOrder): ListOrder {
+  const { first, last } = directions[keyOf(order)]
+  return order === first ? last : first
+}

@@ -1,5 +1,7 @@
 import type { Client, Media } from '@mediabucket/client'
+import type { ListOrder } from '@mediabucket/client/rules'
 import { computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
+import { splitLabel } from '../router.ts'
 import type { Connection } from '../service/connection.ts'
 import type { MediaCache } from '../service/media-cache.ts'
 import { createJumps, type Jumps } from './jumps.ts'
@@ -14,23 +16,14 @@ import {
   readAgain,
   withoutEnds,
 } from './loaded-part.ts'
-import {
-  type ItemFilter,
-  isFiltered,
-  keyOf,
-  type Order,
-  queryFrom,
-  reverse,
-  soleLabelOf,
-  splitLabel,
-} from './shown-list.ts'
+import { type ItemFilter, isFiltered, keyOf, queryFrom, reverse, soleLabelOf } from './shown-list.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
 export interface Timeline extends Omit<Jumps, 'abort'> {
   /** Null until it is loaded. */
   readonly loaded: ReadonlySignal<LoadedPart | null>
   readonly ids: ReadonlySignal<readonly string[]>
-  readonly order: ReadonlySignal<Order>
+  readonly order: ReadonlySignal<ListOrder>
   /** The number of all items of the bucket; null if it is unknown, a filter is chosen or the list has no positions: only that by time added has. */
   readonly total: ReadonlySignal<number | null>
   /** The number of items that match the filter, as far as they are loaded; null if none is chosen. */
@@ -62,7 +55,7 @@ export interface TimelineParts {
   /** When it changes, the items from the first one of a numbered page on replace the loaded ones. */
   readonly place: ReadonlySignal<{ readonly page: number } | null>
   /** When the order or the filter changes, the items from the start replace the loaded ones. */
-  readonly order: ReadonlySignal<Order>
+  readonly order: ReadonlySignal<ListOrder>
   readonly filter: ReadonlySignal<ItemFilter>
 }
 
@@ -95,7 +88,7 @@ export function createTimeline({
   /** The extension that is being loaded, by direction. */
   const extending = { forward: false, backward: false }
 
-  const openPart = (direction: Order, start: Media | null, batchSize = chunk): ItemStream =>
+  const openPart = (direction: ListOrder, start: Media | null, batchSize = chunk): ItemStream =>
     openItemStream(client, connection, {
       ...queryFrom(direction, filter.value, start),
       batchSize,

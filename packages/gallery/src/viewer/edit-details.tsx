@@ -1,4 +1,5 @@
 import type { Media, TaggedMedia } from '@mediabucket/client'
+import { maxAltText, maxCaption } from '@mediabucket/client/rules'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 import { LabelFields } from '../labels/label-fields.tsx'
@@ -114,9 +115,9 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
         label={strings.details.altText}
         hint={strings.details.altTextHint}
         rows={2}
-        maxLength={1000}
+        maxLength={maxAltText}
       />
-      <TextField {...textsOf('caption')} label={strings.details.caption} rows={3} maxLength={5000} />
+      <TextField {...textsOf('caption')} label={strings.details.caption} rows={3} maxLength={maxCaption} />
       <LabelFields
         legend={strings.labels.legend}
         labels={opened.labels ?? {}}
