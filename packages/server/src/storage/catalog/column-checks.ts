@@ -1,6 +1,5 @@
-import { isItemId, isUploadId } from '../../core/ids.ts'
+import { isItemId } from '../../core/ids.ts'
 import { isObject, parseJson } from '../../core/json.ts'
-import { parseLabelText } from '../../core/labels.ts'
 import { isPath } from '../../core/names.ts'
 import { isNote, readLimits } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
@@ -8,17 +7,31 @@ import { isScope } from '../../core/tokens.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../core/webhooks.ts'
 import { actorKinds, auditActions } from './audit-events.ts'
 import { isChangeKind } from './item-changes.ts'
+import { itemChecks } from './item-columns.ts'
 import type { EngineName } from './statements.ts'
+import {
+  bucket,
+  bytes,
+  type ColumnCheck,
+  counter,
+  flag,
+  int4,
+  integer,
+  itemId,
+  laterTime,
+  only,
+  optional,
+  secret,
+  sequence,
+  shape,
+  shortText,
+  text,
+  time,
+  tokenId,
+  uploadId,
+} from './value-checks.ts'
 
 // What the columns of the catalog contain, as far as the service depends on it. A test compares the tables and columns with the schemas.
-
-/** What a column contains. Values are checked as texts: integers may be too large for a number, and of bytes only the length is read. */
-export interface ColumnCheck {
-  readonly reads: 'text' | 'integer' | 'length'
-  /** Left out if only one engine has the column. */
-  readonly only?: EngineName
-  readonly isValid: (value: string | null) => boolean
-}
 
 export interface TableCheck {
   /** The primary key, or another unique one: rows are read in its order. */
@@ -30,55 +43,6 @@ export interface TableCheck {
   /** The reference without which a row is of no use, because it is derived from another one or belongs to it: a repair removes such rows. */
   readonly dependsOn?: string
 }
-
-const text = (isValid: (value: string) => boolean = () => true): ColumnCheck => ({
-  reads: 'text',
-  isValid: (value) => value !== null && isValid(value),
-})
-
-/** A whole number in this range, which ends at the largest exact number by default. */
-const integer = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
-  reads: 'integer',
-  isValid(value) {
-    const number = value === null || !/^-?\d{1,16}$/.test(value) ? Number.NaN : Number(value)
-    return Number.isSafeInteger(number) && number >= least && number <= most
-  },
-})
-
-/** Bytes of a length in this range. */
-const bytes = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
-  ...integer(least, most),
-  reads: 'length',
-})
-
-const optional = (check: ColumnCheck): ColumnCheck => ({
-  ...check,
-  isValid: (value) => value === null || check.isValid(value),
-})
-
-const only = (engine: EngineName, check: ColumnCheck): ColumnCheck => ({ ...check, only: engine })
-
-const shape = (pattern: RegExp): ColumnCheck => text((value) => pattern.test(value))
-const shortText = (most: number): ColumnCheck => text((value) => value.length <= most)
-
-/** Times from 1970 to the end of the year 9999. */
-const maxTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
-const time = integer(0, maxTime)
-/** Of a camera: from the year 0 on. */
-const cameraTime = integer(-62_167_219_200_000, maxTime)
-/** Of an expiry, which an operator may set as late as they like, and of a deadline. */
-const laterTime = integer()
-const flag = integer(0, 1)
-/** Numbers of rows that ranks are built for, so that a wrong one does not use up the memory. */
-const sequence = integer(0, 2 ** 40)
-/** Compared with the rows by bucket-counters.ts, which corrects it. */
-const counter = text()
-const bucket = integer(-Number.MAX_SAFE_INTEGER)
-const tokenId = shape(/^(?:tok|usr)_[0-9a-z]{12}$/)
-const itemId = text(isItemId)
-const uploadId = text(isUploadId)
-const secret = shape(/^whsec_[\w+/]{43}=$/)
-const int4 = (least = 0) => integer(least, 2 ** 31 - 1)
 
 const ofBucket = (table: string) => `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = ${table}.bucket_id)`
 
@@ -271,38 +235,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
   },
   items: {
     key: ['bucket_id', 'seq'],
-    columns: {
-      bucket_id: bucket,
-      seq: sequence,
-      id: itemId,
-      extension: optional(shape(/^[a-z0-9]{1,32}$/)),
-      filename: optional(
-        text((name) => name !== '' && Buffer.byteLength(name) <= 1_024 && !/\p{Cc}|\//u.test(name)),
-      ),
-      content_type: shape(/^[\w!#$%&'*+.^`|~-]{1,127}\/[\w!#$%&'*+.^`|~-]{1,127}(?:;[ \x21-\x7e]*)?$/),
-      size: integer(),
-      sha256: bytes(32, 32),
-      width: optional(int4(1)),
-      height: optional(int4(1)),
-      created_at: time,
-      content_id: optional(integer(1)),
-      thumbhash: optional(bytes(1, 100)),
-      duration: optional(integer()),
-      alt_text: optional(shortText(1_000)),
-      caption: optional(shortText(5_000)),
-      edited: only('sqlite', optional(integer())),
-      renamed: optional(flag),
-      home_seq: optional(sequence),
-      deleted_at: optional(time),
-      expires_at: optional(time),
-      item_expires_at: optional(time),
-      labels: optional(text((json) => parseLabelText(json) != null)),
-      path: optional(text(isPath)),
-      taken_at: optional(cameraTime),
-      taken_offset: optional(integer(-1_440, 1_440)),
-      taken_read: optional(flag),
-      name_key: shortText(10_000),
-    },
+    columns: itemChecks,
     references: {
       bucket_id: ofBucket('items'),
       // In a trash. Each of these columns is needed to leave it.

@@ -1,8 +1,11 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
 import { changeKinds, type ItemChangeKind, isChangeKind } from './item-changes.ts'
-import { isLive, itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import { itemColumnCount, itemColumns } from './item-columns.ts'
+import { hasItem, readItemDetails } from './item-rows.ts'
+import { isLive } from './items.ts'
 import type { BucketId, ItemDetails } from './records.ts'
+import { selectColumns } from './selected-columns.ts'
 import {
   all,
   bucketIdOf,
@@ -78,10 +81,17 @@ const kindsByNumber = new Map<number, ItemChangeKind>(
     .map((kind) => [changeKinds[kind], kind]),
 )
 
+const listed = selectColumns(
+  {
+    ...{ number: 'number', kind: 'kind', itemId: 'item_id', time: 'time', start: 'changes_start' },
+    last: `coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1 AND number > changes_start), changes_start)`,
+    hasAfter: 'CAST(EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2) AS int)',
+  },
+  itemColumnCount,
+)
+
 const rows = eachEngine(
-  () => `SELECT ${itemColumns}, number, kind, item_id, time, changes_start,
-    coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1 AND number > changes_start), changes_start),
-    CAST(EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2) AS int)
+  () => `SELECT ${itemColumns}, ${listed.text}
   FROM (SELECT changes_start FROM buckets WHERE id = $1) AS bucket
   LEFT JOIN (SELECT number, kind, item_id, time FROM changes WHERE bucket_id = $1 AND number > $2
     AND number > (SELECT changes_start FROM buckets WHERE id = $1) ORDER BY number LIMIT $3) AS change ON true
@@ -90,15 +100,15 @@ const rows = eachEngine(
 )
 
 function readChange(row: Row): ItemChange | null {
-  const number = integerOrNull(row, itemColumnCount)
+  const number = integerOrNull(row, listed.at.number)
   if (number === null) return null
-  const kind = kindsByNumber.get(integer(row, itemColumnCount + 1)) ?? 'unknown'
+  const kind = kindsByNumber.get(integer(row, listed.at.kind)) ?? 'unknown'
   return {
     number,
     kind,
-    itemId: itemIdOf(row, itemColumnCount + 2),
-    time: integer(row, itemColumnCount + 3),
-    item: row[0] === null ? null : readItemDetails(row),
+    itemId: itemIdOf(row, listed.at.itemId),
+    time: integer(row, listed.at.time),
+    item: hasItem(row) ? readItemDetails(row) : null,
   }
 }
 
@@ -114,9 +124,9 @@ export function* readChanges(bucketId: BucketId, after: FeedPlace, limit: number
   const found = yield* all(
     (row) => ({
       change: readChange(row),
-      start: integer(row, itemColumnCount + 4),
-      last: integer(row, itemColumnCount + 5),
-      hasAfter: integer(row, itemColumnCount + 6) === 1,
+      start: integer(row, listed.at.start),
+      last: integer(row, listed.at.last),
+      hasAfter: integer(row, listed.at.hasAfter) === 1,
     }),
     rows,
     ...[bucketId, from, limit + 1, Date.now()],

@@ -2,7 +2,8 @@ import { afterPaths, containsAll, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { kindNumber, kindNumberOf } from './item-kinds.ts'
 import { readBucketState } from './item-lists.ts'
-import { isLive, itemColumns, readItemRow } from './items.ts'
+import { itemRowColumns, readItemRow } from './item-rows.ts'
+import { isLive } from './items.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
@@ -118,7 +119,7 @@ function statementOf(
 
 /** SQLite has no statistics, and would read the bucket in the order of its numbers. */
 const rowsFrom = (engine: EngineName, index: string): string =>
-  `SELECT ${itemColumns}, seq FROM items${engine === 'sqlite' ? ` INDEXED BY ${index}` : ''}
+  `SELECT ${itemRowColumns} FROM items${engine === 'sqlite' ? ` INDEXED BY ${index}` : ''}
     WHERE bucket_id = $1 AND ${isLive('$2')}`
 
 /** The index has the first eight bytes of each hash only. */

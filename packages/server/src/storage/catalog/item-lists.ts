@@ -3,11 +3,12 @@ import { maxNameKey } from '../../core/names.ts'
 import { type ItemFilter, type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
-import { isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
+import { isLive } from './items.ts'
 import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
 import { all, eachEngine, first, integer, type Query, type Row, text } from './statements.ts'
 
-/** A statement that reads the rows of Catalog.items: `itemColumns`, `seq` and, in a list by name, `name_key` as `place`. The first values are the id of the bucket and the time. */
+/** A statement that reads the rows of Catalog.items: `itemRowColumns` and, in a list by name, `name_key` as `place`. The first values are the id of the bucket and the time. */
 interface ItemStatement extends ListText {
   readonly values: readonly (number | string)[]
 }
@@ -40,7 +41,6 @@ const orders = {
 function createItemStatements(
   mark: '?' | '$',
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number, now: number) => ItemStatement {
-  const columns = `${itemColumns}, seq`
   const rowsOf = (selected: string) =>
     `SELECT ${selected} FROM items WHERE bucket_id = ${mark}1 AND ${isLive(`${mark}2`)}`
 
@@ -48,7 +48,7 @@ function createItemStatements(
     const { after, direction } = orders[order]
     const byNumber = `seq ${direction}`
     return {
-      sql: `${rowsOf(columns)} AND seq ${after} ${mark}3 ORDER BY ${byNumber} LIMIT ${mark}4`,
+      sql: `${rowsOf(itemRowColumns)} AND seq ${after} ${mark}3 ORDER BY ${byNumber} LIMIT ${mark}4`,
       order: byNumber,
     }
   }
@@ -57,7 +57,7 @@ function createItemStatements(
     const { after, until, direction } = orders[order]
     const terms = `${by === null ? 'created_at' : 'place'} ${direction}, seq ${direction}`
     const range = (key: string, condition: string) =>
-      `${rowsOf(by === null ? columns : `${columns}, ${key} AS place`)} AND ${condition}
+      `${rowsOf(by === null ? itemRowColumns : `${itemRowColumns}, ${key} AS place`)} AND ${condition}
         AND (${key}, seq) ${after} (${mark}3, ${mark}4) AND ${key} ${until} ${mark}5`
     const first = (rows: string) => `${rows} ORDER BY ${terms} LIMIT ${mark}6`
     const ranges = kinds.flatMap((kind) => {
@@ -102,11 +102,14 @@ function createItemStatements(
 /** The statements of each engine. */
 export const itemStatements = { sqlite: createItemStatements('?'), postgres: createItemStatements('$') }
 
-/** Reads a row of a list from `itemColumns`, its number and, in a list by name, the key of the name. */
+/** Where the key of the name is in a row of a list by name. */
+export const nameKeyPlace = itemRowColumnCount
+
+/** Reads a row of a list from `itemRowColumns` and, in a list by name, the key of the name. */
 export const readListRow =
   ({ by }: Pick<ItemSelection, 'by'>) =>
   (row: Row): ItemRow =>
-    by === 'name' ? { ...readItemRow(row), nameKey: text(row, itemColumnCount + 1) } : readItemRow(row)
+    by === 'name' ? { ...readItemRow(row), nameKey: text(row, nameKeyPlace) } : readItemRow(row)
 
 const bucketState = eachEngine(
   (engine) => `SELECT revision, ${expiredColumn(engine, '$2')} FROM buckets WHERE id = $1`,

@@ -6,7 +6,9 @@ import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
+import { newItemColumnCount } from './item-columns.ts'
 import { refreshNames } from './item-names.ts'
+import { itemRowColumns, keyedItemColumns, keyedItems, readItemRow, readNewItem } from './item-rows.ts'
 import { indexEdits } from './labels.ts'
 import type {
   AddedItem,
@@ -33,20 +35,13 @@ import type {
 import {
   all,
   bytes,
-  bytesOrNull,
   change,
-  type EngineName,
   eachEngine,
   first,
   formatLabels,
-  integer,
   integerOrNull,
-  labelsOf,
   type Query,
-  type Row,
   record,
-  text,
-  textOrNull,
   type Work,
 } from './statements.ts'
 import { countLimited } from './token-limits.ts'
@@ -162,7 +157,7 @@ export function* editItem({
 }): Work<EditedItem> {
   const found = yield* first(
     readItemRow,
-    `SELECT ${itemColumns}, seq FROM items WHERE id = $1 AND bucket_id = $2 AND ${isLive('$3')}`,
+    `SELECT ${itemRowColumns} FROM items WHERE id = $1 AND bucket_id = $2 AND ${isLive('$3')}`,
     ...[id, bucketId, Date.now()],
   )
   if (found === null) return 'missing'
@@ -226,8 +221,11 @@ export function* labelItems({
   readonly changes: LabelChanges
 }): Work<LabelledItems> {
   const found = yield* all(
-    (row) => ({ ...readItemDetails(row), seq: integer(row, itemColumnCount) }),
-    `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND ${isLive('$3')}`,
+    (row) => {
+      const { item, seq } = readItemRow(row)
+      return { ...item, seq }
+    },
+    `SELECT ${itemRowColumns} FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND ${isLive('$3')}`,
     ...[bucketId, ids, Date.now()],
   )
   const edits = found.map((row) => ({ row, labels: changeLabels(row.labels, changes) }))
@@ -288,83 +286,6 @@ export function* setPreview({
   if (changes > 0) yield* recordChanges(bucketId, 'previewed', [id])
 }
 
-/** The columns of an item as it is added, and their number. */
-export const newItemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, item_expires_at, labels, path, taken_at, taken_offset, taken_read'
-export const newItemColumnCount = 15
-
-/** The values of `newItemColumns`. */
-export const newItemValues = (item: NewItem, sha256: Uint8Array | null = item.sha256) =>
-  [
-    item.id,
-    item.filename,
-    item.contentType,
-    item.extension,
-    item.size,
-    sha256,
-    item.width,
-    item.height,
-    item.createdAt,
-    item.expiresAt ?? null,
-    formatLabels(item.labels),
-    item.path ?? null,
-    item.takenAt ?? null,
-    item.takenOffset ?? null,
-    item.takenRead === true ? 1 : null,
-  ] as const
-
-/** The columns of `items` that `readItemDetails` reads, and their number. */
-export const itemColumns = `${newItemColumns}, thumbhash, duration, alt_text, caption`
-export const itemColumnCount = newItemColumnCount + 4
-
-/** Reads an item from the first columns of a row, which are `newItemColumns`. */
-export const readNewItem = (row: Row, sha256: Uint8Array = bytes(row, 5)): NewItem => ({
-  id: text(row, 0) as ItemId,
-  filename: textOrNull(row, 1),
-  contentType: text(row, 2),
-  extension: textOrNull(row, 3),
-  size: integer(row, 4),
-  sha256,
-  width: integerOrNull(row, 6),
-  height: integerOrNull(row, 7),
-  createdAt: integer(row, 8),
-  ...(row[9] === null ? {} : { expiresAt: integer(row, 9) }),
-  ...(row[10] === null ? {} : { labels: labelsOf(row, 10) }),
-  ...(row[11] === null ? {} : { path: text(row, 11) }),
-  ...(row[12] === null ? {} : { takenAt: integer(row, 12), takenOffset: integerOrNull(row, 13) }),
-  ...(row[14] === null ? {} : { takenRead: true }),
-})
-
-/** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
-export const readItemDetails = (row: Row): ItemDetails => ({
-  ...readNewItem(row),
-  thumbhash: bytesOrNull(row, 15),
-  duration: integerOrNull(row, 16),
-  altText: textOrNull(row, 17),
-  caption: textOrNull(row, 18),
-})
-
-/** Reads a row of a list from `itemColumns` and its number. */
-export const readItemRow = (row: Row): ItemRows['rows'][number] => ({
-  seq: integer(row, itemColumnCount),
-  item: readItemDetails(row),
-})
-
-/** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
-export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
-
-/**
- * Reads an item from `itemColumns` and four more columns: the id of its bucket, 1 if it is damaged, the id of its bytes in the catalog or
- * null, and 1 if it is private.
- */
-export const readItem = (row: Row): Item => ({
-  ...readItemDetails(row),
-  bucketId: integer(row, itemColumnCount) as BucketId,
-  isDamaged: integer(row, itemColumnCount + 1) === 1,
-  contentId: integerOrNull(row, itemColumnCount + 2) as ContentId | null,
-  isPrivate: integer(row, itemColumnCount + 3) === 1,
-})
-
 /** True for items that have not expired at `now`, a parameter. */
 export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
 
@@ -373,26 +294,6 @@ export const unlessExpired = (item: Item): Item | null =>
   item.expiresAt == null || item.expiresAt > Date.now() ? item : null
 
 // The items of the first request with each key. They are stored here because they may be deleted before the retry.
-
-/** The columns of `readNewItem`, of an item in JSON. */
-export const keyedItemColumns = (engine: EngineName): string => {
-  const [hash, read] = ["value ->> 'sha256'", "value ->> 'takenRead'"]
-  return `value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
-    (value ->> 'size')::int8, ${engine === 'sqlite' ? `unhex(${hash})` : `decode(${hash}, 'hex')`}, (value ->> 'width')::int4,
-    (value ->> 'height')::int4, (value ->> 'createdAt')::int8, (value ->> 'expiresAt')::int8,
-    value ->> 'labels', value ->> 'path', (value ->> 'takenAt')::int8, (value ->> 'takenOffset')::int4,
-    ${engine === 'sqlite' ? read : `(${read})::bool::int4`}`
-}
-export const keyedItemColumnCount = 15
-
-/** The items of a row of `keyed_requests`, and their order. */
-export const keyedItems = {
-  sqlite: { rows: 'json_each(items) AS item', order: 'item.key' },
-  postgres: {
-    rows: 'json_array_elements(items) WITH ORDINALITY AS item (value, number)',
-    order: 'item.number',
-  },
-} as const
 
 const repeated = eachEngine(
   (engine) => `SELECT ${keyedItemColumns(engine)}, fingerprint FROM keyed_requests, ${keyedItems[engine].rows}
@@ -407,7 +308,7 @@ export function* findRepeated({
   now,
 }: IdempotentRequest): Query<readonly NewItem[] | null> {
   const found = yield* all(
-    (row) => ({ item: readNewItem(row), fingerprint: bytes(row, keyedItemColumnCount) }),
+    (row) => ({ item: readNewItem(row), fingerprint: bytes(row, newItemColumnCount) }),
     repeated,
     ...[tokenId, key, now],
   )

@@ -4,8 +4,10 @@ import { type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindNumber } from './item-kinds.ts'
 import { readBucketState } from './item-lists.ts'
-import { isLive, itemColumnCount, itemColumns, readItemRow } from './items.ts'
+import { hasItem, itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
+import { isLive } from './items.ts'
 import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
+import { selectColumns } from './selected-columns.ts'
 import { all, type EngineName, first, integer, type Query, type Row } from './statements.ts'
 
 /** Rows of the rarest label that one search reads at most, also if it compares names. At the bound it ends early, and its rows say where. */
@@ -84,7 +86,12 @@ const rangeOf = ({ order, from, to }: ItemSelection) =>
 
 const kindValues = ({ kind }: ItemSelection): readonly number[] => (kind === null ? [] : [kindNumber(kind)])
 
-const readPlace = (row: Row): ItemPlace => ({ createdAt: integer(row, 0), seq: integer(row, 1) })
+const lastPlaceColumns = selectColumns({ time: 'created_at', number: 'seq' })
+
+const readPlace = (row: Row, at = lastPlaceColumns.at): ItemPlace => ({
+  createdAt: integer(row, at.time),
+  seq: integer(row, at.number),
+})
 
 /** Parts on SQLite, where short statements take a tenth of the time of one that does everything. The labels are looked up once. */
 function* openParts(selection: ItemSelection): Query<ReadPart> {
@@ -113,7 +120,7 @@ function* openParts(selection: ItemSelection): Query<ReadPart> {
       ...[...range, now, wanted, ...others.map(({ id }) => id)],
     )
     const isEnd = found.length === wanted || rarest.items < batch
-    const last = isEnd ? null : yield* first(readPlace, texts.sqlite.last, ...range)
+    const last = isEnd ? null : yield* first((row) => readPlace(row), texts.sqlite.last, ...range)
     return { ...bucket, found, last }
   }
 }
@@ -124,13 +131,12 @@ function partReader(selection: ItemSelection): ReadPart {
   const labels = Object.entries(selection.labels ?? {})
   const { postgres } = textsOf(selection, labels.length)
   const [now, json] = [Date.now(), JSON.stringify(labels)]
-  const seq = itemColumnCount
   return function* readPart(place, batch, wanted) {
     const read = yield* all(
       (row) => ({
-        row: row[seq] === null ? null : readItemRow(row),
-        bucket: { revision: integer(row, seq + 1), expired: integer(row, seq + 2) },
-        last: row[seq + 3] === null ? null : readPlace(row.slice(seq + 3)),
+        row: hasItem(row) ? readItemRow(row) : null,
+        bucket: { revision: integer(row, ofPart.at.revision), expired: integer(row, ofPart.at.expired) },
+        last: row[ofPart.at.time] === null ? null : readPlace(row, ofPart.at),
       }),
       postgres,
       ...[bucketId, json, place.createdAt, place.seq, rangeOf(selection).end, batch],
@@ -159,7 +165,13 @@ function textsOf({ order, kind }: ItemSelection, labels: number): PartTexts {
   return known
 }
 
-const ofItems = `${itemColumns}, seq`.replaceAll(/\w+/g, 'items.$&')
+/** On PostgreSQL, with each row of items. */
+const ofPart = selectColumns(
+  { revision: 'revision', expired: 'expired', time: 'last.time', number: 'last.number' },
+  itemRowColumnCount,
+)
+
+const ofItems = itemRowColumns.replaceAll(/\w+/g, 'items.$&')
 
 /**
  * The first value is the bucket, the second one a label or all of them as JSON, and then come the place, the end, the batch, the kind if there is
@@ -197,7 +209,7 @@ function writeTexts(order: ItemOrder, isAnyKind: boolean, labels: number): PartT
   return {
     sqlite: {
       items: `SELECT ${ofItems} FROM (${inSqlite}) AS place ${joined.join(' ')} CROSS JOIN items ON ${ofPlace} LIMIT ${wanted}`,
-      last: `SELECT created_at, seq FROM (${inSqlite}) AS place LIMIT 1 OFFSET $6 - 1`,
+      last: `SELECT ${lastPlaceColumns.text} FROM (${inSqlite}) AS place LIMIT 1 OFFSET $6 - 1`,
     },
     postgres: `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', now)} AS expired FROM buckets WHERE id = $1),
       wanted AS MATERIALIZED (
@@ -209,10 +221,10 @@ function writeTexts(order: ItemOrder, isAnyKind: boolean, labels: number): PartT
       ), place AS MATERIALIZED (
         ${places(idOf(1), (rows) => `(${inOrder(rows)})`)}
       ), item AS MATERIALIZED (
-        SELECT item.* FROM place CROSS JOIN LATERAL (SELECT ${itemColumns}, seq FROM items WHERE ${ofPlace} OFFSET 0) AS item
+        SELECT item.* FROM place CROSS JOIN LATERAL (SELECT ${itemRowColumns} FROM items WHERE ${ofPlace} OFFSET 0) AS item
         WHERE ${filters.join(' AND ') || 'true'} LIMIT ${wanted}
       )
-      SELECT item.*, revision, expired, last.time, last.number
+      SELECT item.*, ${ofPart.text}
       FROM bucket LEFT JOIN (
         SELECT created_at AS time, seq AS number FROM place WHERE (SELECT count(*) FROM item) < ${wanted} ORDER BY ${byTime} LIMIT 1 OFFSET $6 - 1
       ) AS last ON true LEFT JOIN item ON true ORDER BY ${byTime}`,

@@ -10,7 +10,8 @@ import {
 import type { ItemOrder } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
-import { isLive, itemColumns, readItemRow } from './items.ts'
+import { itemRowColumns, readItemRow } from './item-rows.ts'
+import { isLive } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
@@ -288,7 +289,7 @@ function createReadPart(
   const names = namesText(engine, filter, order, comparedRows)
   // In this form, PostgreSQL looks each number up, whatever it knows of the bucket.
   const numbers = engine === 'sqlite' ? '= ANY ($2::int8[])' : 'IN (SELECT unnest($2::int8[]))'
-  const items = `SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq ${numbers} AND ${isSelected(4)}
+  const items = `SELECT ${itemRowColumns} FROM items WHERE bucket_id = $1 AND seq ${numbers} AND ${isSelected(4)}
     ORDER BY seq ${directions[order]} LIMIT $3`
   const lastOfRow = (slot: number) => slot * namesPerRow + (order === 'newest' ? 0 : namesPerRow - 1)
   return function* read({ start, end, batch, wanted }) {

@@ -1,7 +1,7 @@
 import { readAfterNumber } from './expired-items.ts'
 import { createFilter, searchFiles, searchRows, selectsFiles } from './file-search.ts'
 import { itemStatements, placeOf, readBucketState, readListRow } from './item-lists.ts'
-import { itemColumns, readItemRow } from './items.ts'
+import { itemRowColumns, readItemRow } from './item-rows.ts'
 import { searchLabels } from './label-search.ts'
 import { searchNames } from './name-search.ts'
 import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
@@ -70,7 +70,7 @@ export function* listPastExpired(
     const bucket = yield* readBucketState(bucketId, now)
     const rows = yield* readAfterNumber(
       ...([engine, bucketId, order === 'oldest', after?.seq ?? null, limit, now] as const),
-      ...([`${itemColumns}, seq`, readItemRow] as const),
+      ...([itemRowColumns, readItemRow] as const),
     )
     if (rows !== null) return { ...bucket, rows, examined: null }
   }

@@ -1,11 +1,13 @@
 import type { BucketSettings, MetadataRemoval } from '../../core/buckets.ts'
 import type { ItemId } from '../../core/ids.ts'
-import type { LabelChanges, Labels } from '../../core/labels.ts'
+import type { LabelChanges } from '../../core/labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
 import type { Actor, Scope } from '../../core/tokens.ts'
+import type { ItemDetails, ItemTexts, NewItem, Preview } from './item-columns.ts'
 
 export type { BucketSettings } from '../../core/buckets.ts'
+export type { ItemDetails, ItemTexts, NewItem, Preview } from './item-columns.ts'
 
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
@@ -95,37 +97,6 @@ export interface PositionedItems {
   readonly items: readonly ItemDetails[]
 }
 
-/** An item to be stored. */
-export interface NewItem {
-  readonly id: ItemId
-  readonly filename: string | null
-  readonly contentType: string
-  /** Without the dot; null if the type is unknown. */
-  readonly extension: string | null
-  /** Bytes. */
-  readonly size: number
-  /** 32 bytes. */
-  readonly sha256: Uint8Array
-  readonly width: number | null
-  readonly height: number | null
-  /** Milliseconds since 1970; never used for order. */
-  readonly createdAt: number
-  /** When it expires, in milliseconds since 1970. Left out or null for never. */
-  readonly expiresAt?: number | null
-  /** Left out or null for none. */
-  readonly labels?: Labels | null
-  /** Within the folder that was uploaded. Left out or null for none. */
-  readonly path?: string | null
-  /**
-   * When the picture or the video was taken: what the clock of the camera showed, in milliseconds since 1970 as if that clock were UTC, and the
-   * minutes by which it was ahead of UTC. Left out or null if unknown.
-   */
-  readonly takenAt?: number | null
-  readonly takenOffset?: number | null
-  /** True for an item without this time if its bytes were read for it. The others are read later (taken-times.ts). */
-  readonly takenRead?: boolean
-}
-
 /** A value of the labels of a bucket with one key. */
 interface BucketLabel {
   readonly value: string
@@ -139,27 +110,12 @@ export interface LabelKey {
   readonly values: readonly BucketLabel[]
 }
 
-/** What the first render of an item's variants has found. */
-export interface Preview {
-  /** A placeholder of the picture of about 25 bytes (https://evanw.github.io/thumbhash/); null if unknown. */
-  readonly thumbhash: Uint8Array | null
-  /** Of a video, in milliseconds; null if unknown. */
-  readonly duration: number | null
-}
-
 /** The result of a render, with the dimensions of the picture in pixels; they are null for documents. */
 export interface NewPreview extends Preview {
   /** Replaces what an earlier version recorded wrongly; otherwise what is known stays. */
   readonly isCorrection?: boolean
   readonly width: number | null
   readonly height: number | null
-}
-
-/** The texts of an item that can be edited. */
-export interface ItemTexts {
-  readonly filename: string | null
-  readonly altText: string | null
-  readonly caption: string | null
 }
 
 /** Changes of an item: members that are left out stay as they are. */
@@ -169,9 +125,6 @@ export interface ItemEdit extends Partial<ItemTexts> {
 
 /** What an edit expects an item to have. */
 export interface ItemState extends ItemTexts, Pick<NewItem, 'labels'> {}
-
-/** What responses tell of a stored item. */
-export interface ItemDetails extends NewItem, Preview, ItemTexts {}
 
 /** The item after an edit; `changed` if it did not have the expected texts, `full` if it would have too many labels. */
 export type EditedItem = ItemDetails | 'missing' | 'changed' | 'full'

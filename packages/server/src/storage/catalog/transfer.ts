@@ -3,18 +3,12 @@ import { ExplainedError } from '../../core/faults.ts'
 import { eventColumnCount, eventColumns } from './audit-events.ts'
 import { bucketIds, correctBucket } from './bucket-counters.ts'
 import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
-import {
-  itemColumnCount,
-  itemColumns,
-  keyedItemColumnCount,
-  keyedItemColumns,
-  keyedItems,
-  readItemDetails,
-  readNewItem,
-  storeRequest,
-} from './items.ts'
+import { itemColumnCount, itemColumns, newItemColumnCount } from './item-columns.ts'
+import { keyedItemColumns, keyedItems, readItemDetails, readNewItem } from './item-rows.ts'
+import { storeRequest } from './items.ts'
 import { listKeys, replaceKeys, type SigningKey } from './keys.ts'
 import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
+import { selectColumns } from './selected-columns.ts'
 import {
   all,
   bucketIdOf,
@@ -201,27 +195,39 @@ const tokenRows = `SELECT tokens.id, '', name, scopes, created_at, expires_at, l
   token_limits.items, token_limits.bytes, reserved_items, reserved_bytes, tokens.bucket_id, hash, replaced_by
   FROM tokens LEFT JOIN token_limits ON token_limits.id = limited_by ORDER BY number`
 
+const placed = selectColumns(
+  {
+    ...{ bucketId: 'items.bucket_id', seq: 'seq', isDamaged: '(damaged.id IS NOT NULL)::int4' },
+    ...{
+      bytes: 'contents.bytes',
+      homeSeq: 'home_seq',
+      deletedAt: 'deleted_at',
+      expiresAt: 'items.expires_at',
+    },
+  },
+  itemColumnCount,
+)
+
 const readTransferredItem = (row: Row): TransferredItem => ({
   item: readItemDetails(row),
-  bucketId: bucketIdOf(row, itemColumnCount),
-  seq: integer(row, itemColumnCount + 1),
-  isDamaged: integer(row, itemColumnCount + 2) === 1,
-  bytes: row[itemColumnCount + 3] === null ? null : bytes(row, itemColumnCount + 3),
+  bucketId: bucketIdOf(row, placed.at.bucketId),
+  seq: integer(row, placed.at.seq),
+  isDamaged: integer(row, placed.at.isDamaged) === 1,
+  bytes: row[placed.at.bytes] === null ? null : bytes(row, placed.at.bytes),
   trashed:
-    row[itemColumnCount + 4] === null
+    row[placed.at.homeSeq] === null
       ? null
       : {
-          homeSeq: integer(row, itemColumnCount + 4),
-          deletedAt: integer(row, itemColumnCount + 5),
-          expiresAt: integer(row, itemColumnCount + 6),
+          homeSeq: integer(row, placed.at.homeSeq),
+          deletedAt: integer(row, placed.at.deletedAt),
+          expiresAt: integer(row, placed.at.expiresAt),
         },
 })
 
 const listItems = (after: ItemPosition | null, limit: number): Query<TransferredItem[]> =>
   all(
     readTransferredItem,
-    `SELECT items.${itemColumns}, items.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes,
-      home_seq, deleted_at, items.expires_at
+    `SELECT items.${itemColumns}, ${placed.text}
     FROM items LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = items.id
     WHERE (items.bucket_id, seq) > ($1, $2) ORDER BY items.bucket_id, seq LIMIT $3`,
     ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
@@ -234,9 +240,17 @@ const countItems = (upTo?: ItemPosition): Query<number | null> =>
     ...[upTo?.bucketId ?? Number.MAX_SAFE_INTEGER, upTo?.seq ?? 0],
   )
 
+const requested = selectColumns(
+  {
+    ...{ tokenId: 'token_id', key: 'requests.key', fingerprint: 'fingerprint' },
+    ...{ expiresAt: 'expires_at', bytes: 'bytes' },
+  },
+  newItemColumnCount,
+)
+
 /** The items of the first keys after one, also of those that have expired. */
 const keyedRows = eachEngine(
-  (engine) => `SELECT ${keyedItemColumns(engine)}, token_id, requests.key, fingerprint, expires_at, bytes
+  (engine) => `SELECT ${keyedItemColumns(engine)}, ${requested.text}
     FROM (SELECT * FROM keyed_requests WHERE (token_id, key) > ($1, $2) ORDER BY token_id, key LIMIT ${requestsPerBatch})
       AS requests, ${keyedItems[engine].rows}
     ORDER BY token_id, requests.key, ${keyedItems[engine].order}`,
@@ -247,11 +261,11 @@ function* requestsAfter(tokenId: string, key: string): Query<TransferredRequest[
     (row) => ({
       item: readNewItem(row),
       request: {
-        tokenId: tokenIdOf(row, keyedItemColumnCount),
-        key: text(row, keyedItemColumnCount + 1),
-        fingerprint: bytes(row, keyedItemColumnCount + 2),
-        expiresAt: integer(row, keyedItemColumnCount + 3),
-        bytes: integerOrNull(row, keyedItemColumnCount + 4),
+        tokenId: tokenIdOf(row, requested.at.tokenId),
+        key: text(row, requested.at.key),
+        fingerprint: bytes(row, requested.at.fingerprint),
+        expiresAt: integer(row, requested.at.expiresAt),
+        bytes: integerOrNull(row, requested.at.bytes),
       },
     }),
     keyedRows,

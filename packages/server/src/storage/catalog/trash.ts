@@ -13,8 +13,9 @@ import {
   trashColumns,
 } from './buckets.ts'
 import type { ExpiredRest } from './expired-items.ts'
-import { itemColumnCount, itemColumns, readItemDetails } from './items.ts'
+import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from './records.ts'
+import { selectColumns } from './selected-columns.ts'
 import {
   all,
   bucketIdOf,
@@ -106,11 +107,12 @@ export function* findBucketWithTrash(bucketId: BucketId): Query<BucketWithTrash 
   return found?.bucket ?? null
 }
 
+const trashed = selectColumns({ deletedAt: 'deleted_at', expiresAt: 'expires_at' }, itemRowColumnCount)
+
 const readTrashed = (row: Row): TrashedItem => ({
-  item: readItemDetails(row),
-  seq: integer(row, itemColumnCount),
-  deletedAt: integer(row, itemColumnCount + 1),
-  expiresAt: integer(row, itemColumnCount + 2),
+  ...readItemRow(row),
+  deletedAt: integer(row, trashed.at.deletedAt),
+  expiresAt: integer(row, trashed.at.expiresAt),
 })
 
 /** Rows of a trash that one read examines at most. It takes some milliseconds. */
@@ -120,7 +122,7 @@ const maxExamined = 2 ** 13
 const lastExamined =
   'SELECT seq FROM items WHERE bucket_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT 1 OFFSET $3'
 
-const trashRows = `SELECT ${itemColumns}, seq, deleted_at, expires_at FROM items
+const trashRows = `SELECT ${itemRowColumns}, ${trashed.text} FROM items
   WHERE bucket_id = $1 AND seq < $2 AND seq >= $3 AND expires_at > $4 ORDER BY seq DESC LIMIT $5`
 
 /** As TrashCatalog.trash. Each part is a range of numbers, so that changes between two statements remove nothing from the list. */

@@ -4,9 +4,10 @@ import { pageSize } from '../../../core/page.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, hasManyExpired, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
-import { itemStatements, maxPassed, readListRow } from '../item-lists.ts'
+import { itemStatements, maxPassed, nameKeyPlace, readListRow } from '../item-lists.ts'
+import { hasItem, isPrivateColumn, itemRowColumns, placedItemColumns, readItem } from '../item-rows.ts'
 import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
-import { isPrivateColumn, itemColumnCount, itemColumns, readItem, unlessExpired } from '../items.ts'
+import { unlessExpired } from '../items.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
 import { createSearchQueue } from '../name-search.ts'
 import { listPastExpired } from '../ordered-search.ts'
@@ -22,6 +23,7 @@ import type {
   PageRows,
   Servability,
 } from '../records.ts'
+import { selectColumns } from '../selected-columns.ts'
 import { bytes, integer, type Query, type Row, text } from '../statements.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { openDatabase, requireNoTransfer } from './database.ts'
@@ -166,8 +168,7 @@ const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at,
   CROSS JOIN LATERAL (SELECT * FROM buckets WHERE buckets.id = tokens.bucket_id LIMIT 1) AS buckets
   WHERE require_primary()`
 
-const itemRows = `SELECT items.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)::int4, content_id,
-    ${isPrivateColumn}, wanted.number
+const itemRows = `SELECT ${placedItemColumns}, wanted.number
   FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS wanted (id, number)
   CROSS JOIN LATERAL (SELECT * FROM items WHERE items.id = wanted.id LIMIT 1) AS items`
 
@@ -346,6 +347,11 @@ export function createBatchedReads<Key, Value>(parts: {
   }
 }
 
+/** With each row of a list, of which `nameKey` is at `nameKeyPlace`. */
+const listedWith = (nameKey: string) =>
+  selectColumns({ nameKey, revision: 'revision', expired: 'expired' }, nameKeyPlace)
+const [listedByName, listedByTime] = [listedWith('place'), listedWith('NULL')]
+
 /** Reads items as Catalog.items. Null if the statement would pass by many expired items. */
 async function readItems(
   run: Run,
@@ -354,24 +360,24 @@ async function readItems(
   limit: number,
 ): Promise<ItemRows | null> {
   const { sql, order, values } = itemStatements.postgres(selection, after, limit, Date.now())
-  const key = selection.by === 'name' ? 'place' : 'NULL'
+  const listed = selection.by === 'name' ? listedByName : listedByTime
   const readRow = readListRow(selection)
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
     `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', '$2')} AS expired FROM buckets WHERE id = $1)
-    SELECT ${itemColumns}, seq, ${key}, revision, expired FROM bucket LEFT JOIN (
+    SELECT ${itemRowColumns}, ${listed.text} FROM bucket LEFT JOIN (
       SELECT * FROM (${sql}) AS listed WHERE (SELECT expired FROM bucket) <= ${maxPassed}
     ) AS item ON true ORDER BY ${order}`,
     ...values,
   )
   const [first] = rows
   if (first === undefined) throw bucketDeleted()
-  const expired = integer(first, itemColumnCount + 3)
+  const expired = integer(first, listed.at.expired)
   if (expired > maxPassed) return null
   return {
-    revision: integer(first, itemColumnCount + 2),
+    revision: integer(first, listed.at.revision),
     expired,
-    rows: rows.flatMap((row) => (row[itemColumnCount] === null ? [] : [readRow(row)])),
+    rows: rows.flatMap((row) => (hasItem(row) ? [readRow(row)] : [])),
     examined: null,
   }
 }

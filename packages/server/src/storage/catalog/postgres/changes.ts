@@ -1,6 +1,5 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { nameKey, nameLine } from '../../../core/names.ts'
 import { type Amount, requireWithinQuota } from '../../../core/quotas.ts'
 import { isPictured } from '../../../core/variants.ts'
 import { uploadEvents } from '../audit-events.ts'
@@ -10,19 +9,12 @@ import { countRest, enterCounts, leaveCounts } from '../expired-items.ts'
 import { refreshNames } from '../item-names.ts'
 import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
-import type { AddedItem, Bucket, BucketId, NewItem, RemovedItems } from '../records.ts'
-import {
-  type EngineChanges,
-  formatLabels,
-  integer,
-  integerOrNull,
-  type Row,
-  text,
-  type Work,
-} from '../statements.ts'
+import type { AddedItem, Bucket, BucketId, RemovedItems } from '../records.ts'
+import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
 import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
-import { bytesArray, runWork, type Session } from './session.ts'
+import { appendStatement, appendValues } from './item-arrays.ts'
+import { runWork, type Session } from './session.ts'
 
 type ChangeFunctions = {
   readonly [K in ChangeKind]: (
@@ -167,37 +159,10 @@ function appendItems(
   const { session, buckets } = transaction
   // Throws if the bucket was deleted.
   buckets.get(bucketId)
-  const column = <T>(value: (item: NewItem) => T): T[] => added.map(value)
-  /** Null for a column without a value, which no driver or server has to write and parse. */
-  const sparse = <T>(value: (item: NewItem) => T | null | undefined): (T | null)[] | null =>
-    added.some((item) => value(item) != null) ? added.map((item) => value(item) ?? null) : null
-  const sizes = column(({ size }) => size)
   const events = uploadEvents(bucketId, added)
-  const appended = session.run(
-    'SELECT append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)',
-    bucketId,
-    column(({ id }) => id),
-    column(({ extension }) => extension),
-    column(({ filename }) => filename),
-    column(({ contentType }) => contentType),
-    sizes,
-    bytesArray(column(({ sha256 }) => sha256)),
-    sparse(({ width }) => width),
-    sparse(({ height }) => height),
-    column(({ createdAt }) => createdAt),
-    bytesArray(added.map(({ bytes }) => bytes)),
-    sparse(({ expiresAt }) => expiresAt),
-    column(({ filename }) => nameLine(filename)),
-    Date.now(),
-    sparse(({ labels }) => formatLabels(labels)),
-    sparse(({ path }) => path),
-    sparse(({ takenAt }) => takenAt),
-    sparse(({ takenOffset }) => takenOffset),
-    column(({ filename }) => nameKey(nameLine(filename))),
-    sparse(({ takenRead }) => (takenRead === true ? 1 : null)),
-  )
+  const appended = session.run(appendStatement, ...appendValues(bucketId, added))
   const recorded = recordEvents(session, events)
-  buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
+  buckets.add(bucketId, { items: added.length, bytes: added.reduce((sum, { size }) => sum + size, 0) })
   return Promise.all([appended, recorded])
 }
 

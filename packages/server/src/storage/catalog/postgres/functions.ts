@@ -1,7 +1,9 @@
+import { namesPerRow } from '../../../core/names.ts'
 import { expiredQuery, stepFunction, uncountedQuery } from '../buckets.ts'
 import { changeKinds } from '../item-changes.ts'
 import { isLive } from '../items.ts'
 import { newItemIndexing } from '../labels.ts'
+import { appendParts } from './item-arrays.ts'
 import { rankFunctions } from './ranks.ts'
 
 /** The functions of a catalog, which `schema` contains. One call takes one round trip, and its plans are prepared once for each connection. */
@@ -34,10 +36,7 @@ END $$;
 -- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item. Everything that belongs to them is in
 -- this one call: the commit is sent after it, without waiting for its result.
 CREATE FUNCTION append_items(
-  _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
-  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[], _expiries int8[],
-  _name_lines text[], _now int8, _labels text[], _paths text[], _taken int8[], _offsets int4[],
-  _name_keys text[], _taken_read int4[]
+  ${appendParts.parameters}
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -53,11 +52,9 @@ BEGIN
 
   WITH item AS MATERIALIZED (
     SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
-    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents, _expiries,
-        _labels, _paths, _taken, _offsets, _name_keys, _taken_read)
+    FROM unnest(${appendParts.arrays})
       WITH ORDINALITY
-      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, expiry, labels, path, taken,
-        taken_offset, name_key, taken_read, number)
+      AS item (${appendParts.elements}, number)
   ), stored AS (
     INSERT INTO contents (id, bucket_id, bytes)
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
@@ -65,22 +62,19 @@ BEGIN
     INSERT INTO changes (bucket_id, number, kind, item_id, time)
     SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
   )
-  INSERT INTO items
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, item_expires_at,
-      labels, path, taken_at, taken_offset, name_key, taken_read)
-  SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
-    created_at, content_id, expiry, labels, path, taken, taken_offset, name_key, taken_read
+  INSERT INTO items (bucket_id, seq, ${appendParts.columns})
+  SELECT _bucket, _next - _count + number - 1, ${appendParts.stored}
   FROM item;
 
   -- The padding stands for the lines that the row has already, or had before its items were removed.
   INSERT INTO item_names AS present (bucket_id, slot, names)
-  SELECT _bucket, seq / 32, repeat(E'\\n', (min(seq) % 32)::int4) || string_agg(line, E'\\n' ORDER BY seq)
+  SELECT _bucket, seq / ${namesPerRow}, repeat(E'\\n', (min(seq) % ${namesPerRow})::int4) || string_agg(line, E'\\n' ORDER BY seq)
   FROM (
     SELECT line, _next - _count + number - 1 AS seq FROM unnest(_name_lines) WITH ORDINALITY AS named (line, number)
   ) AS added
-  GROUP BY seq / 32
+  GROUP BY seq / ${namesPerRow}
   ON CONFLICT (bucket_id, slot) DO UPDATE
-  SET names = present.names || E'\\n' || substr(excluded.names, 1 + ((_next - _count) % 32)::int4);
+  SET names = present.names || E'\\n' || substr(excluded.names, 1 + ((_next - _count) % ${namesPerRow})::int4);
 
   -- After the insertion, whose lock retire_ids waits for.
   IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) OR EXISTS (SELECT 1 FROM tombstones WHERE id = ANY (_ids)) THEN
@@ -100,8 +94,8 @@ END $$;
 CREATE FUNCTION clear_names(_bucket int8, _seqs int8[]) RETURNS void
 LANGUAGE sql AS $$
   DELETE FROM item_names
-  WHERE bucket_id = _bucket AND slot IN (SELECT seq / 32 FROM unnest(_seqs) AS seq)
-    AND NOT EXISTS (SELECT FROM items WHERE items.bucket_id = _bucket AND seq >= slot * 32 AND seq < slot * 32 + 32)
+  WHERE bucket_id = _bucket AND slot IN (SELECT seq / ${namesPerRow} FROM unnest(_seqs) AS seq)
+    AND NOT EXISTS (SELECT FROM items WHERE items.bucket_id = _bucket AND seq >= slot * ${namesPerRow} AND seq < slot * ${namesPerRow} + ${namesPerRow})
 $$;
 
 -- Completes the removal of items whose rows the transaction has deleted.

@@ -4,8 +4,11 @@ import { pageSize } from '../../../core/page.ts'
 import type { ItemOrder } from '../../../core/queries.ts'
 import { expiredColumn, hasManyExpired } from '../buckets.ts'
 import { readFromPosition } from '../expired-items.ts'
-import { isLive, itemColumnCount, itemColumns, readItemDetails } from '../items.ts'
+import { itemColumns } from '../item-columns.ts'
+import { hasItem, itemRowColumnCount, itemRowColumns, readItemDetails } from '../item-rows.ts'
+import { isLive } from '../items.ts'
 import type { BucketId, PageRows, PositionedItems } from '../records.ts'
+import { selectColumns } from '../selected-columns.ts'
 import { all, first, integer, itemIdOf, type Query, type Row, textOrNull } from '../statements.ts'
 import type { Run } from './session.ts'
 
@@ -73,6 +76,8 @@ function itemsOf(items: string | null): PageRows['rows'] {
   })
 }
 
+const ofBucket = selectColumns({ revision: 'revision', expired: 'expired', live: 'live' }, itemRowColumnCount)
+
 /** Items from a position among the live ones, in the order of uploads; as livePageRows. */
 const positionedRows = `WITH bucket AS MATERIALIZED (
     SELECT revision, total, ${expiredColumn('postgres', '$5')} AS expired FROM buckets WHERE id = $1
@@ -82,8 +87,8 @@ const positionedRows = `WITH bucket AS MATERIALIZED (
     SELECT seq FROM items WHERE id = split_part(split_part((SELECT page.items FROM part,
       read_page($1, CASE WHEN $2::int4 = 1 THEN live - $3::int8 - count ELSE $3::int8 END) AS page WHERE count > 0), ' ', 1), '.', 1)
   )
-  SELECT item.*, revision, expired, live FROM part LEFT JOIN (
-    SELECT ${itemColumns}, seq FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$5')}
+  SELECT item.*, ${ofBucket.text} FROM part LEFT JOIN (
+    SELECT ${itemRowColumns} FROM items WHERE bucket_id = $1 AND seq >= (SELECT seq FROM start) AND ${isLive('$5')}
     ORDER BY items.seq LIMIT (SELECT greatest(count, 0) FROM part)
     OFFSET (SELECT CASE WHEN expired = 0 THEN 0 ELSE expired_before($1, $5, (SELECT seq FROM start)) END FROM part)
   ) AS item ON true ORDER BY seq`
@@ -137,11 +142,11 @@ function* readLiveItemsAt(
 function positioned(rows: readonly Row[], order: ItemOrder): PositionedItems {
   const [row] = rows
   if (row === undefined) throw bucketDeleted()
-  const items = rows.flatMap((row) => (row[itemColumnCount] === null ? [] : [readItemDetails(row)]))
+  const items = rows.flatMap((row) => (hasItem(row) ? [readItemDetails(row)] : []))
   return {
-    revision: integer(row, itemColumnCount + 1),
-    expired: integer(row, itemColumnCount + 2),
-    total: integer(row, itemColumnCount + 3),
+    revision: integer(row, ofBucket.at.revision),
+    expired: integer(row, ofBucket.at.expired),
+    total: integer(row, ofBucket.at.live),
     items: order === 'newest' ? items.reverse() : items,
   }
 }

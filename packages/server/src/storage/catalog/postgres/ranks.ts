@@ -1,19 +1,24 @@
+import { pageSize } from '../../../core/page.ts'
+import { defaultShape } from '../buckets.ts'
+
+const { leaf, fanOut } = defaultShape
+
 /** The functions that count the items of a bucket in the table `ranks`, and find pages by them. */
 export const rankFunctions = `
--- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
+-- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers ${leaf} numbers, a node has ${fanOut} counters. A node stores the sum
 -- of its counters up to each one, in which width_bucket finds a position by binary search.
 CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  _index int4 := _counter % 128 + 1;
+  _index int4 := _counter % ${fanOut} + 1;
   _count int8;
 BEGIN
-  UPDATE ranks SET sums = sums[1:_index - 1] || ARRAY(SELECT sum + _delta FROM unnest(sums[_index:128]) AS sum)
-  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / 128
+  UPDATE ranks SET sums = sums[1:_index - 1] || ARRAY(SELECT sum + _delta FROM unnest(sums[_index:${fanOut}]) AS sum)
+  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / ${fanOut}
   RETURNING sums[_index] - coalesce(sums[_index - 1], 0) INTO _count;
   IF NOT FOUND THEN
-    INSERT INTO ranks (bucket_id, level, slot, sums) VALUES (_bucket, _level, _counter / 128,
-      array_fill(0::int8, ARRAY[_index - 1]) || array_fill(_delta, ARRAY[129 - _index]));
+    INSERT INTO ranks (bucket_id, level, slot, sums) VALUES (_bucket, _level, _counter / ${fanOut},
+      array_fill(0::int8, ARRAY[_index - 1]) || array_fill(_delta, ARRAY[${fanOut + 1} - _index]));
     _count := _delta;
   END IF;
   IF _count < 0 THEN
@@ -26,7 +31,7 @@ CREATE FUNCTION grow_ranks(_bucket int8, _total int8, _first int8, _next int8) R
 LANGUAGE plpgsql AS $$
 DECLARE
   _level int4 := 1;
-  _width int8 := 64;
+  _width int8 := ${leaf};
   _seq int8;
   _end int8;
 BEGIN
@@ -42,7 +47,7 @@ BEGIN
       _seq := _end;
     END LOOP;
     _level := _level + 1;
-    _width := _width * 128;
+    _width := _width * ${fanOut};
     EXIT WHEN _width >= _next;
   END LOOP;
 END $$;
@@ -52,18 +57,18 @@ CREATE FUNCTION change_ranks(_bucket int8, _next int8, _seqs int8[], _delta int8
 LANGUAGE plpgsql AS $$
 DECLARE
   _level int4 := 1;
-  _width int8 := 64;
+  _width int8 := ${leaf};
 BEGIN
   LOOP
     PERFORM change_rank(_bucket, _level, counter, _delta * count(*))
     FROM (SELECT seq / _width AS counter FROM unnest(_seqs) AS seq) AS changed GROUP BY counter;
     _level := _level + 1;
-    _width := _width * 128;
+    _width := _width * ${fanOut};
     EXIT WHEN _width >= _next;
   END LOOP;
 END $$;
 
--- Ten items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
+-- ${pageSize} items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
 -- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket. One plan
 -- serves all positions; PostgreSQL would plan each call, which takes longer than the reads.
 CREATE FUNCTION read_page(_bucket int8, _first int8, OUT revision int8, OUT total int8, OUT items text)
@@ -72,7 +77,7 @@ LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   _next int8;
   _level int4 := 1;
-  _width int8 := 8192;
+  _width int8 := ${leaf * fanOut};
   _slot int8 := 0;
   _skip int8 := _first;
   _index int4;
@@ -85,22 +90,22 @@ BEGIN
   IF _first < total THEN
     WHILE _width < _next LOOP
       _level := _level + 1;
-      _width := _width * 128;
+      _width := _width * ${fanOut};
     END LOOP;
     WHILE _level > 0 LOOP
       SELECT width_bucket(_skip, r.sums), r.sums INTO STRICT _index, _sums FROM ranks AS r
       WHERE r.bucket_id = _bucket AND r.level = _level AND r.slot = _slot;
-      IF _index = 128 THEN
+      IF _index = ${fanOut} THEN
         RAISE EXCEPTION 'the rank counters of bucket % do not reach its total', _bucket;
       END IF;
       _skip := _skip - coalesce(_sums[_index], 0);
-      _slot := _slot * 128 + _index;
+      _slot := _slot * ${fanOut} + _index;
       _level := _level - 1;
     END LOOP;
     SELECT string_agg(CASE WHEN m.extension IS NULL THEN m.id ELSE m.id || '.' || m.extension END, ' ' ORDER BY m.seq)
     INTO items FROM (
-      SELECT id, extension, seq FROM items WHERE bucket_id = _bucket AND seq >= _slot * 64
-      ORDER BY seq LIMIT 10 OFFSET _skip
+      SELECT id, extension, seq FROM items WHERE bucket_id = _bucket AND seq >= _slot * ${leaf}
+      ORDER BY seq LIMIT ${pageSize} OFFSET _skip
     ) AS m;
   END IF;
   RETURN NEXT;

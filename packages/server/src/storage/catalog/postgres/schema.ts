@@ -1,3 +1,4 @@
+import { itemDefinitions } from '../item-columns.ts'
 import { isTakenUnread, kindExpression, listExpression } from '../item-kinds.ts'
 import { functions } from './functions.ts'
 
@@ -151,33 +152,7 @@ CREATE TABLE webhook_deliveries (
 -- clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
 -- the filename in the order of names (core/names.ts). taken_read is 1 for an item without taken_at whose bytes were read for it.
 CREATE TABLE items (
-  bucket_id int8 NOT NULL,
-  seq int8 NOT NULL,
-  id text COLLATE "C" NOT NULL UNIQUE,
-  extension text,
-  filename text,
-  content_type text NOT NULL,
-  size int8 NOT NULL,
-  sha256 bytea NOT NULL,
-  width int4,
-  height int4,
-  created_at int8 NOT NULL,
-  content_id int8,
-  thumbhash bytea,
-  duration int8,
-  alt_text text,
-  caption text,
-  renamed int4,
-  home_seq int8,
-  deleted_at int8,
-  expires_at int8,
-  item_expires_at int8,
-  labels text,
-  path text COLLATE "C",
-  taken_at int8,
-  taken_offset int4,
-  taken_read int4,
-  name_key text COLLATE "C" NOT NULL DEFAULT '',
+${itemDefinitions('postgres')},
   PRIMARY KEY (bucket_id, seq)
 );
 

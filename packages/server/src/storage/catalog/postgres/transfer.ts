@@ -1,6 +1,3 @@
-import { nameKey, nameLine } from '../../../core/names.ts'
-import type { ItemDetails } from '../records.ts'
-import { formatLabels } from '../statements.ts'
 import {
   type CatalogRows,
   type CatalogSource,
@@ -16,7 +13,8 @@ import { readMeta } from '../upkeep.ts'
 import { insertEvents } from './audit-log.ts'
 import { type Connections, runTransaction } from './connections.ts'
 import { openDatabase, openDatabaseForTransfer } from './database.ts'
-import { asFault, bytesArray, type Run, runQuery, runWork, type Session } from './session.ts'
+import { transferStatement, transferValues } from './item-arrays.ts'
+import { asFault, type Run, runQuery, runWork, type Session } from './session.ts'
 
 /** Reads that are not limited in time. */
 const counts = { readers: 1, writers: 1, readTimeout: 0 }
@@ -72,69 +70,7 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
 }
 
 async function insertItems(session: Session, items: readonly TransferredItem[]): Promise<void> {
-  const column = <T>(value: (item: ItemDetails) => T): T[] => items.map(({ item }) => value(item))
-  await session.run(
-    `WITH item AS MATERIALIZED (
-      SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
-      FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
-        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[], $15::int8[], $16::text[], $17::text[],
-        $18::int8[], $19::int4[], $20::text[],
-        $21::int4[])
-        AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content, thumbhash,
-          duration, expiry, labels, path, taken, taken_offset, name_key, taken_read)
-    ), stored AS (
-      INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
-    )
-    INSERT INTO items
-      (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
-        duration, item_expires_at, labels, path, taken_at, taken_offset, name_key, taken_read)
-    SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash,
-      duration, expiry, labels, path, taken, taken_offset, name_key, taken_read
-    FROM item`,
-    items.map(({ bucketId }) => bucketId),
-    items.map(({ seq }) => seq),
-    column(({ id }) => id),
-    column(({ extension }) => extension),
-    column(({ filename }) => filename),
-    column(({ contentType }) => contentType),
-    column(({ size }) => size),
-    bytesArray(column(({ sha256 }) => sha256)),
-    column(({ width }) => width),
-    column(({ height }) => height),
-    column(({ createdAt }) => createdAt),
-    bytesArray(items.map(({ bytes }) => bytes)),
-    bytesArray(column(({ thumbhash }) => thumbhash)),
-    column(({ duration }) => duration),
-    column(({ expiresAt }) => expiresAt),
-    column(({ labels }) => formatLabels(labels)),
-    column(({ path }) => path ?? null),
-    column(({ takenAt }) => takenAt ?? null),
-    column(({ takenOffset }) => takenOffset ?? null),
-    column(({ filename }) => nameKey(nameLine(filename))),
-    column(({ takenRead }) => (takenRead === true ? 1 : null)),
-  )
-  const trashed = items.flatMap(({ item, trashed }) =>
-    trashed === null ? [] : [{ id: item.id, ...trashed }],
-  )
-  await session.run(
-    `UPDATE items SET home_seq = trashed.home_seq, deleted_at = trashed.deleted_at, expires_at = trashed.expires_at
-    FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[]) AS trashed (id, home_seq, deleted_at, expires_at)
-    WHERE items.id = trashed.id`,
-    trashed.map(({ id }) => id),
-    trashed.map(({ homeSeq }) => homeSeq),
-    trashed.map(({ deletedAt }) => deletedAt),
-    trashed.map(({ expiresAt }) => expiresAt),
-  )
-  const described = items
-    .map(({ item }) => item)
-    .filter((item) => item.altText !== null || item.caption !== null)
-  await session.run(
-    `UPDATE items SET alt_text = described.alt_text, caption = described.caption
-    FROM unnest($1::text[], $2::text[], $3::text[]) AS described (id, alt_text, caption) WHERE items.id = described.id`,
-    described.map(({ id }) => id),
-    described.map(({ altText }) => altText),
-    described.map(({ caption }) => caption),
-  )
+  await session.run(transferStatement, ...transferValues(items))
   await session.run(
     'INSERT INTO damaged (id) SELECT unnest($1::text[])',
     items.flatMap(({ item, isDamaged }) => (isDamaged ? [item.id] : [])),

@@ -10,9 +10,11 @@ import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor
 import { readFromPosition } from '../expired-items.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
+import { itemColumns } from '../item-columns.ts'
 import { listOnSqlite } from '../item-lists.ts'
+import { isPrivateColumn, placedItemColumns, readItem, readItemDetails } from '../item-rows.ts'
 import { isLongSearch, isSearch, searchFirst, searchItems } from '../item-searches.ts'
-import { isLive, isPrivateColumn, itemColumns, readItem, readItemDetails, unlessExpired } from '../items.ts'
+import { isLive, unlessExpired } from '../items.ts'
 import { listKeys } from '../keys.ts'
 import { listPastExpired } from '../ordered-search.ts'
 import type {
@@ -223,9 +225,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
   const positionedRows = db.prepare(`SELECT ${itemColumns} FROM items
     WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')} ORDER BY seq LIMIT ?5 OFFSET ?4`)
-  const item =
-    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id), content_id, ${isPrivateColumn}
-    FROM items WHERE id = ?`)
+  const item = db.prepare(`SELECT ${placedItemColumns} FROM items WHERE id = ?`)
   const bucket = db.prepare(
     `SELECT ${bucketColumns}, ${expiredOfBucket('sqlite', '?2')} FROM buckets WHERE id = ?1`,
   )

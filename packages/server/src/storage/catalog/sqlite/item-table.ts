@@ -7,10 +7,12 @@ import { uploadEvents } from '../audit-events.ts'
 import { revisionStep } from '../buckets.ts'
 import { enterCounts, type LeavingRow, leaveCounts } from '../expired-items.ts'
 import { changeKinds } from '../item-changes.ts'
+import { columnOf, type laterMembers, newItemMembers } from '../item-columns.ts'
 import { refreshNames } from '../item-names.ts'
-import { isLive, newItemColumns, newItemValues } from '../items.ts'
+import { newItemValues, storedValue } from '../item-rows.ts'
+import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
-import type { AddedItem, BucketId, Preview, RemovedItems } from '../records.ts'
+import type { AddedItem, BucketId, ItemDetails, RemovedItems } from '../records.ts'
 import { integer, integerOrNull, sqliteText, text } from '../statements.ts'
 import { expiryRefresh, isTrash } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
@@ -59,27 +61,30 @@ export interface ItemTable {
 }
 
 /**
- * Inserts one row with its bytes. Updates no counters. Throws if a check has set its bytes in the blob store aside, or if its id has a tombstone, by
+ * Inserts one row with its bytes and, if they are given, what it got after its upload. Updates no counters. Throws if a check has set its bytes in the blob store aside, or if its id has a tombstone, by
  * which they may be removed at any time. Neither concerns bytes in the catalog.
  */
 export function prepareInsertItem(
   db: DatabaseSync,
-): (bucketId: BucketId, seq: number, added: AddedItem & Partial<Preview>) => void {
-  const insert = db.prepare(`INSERT INTO items
-    (bucket_id, seq, content_id, thumbhash, duration, name_key, ${newItemColumns})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  later: typeof laterMembers = [],
+): (bucketId: BucketId, seq: number, added: AddedItem & Partial<ItemDetails>) => void {
+  const columns = [...(['bucketId', 'seq', 'contentId', 'nameKey'] as const), ...newItemMembers, ...later]
+  const insert = db.prepare(
+    `INSERT INTO items (${columns.map(columnOf).join()}) VALUES (${columns.map(() => '?').join()})`,
+  )
   const isRefused = db.prepare(
     'SELECT EXISTS (SELECT 1 FROM retired WHERE id = ?1) OR EXISTS (SELECT 1 FROM tombstones WHERE id = ?1)',
   )
   const insertContent = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   return (bucketId, seq, added) => {
-    const { id, bytes, thumbhash = null, duration = null } = added
+    const { id, bytes } = added
     if (bytes === null && integer(one(isRefused, id) ?? [], 0) === 1)
       throw new Error('the bytes of this item were set aside by a check, or are being deleted')
     // RETURNING costs a quarter more.
     const contentId = bytes === null ? null : Number(insertContent.run(bytes).lastInsertRowid)
     const key = nameKey(nameLine(added.filename))
-    insert.run(bucketId, seq, contentId, thumbhash, duration, key, ...newItemValues(added))
+    const laterValues = later.map((member) => storedValue(added, member))
+    insert.run(bucketId, seq, contentId, key, ...newItemValues(added), ...laterValues)
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CatalogVersionError, developmentText } from '../catalog.ts'
+import { itemDefinitions } from '../item-columns.ts'
 import { isTakenUnread, kindExpression, listExpression } from '../item-kinds.ts'
 import { otherTablesText } from '../schema-text.ts'
 import { integer } from '../statements.ts'
@@ -156,34 +157,7 @@ CREATE TABLE webhook_deliveries (
 -- that clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
 -- the filename in the order of names (core/names.ts). taken_read is 1 for an item without taken_at whose bytes were read for it.
 CREATE TABLE items (
-  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
-  seq INTEGER NOT NULL,
-  id TEXT NOT NULL UNIQUE,
-  extension TEXT,
-  filename TEXT,
-  content_type TEXT NOT NULL,
-  size INTEGER NOT NULL,
-  sha256 BLOB NOT NULL,
-  width INTEGER,
-  height INTEGER,
-  created_at INTEGER NOT NULL,
-  content_id INTEGER,
-  thumbhash BLOB,
-  duration INTEGER,
-  alt_text TEXT,
-  caption TEXT,
-  edited INTEGER,
-  renamed INTEGER,
-  home_seq INTEGER,
-  deleted_at INTEGER,
-  expires_at INTEGER,
-  item_expires_at INTEGER,
-  labels TEXT,
-  path TEXT,
-  taken_at INTEGER,
-  taken_offset INTEGER,
-  taken_read INTEGER,
-  name_key TEXT NOT NULL DEFAULT '',
+${itemDefinitions('sqlite')},
   PRIMARY KEY (bucket_id, seq)
 ) STRICT, WITHOUT ROWID;
 

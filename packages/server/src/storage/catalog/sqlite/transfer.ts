@@ -5,6 +5,7 @@ import { nameKey, nameLine } from '../../../core/names.ts'
 import { creationSettings } from '../../sqlite.ts'
 import { bucketIds } from '../bucket-counters.ts'
 import { CatalogVersionError } from '../catalog.ts'
+import { laterMembers } from '../item-columns.ts'
 import { correctNames } from '../item-names.ts'
 import { integer, text } from '../statements.ts'
 import {
@@ -28,10 +29,9 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
 
 export async function openSqliteTarget(directory: string): Promise<CatalogTarget> {
   const db = openForTransfer(directory)
-  const describe = db.prepare('UPDATE items SET alt_text = ?, caption = ? WHERE id = ?')
   const markTrashed = db.prepare('UPDATE items SET home_seq = ?, deleted_at = ?, expires_at = ? WHERE id = ?')
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
-  const insertItem = prepareInsertItem(db)
+  const insertItem = prepareInsertItem(db, laterMembers)
   const insertEvents = prepareInsertEvents(db)
   const engine = engineOf(db)
   const target = createTarget(engine, {
@@ -41,12 +41,15 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
     addItems: (items) =>
       inTransaction(db, () => {
         for (const item of items) {
-          const { id, altText, caption } = item.item
           insertItem(item.bucketId, item.seq, { ...item.item, bytes: item.bytes })
-          if (altText !== null || caption !== null) describe.run(altText, caption, id)
           if (item.trashed !== null)
-            markTrashed.run(item.trashed.homeSeq, item.trashed.deletedAt, item.trashed.expiresAt, id)
-          if (item.isDamaged) addDamaged.run(id)
+            markTrashed.run(
+              item.trashed.homeSeq,
+              item.trashed.deletedAt,
+              item.trashed.expiresAt,
+              item.item.id,
+            )
+          if (item.isDamaged) addDamaged.run(item.item.id)
         }
       }),
 

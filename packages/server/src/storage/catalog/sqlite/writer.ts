@@ -12,7 +12,8 @@ import {
   releasePages,
 } from '../../sqlite.ts'
 import { addsItems, type Change, type ChangeKind, groupAddedItems, type Output } from '../catalog.ts'
-import { newItemColumnCount, newItemValues, readNewItem } from '../items.ts'
+import { newItemColumnCount } from '../item-columns.ts'
+import { newItemValues, readNewItem } from '../item-rows.ts'
 import type { AddedItem } from '../records.ts'
 import { integer, type Row } from '../statements.ts'
 import { type ApplyChange, prepareChanges } from './changes.ts'

@@ -1,0 +1,181 @@
+import {
+  type ItemMember,
+  itemColumnCount,
+  itemColumns,
+  itemPlaces,
+  newItemColumnCount,
+  newItemMembers,
+  type OptionalMember,
+  optionalOfItem,
+  optionalOfNewItem,
+  storedTypeOf,
+} from './item-columns.ts'
+import type { Item, ItemDetails, ItemRows, NewItem } from './records.ts'
+import { selectColumns } from './selected-columns.ts'
+import {
+  bucketIdOf,
+  bytes,
+  bytesOrNull,
+  contentIdOf,
+  type EngineName,
+  formatLabels,
+  integer,
+  integerOrNull,
+  itemIdOf,
+  labelsOf,
+  type Row,
+  text,
+  textOrNull,
+} from './statements.ts'
+
+// Items as rows of the table `items`, and the other way round.
+
+/** The value of a member as its column has it. */
+export function storedValue(
+  item: Partial<ItemDetails>,
+  member: ItemMember,
+): number | string | Uint8Array | null {
+  if (member === 'labels') return formatLabels(item.labels)
+  const value = item[member]
+  // A flag is 1 or null.
+  return value === undefined || value === false ? null : value === true ? 1 : value
+}
+
+const at = itemPlaces
+
+/** The values of `newItemColumns`. By name and not in a loop, which takes ten times as long; SQLite refuses the row if a value is missing. */
+export function newItemValues(item: NewItem, sha256: Uint8Array | null = item.sha256) {
+  const values = new Array<number | string | Uint8Array | null>(newItemColumnCount)
+  values[at.id] = item.id
+  values[at.filename] = item.filename
+  values[at.contentType] = item.contentType
+  values[at.extension] = item.extension
+  values[at.size] = item.size
+  values[at.sha256] = sha256
+  values[at.width] = item.width
+  values[at.height] = item.height
+  values[at.createdAt] = item.createdAt
+  values[at.expiresAt] = item.expiresAt ?? null
+  values[at.labels] = formatLabels(item.labels)
+  values[at.path] = item.path ?? null
+  values[at.takenAt] = item.takenAt ?? null
+  values[at.takenOffset] = item.takenOffset ?? null
+  values[at.takenRead] = item.takenRead === true ? 1 : null
+  return values
+}
+
+/** The members that each item has. */
+const readRequired = (row: Row, sha256: Uint8Array) => ({
+  id: itemIdOf(row, at.id),
+  filename: textOrNull(row, at.filename),
+  contentType: text(row, at.contentType),
+  extension: textOrNull(row, at.extension),
+  size: integer(row, at.size),
+  sha256,
+  width: integerOrNull(row, at.width),
+  height: integerOrNull(row, at.height),
+  createdAt: integer(row, at.createdAt),
+})
+
+const readers: Readonly<Record<OptionalMember['type'], (row: Row, column: number) => unknown>> = {
+  text: textOrNull,
+  bytewise: textOrNull,
+  int4: integerOrNull,
+  int8: integerOrNull,
+  bytes: bytesOrNull,
+  labels: labelsOf,
+  flag: () => true,
+}
+
+const withReaders = (members: readonly OptionalMember[]) =>
+  members.map((member) => ({ ...member, read: readers[member.type] }))
+const [optionalOfNew, optionalOfAny] = [withReaders(optionalOfNewItem), withReaders(optionalOfItem)]
+
+/** Adds the members that an item may lack. Most items lack most of them. */
+function readOptional(item: Record<string, unknown>, row: Row, members: typeof optionalOfAny): void {
+  for (const { member, at, unlessNullAt, read } of members)
+    if (row[unlessNullAt] !== null) item[member] = read(row, at)
+}
+
+/** Reads an item from the first columns of a row, which are `newItemColumns`. */
+export function readNewItem(row: Row, sha256: Uint8Array = bytes(row, at.sha256)): NewItem {
+  const item = readRequired(row, sha256)
+  readOptional(item, row, optionalOfNew)
+  return item
+}
+
+/** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
+export function readItemDetails(row: Row): ItemDetails {
+  const item = {
+    ...readRequired(row, bytes(row, at.sha256)),
+    thumbhash: bytesOrNull(row, at.thumbhash),
+    duration: integerOrNull(row, at.duration),
+    altText: textOrNull(row, at.altText),
+    caption: textOrNull(row, at.caption),
+  }
+  readOptional(item, row, optionalOfAny)
+  return item
+}
+
+/** Whether a row of an outer join has an item. */
+export const hasItem = (row: Row): boolean => row[at.id] !== null
+
+const numbered = selectColumns({ seq: 'seq' }, itemColumnCount)
+
+/** The columns of an item in a list, and how many they are. */
+export const itemRowColumns = `${itemColumns}, ${numbered.text}`
+export const itemRowColumnCount = numbered.end
+
+/** Reads `itemRowColumns`. */
+export const readItemRow = (row: Row): ItemRows['rows'][number] => ({
+  seq: integer(row, numbered.at.seq),
+  item: readItemDetails(row),
+})
+
+/** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
+export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
+
+const placed = selectColumns(
+  {
+    bucketId: 'bucket_id',
+    isDamaged: 'CAST(EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) AS int)',
+    contentId: 'content_id',
+    isPrivate: isPrivateColumn,
+  },
+  itemColumnCount,
+)
+
+/** The columns of an item with its place. */
+export const placedItemColumns = `items.${itemColumns}, ${placed.text}`
+
+/** Reads `placedItemColumns`. */
+export const readItem = (row: Row): Item => ({
+  ...readItemDetails(row),
+  bucketId: bucketIdOf(row, placed.at.bucketId),
+  isDamaged: integer(row, placed.at.isDamaged) === 1,
+  contentId: row[placed.at.contentId] === null ? null : contentIdOf(row, placed.at.contentId),
+  isPrivate: integer(row, placed.at.isPrivate) === 1,
+})
+
+/** A column of `newItemColumns`, of an item in JSON (`serializeItems` of items.ts). */
+function keyedItemColumn(engine: EngineName, member: keyof NewItem): string {
+  const value = `value ->> '${member}'`
+  const type = storedTypeOf(member)
+  if (type === 'bytes') return engine === 'sqlite' ? `unhex(${value})` : `decode(${value}, 'hex')`
+  // SQLite reads true as 1.
+  if (type === 'flag') return engine === 'sqlite' ? value : `(${value})::bool::int4`
+  return type === 'int4' || type === 'int8' ? `(${value})::${type}` : value
+}
+
+/** As `newItemColumns`, of an item in JSON. */
+export const keyedItemColumns = (engine: EngineName): string =>
+  newItemMembers.map((member) => keyedItemColumn(engine, member)).join(', ')
+
+/** The items of a row of `keyed_requests`, and their order. */
+export const keyedItems = {
+  sqlite: { rows: 'json_each(items) AS item', order: 'item.key' },
+  postgres: {
+    rows: 'json_array_elements(items) WITH ORDINALITY AS item (value, number)',
+    order: 'item.number',
+  },
+} as const
