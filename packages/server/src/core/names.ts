@@ -38,16 +38,19 @@ export function extensionOf(filename: string): string | null {
 /** Whether a text has U+0000, which no name or path has, and which PostgreSQL refuses in a text. */
 export const hasNul = (text: string): boolean => text.includes('\0')
 
-/** Parses the text of a search (docs/interface.md K11). Returns its terms, folded and in order; null if it is malformed. */
-export function parseNameSearch(text: string): readonly string[] | null {
+/** The terms of a search, folded; at least one. */
+export type SearchTerms = readonly [string, ...string[]]
+
+/** Parses the text of a search (docs/interface.md K11). Returns its terms in order; null if it is malformed. */
+export function parseNameSearch(text: string): SearchTerms | null {
   if (text.length > maxSearchLength || hasNul(text)) return null
   const words = new Set(foldName(text.toWellFormed()).split(/\s+/u))
   words.delete('')
   // A term that is a part of another one selects nothing more.
-  const terms = [...words].filter(
-    (word) => ![...words].some((other) => other !== word && other.includes(word)),
-  )
-  return terms.length === 0 || terms.length > maxSearchTerms ? null : terms.sort()
+  const [first, ...others] = [...words]
+    .filter((word) => ![...words].some((other) => other !== word && other.includes(word)))
+    .sort()
+  return first === undefined || others.length >= maxSearchTerms ? null : [first, ...others]
 }
 
 // Searches read names from rows that have one line for each of 32 numbers: the folded name of the item with the number, or nothing. One
@@ -107,9 +110,9 @@ function repetitionsAtStart(term: string): number {
   return Math.floor(most)
 }
 
-/** The positions of the lines that contain all terms; of all lines, if there are none. */
-export function matchingLines(names: string, terms: readonly string[]): readonly number[] {
-  const [sought = '', ...others] = terms
+/** The positions of the lines that contain all terms. */
+export function matchingLines(names: string, terms: SearchTerms): readonly number[] {
+  const [sought, ...others] = terms
   const found: number[] = []
   let line = 0
   let start = 0

@@ -16,6 +16,7 @@ import {
   maxSearchTerms,
   parseNameSearch,
   parseStartName,
+  type SearchTerms,
 } from './names.ts'
 import { parseTimestamp } from './times.ts'
 
@@ -114,7 +115,7 @@ export interface ItemFilter {
   /** The items have earlier times than this one, of the same kind. */
   readonly to: number | null
   /** The terms that the names of the items have, folded; null for all items. */
-  readonly name: readonly string[] | null
+  readonly name: SearchTerms | null
   /** The labels that the items have; null or left out for all items. */
   readonly labels?: Labels | null
   /** The hash of their bytes in lower-case hexadecimal digits; null or left out for all items. */

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { SearchTerms } from '../core/names.ts'
 import { itemKinds, itemOrders } from '../core/queries.ts'
 import type { BucketId, ItemSelection } from '../storage/catalog/records.ts'
 import { createItemCursors } from './item-lists.ts'
 
+const word = fc.string({ minLength: 1 })
 const selections = fc.record({
   bucketId: fc.integer({ min: 1 }).map((id) => id as BucketId),
   order: fc.constantFrom(...itemOrders),
@@ -11,7 +13,12 @@ const selections = fc.record({
   kind: fc.constantFrom(null, ...itemKinds),
   from: fc.option(fc.integer()),
   to: fc.option(fc.integer()),
-  name: fc.option(fc.array(fc.string({ minLength: 1 }), { minLength: 1 })),
+  name: fc.option(
+    fc.tuple(word, word).map(([word, other]): SearchTerms => (word === other ? [word] : [word, other])),
+  ),
+  sha256: fc.option(fc.constantFrom('00', '11')),
+  // A filter that a later version has.
+  later: fc.option(fc.nat(2)),
 })
 const places = fc.record({
   seq: fc.maxSafeNat(),

@@ -6,6 +6,7 @@ import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState, tooManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import { filtersOf, type ItemFilterName } from '../storage/catalog/item-filters.ts'
 import { maxPassed, placeOf } from '../storage/catalog/item-lists.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection, LabelKey } from '../storage/catalog/records.ts'
 
@@ -272,16 +273,18 @@ export function createItemCursors(epoch: string) {
   }
 }
 
+/** Filters whose values are without their names in the key of a cursor. Others are in the order in which the query has them. */
+const withoutName: ReadonlySet<ItemFilterName> = new Set(['kind', 'from', 'to', 'name', 'labels'])
+
 /** What distinguishes the cursors of a selection. */
 function keyOf(selection: ItemSelection): readonly unknown[] {
-  const { bucketId, order, by = null, kind, from, to, name } = selection
-  const { labels = null, sha256 = null, path = null, startName = null } = selection
+  const { bucketId, order, kind, from, to, name, labels = null, by = null, startName = null } = selection
+  const further = filtersOf(selection).filter((filter) => !withoutName.has(filter))
   return [
     ...[bucketId, order, kind, from, to],
     ...(name === null ? [] : [name]),
     ...(labels === null ? [] : [labels]),
-    ...(sha256 === null ? [] : ['sha256', sha256]),
-    ...(path === null ? [] : ['path', path]),
+    ...further.flatMap((filter) => [filter, selection[filter]]),
     ...(by === null ? [] : ['by', by]),
     ...(startName === null ? [] : ['start', startName]),
   ]

@@ -1,6 +1,6 @@
-import { afterPaths, containsAll, nameLine } from '../../core/names.ts'
+import { afterPaths } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
-import { kindNumber, kindNumberOf } from './item-kinds.ts'
+import { createFilter } from './item-filters.ts'
 import { readBucketState } from './item-lists.ts'
 import { itemRowColumns, readItemRow } from './item-rows.ts'
 import { isLive } from './items.ts'
@@ -139,31 +139,4 @@ const byPath = (order: ItemOrder): Sql => {
       AND path IS NOT NULL AND (path, seq) ${after} ($3, $4) AND path ${end} $5
       ORDER BY path ${direction}, seq ${direction} LIMIT $6`,
   )
-}
-
-/** Returns a function that compares all filters of a selection with an item, except the time at which it was taken. */
-export function createFilter({
-  kind,
-  from,
-  to,
-  name,
-  labels,
-  sha256,
-  path,
-}: ItemSelection): (item: ItemDetails) => boolean {
-  const wanted = Object.entries(labels ?? {})
-  const number = kind === null ? null : kindNumber(kind)
-  const hash = sha256 == null ? null : Buffer.from(sha256, 'hex')
-  return (item) => {
-    const folded = name === null ? '' : nameLine(item.filename)
-    return (
-      (number === null || kindNumberOf(item.contentType) === number) &&
-      (from === null || item.createdAt >= from) &&
-      (to === null || item.createdAt < to) &&
-      (name === null || containsAll(folded, name)) &&
-      wanted.every(([key, value]) => item.labels?.[key] === value) &&
-      (hash === null || hash.equals(item.sha256)) &&
-      (path == null || (item.path?.startsWith(path) ?? false))
-    )
-  }
 }

@@ -1,27 +1,44 @@
-import { nameSlot, namesPerRow } from '../../core/names.ts'
+import { nameSlot, namesPerRow, type SearchTerms } from '../../core/names.ts'
 import { searchFiles, selectsFiles } from './file-search.ts'
+import { filtersOf, type ItemFilterName } from './item-filters.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
 import { searchInOrder, searchList } from './ordered-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, integer, type Query } from './statements.ts'
 
-/**
- * Whether a selection has a filter that the index of its list lacks. Other lists are read with one statement (item-lists.ts). The index by name
- * lacks the times.
- */
-export const isSearch = (selection: ItemSelection): boolean => {
-  const { name, labels, by, from, to } = selection
-  if (by === 'name' && (from !== null || to !== null)) return true
-  return name !== null || labels != null || selectsFiles(selection)
+/** The filters that the indexes of lists have: in the order of times, and in that of names. */
+const indexed: readonly ItemFilterName[] = ['kind', 'from', 'to']
+const indexedByName: readonly ItemFilterName[] = ['kind']
+
+/** Whether a selection has a filter that the index of its list lacks. Other lists are read with one statement (item-lists.ts). */
+export function isSearch(selection: ItemSelection): boolean {
+  const known = selection.by === 'name' ? indexedByName : indexed
+  return filtersOf(selection).some((filter) => !known.includes(filter))
+}
+
+/** What a search reads: the rows in the order of the list, or the index of files, labels or names. */
+type Source = 'list' | 'files' | 'labels' | 'names'
+
+/** The filters with which labels and names are searched. */
+const searched: readonly ItemFilterName[] = [...indexed, 'labels', 'name']
+
+function sourceOf(selection: ItemSelection): Source {
+  const { by = null, labels = null, name } = selection
+  if (by !== null) return 'list'
+  if (selectsFiles(selection)) return 'files'
+  if (filtersOf(selection).some((filter) => !searched.includes(filter))) return 'list'
+  if (labels !== null) return 'labels'
+  return name === null ? 'list' : 'names'
 }
 
 /** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
 export function isLongSearch(selection: ItemSelection): boolean {
-  const { sha256, path, kind, from, to, name, labels, by } = selection
-  if (by != null) return isSearch(selection)
-  if (!selectsFiles(selection)) return name !== null || Object.keys(labels ?? {}).length > 1
-  return [kind, from, to, name, labels, sha256 == null ? null : path].some((filter) => filter != null)
+  if (!isSearch(selection)) return false
+  const source = sourceOf(selection)
+  if (source === 'files') return filtersOf(selection).length > 1
+  if (source === 'labels') return selection.name !== null || Object.keys(selection.labels ?? {}).length > 1
+  return true
 }
 
 /** Rows of names that a search compares at most at first, before it is sent to a thread. */
@@ -39,7 +56,7 @@ const maxFirstComparisons = 2 ** 20
 /** Whether few comparisons pass the names that a search would read at first. To read the lengths takes a fraction of that time. */
 function* hasShortNames(
   { bucketId, order }: ItemSelection,
-  terms: readonly string[],
+  terms: SearchTerms,
   after: ItemPlace | null,
 ): Query<boolean> {
   const isNewest = order === 'newest'
@@ -65,15 +82,17 @@ export function* searchFirst(
   after: ItemPlace | null,
   limit: number,
 ): Query<ItemRows | null> {
-  const { name, labels, by } = selection
-  if (by != null || selectsFiles(selection) || limit > firstBounds.rows) return null
-  if (!labels && !(yield* hasShortNames(selection, name ?? [], after))) return null
-  const bounds = labels && name !== null ? { ...firstBounds, rows: firstNames } : firstBounds
+  if (limit > firstBounds.rows) return null
+  const source = sourceOf(selection)
+  if (source === 'list' || source === 'files') return null
+  const { name } = selection
+  if (source === 'names' && name !== null && !(yield* hasShortNames(selection, name, after))) return null
+  const bounds = source === 'labels' && name !== null ? { ...firstBounds, rows: firstNames } : firstBounds
   const found = yield* searchItems(engine, selection, after, limit, bounds)
   return found.examined === null ? found : null
 }
 
-/** Finds items as Catalog.items; to be run in one snapshot. */
+/** Finds items as Catalog.items; to be run in one snapshot. The search throws RangeError for a filter that nothing compares (item-filters.ts). */
 export function searchItems(
   engine: EngineName,
   selection: ItemSelection,
@@ -81,9 +100,11 @@ export function searchItems(
   limit: number,
   bounds?: SearchBounds,
 ): Query<ItemRows> {
-  if (selection.by != null) return searchInOrder(engine, selection, after, limit)
-  if (selectsFiles(selection)) return searchFiles(selection, after, limit)
-  if (selection.labels) return searchLabels(engine, selection, after, limit, bounds?.rows)
-  if (selection.name !== null) return searchNames(engine, selection, selection.name, after, limit, bounds)
+  const { by = null, name } = selection
+  const source = sourceOf(selection)
+  if (by !== null) return searchInOrder(engine, selection, after, limit)
+  if (source === 'files') return searchFiles(selection, after, limit)
+  if (source === 'labels') return searchLabels(engine, selection, after, limit, bounds?.rows)
+  if (source === 'names' && name !== null) return searchNames(engine, selection, name, after, limit, bounds)
   return searchList(selection, after, limit)
 }

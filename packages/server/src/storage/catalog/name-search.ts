@@ -6,6 +6,7 @@ import {
   nameSlot,
   namesPerRow,
   repetitionsOf,
+  type SearchTerms,
 } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
@@ -128,7 +129,7 @@ interface Range {
 export function* searchNames(
   engine: EngineName,
   selection: ItemSelection,
-  terms: readonly string[],
+  terms: SearchTerms,
   after: ItemPlace | null,
   limit: number,
   bounds = defaultBounds,
@@ -281,7 +282,7 @@ function namesText(engine: EngineName, { sql }: RowFilter, order: ItemOrder, com
 function createReadPart(
   engine: EngineName,
   { bucketId, order }: ItemSelection,
-  terms: readonly string[],
+  terms: SearchTerms,
   filter: RowFilter,
   comparedRows: number,
   values: readonly number[],

@@ -5,10 +5,10 @@ import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { expiredColumn, expiredOfBucket, expiredOfTrash } from '../../../src/storage/catalog/buckets.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'
 import { itemStatements, placeOf } from '../../../src/storage/catalog/item-lists.ts'
-import { searchFirst, searchItems } from '../../../src/storage/catalog/item-searches.ts'
+import { isSearch, searchFirst, searchItems } from '../../../src/storage/catalog/item-searches.ts'
 import { searchLabels } from '../../../src/storage/catalog/label-search.ts'
 import { searchInOrder } from '../../../src/storage/catalog/ordered-search.ts'
-import type { BucketId, ItemPlace, ItemRows } from '../../../src/storage/catalog/records.ts'
+import type { BucketId, ItemPlace, ItemRows, ItemSelection } from '../../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
 import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
@@ -63,6 +63,29 @@ test('K9, K19, K20 SQLite reads every list from an index in the order of the lis
             )
             expect(plan.join()).not.toContain('TEMP B-TREE')
           }
+})
+
+test.each<Partial<ItemSelection>>([
+  {},
+  { name: ['a'] },
+  { labels: { a: '1' } },
+  { path: 'a/' },
+  { by: 'taken' },
+  { by: 'name', startName: 'a' },
+])('a filter that no search knows fails instead of selecting all items, with %j', (filters) => {
+  const list = {
+    bucketId: 1 as BucketId,
+    order: 'oldest',
+    kind: null,
+    from: null,
+    to: null,
+    name: null,
+  } as const
+  const selection = { ...list, ...filters, later: 3 }
+  expect(isSearch(selection)).toBe(true)
+  for (const engine of ['sqlite', 'postgres'] as const)
+    expect(() => searchItems(engine, selection, null, 10).next()).toThrow(/knows the filter later/)
+  expect(searchFirst('sqlite', selection, null, 10).next()).toEqual({ done: true, value: null })
 })
 
 test('E2 SQLite finds the expired items that are not counted by an index, without those that expired at the same time as the last counted one', () => {
@@ -204,7 +227,7 @@ test('K19, K20 a list by the time of the camera or by name reads few rows if a l
   const wanted = [1_700, 1_000, 300].map((index) => items[index]?.id)
   const selection = { bucketId, kind: null, from: null, to: null, name: null } as const
   const sha256 = Buffer.from(rare.sha256).toString('hex')
-  const filters = [
+  const filters: Partial<ItemSelection>[] = [
     { labels: rare.labels },
     { sha256 },
     { path: 'rare/' },
@@ -242,23 +265,25 @@ test('K11, K14 a search that has to read many rows is left to the thread of sear
   const run = createRun(db)
   const any = { bucketId, kind: null, from: null, to: null, name: null } as const
   for (const order of itemOrders) {
-    for (const filter of [
+    const quick: Partial<ItemSelection>[] = [
       { name: ['clip'] },
       { name: ['clip', '7'] },
       { labels: { a: '1', b: '1' } },
       { labels: { a: '1', d: '1' } },
       { labels: { b: '1' }, name: ['8'] },
-    ]) {
+    ]
+    for (const filter of quick) {
       const selection = { ...any, order, ...filter }
       const found = run(searchFirst('sqlite', selection, null, 10))
       expect([filter, found]).toEqual([filter, run(searchItems('sqlite', selection, null, 10))])
     }
-    for (const filter of [
+    const long: Partial<ItemSelection>[] = [
       { labels: { b: '1', c: '1' } },
       { labels: { a: '1' }, name: ['zebra'] },
       { name: ['zebra'] },
       { name: ['clip'], kind: 'video' as const },
-    ])
+    ]
+    for (const filter of long)
       expect([filter, run(searchFirst('sqlite', { ...any, order, ...filter }, null, 20))]).toEqual([
         filter,
         null,

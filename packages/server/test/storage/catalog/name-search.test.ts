@@ -68,7 +68,7 @@ const selectionOf = (fields: Partial<ItemSelection>): ItemSelection => ({
   kind: null,
   from: null,
   to: null,
-  name: [],
+  name: ['clip'],
   ...fields,
 })
 
@@ -117,7 +117,7 @@ async function openPostgresSearch(
           onStatement(statement, values)
           return run(statement, ...values)
         },
-        searchNames('postgres', selection, selection.name ?? [], after, limit, bounds),
+        searchNames('postgres', selection, selection.name ?? ['clip'], after, limit, bounds),
       ),
     )
 }
@@ -131,9 +131,10 @@ async function searchAll(
   fields: Partial<ItemSelection>,
 ) {
   const found: number[] = []
+  const [term = '', ...others] = terms.split(' ')
   for (let early = 0, after: ItemPlace | null = null; ; ) {
     if (early > count) throw new Error('the cursors do not end')
-    const selection = { ...selectionOf(fields), name: terms.split(' ') }
+    const selection = { ...selectionOf(fields), name: [term, ...others] } as const
     const { rows, examined }: ItemRows = await search(selection, bounds, after, limit)
     found.push(...rows.map(({ seq }) => seq))
     const last = rows.at(-1)
@@ -222,7 +223,7 @@ describe.each(itemOrders)('%s first', (order) => {
       const search = await openPostgresSearch((statement, values) => {
         if (statement.includes('item_names')) rowLimits.push(values[3])
       })
-      const selection = { ...selectionOf({ order }), name: [term] }
+      const selection = selectionOf({ order, name: [term] })
       await search(selection, { numbers: 1000, rows: 1000, comparedRows: 2 }, null, limit)
       expect(rowLimits).toEqual(sent)
     },
