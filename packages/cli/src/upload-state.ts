@@ -275,8 +275,6 @@ export interface Batch {
  * stored twice.
  */
 export interface UploadJournal {
-  /** Random for each first run; keys are derived from it. */
-  readonly run: string
   /** When the first run began, in milliseconds since 1970. */
   readonly startedAt: number
   /** Records the run before its first request. */
@@ -333,7 +331,6 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
   }
 
   return {
-    run,
     startedAt,
     async begin() {
       if (isNew) await append()

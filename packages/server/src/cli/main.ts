@@ -125,7 +125,6 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   cat: ['get'],
   cp: ['upload', 'get'],
   copy: ['upload', 'get'],
-  sync: ['upload', 'get'],
   put: ['upload'],
   add: ['upload'],
   delete: ['rm'],
