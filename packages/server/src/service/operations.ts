@@ -21,7 +21,7 @@ import { createUploadOperation, removeUploadOperation } from '../uploads/resumab
 import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import type { UploadLocks } from '../uploads/upload-locks.ts'
 import { createPoster } from '../webhooks/guarded-post.ts'
-import { webhookOperations } from '../webhooks/webhooks.ts'
+import { WebhookOperations } from '../webhooks/webhooks.ts'
 import type { OpenData, StartContext } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
 
@@ -116,7 +116,7 @@ export function createOperations(
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: locks.waitForWriter,
     },
-    webhooks: webhookOperations({
+    webhooks: new WebhookOperations({
       catalog,
       poster: createPoster({ allowed: config.webhookAllow }),
       urls: settings,

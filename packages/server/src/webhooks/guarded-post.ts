@@ -51,6 +51,12 @@ export type ResolveName = (name: string) => Promise<readonly string[]>
 /** The address may not be called; the message is for the owner of the webhook. */
 class RefusedAddress extends Error {}
 
+interface PosterParts {
+  readonly allowed: readonly string[]
+  readonly resolveName?: ResolveName
+  readonly now?: () => number
+}
+
 /**
  * Sends requests that reach no address of a private network (docs/interface.md WH9). `allowed` are ranges of addresses that are not refused.
  */
@@ -58,16 +64,64 @@ export function createPoster({
   allowed,
   resolveName = createNameResolver(),
   now = Date.now,
-}: {
-  readonly allowed: readonly string[]
-  readonly resolveName?: ResolveName
-  readonly now?: () => number
-}): Poster {
+}: PosterParts): Poster {
   const isAllowed = inRanges(allowed)
   const mayCall = (address: string): boolean => isPublicAddress(address) || isAllowed(address)
+  return { open: () => new PosterConnection({ mayCall, resolveName, now }) }
+}
+
+interface ConnectionParts {
+  readonly mayCall: (address: string) => boolean
+  readonly resolveName: ResolveName
+  readonly now: () => number
+}
+
+/** The requests of one sequence. */
+class PosterConnection {
+  readonly #parts: ConnectionParts
+  /** Agents of their own: the global ones may use a proxy of the environment. */
+  readonly #agents = [new http.Agent({ keepAlive: true }), new TlsAgent({ keepAlive: true })] as const
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+  }
+
+  /** Bound, because it is handed on alone. */
+  readonly post: Post = async (url, headers, body, signal) => {
+    const began = performance.now()
+    const timeout = AbortSignal.timeout(requestTimeout)
+    const ended = AbortSignal.any([timeout, signal])
+    const result = await this.#send(url, { headers, body, signal: ended }).catch((error: unknown) => ({
+      ...noResponse,
+      reason: reasonOf(error, timeout.aborted),
+    }))
+    return { ...result, duration: Math.round(performance.now() - began) }
+  }
+
+  async #send(
+    url: string,
+    sent: Pick<Exchange, 'headers' | 'body' | 'signal'>,
+  ): Promise<Omit<PostResult, 'duration'>> {
+    const target = new URL(url)
+    const addresses = await unlessAborted(this.#addressesOf(target.hostname), sent.signal)
+    const send = () => exchange(target, { ...sent, addresses, agents: this.#agents })
+    // A connection that was unused for a while may have been closed by the receiver.
+    const { status, text, retryAfter } = await send().catch((error: unknown) => {
+      if (!(error instanceof StaleConnection)) throw error
+      return send()
+    })
+    const isDelivered = status >= 200 && status < 300
+    return {
+      status,
+      reason: isDelivered ? null : reasonOfStatus(status),
+      response: text,
+      retryAfter: parseRetryAfter(retryAfter, this.#parts.now()),
+    }
+  }
 
   /** The addresses of the host, all of which may be called. Throws RefusedAddress. */
-  async function addressesOf(hostname: string): Promise<readonly string[]> {
+  async #addressesOf(hostname: string): Promise<readonly string[]> {
+    const { mayCall, resolveName } = this.#parts
     const host = hostname.replace(/^\[|\]$/g, '')
     const found = addressFamily(host) === 0 ? await resolveName(host) : [host]
     const addresses = found.map(plainAddress)
@@ -79,53 +133,12 @@ export function createPoster({
     return addresses
   }
 
-  return {
-    open() {
-      // Agents of their own: the global ones may use a proxy of the environment.
-      const agents = [new http.Agent({ keepAlive: true }), new TlsAgent({ keepAlive: true })] as const
-
-      const post: Post = async (url, headers, body, signal) => {
-        const began = performance.now()
-        const result = (
-          response: Partial<PostResult> & Pick<PostResult, 'status' | 'reason'>,
-        ): PostResult => ({
-          response: '',
-          retryAfter: null,
-          ...response,
-          duration: Math.round(performance.now() - began),
-        })
-        const timeout = AbortSignal.timeout(requestTimeout)
-        const ended = AbortSignal.any([timeout, signal])
-        try {
-          const target = new URL(url)
-          const addresses = await unlessAborted(addressesOf(target.hostname), ended)
-          const send = () => exchange(target, { addresses, agents, headers, body, signal: ended })
-          // A connection that was unused for a while may have been closed by the receiver.
-          const { status, text, retryAfter } = await send().catch((error: unknown) => {
-            if (!(error instanceof StaleConnection)) throw error
-            return send()
-          })
-          const isDelivered = status >= 200 && status < 300
-          return result({
-            status,
-            reason: isDelivered ? null : reasonOfStatus(status),
-            response: text,
-            retryAfter: parseRetryAfter(retryAfter, now()),
-          })
-        } catch (error) {
-          return result({ status: null, reason: reasonOf(error, timeout.aborted) })
-        }
-      }
-
-      return {
-        post,
-        close() {
-          for (const agent of agents) agent.destroy()
-        },
-      }
-    },
+  close(): void {
+    for (const agent of this.#agents) agent.destroy()
   }
 }
+
+const noResponse = { status: null, response: '', retryAfter: null }
 
 interface Exchange {
   readonly addresses: readonly string[]

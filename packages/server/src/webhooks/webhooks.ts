@@ -84,129 +84,98 @@ const requireId = (id: string): WebhookId => {
   throw webhookUnknown()
 }
 
-export type WebhookOperations = ReturnType<typeof webhookOperations>
+/** Deliveries of a bucket that people have asked for, and that are sent at the same time. */
+const maxSending = 3
 
-/** What people do with the webhooks of a bucket. Ids may be any texts. */
-export function webhookOperations(parts: {
+interface WebhookParts {
   readonly catalog: WebhookCatalog & WebhookDeliveryCatalog & FeedCatalog & Pick<Catalog, 'epoch'>
   readonly poster: Poster
   readonly urls: UrlSettings
   readonly signLinks: SignLinks
   readonly now: () => number
-}) {
-  const { catalog, poster, urls, signLinks, now } = parts
-  const sending = new Map<BucketId, number>()
+}
 
-  /** Sends a message at once, and stores the delivery. */
-  async function send(webhook: WebhookReader, message: Message): Promise<DeliveryObject> {
-    const { id, bucketId } = webhook
-    const others = sending.get(bucketId) ?? 0
-    if (others >= maxSending)
-      throw new Fault(
-        'webhook-deliveries-too-many',
-        `The service is sending ${maxSending} deliveries of this bucket that were asked for; try again.`,
-      )
-    sending.set(bucketId, others + 1)
-    const connection = poster.open()
-    try {
-      const { signal } = new AbortController()
-      const { delivery } = await attempt(webhook, message, {
-        post: connection.post,
-        signal,
-        now,
-        isManual: true,
-      })
-      const number = await catalog.recordManualDelivery(id, delivery)
-      if (number === null) throw webhookUnknown()
-      return deliveryObject({ ...delivery, number })
-    } finally {
-      connection.close()
-      const left = (sending.get(bucketId) ?? 1) - 1
-      if (left > 0) sending.set(bucketId, left)
-      else sending.delete(bucketId)
-    }
+/** What people do with the webhooks of a bucket. Ids may be any texts. */
+export class WebhookOperations {
+  readonly #parts: WebhookParts
+  /** The deliveries of each bucket that are being sent. */
+  readonly #sending = new Map<BucketId, number>()
+
+  constructor(parts: WebhookParts) {
+    this.#parts = parts
   }
 
-  return {
-    async list(bucketId: BucketId): Promise<readonly WebhookObject[]> {
-      return (await catalog.webhooks(bucketId)).map(webhookObject)
-    },
+  async list(bucketId: BucketId): Promise<readonly WebhookObject[]> {
+    return (await this.#parts.catalog.webhooks(bucketId)).map(webhookObject)
+  }
 
-    async find(bucketId: BucketId, id: string): Promise<WebhookObject> {
-      return webhookObject(await requireWebhook(catalog, bucketId, id))
-    },
+  async find(bucketId: BucketId, id: string): Promise<WebhookObject> {
+    return webhookObject(await requireWebhook(this.#parts.catalog, bucketId, id))
+  }
 
-    /** Throws Fault `webhooks-too-many`. */
-    async create(bucketId: BucketId, settings: WebhookSettings, by?: Actor): Promise<CreatedWebhook> {
-      const [id, secret] = [newWebhookId(), newWebhookSecret()]
-      await catalog.addWebhook({ ...settings, id, bucketId, secret, createdAt: now() }, by)
-      const webhook = await catalog.webhook(id)
-      if (webhook === null) throw bucketDeleted()
-      return { ...webhookObject(webhook), secret }
-    },
+  /** Throws Fault `webhooks-too-many`. */
+  async create(bucketId: BucketId, settings: WebhookSettings, by?: Actor): Promise<CreatedWebhook> {
+    const { catalog, now } = this.#parts
+    const [id, secret] = [newWebhookId(), newWebhookSecret()]
+    await catalog.addWebhook({ ...settings, id, bucketId, secret, createdAt: now() }, by)
+    const webhook = await catalog.webhook(id)
+    if (webhook === null) throw bucketDeleted()
+    return { ...webhookObject(webhook), secret }
+  }
 
-    async set(
-      bucketId: BucketId,
-      id: string,
-      settings: Parameters<WebhookCatalog['setWebhook']>[2],
-      by?: Actor,
-    ): Promise<WebhookObject> {
-      const known = requireId(id)
-      return webhookObject(await changed(catalog, known, catalog.setWebhook(bucketId, known, settings, by)))
-    },
+  async set(
+    bucketId: BucketId,
+    id: string,
+    settings: Parameters<WebhookCatalog['setWebhook']>[2],
+    by?: Actor,
+  ): Promise<WebhookObject> {
+    const { catalog } = this.#parts
+    const known = requireId(id)
+    return webhookObject(await changed(catalog, known, catalog.setWebhook(bucketId, known, settings, by)))
+  }
 
-    /** `overlap` is in milliseconds. */
-    async rotate(bucketId: BucketId, id: string, overlap: number, by?: Actor): Promise<CreatedWebhook> {
-      const known = requireId(id)
-      const secret = newWebhookSecret()
-      const until = now() + overlap
-      const webhook = await changed(
-        catalog,
-        known,
-        catalog.rotateWebhookSecret(bucketId, known, secret, until, by),
-      )
-      return { ...webhookObject(webhook), secret }
-    },
+  /** `overlap` is in milliseconds. */
+  async rotate(bucketId: BucketId, id: string, overlap: number, by?: Actor): Promise<CreatedWebhook> {
+    const { catalog, now } = this.#parts
+    const known = requireId(id)
+    const secret = newWebhookSecret()
+    const rotation = catalog.rotateWebhookSecret(bucketId, known, secret, now() + overlap, by)
+    return { ...webhookObject(await changed(catalog, known, rotation)), secret }
+  }
 
-    async remove(bucketId: BucketId, id: string, by?: Actor): Promise<void> {
-      if (!(await catalog.removeWebhook(bucketId, requireId(id), by))) throw webhookUnknown()
-    },
+  async remove(bucketId: BucketId, id: string, by?: Actor): Promise<void> {
+    if (!(await this.#parts.catalog.removeWebhook(bucketId, requireId(id), by))) throw webhookUnknown()
+  }
 
-    async deliveries(bucketId: BucketId, id: string): Promise<readonly DeliveryObject[]> {
-      const webhook = await requireWebhook(catalog, bucketId, id)
-      return (await catalog.webhookDeliveries(webhook.id)).map(deliveryObject)
-    },
+  async deliveries(bucketId: BucketId, id: string): Promise<readonly DeliveryObject[]> {
+    const { catalog } = this.#parts
+    const webhook = await requireWebhook(catalog, bucketId, id)
+    return (await catalog.webhookDeliveries(webhook.id)).map(deliveryObject)
+  }
 
-    async test(bucketId: BucketId, id: string): Promise<DeliveryObject> {
-      const webhook = await requireWebhook(catalog, bucketId, id)
-      return send(webhook, testMessageOf(webhook, now()))
-    },
+  async test(bucketId: BucketId, id: string): Promise<DeliveryObject> {
+    const { catalog, now } = this.#parts
+    const webhook = await requireWebhook(catalog, bucketId, id)
+    return this.#send(webhook, testMessageOf(webhook, now()))
+  }
 
-    /** Sends the changes of a delivery again, with the same id. Throws Fault `webhook-delivery-unknown`. */
-    async redeliver(bucketId: BucketId, id: string, number: number): Promise<DeliveryObject> {
-      const webhook = await requireWebhook(catalog, bucketId, id)
-      const delivery = (await catalog.webhookDeliveries(webhook.id)).find((one) => one.number === number)
-      if (delivery === undefined) throw deliveryUnknown('The webhook has no such delivery any more.')
-      return send(webhook, { ...(await repeated(webhook, delivery)), id: delivery.messageId })
-    },
+  /** Sends the changes of a delivery again, with the same id. Throws Fault `webhook-delivery-unknown`. */
+  async redeliver(bucketId: BucketId, id: string, number: number): Promise<DeliveryObject> {
+    const { catalog } = this.#parts
+    const webhook = await requireWebhook(catalog, bucketId, id)
+    const delivery = (await catalog.webhookDeliveries(webhook.id)).find((one) => one.number === number)
+    if (delivery === undefined) throw deliveryUnknown('The webhook has no such delivery any more.')
+    return this.#send(webhook, { ...(await this.#repeated(webhook, delivery)), id: delivery.messageId })
   }
 
   /** The message of a delivery with the items as they are now. */
-  async function repeated(webhook: WebhookReader, { range, type }: StoredDelivery): Promise<Message> {
+  async #repeated(webhook: WebhookReader, { range, type }: StoredDelivery): Promise<Message> {
+    const { catalog, urls, signLinks, now } = this.#parts
     if (range === null)
       return type === 'changes.lost'
         ? lostMessageOf(webhook, catalog.epoch, now())
         : testMessageOf(webhook, now())
-    const { bucketId, kinds } = webhook
-    const found: ItemChange[] = []
-    let place: FeedPlace = { from: range.first }
-    for (let hasMore = true; hasMore; ) {
-      const rows = await catalog.readChanges(bucketId, place, maxBatch)
-      if (rows === null) throw deliveryUnknown('The feed no longer has the changes of this delivery.')
-      found.push(...rows.changes.filter(({ number, kind }) => number <= range.last && isWanted(kinds, kind)))
-      hasMore = rows.hasMore && rows.next < range.last
-      place = rows.next
-    }
+    const found = await changesWithin(catalog, webhook, range)
     if (found.length === 0)
       throw deliveryUnknown('The webhook no longer selects the changes of this delivery.')
     const signer = webhook.signsUrls ? await signLinks(null) : null
@@ -217,10 +186,52 @@ export function webhookOperations(parts: {
       { epoch: catalog.epoch, urls, signer },
     )
   }
+
+  /** Sends a message at once, and stores the delivery. */
+  async #send(webhook: WebhookReader, message: Message): Promise<DeliveryObject> {
+    const { catalog, poster, now } = this.#parts
+    const { id, bucketId } = webhook
+    const others = this.#sending.get(bucketId) ?? 0
+    if (others >= maxSending)
+      throw new Fault(
+        'webhook-deliveries-too-many',
+        `The service is sending ${maxSending} deliveries of this bucket that were asked for; try again.`,
+      )
+    this.#sending.set(bucketId, others + 1)
+    const connection = poster.open()
+    try {
+      const { signal } = new AbortController()
+      const options = { post: connection.post, signal, now, isManual: true }
+      const { delivery } = await attempt(webhook, message, options)
+      const number = await catalog.recordManualDelivery(id, delivery)
+      if (number === null) throw webhookUnknown()
+      return deliveryObject({ ...delivery, number })
+    } finally {
+      connection.close()
+      const left = (this.#sending.get(bucketId) ?? 1) - 1
+      if (left > 0) this.#sending.set(bucketId, left)
+      else this.#sending.delete(bucketId)
+    }
+  }
 }
 
-/** Deliveries of a bucket that people have asked for, and that are sent at the same time. */
-const maxSending = 3
+/** The changes of a delivery that the webhook wants now. Throws Fault `webhook-delivery-unknown`. */
+async function changesWithin(
+  catalog: FeedCatalog,
+  { bucketId, kinds }: WebhookReader,
+  range: NonNullable<StoredDelivery['range']>,
+): Promise<readonly ItemChange[]> {
+  const found: ItemChange[] = []
+  let place: FeedPlace = { from: range.first }
+  for (let hasMore = true; hasMore; ) {
+    const rows = await catalog.readChanges(bucketId, place, maxBatch)
+    if (rows === null) throw deliveryUnknown('The feed no longer has the changes of this delivery.')
+    found.push(...rows.changes.filter(({ number, kind }) => number <= range.last && isWanted(kinds, kind)))
+    hasMore = rows.hasMore && rows.next < range.last
+    place = rows.next
+  }
+  return found
+}
 
 /** Why a URL is refused when it is stored: its host is an address that is not called. Names are looked up for each request. */
 export function refusalOfUrl(url: string, allowed: readonly string[]): string | null {

@@ -25,7 +25,7 @@ async function startReceiver(listener: RequestListener): Promise<number> {
 
 function postTo(parts: Partial<Parameters<typeof createPoster>[0]>) {
   const connection = createPoster({ allowed: [], ...parts }).open()
-  onTestFinished(connection.close)
+  onTestFinished(() => connection.close())
   return (url: string, signal = new AbortController().signal) => connection.post(url, {}, '{}', signal)
 }
 

@@ -20,9 +20,8 @@ import { createPoster } from '../../webhooks/guarded-post.ts'
 import {
   type DeliveryObject,
   refusalOfUrl,
-  type WebhookOperations,
+  WebhookOperations,
   webhookObject,
-  webhookOperations,
 } from '../../webhooks/webhooks.ts'
 import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
@@ -115,7 +114,7 @@ const withWebhook = <T>(
 function operationsOf(config: Config, catalog: Catalog): WebhookOperations {
   const urls = urlSettings(config)
   const now = Date.now
-  return webhookOperations({
+  return new WebhookOperations({
     catalog,
     poster: createPoster({ allowed: config.webhookAllow }),
     urls,
