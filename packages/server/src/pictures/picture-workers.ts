@@ -2,12 +2,7 @@ import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { errorCode } from '../core/faults.ts'
-import {
-  createPictureQueue,
-  PictureOverLimits,
-  PictureTaskPreempted,
-  PictureWorkersBusy,
-} from './picture-queue.ts'
+import { PictureOverLimits, PictureQueue, PictureTaskPreempted, PictureWorkersBusy } from './picture-queue.ts'
 import {
   maxRead,
   type PictureResult,
@@ -16,23 +11,6 @@ import {
   type ReadRequest,
   type Ready,
 } from './picture-task.ts'
-
-export interface PictureWorkers {
-  /**
-   * Runs a task for a bucket; buckets take turns. `read` reads bytes of the file if the task does not have them. Throws PictureOverLimits,
-   * PictureWorkersBusy and the errors of `read`.
-   */
-  run(task: PictureTask, bucket?: string, read?: ReadBytes): Promise<PictureResult>
-  /**
-   * Runs a task that no request needs yet. It never waits for a process. Throws PictureTaskPreempted if a task of `run` waits or runs, if no
-   * process is free, or if a later task of `run` has waited for the preemption delay; and as `run`.
-   */
-  runAhead(task: PictureTask): Promise<PictureResult>
-  /** Resolves when no task of `run` waits or runs and no process is being ended, or when the workers are closed. */
-  whenIdle(): Promise<void>
-  /** Ends all workers, also busy ones. */
-  close(): void
-}
 
 /** Reads bytes that are in the file. */
 export type ReadBytes = (position: number, length: number) => Promise<Uint8Array>
@@ -71,11 +49,16 @@ const startTime = 8_000
 /** Milliseconds that a bucket without a running task waits before it preempts a bucket with more than its share, or a task that runs ahead. */
 const preemptionDelay = 1_000
 
-/**
- * A pool of processes that run one task each, started on demand and ended when idle. A bucket may use all workers while no
- * other bucket waits; otherwise at most half of them.
- */
-export function createPictureWorkers(limits: {
+interface ProcessLimits {
+  /** Bytes for one process. */
+  readonly memory: number
+  /** 0 to 19. */
+  readonly niceness: number
+  /** Whether the processes may start programs, which inherit their restrictions. */
+  readonly startPrograms?: boolean
+}
+
+interface PoolLimits extends ProcessLimits {
   /** Processes in parallel. */
   readonly workers: number
   /** Tasks that may wait; more are rejected. */
@@ -84,101 +67,97 @@ export function createPictureWorkers(limits: {
   readonly queueTimeout: number
   /** Milliseconds for one task, without the start of its process. */
   readonly timeout: number
-  /** Bytes for one process. */
-  readonly memory: number
-  /** 0 to 19. */
-  readonly niceness: number
-  /** Whether the processes may start programs, which inherit their restrictions. */
-  readonly startPrograms?: boolean
-}): PictureWorkers {
-  const waiting = createPictureQueue<Job>(limits.queue)
-  const share = Math.max(1, Math.floor(limits.workers / 2))
-  const workers = new Set<Worker>()
-  const startProcess = createPictureProcesses(limits)
-  let closed = false
-  let preemptingAgain: NodeJS.Timeout | null = null
-  const idleListeners: (() => void)[] = []
+}
 
-  /** Null if no process can be started. */
-  function start(): Worker | null {
-    const child = startProcess()
-    if (child === null) return null
-    const timer = setTimeout(() => undefined)
-    const worker: Worker = { process: child, job: null, preempted: false, timedOut: false, timer }
-    workers.add(worker)
-    child.on('message', (result: PictureResult | ReadRequest | Ready) => {
-      if (result.outcome === 'ready') return void (worker.job && endAfter(worker, limits.timeout))
-      if (result.outcome === 'read') return void sendBytes(worker, result)
-      worker.job?.resolve(result)
-      worker.job = null
-      endWhenIdle(worker)
-      next()
-    })
-    // Runs once, whether the process failed to start, exited or was killed.
-    const onEnd = (how: string | number | null) => {
-      if (!workers.delete(worker)) return
-      clearTimeout(worker.timer)
-      if (worker.job !== null && !closed && worker.preempted && !worker.job.isAhead) enqueue(worker.job, true)
-      else worker.job?.reject(reasonOfEnd(worker, how))
-      next()
-    }
-    child.once('error', ({ message }) => onEnd(message))
-    child.once('exit', (code, signal) => onEnd(signal ?? code))
-    return worker
+/**
+ * A pool of processes that run one task each, started on demand and ended when idle. A bucket may use all workers while no
+ * other bucket waits; otherwise at most half of them.
+ */
+export class PictureWorkers {
+  readonly #limits: PoolLimits
+  readonly #waiting: PictureQueue<Job>
+  /** The workers that a bucket may use while others wait. */
+  readonly #share: number
+  readonly #workers = new Set<Worker>()
+  readonly #startProcess: () => ChildProcess | null
+  #closed = false
+  #preemptingAgain: NodeJS.Timeout | null = null
+  readonly #idleListeners: (() => void)[] = []
+
+  constructor(limits: PoolLimits) {
+    this.#limits = limits
+    this.#waiting = new PictureQueue(limits.queue)
+    this.#share = Math.max(1, Math.floor(limits.workers / 2))
+    this.#startProcess = createPictureProcesses(limits)
   }
 
-  function reasonOfEnd({ process, timedOut, preempted }: Worker, how: string | number | null): Error {
-    if (closed) return stopping()
-    if (preempted) return givenWay()
-    // A process that failed to start is not the picture's fault.
-    if (process.pid === undefined) {
-      const message = `no process can be started: ${how}`
-      return new PictureWorkersBusy(message, { cause: new Error(message) })
-    }
-    return new PictureOverLimits(`the process that decodes pictures ended: ${how}`, { isTimeout: timedOut })
+  /**
+   * Runs a task for a bucket; buckets take turns. `read` reads bytes of the file if the task does not have them. Throws PictureOverLimits,
+   * PictureWorkersBusy and the errors of `read`.
+   */
+  async run(task: PictureTask, bucket = '', read: ReadBytes = noBytes): Promise<PictureResult> {
+    if (this.#closed) throw stopping()
+    const { job, result } = newJob({ task, bucket, read, isAhead: false })
+    this.#enqueue(job)
+    this.#next()
+    // A task that runs ahead gives way, so no request is refused because of it.
+    const excess = this.#findAhead() === undefined ? 0 : 1
+    this.#waiting.overflow(job, excess)?.reject(new PictureWorkersBusy('the queue is full'))
+    if (this.#waiting.length > 0) setTimeout(() => this.#preempt(), preemptionDelay).unref()
+    return result
   }
 
-  async function sendBytes({ job, process }: Worker, { position, length }: ReadRequest): Promise<void> {
-    try {
-      const bytes = await job?.read(position, Math.min(length, maxRead))
-      if (bytes && process.connected)
-        process.send({ type: 'bytes', bytes } satisfies ReadReply, () => undefined)
-    } catch (error) {
-      job?.reject(error instanceof Error ? error : new Error('a read failed', { cause: error }))
-      process.kill('SIGKILL')
-    }
+  /**
+   * Runs a task that no request needs yet. It never waits for a process. Throws PictureTaskPreempted if a task of `run` waits or runs, if no
+   * process is free, or if a later task of `run` has waited for the preemption delay; and as `run`.
+   */
+  async runAhead(task: PictureTask): Promise<PictureResult> {
+    if (this.#closed) throw stopping()
+    const free = this.#findFree()
+    if (!this.#isIdle() || (free === undefined && this.#workers.size >= this.#limits.workers))
+      throw givenWay()
+    const { job, result } = newJob({ task, bucket: '', read: noBytes, isAhead: true })
+    this.#begin(job, free)
+    return result
   }
 
-  const endAfter = (worker: Worker, time: number) => {
-    clearTimeout(worker.timer)
-    worker.timer = setTimeout(() => {
-      worker.timedOut = worker.job !== null
-      worker.process.kill('SIGKILL')
-    }, time).unref()
-  }
-  const endWhenIdle = (worker: Worker) => endAfter(worker, idleTime)
-
-  const running = (bucket: string) => [...workers].filter(({ job }) => job?.bucket === bucket).length
-
-  const findAhead = () => [...workers].find(({ job }) => job?.isAhead)
-
-  const isIdle = () =>
-    waiting.length === 0 &&
-    [...workers].every(
-      ({ job, process }) => (job === null || job.isAhead) && process.connected && !process.killed,
-    )
-
-  const reportIdle = () => {
-    for (const resolve of idleListeners.splice(0)) resolve()
+  /** Resolves when no task of `run` waits or runs and no process is being ended, or when the workers are closed. */
+  async whenIdle(): Promise<void> {
+    if (this.#closed || this.#isIdle()) return
+    await new Promise<void>((resolve) => this.#idleListeners.push(resolve))
   }
 
-  /** A killed process stays in the set until it exits, and must not get a task. */
-  const findFree = () =>
-    [...workers].find(({ job, process }) => job === null && process.connected && !process.killed)
+  /** Ends all workers, also busy ones. */
+  close(): void {
+    this.#closed = true
+    this.#reportIdle()
+    for (const job of this.#waiting.clear()) job.reject(stopping())
+    for (const { process } of this.#workers) process.kill('SIGKILL')
+  }
+
+  #enqueue(job: Job, first = false): void {
+    this.#waiting.add(job, first)
+    job.waiting = setTimeout(() => {
+      if (this.#waiting.remove(job)) job.reject(new PictureWorkersBusy('the queue timeout expired'))
+    }, this.#limits.queueTimeout).unref()
+  }
+
+  /** Begins the tasks for which there are processes. */
+  #next(): void {
+    if (this.#closed) return
+    if (this.#idleListeners.length > 0 && this.#isIdle()) this.#reportIdle()
+    if (this.#waiting.length === 0) return
+    const free = this.#findFree()
+    if (free === undefined && this.#workers.size >= this.#limits.workers) return
+    const job = this.#waiting.take((bucket) => this.#running(bucket), this.#share)
+    if (job === null) return
+    this.#begin(job, free)
+    this.#next()
+  }
 
   /** Gives the task to this process, or to a new one. */
-  function begin(job: Job, free: Worker | undefined): void {
-    const worker = free ?? start()
+  #begin(job: Job, free: Worker | undefined): void {
+    const worker = free ?? this.#start()
     if (worker === null) {
       job.reject(new PictureWorkersBusy('no process can be started'))
       return
@@ -187,111 +166,155 @@ export function createPictureWorkers(limits: {
     worker.job = job
     job.startedAt = performance.now()
     // The time of the task begins when the process is ready.
-    endAfter(worker, free ? limits.timeout : limits.timeout + startTime)
-    // If sending fails, the process ends, and `onEnd` reports it.
+    endAfter(worker, free ? this.#limits.timeout : this.#limits.timeout + startTime)
+    // If sending fails, the process ends, and `#end` reports it.
     if (worker.process.connected) worker.process.send(job.task, () => undefined)
   }
 
-  function next(): void {
-    if (closed) return
-    if (idleListeners.length > 0 && isIdle()) reportIdle()
-    if (waiting.length === 0) return
-    const free = findFree()
-    if (free === undefined && workers.size >= limits.workers) return
-    const job = waiting.take(running, share)
-    if (job === null) return
-    begin(job, free)
-    next()
+  /** Null if no process can be started. */
+  #start(): Worker | null {
+    const child = this.#startProcess()
+    if (child === null) return null
+    const timer = setTimeout(() => undefined)
+    const worker: Worker = { process: child, job: null, preempted: false, timedOut: false, timer }
+    this.#workers.add(worker)
+    child.on('message', (message: PictureResult | ReadRequest | Ready) => this.#receive(worker, message))
+    child.once('error', ({ message }) => this.#end(worker, message))
+    child.once('exit', (code, signal) => this.#end(worker, signal ?? code))
+    return worker
+  }
+
+  #receive(worker: Worker, message: PictureResult | ReadRequest | Ready): void {
+    if (message.outcome === 'ready') {
+      if (worker.job) endAfter(worker, this.#limits.timeout)
+    } else if (message.outcome === 'read') void sendBytes(worker, message)
+    else {
+      worker.job?.resolve(message)
+      worker.job = null
+      endAfter(worker, idleTime)
+      this.#next()
+    }
+  }
+
+  /** Does its work once, whether the process failed to start, exited or was killed. */
+  #end(worker: Worker, how: string | number | null): void {
+    if (!this.#workers.delete(worker)) return
+    clearTimeout(worker.timer)
+    const { job, preempted } = worker
+    if (job !== null && !this.#closed && preempted && !job.isAhead) this.#enqueue(job, true)
+    else job?.reject(this.#closed ? stopping() : reasonOfEnd(worker, how))
+    this.#next()
   }
 
   /**
    * Preempts a task that runs ahead, if any other waits. If a bucket waits and has none running, preempts the newest task of a bucket with
    * more than its share, or the one that has used the most of its time. That doubles with each preemption, so that every task ends.
    */
-  function preempt(): void {
-    if (closed || waiting.length === 0) return
-    const others = waiting.buckets().some((bucket) => running(bucket) === 0)
+  #preempt(): void {
+    if (this.#closed || this.#waiting.length === 0) return
+    const others = this.#waiting.buckets().some((bucket) => this.#running(bucket) === 0)
     // The task that is preempted waits too. All calls share one timer.
-    if (others && preemptingAgain === null)
-      preemptingAgain = setTimeout(() => {
-        preemptingAgain = null
-        preempt()
+    if (others && this.#preemptingAgain === null)
+      this.#preemptingAgain = setTimeout(() => {
+        this.#preemptingAgain = null
+        this.#preempt()
       }, preemptionDelay).unref()
-    if ([...workers].some(({ process }) => process.killed)) return
-    const victim =
-      findAhead() ??
-      [...workers].findLast(({ job }) => others && job !== null && running(job.bucket) > share) ??
-      (others ? findOverdue() : undefined)
+    // One process at a time is ended.
+    if ([...this.#workers].some(({ process }) => process.killed)) return
+    const victim = this.#findVictim(others)
     if (victim === undefined) return
     victim.preempted = true
     if (victim.job) victim.job.preemptions += 1
     victim.process.kill('SIGKILL')
   }
 
-  /** The worker whose task has used the most of its time, if that is all of it. */
-  function findOverdue(): Worker | undefined {
-    const usedBy = ({ job }: Worker) =>
-      job === null ? 0 : (performance.now() - job.startedAt) / (preemptionDelay * 2 ** job.preemptions)
-    const [most] = [...workers].toSorted((one, other) => usedBy(other) - usedBy(one))
-    return most && usedBy(most) >= 1 ? most : undefined
+  /** `others`: whether a bucket waits that has no task running. */
+  #findVictim(others: boolean): Worker | undefined {
+    const ahead = this.#findAhead()
+    if (ahead !== undefined || !others) return ahead
+    const workers = [...this.#workers]
+    return (
+      workers.findLast(({ job }) => job !== null && this.#running(job.bucket) > this.#share) ??
+      findOverdue(workers)
+    )
   }
 
-  function enqueue(job: Job, first = false): void {
-    waiting.add(job, first)
-    job.waiting = setTimeout(() => {
-      if (waiting.remove(job)) job.reject(new PictureWorkersBusy('the queue timeout expired'))
-    }, limits.queueTimeout).unref()
+  #running(bucket: string): number {
+    return [...this.#workers].filter(({ job }) => job?.bucket === bucket).length
   }
 
-  return {
-    run: (task, bucket = '', read = noBytes) =>
-      new Promise((resolve, reject) => {
-        if (closed) return reject(stopping())
-        const job = {
-          bucket,
-          task,
-          read,
-          isAhead: false,
-          preemptions: 0,
-          startedAt: 0,
-          waiting: undefined,
-          resolve,
-          reject,
-        }
-        enqueue(job)
-        next()
-        // A task that runs ahead gives way, so no request is refused because of it.
-        const excess = findAhead() === undefined ? 0 : 1
-        waiting.overflow(job, excess)?.reject(new PictureWorkersBusy('the queue is full'))
-        if (waiting.length > 0) setTimeout(preempt, preemptionDelay).unref()
-      }),
-    runAhead: (task) =>
-      new Promise((resolve, reject) => {
-        if (closed) return reject(stopping())
-        const free = findFree()
-        if (!isIdle() || (free === undefined && workers.size >= limits.workers)) return reject(givenWay())
-        const job = {
-          bucket: '',
-          task,
-          read: noBytes,
-          isAhead: true,
-          preemptions: 0,
-          startedAt: 0,
-          waiting: undefined,
-          resolve,
-          reject,
-        }
-        begin(job, free)
-      }),
-    whenIdle: () => new Promise((resolve) => (closed || isIdle() ? resolve() : idleListeners.push(resolve))),
-    close() {
-      closed = true
-      reportIdle()
-      for (const job of waiting.clear()) job.reject(stopping())
-      for (const { process } of workers) process.kill('SIGKILL')
-    },
+  #findAhead(): Worker | undefined {
+    return [...this.#workers].find(({ job }) => job?.isAhead)
+  }
+
+  /** A killed process stays in the set until it exits, and must not get a task. */
+  #findFree(): Worker | undefined {
+    return [...this.#workers].find(({ job, process }) => job === null && isUsable(process))
+  }
+
+  #isIdle(): boolean {
+    return (
+      this.#waiting.length === 0 &&
+      [...this.#workers].every(({ job, process }) => (job === null || job.isAhead) && isUsable(process))
+    )
+  }
+
+  #reportIdle(): void {
+    for (const resolve of this.#idleListeners.splice(0)) resolve()
   }
 }
+
+/** A job that has not begun, and its result. */
+function newJob(given: Pick<Job, 'task' | 'bucket' | 'read' | 'isAhead'>): {
+  readonly job: Job
+  readonly result: Promise<PictureResult>
+} {
+  const { promise: result, resolve, reject } = Promise.withResolvers<PictureResult>()
+  return { job: { ...given, preemptions: 0, startedAt: 0, waiting: undefined, resolve, reject }, result }
+}
+
+const isUsable = (process: ChildProcess): boolean => process.connected && !process.killed
+
+/** Ends the process after this time, unless a later call replaces it. Milliseconds. */
+function endAfter(worker: Worker, time: number): void {
+  clearTimeout(worker.timer)
+  worker.timer = setTimeout(() => {
+    worker.timedOut = worker.job !== null
+    worker.process.kill('SIGKILL')
+  }, time).unref()
+}
+
+/** Sends the bytes that a worker asks for. */
+async function sendBytes({ job, process }: Worker, { position, length }: ReadRequest): Promise<void> {
+  try {
+    const bytes = await job?.read(position, Math.min(length, maxRead))
+    if (bytes && process.connected)
+      process.send({ type: 'bytes', bytes } satisfies ReadReply, () => undefined)
+  } catch (error) {
+    job?.reject(error instanceof Error ? error : new Error('a read failed', { cause: error }))
+    process.kill('SIGKILL')
+  }
+}
+
+function reasonOfEnd({ process, timedOut, preempted }: Worker, how: string | number | null): Error {
+  if (preempted) return givenWay()
+  // A process that failed to start is not the picture's fault.
+  if (process.pid === undefined) {
+    const message = `no process can be started: ${how}`
+    return new PictureWorkersBusy(message, { cause: new Error(message) })
+  }
+  return new PictureOverLimits(`the process that decodes pictures ended: ${how}`, { isTimeout: timedOut })
+}
+
+/** The worker whose task has used the most of its time, if that is all of it. */
+function findOverdue(workers: readonly Worker[]): Worker | undefined {
+  const [most] = workers.toSorted((one, other) => usedTime(other) - usedTime(one))
+  return most && usedTime(most) >= 1 ? most : undefined
+}
+
+/** The time that the task of a worker has used, as a share of that after which it may be preempted. */
+const usedTime = ({ job }: Worker): number =>
+  job === null ? 0 : (performance.now() - job.startedAt) / (preemptionDelay * 2 ** job.preemptions)
 
 const noBytes: ReadBytes = () => Promise.reject(new Error('the task has its bytes'))
 
@@ -299,14 +322,7 @@ const givenWay = () => new PictureTaskPreempted('requests need the workers')
 const stopping = () => new PictureWorkersBusy('the service is stopping')
 
 /** Returns a function that starts a process of picture-worker.ts in the sandbox, and returns null if none can be started. */
-export function createPictureProcesses(limits: {
-  /** Bytes for one process. */
-  readonly memory: number
-  /** 0 to 19. */
-  readonly niceness: number
-  /** Whether the processes may start programs, which inherit their restrictions. */
-  readonly startPrograms?: boolean
-}): () => ChildProcess | null {
+export function createPictureProcesses(limits: ProcessLimits): () => ChildProcess | null {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./picture-worker${extname(import.meta.url)}`, import.meta.url)
   let sandbox: PictureSandbox | null = null

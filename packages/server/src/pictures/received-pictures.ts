@@ -20,7 +20,7 @@ import type { BlobStore, LocalBytes, OpenBlob } from '../storage/blobs/blobs.ts'
 import { shareContent } from '../storage/blobs/memory-blob.ts'
 import { type ReceivedFile, received } from '../storage/blobs/received-file.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import { createPlaces, PictureOverLimits, PictureWorkersBusy } from './picture-queue.ts'
+import { FairPlaces, PictureOverLimits, PictureWorkersBusy } from './picture-queue.ts'
 import { type PictureSize, type PictureSource, sourceOf } from './picture-task.ts'
 import type { PictureWorkers, ReadBytes } from './picture-workers.ts'
 import { type InstalledTools, sourceFileOf } from './tools.ts'
@@ -173,7 +173,7 @@ export function removeMetadataOperation(parts: {
 }): RemoveMetadata {
   const { blobs, workers, comparisonWorkers, tools } = parts
   const newId = createItemIds(parts.now)
-  const takePlace = createPlaces(remotePlaces)
+  const places = new FairPlaces(remotePlaces)
 
   async function plan(
     file: ReceivedFile,
@@ -211,7 +211,7 @@ export function removeMetadataOperation(parts: {
       throw new Fault('file-unreadable', `${mustShowSame} This file is too large to check that.`)
     }
     await using stack = new AsyncDisposableStack()
-    if (isRemote) stack.defer(await orFault(contentType, takePlace(`${bucketId}`)))
+    if (isRemote) stack.defer(await orFault(contentType, places.take(`${bucketId}`)))
     const open = async (file: ReceivedFile) => {
       const local = await share(file)
       const source = hasBoxes ? await sourceFileOf(local) : null

@@ -5,19 +5,9 @@ import { hasVariants, toolFor } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Item, NewItem } from '../storage/catalog/records.ts'
 import { isTrash } from '../storage/catalog/trash.ts'
-import { createPictureQueue, PictureTaskPreempted } from './picture-queue.ts'
+import { PictureQueue, PictureTaskPreempted } from './picture-queue.ts'
 import type { PictureWorkers } from './picture-workers.ts'
 import { type InstalledTools, toolNames } from './tools.ts'
-
-/** Renders a variant of new items before the first request for it (docs/interface.md V16). */
-export interface RenderAhead {
-  /** Queues a new item, if it may have variants. Returns at once. */
-  add(bucketId: BucketId, item: AheadItem): void
-  /** The number of items that wait. */
-  readonly length: number
-  /** Drops all items. */
-  stop(): void
-}
 
 type AheadItem = Pick<NewItem, 'id' | 'contentType' | 'width' | 'height'>
 
@@ -69,98 +59,147 @@ const systemClock: Clock = {
   rest: (time) => setTimeout(time, undefined, { ref: false }),
 }
 
-export function createRenderAhead(
-  parts: {
-    readonly catalog: Pick<Catalog, 'item'>
-    /** Throws PictureTaskPreempted if the render has given way to requests. */
-    readonly render: (item: Item) => Promise<void>
-    readonly workers: Pick<PictureWorkers, 'whenIdle'>
-    readonly toolWorkers: Pick<PictureWorkers, 'whenIdle'>
-    readonly tools: InstalledTools
-    readonly maxPixels: number
-    /** Not called for failures that requests report too. */
-    readonly onFailure: (id: ItemId, error: unknown) => void
-  },
-  { now, rest }: Clock = systemClock,
-): RenderAhead {
-  const { catalog, render, workers, toolWorkers, maxPixels, onFailure } = parts
-  const tools = toolNames(parts.tools)
-  let isStopped = false
-  let lastUploadAt = Number.NEGATIVE_INFINITY
+interface AheadParts {
+  readonly catalog: Pick<Catalog, 'item'>
+  /** Throws PictureTaskPreempted if the render has given way to requests. */
+  readonly render: (item: Item) => Promise<void>
+  readonly workers: Pick<PictureWorkers, 'whenIdle'>
+  readonly toolWorkers: Pick<PictureWorkers, 'whenIdle'>
+  readonly tools: InstalledTools
+  readonly maxPixels: number
+  /** Not called for failures that requests report too. */
+  readonly onFailure: (id: ItemId, error: unknown) => void
+}
+
+/** Renders a variant of new items before the first request for it (docs/interface.md V16). */
+export class RenderAhead {
+  readonly #parts: AheadParts
+  readonly #clock: Clock
+  readonly #tools: ReturnType<typeof toolNames>
+  readonly #decoded: AheadQueue
+  readonly #extracted: AheadQueue
+  #isStopped = false
+  #lastUploadAt = Number.NEGATIVE_INFINITY
+
+  constructor(parts: AheadParts, clock: Clock = systemClock) {
+    const { workers, toolWorkers, tools } = parts
+    this.#parts = parts
+    this.#clock = clock
+    this.#tools = toolNames(tools)
+    const renderOne: RenderOne = (item, repeat) => this.#renderOne(item, repeat)
+    this.#decoded = new AheadQueue({ own: workers, others: toolWorkers }, renderOne)
+    this.#extracted = new AheadQueue({ own: toolWorkers, others: workers }, renderOne)
+  }
+
+  /** Queues a new item, if it may have variants. Returns at once. */
+  add(bucketId: BucketId, { id, contentType, width, height }: AheadItem): void {
+    this.#lastUploadAt = this.#clock.now()
+    if (this.#isStopped) return
+    const pixels = (width ?? 0) * (height ?? 0)
+    if (!hasVariants(contentType, this.#tools) || pixels > this.#parts.maxPixels) return
+    const queue = toolFor(contentType) === null ? this.#decoded : this.#extracted
+    queue.add({ bucket: `${bucketId}`, id, attempts: 0 })
+  }
+
+  /** The number of items that wait. */
+  get length(): number {
+    return this.#decoded.length + this.#extracted.length
+  }
+
+  /** Drops all items. */
+  stop(): void {
+    this.#isStopped = true
+    this.#decoded.stop()
+    this.#extracted.stop()
+  }
 
   /** Returns why the item needs another attempt, or null. */
-  async function attempt(id: ItemId): Promise<'preempted' | 'fault' | null> {
+  async #attempt(id: ItemId): Promise<'preempted' | 'fault' | null> {
+    const { catalog, render, onFailure } = this.#parts
     try {
       const item = await catalog.item(id)
       if (item !== null && !isTrash(item.bucketId)) await render(item)
       return null
     } catch (error) {
       if (error instanceof PictureTaskPreempted) return 'preempted'
-      const isFault = (codes: readonly FaultCode[]) => error instanceof Fault && codes.includes(error.code)
-      if (!isStopped && !isFault(unreportedFaults)) onFailure(id, error)
-      return isFault(temporaryFaults) ? 'fault' : null
+      if (!this.#isStopped && !isFaultOf(error, unreportedFaults)) onFailure(id, error)
+      return isFaultOf(error, temporaryFaults) ? 'fault' : null
     }
+  }
+
+  async #renderOne(item: QueuedItem, repeat: (item: QueuedItem) => void): Promise<void> {
+    const { now, rest } = this.#clock
+    const startedAt = now()
+    const reason = await this.#attempt(item.id)
+    const duration = now() - startedAt
+    item.attempts += 1
+    if (reason !== null && !this.#isStopped && item.attempts < maxAttempts) repeat(item)
+    if (reason === 'fault') await rest(faultRest)
+    else await this.#restWhileUploading(restFactor * duration)
   }
 
   /** Resolves after this time in milliseconds, or as soon as no uploads arrive. */
-  async function restWhileUploading(time: number): Promise<void> {
+  async #restWhileUploading(time: number): Promise<void> {
+    const { now, rest } = this.#clock
     const end = now() + time
-    while (!isStopped && now() < end && now() - lastUploadAt < quietTime)
+    while (!this.#isStopped && now() < end && now() - this.#lastUploadAt < quietTime)
       await rest(Math.min(quietTime, end - now()))
   }
+}
 
-  /** One item at a time, and none while requests use the workers. */
-  function createQueue(own: Pick<PictureWorkers, 'whenIdle'>, others: Pick<PictureWorkers, 'whenIdle'>) {
-    const waiting = createPictureQueue<QueuedItem>(maxWaiting)
-    let isWorking = false
+const isFaultOf = (error: unknown, codes: readonly FaultCode[]): boolean =>
+  error instanceof Fault && codes.includes(error.code)
 
-    async function work(): Promise<void> {
-      while (!isStopped) {
-        await others.whenIdle()
-        await own.whenIdle()
-        const next = waiting.take(() => 0, 1)
-        if (next === null || isStopped) break
-        const startedAt = now()
-        const reason = await attempt(next.id)
-        const duration = now() - startedAt
-        next.attempts += 1
-        if (reason !== null && !isStopped && next.attempts < maxAttempts) waiting.add(next, true)
-        if (reason === 'fault') await rest(faultRest)
-        else await restWhileUploading(restFactor * duration)
-      }
-      isWorking = false
-    }
+/** The workers that render the items of a queue, and the others, whose requests go first too. */
+interface QueueWorkers {
+  readonly own: Pick<PictureWorkers, 'whenIdle'>
+  readonly others: Pick<PictureWorkers, 'whenIdle'>
+}
 
-    return {
-      waiting,
-      add(item: QueuedItem): void {
-        // The newest first, as the gallery shows them.
-        waiting.add(item, true)
-        waiting.overflow(item)
-        if (isWorking) return
-        isWorking = true
-        // After the response to the upload.
-        setImmediate(() => void work())
-      },
-    }
+/** Renders an item, and rests. `repeat` is called before the rest if it needs another attempt. */
+type RenderOne = (item: QueuedItem, repeat: (item: QueuedItem) => void) => Promise<void>
+
+/** Renders one item at a time, and none while requests use the workers. */
+class AheadQueue {
+  readonly #workers: QueueWorkers
+  readonly #renderOne: RenderOne
+  readonly #waiting = new PictureQueue<QueuedItem>(maxWaiting)
+  #isWorking = false
+  #isStopped = false
+
+  constructor(workers: QueueWorkers, renderOne: RenderOne) {
+    this.#workers = workers
+    this.#renderOne = renderOne
   }
 
-  const queues = { decoded: createQueue(workers, toolWorkers), extracted: createQueue(toolWorkers, workers) }
+  get length(): number {
+    return this.#waiting.length
+  }
 
-  return {
-    add(bucketId, { id, contentType, width, height }) {
-      lastUploadAt = now()
-      if (isStopped) return
-      if (!hasVariants(contentType, tools) || (width ?? 0) * (height ?? 0) > maxPixels) return
-      const queue = toolFor(contentType) === null ? queues.decoded : queues.extracted
-      queue.add({ bucket: `${bucketId}`, id, attempts: 0 })
-    },
-    get length() {
-      return queues.decoded.waiting.length + queues.extracted.waiting.length
-    },
-    stop() {
-      isStopped = true
-      for (const { waiting } of Object.values(queues)) waiting.clear()
-    },
+  add(item: QueuedItem): void {
+    // The newest first, as the gallery shows them.
+    this.#waiting.add(item, true)
+    this.#waiting.overflow(item)
+    if (this.#isWorking) return
+    this.#isWorking = true
+    // After the response to the upload.
+    setImmediate(() => void this.#work())
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#waiting.clear()
+  }
+
+  async #work(): Promise<void> {
+    const { own, others } = this.#workers
+    while (!this.#isStopped) {
+      await others.whenIdle()
+      await own.whenIdle()
+      const next = this.#waiting.take(() => 0, 1)
+      if (next === null || this.#isStopped) break
+      await this.#renderOne(next, (item) => this.#waiting.add(item, true))
+    }
+    this.#isWorking = false
   }
 }

@@ -31,38 +31,61 @@ export interface FailureParts {
   readonly onLostFailure: (id: ItemId, error: unknown) => void
 }
 
-/** The failed renders of items. They are stored beside their variants, so that a restart does not try them again. */
-export interface RenderFailures {
-  /** Why the item must not be tried now; null if it may be. */
-  reasonOf(item: Item): Promise<string | null>
-  /** Returns the reason. */
-  add(item: Item, kind: FailureKind): Promise<string>
-}
-
 /** Failures in memory. */
 const cacheSize = 10_000
 /** Bytes of a stored failure. */
 const maxLength = 64
 
-export function createRenderFailures(parts: FailureParts): RenderFailures {
-  const { variants } = parts.blobs
+/** The failed renders of items. They are stored beside their variants, so that a restart does not try them again. */
+export class RenderFailures {
+  readonly #parts: FailureParts
   // With `max` it would allocate all places at the start.
-  const cache = new LRUCache<ItemId, Failure>({ maxSize: cacheSize, sizeCalculation: () => 1 })
-  const keys = new Map<PictureTool | null, Promise<VariantKey>>()
+  readonly #cache = new LRUCache<ItemId, Failure>({ maxSize: cacheSize, sizeCalculation: () => 1 })
+  readonly #keys = new Map<PictureTool | null, Promise<VariantKey>>()
 
-  function keyFor({ contentType }: Item): Promise<VariantKey> {
-    const tool = toolFor(contentType)
-    const known = keys.get(tool)
-    if (known !== undefined) return known
-    const key = parts.rendererOf(tool).then(failureKeyOf)
-    keys.set(tool, key)
-    // The version of the program could not be read; the next failure tries again.
-    key.catch(() => keys.delete(tool))
-    return key
+  constructor(parts: FailureParts) {
+    this.#parts = parts
   }
 
-  async function load(item: Item): Promise<Failure | null> {
-    const opened = await variants.open(item.id, await keyFor(item), { wholeUpTo: maxLength })
+  /** Why the item must not be tried now; null if it may be. */
+  async reasonOf(item: Item): Promise<string | null> {
+    const failure = await this.#find(item)
+    return failure && !isOver(failure) ? details[failure.kind] : null
+  }
+
+  /** Returns the reason. */
+  async add(item: Item, kind: FailureKind): Promise<string> {
+    const { blobs, hasRoom, onLostFailure } = this.#parts
+    const known = await this.#find(item)
+    // Several variants can fail at the same time.
+    if (known && !isOver(known)) return details[known.kind]
+    const failure = { kind, retryAt: known ? null : Date.now() + retryDelays[kind] }
+    this.#cache.set(item.id, failure)
+    try {
+      const text = `${failure.kind} ${failure.retryAt ?? 'never'}`
+      if (hasRoom()) await blobs.variants.store(item.id, await this.#keyFor(item), Buffer.from(text))
+    } catch (error) {
+      if (!isStopping(error)) onLostFailure(item.id, error)
+    }
+    return details[kind]
+  }
+
+  async #find(item: Item): Promise<Failure | null> {
+    try {
+      const failure = this.#cache.get(item.id) ?? (await this.#load(item))
+      if (failure) this.#cache.set(item.id, failure)
+      return failure
+    } catch (error) {
+      if (isStopping(error)) throw error
+      // The render is tried.
+      this.#parts.onLostFailure(item.id, error)
+      return null
+    }
+  }
+
+  async #load(item: Item): Promise<Failure | null> {
+    const { variants } = this.#parts.blobs
+    const opened = await variants.open(item.id, await this.#keyFor(item), { wholeUpTo: maxLength })
     if (opened === null) return null
     try {
       const bytes = Buffer.alloc(Math.min(opened.size, maxLength))
@@ -73,39 +96,15 @@ export function createRenderFailures(parts: FailureParts): RenderFailures {
     }
   }
 
-  async function find(item: Item): Promise<Failure | null> {
-    try {
-      const failure = cache.get(item.id) ?? (await load(item))
-      if (failure) cache.set(item.id, failure)
-      return failure
-    } catch (error) {
-      if (isStopping(error)) throw error
-      // The render is tried.
-      parts.onLostFailure(item.id, error)
-      return null
-    }
-  }
-
-  return {
-    async reasonOf(item) {
-      const failure = await find(item)
-      return failure && !isOver(failure) ? details[failure.kind] : null
-    },
-
-    async add(item, kind) {
-      const known = await find(item)
-      // Several variants can fail at the same time.
-      if (known && !isOver(known)) return details[known.kind]
-      const failure = { kind, retryAt: known ? null : Date.now() + retryDelays[kind] }
-      cache.set(item.id, failure)
-      try {
-        const text = `${failure.kind} ${failure.retryAt ?? 'never'}`
-        if (parts.hasRoom()) await variants.store(item.id, await keyFor(item), Buffer.from(text))
-      } catch (error) {
-        if (!isStopping(error)) parts.onLostFailure(item.id, error)
-      }
-      return details[kind]
-    },
+  #keyFor({ contentType }: Item): Promise<VariantKey> {
+    const tool = toolFor(contentType)
+    const known = this.#keys.get(tool)
+    if (known !== undefined) return known
+    const key = this.#parts.rendererOf(tool).then(failureKeyOf)
+    this.#keys.set(tool, key)
+    // The version of the program could not be read; the next failure tries again.
+    key.catch(() => this.#keys.delete(tool))
+    return key
   }
 }
 

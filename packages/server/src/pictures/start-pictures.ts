@@ -7,7 +7,7 @@ import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Item } from '../storage/catalog/records.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
-import { createPictureWorkers } from './picture-workers.ts'
+import { PictureWorkers } from './picture-workers.ts'
 import {
   type MeasurePicture,
   measurePictureOperation,
@@ -16,9 +16,9 @@ import {
   readTakenOperation,
   removeMetadataOperation,
 } from './received-pictures.ts'
-import { createRenderAhead, type RenderAhead } from './render-ahead.ts'
+import { RenderAhead } from './render-ahead.ts'
 import { findTools, type InstalledTools, missingPackages, printedVersion } from './tools.ts'
-import { createVariants, type Variants } from './variants.ts'
+import { Variants } from './variants.ts'
 
 /** Larger pictures have no variants. Pixels. */
 const maxPixels = 200e6
@@ -107,12 +107,12 @@ export function startPictures(
     memory: variantMemory,
   }
   const pools = {
-    dimensions: createPictureWorkers(measureLimits),
-    metadata: createPictureWorkers(metadataLimits),
-    comparisons: createPictureWorkers(comparisonLimits),
-    variants: createPictureWorkers({ ...limits, workers: variantProcesses }),
+    dimensions: new PictureWorkers(measureLimits),
+    metadata: new PictureWorkers(metadataLimits),
+    comparisons: new PictureWorkers(comparisonLimits),
+    variants: new PictureWorkers({ ...limits, workers: variantProcesses }),
     // Those that start programs, such as ffmpeg, have a queue of their own, so that videos do not delay the thumbnails of pictures.
-    toolVariants: createPictureWorkers({
+    toolVariants: new PictureWorkers({
       ...limits,
       // At least two, so that no bucket has all of them.
       workers: Math.min(variantProcesses, Math.max(2, Math.ceil(variantProcesses / 2))),
@@ -121,7 +121,7 @@ export function startPictures(
   }
 
   const rendering = { catalog, workers: pools.variants, toolWorkers: pools.toolVariants, tools, maxPixels }
-  const variants = createVariants({
+  const variants = new Variants({
     ...rendering,
     blobs,
     openBytes,
@@ -144,7 +144,7 @@ export function startPictures(
   })
   // The gallery requests this variant in this format.
   const thumb = createVariantList(settings.variants).find('thumb', 'avif')
-  const ahead = createRenderAhead({
+  const ahead = new RenderAhead({
     ...rendering,
     render: async (item) => thumb && variants.renderAhead(item, thumb),
     onFailure: (id, err) =>
@@ -163,8 +163,8 @@ export function startPictures(
       now: Date.now,
     }),
     readTaken: readTakenOperation({ blobs, now: Date.now }),
-    openVariant: variants.open,
-    renderAhead: ahead.add,
+    openVariant: (item, variant, options) => variants.open(item, variant, options),
+    renderAhead: (bucketId, item) => ahead.add(bucketId, item),
     async close() {
       // The queue before the processes that it uses.
       ahead.stop()

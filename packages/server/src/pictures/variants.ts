@@ -19,7 +19,7 @@ import {
   sourceOf,
 } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
-import { createRenderFailures, type FailureKind, type FailureParts } from './render-failures.ts'
+import { type FailureKind, type FailureParts, RenderFailures } from './render-failures.ts'
 import { extractionFor, type InstalledTools, type SourceFile, sourceFileOf } from './tools.ts'
 
 export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'>
@@ -32,19 +32,6 @@ interface OpenOptions {
 /** A request that waits for nothing has this time, in milliseconds, so that it is refused if the queue is full. */
 const leastWait = 25
 
-export interface Variants {
-  /**
-   * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws
-   * Fault `variant-unavailable`, `variants-busy`, and the faults of opening the bytes (docs/interface.md, Variants).
-   * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory. Throws VariantPending if it is not rendered after `wait` seconds.
-   */
-  open(item: Item, variant: Variant, options?: OpenOptions): Promise<OpenVariant>
-  /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`, and PictureTaskPreempted. */
-  renderAhead(item: Item, variant: Variant): Promise<void>
-  /** Resolves when every variant whose worker has replied is stored. */
-  settled(): Promise<void>
-}
-
 /** A render in progress, until its variant is stored. */
 interface Render {
   readonly rendered: Promise<Rendered>
@@ -54,105 +41,77 @@ interface Render {
   hasResult: boolean
 }
 
-export function createVariants(
-  parts: RenderParts & {
-    readonly catalog: Pick<Catalog, 'item' | 'setPreview'>
-    readonly blobs: Pick<BlobStore, 'variants'>
-    /** Fails for an item whose bytes are missing or damaged. */
-    readonly openBytes: (item: Item) => Promise<OpenBlob>
-    /** False if the disk is too full to store variants. They are rendered and served without being stored. */
-    readonly hasRoom: () => boolean
-    /** A variant was rendered and served, but it, or what the render has found, could not be stored; or a stored one could not be read. */
-    readonly onStoreFailure: (id: ItemId, error: unknown) => void
-  },
-): Variants {
-  const { catalog, blobs, openBytes, tools, hasRoom } = parts
-  const renderer = createVariantRenderer(parts)
-  const renders = new Map<string, Render>()
+interface VariantParts extends RenderParts {
+  readonly catalog: Pick<Catalog, 'item' | 'setPreview'>
+  readonly blobs: Pick<BlobStore, 'variants'>
+  /** Fails for an item whose bytes are missing or damaged. */
+  readonly openBytes: (item: Item) => Promise<OpenBlob>
+  /** False if the disk is too full to store variants. They are rendered and served without being stored. */
+  readonly hasRoom: () => boolean
+  /** A variant was rendered and served, but it, or what the render has found, could not be stored; or a stored one could not be read. */
+  readonly onStoreFailure: (id: ItemId, error: unknown) => void
+}
 
-  /** A delete removes variants after the row. A variant that is stored later is removed here. */
-  async function store(item: Item, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
-    try {
-      if (!hasRoom()) return
-      // The variant first: without it, each request would render again while the catalog cannot be written.
-      await blobs.variants.store(item.id, variant.key, bytes)
-      if ((await catalog.item(item.id)) === null) await blobs.variants.remove(item.id)
-      else if (preview !== null) await catalog.setPreview(item.bucketId, item.id, preview)
-    } catch (error) {
-      parts.onStoreFailure(item.id, error)
-    }
-  }
+/** The variants of items, rendered if they are not stored. */
+export class Variants {
+  readonly #parts: VariantParts
+  readonly #renderer: VariantRenderer
+  /** The renders in progress, by `keyOf`. */
+  readonly #renders = new Map<string, Render>()
 
-  function start(item: Item, variant: Variant, opened: OpenBlob, isAhead: boolean): Render {
-    const key = keyOf(item, variant)
-    const onResult = () => {
-      render.hasResult = true
-    }
-    const rendered = renderer.render(item, variant, opened, { isAhead, onResult }).catch((error: unknown) => {
-      // Before the requests that share it receive the error: they start another render.
-      renders.delete(key)
-      throw error
-    })
-    // Until the variant is stored, requests share the rendered bytes.
-    const stored = rendered.then(
-      async (result) => {
-        await store(item, variant, result)
-        renders.delete(key)
-      },
-      () => undefined,
-    )
-    const render: Render = { rendered, stored, hasResult: false }
-    renders.set(key, render)
-    return render
-  }
-
-  /** `earlier` is a render that was in progress before the variant was looked up. Its variant may be stored since. */
-  async function renderOnce(
-    item: Item,
-    variant: Variant,
-    opened: OpenBlob,
-    earlier?: Render,
-  ): Promise<Rendered> {
-    const running = renders.get(keyOf(item, variant)) ?? (earlier?.hasResult ? earlier : undefined)
-    if (running === undefined) return start(item, variant, opened, false).rendered
-    try {
-      return await running.rendered
-    } catch (error) {
-      if (!(error instanceof PictureTaskPreempted)) throw error
-      return renderOnce(item, variant, opened)
-    }
+  constructor(parts: VariantParts) {
+    this.#parts = parts
+    this.#renderer = new VariantRenderer(parts)
   }
 
   /**
-   * A variant is served only while the bytes of its picture are (docs/interface.md V7). If they are in a file, the read of the variant checks
-   * that too.
+   * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws
+   * Fault `variant-unavailable`, `variants-busy`, and the faults of opening the bytes (docs/interface.md, Variants).
+   * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory. Throws VariantPending if it is not rendered after `wait` seconds.
    */
-  async function openStored(item: Item, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
-    const isFile = !item.isDamaged && item.contentId === null
-    if (!isFile) await openAndClose(item)
-    try {
-      return await blobs.variants.open(
-        item.id,
-        variant.key,
-        isFile ? { wholeUpTo, pictureSize: item.size } : { wholeUpTo },
-      )
-    } catch (error) {
-      // On a read-only disk the database of variants cannot be opened: they are rendered again.
-      if (error instanceof Fault || storageCauseOf(error) === null) throw error
-      parts.onStoreFailure(item.id, error)
-      return null
-    }
+  async open(
+    item: Item,
+    variant: Variant,
+    { wholeUpTo = 0, wait = null }: OpenOptions = {},
+  ): Promise<OpenVariant> {
+    this.#requireTypeWithVariants(item.contentType)
+    // Before the lookup: a render that ends during it may have stored the variant behind it.
+    const running = this.#renders.get(keyOf(item, variant))
+    const stored = await this.#openStored(item, variant, wholeUpTo)
+    if (stored !== null) return stored
+    const picture = await this.#openAndClose(item)
+    await this.#renderer.requireRenderable(item)
+    const { bytes } = await within(wait, this.#renderOnce(item, variant, picture, running))
+    if ((await this.#parts.catalog.item(item.id)) === null) throw itemUnknown()
+    return openMemoryBlob(bytes)
   }
 
-  async function openAndClose(item: Item): Promise<OpenBlob> {
-    const opened = await openBytes(item)
-    await opened.close()
-    return opened
+  /** Renders and stores a variant that is not stored, while no request needs the workers. Throws as `open`, and PictureTaskPreempted. */
+  async renderAhead(item: Item, variant: Variant): Promise<void> {
+    this.#requireTypeWithVariants(item.contentType)
+    const key = keyOf(item, variant)
+    // Also before the variant is looked up: the render may store it in the meantime, and end.
+    if (!this.#parts.hasRoom() || this.#renders.has(key)) return
+    const stored = await this.#openStored(item, variant, 0)
+    if (stored !== null) return stored.close()
+    const picture = await this.#openAndClose(item)
+    await this.#renderer.requireRenderable(item)
+    if (this.#renders.has(key)) return
+    const render = this.#start(item, variant, picture, true)
+    await render.rendered
+    await render.stored
   }
 
-  function requireTypeWithVariants(contentType: string): void {
+  /** Resolves when every variant whose worker has replied is stored. */
+  async settled(): Promise<void> {
+    // The others may still be downloading their picture.
+    const finishing = () => [...this.#renders.values()].filter(({ hasResult }) => hasResult)
+    while (finishing().length > 0) await Promise.all(finishing().map(({ stored }) => stored))
+  }
+
+  #requireTypeWithVariants(contentType: string): void {
     const tool = toolFor(contentType)
-    if (tool === null ? isDecoded(contentType) : tools.has(tool)) return
+    if (tool === null ? isDecoded(contentType) : this.#parts.tools.has(tool)) return
     const reason =
       tool === null
         ? 'Variants exist for JPEG, PNG, GIF, WebP, TIFF and AVIF, and for videos, PDF and HEIC where their programs are installed.'
@@ -160,39 +119,79 @@ export function createVariants(
     throw unavailable(`This item is ${contentType}. ${reason}`)
   }
 
-  return {
-    async open(item, variant, { wholeUpTo = 0, wait = null } = {}) {
-      requireTypeWithVariants(item.contentType)
-      const running = renders.get(keyOf(item, variant))
-      const stored = await openStored(item, variant, wholeUpTo)
-      if (stored !== null) return stored
-      const picture = await openAndClose(item)
-      await renderer.requireRenderable(item)
-      const { bytes } = await within(wait, renderOnce(item, variant, picture, running))
-      if ((await catalog.item(item.id)) === null) throw itemUnknown()
-      return openMemoryBlob(bytes)
-    },
+  /**
+   * A variant is served only while the bytes of its picture are (docs/interface.md V7). If they are in a file, the read of the variant checks
+   * that too.
+   */
+  async #openStored(item: Item, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
+    const isFile = !item.isDamaged && item.contentId === null
+    if (!isFile) await this.#openAndClose(item)
+    try {
+      const options = isFile ? { wholeUpTo, pictureSize: item.size } : { wholeUpTo }
+      return await this.#parts.blobs.variants.open(item.id, variant.key, options)
+    } catch (error) {
+      // On a read-only disk the database of variants cannot be opened: they are rendered again.
+      if (error instanceof Fault || storageCauseOf(error) === null) throw error
+      this.#parts.onStoreFailure(item.id, error)
+      return null
+    }
+  }
 
-    async renderAhead(item, variant) {
-      requireTypeWithVariants(item.contentType)
-      // Also before the variant is looked up: the render may store it in the meantime, and end.
-      const isRendered = () => renders.has(keyOf(item, variant))
-      if (!hasRoom() || isRendered()) return
-      const stored = await openStored(item, variant, 0)
-      if (stored !== null) return stored.close()
-      const picture = await openAndClose(item)
-      await renderer.requireRenderable(item)
-      if (isRendered()) return
-      const render = start(item, variant, picture, true)
-      await render.rendered
-      await render.stored
-    },
+  async #openAndClose(item: Item): Promise<OpenBlob> {
+    const opened = await this.#parts.openBytes(item)
+    await opened.close()
+    return opened
+  }
 
-    async settled() {
-      // The others may still be downloading their picture.
-      const finishing = () => [...renders.values()].filter(({ hasResult }) => hasResult)
-      while (finishing().length > 0) await Promise.all(finishing().map(({ stored }) => stored))
-    },
+  /** `earlier` is a render that was in progress before the variant was looked up. Its variant may be stored since. */
+  async #renderOnce(item: Item, variant: Variant, opened: OpenBlob, earlier?: Render): Promise<Rendered> {
+    const running = this.#renders.get(keyOf(item, variant)) ?? (earlier?.hasResult ? earlier : undefined)
+    if (running === undefined) return this.#start(item, variant, opened, false).rendered
+    try {
+      return await running.rendered
+    } catch (error) {
+      if (!(error instanceof PictureTaskPreempted)) throw error
+      return this.#renderOnce(item, variant, opened)
+    }
+  }
+
+  #start(item: Item, variant: Variant, opened: OpenBlob, isAhead: boolean): Render {
+    const key = keyOf(item, variant)
+    const onResult = () => {
+      render.hasResult = true
+    }
+    const rendered = this.#renderer
+      .render(item, variant, opened, { isAhead, onResult })
+      .catch((error: unknown) => {
+        // Before the requests that share it receive the error: they start another render.
+        this.#renders.delete(key)
+        throw error
+      })
+    // Until the variant is stored, requests share the rendered bytes.
+    const stored = rendered.then(
+      async (result) => {
+        await this.#store(item, variant, result)
+        this.#renders.delete(key)
+      },
+      () => undefined,
+    )
+    const render: Render = { rendered, stored, hasResult: false }
+    this.#renders.set(key, render)
+    return render
+  }
+
+  /** A delete removes variants after the row. A variant that is stored later is removed here. */
+  async #store(item: Item, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
+    const { catalog, blobs, hasRoom, onStoreFailure } = this.#parts
+    try {
+      if (!hasRoom()) return
+      // The variant first: without it, each request would render again while the catalog cannot be written.
+      await blobs.variants.store(item.id, variant.key, bytes)
+      if ((await catalog.item(item.id)) === null) await blobs.variants.remove(item.id)
+      else if (preview !== null) await catalog.setPreview(item.bucketId, item.id, preview)
+    } catch (error) {
+      onStoreFailure(item.id, error)
+    }
   }
 }
 
@@ -251,106 +250,112 @@ interface RenderOptions {
   readonly onResult: () => void
 }
 
-interface VariantRenderer {
+class VariantRenderer {
+  readonly #parts: RenderParts
+  readonly #failures: RenderFailures
+  /** Whether this machine can render pictures, as far as is known. */
+  #supported = true
+
+  constructor(parts: RenderParts) {
+    this.#parts = parts
+    this.#failures = new RenderFailures(parts)
+  }
+
+  /** Throws Fault `variant-unavailable` if a render of the item has failed, and is not tried again, or not for a while. */
+  async requireRenderable(item: Item): Promise<void> {
+    const reason = await this.#failures.reasonOf(item)
+    if (reason !== null) throw unavailable(reason)
+  }
+
   /**
    * Renders a variant in a worker, and remembers failures. Throws Fault `variant-unavailable`, `variants-busy` and `media-unknown`. With
    * `isAhead`, the render gives way to requests: then it throws PictureTaskPreempted.
    */
-  render(item: Item, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered>
-  /** Throws Fault `variant-unavailable` if a render of the item has failed, and is not tried again, or not for a while. */
-  requireRenderable(item: Item): Promise<void>
-}
+  async render(item: Item, variant: Variant, opened: OpenBlob, options: RenderOptions): Promise<Rendered> {
+    const picture = await opened.share()
+    const file = toolFor(item.contentType) === null ? null : await sourceFileOf(picture)
+    try {
+      const extraction = file && extractionFor(item.contentType, this.#parts.tools, file)
+      const source = { picture: file?.path ?? sourceOf(picture), file, extraction }
+      return await this.#renderSource(item, variant, source, options)
+    } finally {
+      await (file ?? picture).release()
+    }
+  }
 
-function createVariantRenderer(parts: RenderParts): VariantRenderer {
-  const { catalog, maxPixels, tools } = parts
-  const failures = createRenderFailures(parts)
-  let supported = true
-
-  async function run(
+  async #renderSource(
     item: Item,
     variant: Variant,
-    { picture, file, extraction }: Source,
+    source: Source,
     { isAhead, onResult }: RenderOptions,
   ): Promise<Rendered> {
-    if (isAhead && !supported) throw unsupported()
+    const { onRendered, onOverLimits, onUnsupported } = this.#parts
+    if (isAhead && !this.#supported) throw unsupported()
     const startedAt = performance.now()
     const report = (outcome: RenderReport['outcome']) =>
-      parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
+      onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
+    // A worker renders, or has none of its limits left.
     let result: PictureResult
     try {
-      const workers = extraction === null ? parts.workers : parts.toolWorkers
-      const task = {
-        type: 'resize',
-        form: variant,
-        maxPixels,
-        recorded: recordedOf(item),
-        extraction,
-      } as const
-      const runTask = (path: PictureSource) =>
-        isAhead
-          ? workers.runAhead({ ...task, picture: path })
-          : workers.run({ ...task, picture: path }, `${item.bucketId}`)
-      result = await runTask(picture)
-      if (result.outcome === 'several' && file) result = await runTask(await file.copyWith(result.hiding))
+      result = await this.#runTasks(item, variant, source, isAhead)
     } catch (error) {
       if (error instanceof PictureOverLimits) {
         report('too-hard')
-        parts.onOverLimits(item.id, error)
+        onOverLimits(item.id, error)
       } else if (!isAhead) report('refused')
-      throw await faultFor(item, error)
+      throw await this.#faultFor(item, error)
     }
     onResult()
     if (result.outcome === 'resized') {
       report('made')
       return result
     }
+    // What a worker could not render now, it cannot render later.
     if (result.outcome === 'unsupported') {
       report('unsupported')
-      if (supported) parts.onUnsupported(result.reason)
-      supported = false
+      if (this.#supported) onUnsupported(result.reason)
+      this.#supported = false
       throw unsupported()
     }
     report('unreadable')
-    throw await rememberFailure(item, result.outcome === 'unknown-form' ? 'unknown-form' : 'damaged')
+    const kind = result.outcome === 'unknown-form' ? 'unknown-form' : 'damaged'
+    throw await this.#rememberFailure(item, kind)
   }
 
-  async function faultFor(item: Item, error: unknown): Promise<unknown> {
+  /** A file with several pictures has a second task, which hides all but one. */
+  async #runTasks(
+    item: Item,
+    variant: Variant,
+    { picture, file, extraction }: Source,
+    isAhead: boolean,
+  ): Promise<PictureResult> {
+    const { maxPixels } = this.#parts
+    const workers = extraction === null ? this.#parts.workers : this.#parts.toolWorkers
+    const recorded = recordedOf(item)
+    const task = { type: 'resize', form: variant, maxPixels, recorded, extraction } as const
+    const runTask = (path: PictureSource) =>
+      isAhead
+        ? workers.runAhead({ ...task, picture: path })
+        : workers.run({ ...task, picture: path }, `${item.bucketId}`)
+    const result = await runTask(picture)
+    return result.outcome === 'several' && file ? runTask(await file.copyWith(result.hiding)) : result
+  }
+
+  async #faultFor(item: Item, error: unknown): Promise<unknown> {
     if (error instanceof PictureTaskPreempted) return error
     if (error instanceof PictureWorkersBusy)
       return new Fault('variants-busy', 'Too many variants are being rendered.', { cause: error.cause })
     if (!(error instanceof PictureOverLimits)) return error
-    return rememberFailure(item, 'too-hard')
+    return this.#rememberFailure(item, 'too-hard')
   }
 
   /** Records the failure, unless the item was deleted in the meantime. */
-  async function rememberFailure(item: Item, kind: FailureKind): Promise<Fault> {
-    const reason = await failures.add(item, kind)
+  async #rememberFailure(item: Item, kind: FailureKind): Promise<Fault> {
+    const { catalog, blobs } = this.#parts
+    const reason = await this.#failures.add(item, kind)
     if ((await catalog.item(item.id)) !== null) return unavailable(reason)
-    await parts.blobs.variants.remove(item.id)
+    await blobs.variants.remove(item.id)
     return itemUnknown()
-  }
-
-  return {
-    async render(item, variant, opened, options) {
-      const picture = await opened.share()
-      const file = toolFor(item.contentType) === null ? null : await sourceFileOf(picture)
-      try {
-        const extraction = file && extractionFor(item.contentType, tools, file)
-        return await run(
-          item,
-          variant,
-          { picture: file?.path ?? sourceOf(picture), file, extraction },
-          options,
-        )
-      } finally {
-        await (file ?? picture).release()
-      }
-    },
-
-    async requireRenderable(item) {
-      const reason = await failures.reasonOf(item)
-      if (reason !== null) throw unavailable(reason)
-    },
   }
 }
 

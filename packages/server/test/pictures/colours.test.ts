@@ -3,11 +3,11 @@ import sharp from 'sharp'
 import { rgbaToThumbHash, thumbHashToAverageRGBA } from 'thumbhash'
 import { afterAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
-import { createPictureWorkers } from '../../src/pictures/picture-workers.ts'
+import { PictureWorkers } from '../../src/pictures/picture-workers.ts'
 import { colourSpaces, greyInSrgb, iccProfile, inSrgb } from './icc-profile.ts'
 
 const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 1e9, niceness: 0 }
-const workers = createPictureWorkers(limits)
+const workers = new PictureWorkers(limits)
 afterAll(() => workers.close())
 
 const unknown = { thumbhash: null, width: null, height: null }

@@ -15,7 +15,7 @@ import { needTools } from '../../../../test/harness/tools.ts'
 import { until } from '../../../../test/harness/until.ts'
 import type { PictureTool } from '../../src/core/variants.ts'
 import { extractPicture } from '../../src/pictures/extracted-pictures.ts'
-import { createPictureWorkers } from '../../src/pictures/picture-workers.ts'
+import { PictureWorkers } from '../../src/pictures/picture-workers.ts'
 import { extractionFor, findTools, missingPackages, sourceFileOf } from '../../src/pictures/tools.ts'
 
 const onLinux = process.platform === 'linux'
@@ -150,7 +150,7 @@ test.runIf(onLinux)('V6 a program that exceeds the time limit ends with its proc
   // The limit includes the start of the process, which takes seconds on a busy machine.
   let wasRunning = false
   for (let timeout = 2_000; !wasRunning; timeout *= 2) {
-    const workers = createPictureWorkers({
+    const workers = new PictureWorkers({
       ...{ workers: 1, queue: 1, queueTimeout: 60_000, timeout, memory, niceness: 5 },
       startPrograms: true,
     })

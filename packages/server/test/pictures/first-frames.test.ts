@@ -1,10 +1,10 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterAll, expect, test } from 'vitest'
-import { createPictureWorkers } from '../../src/pictures/picture-workers.ts'
+import { PictureWorkers } from '../../src/pictures/picture-workers.ts'
 
 const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 1e9, niceness: 0 }
-const workers = createPictureWorkers(limits)
+const workers = new PictureWorkers(limits)
 afterAll(() => workers.close())
 
 type Colour = readonly [number, number, number]

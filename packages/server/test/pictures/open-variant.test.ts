@@ -11,7 +11,7 @@ import {
   VariantPending,
 } from '../../src/pictures/picture-queue.ts'
 import type { PictureResult } from '../../src/pictures/picture-task.ts'
-import { createVariants } from '../../src/pictures/variants.ts'
+import { Variants } from '../../src/pictures/variants.ts'
 import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
@@ -45,7 +45,7 @@ function slowVariants(
     })
   const blobs = { ...data.blobs, variants: { ...data.blobs.variants, ...change } }
   const openBytes = openBytesOperation({ catalog, blobs })
-  const variants = createVariants({
+  const variants = new Variants({
     catalog,
     blobs,
     async openBytes(item) {
@@ -89,7 +89,7 @@ function slowVariants(
     await expect.poll(() => renders.length).toBeGreaterThan(0)
     renders.shift()?.reject(new PictureOverLimits('over the limits'))
   }
-  return { ...variants, renders, opening, outcomes, storeFailures, lostFailures, finish, fail }
+  return Object.assign(variants, { renders, opening, outcomes, storeFailures, lostFailures, finish, fail })
 }
 
 /** Variants whose second lookup of `thumb` ends when the test ends it. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
-import { createPictureQueue, createPlaces } from '../../src/pictures/picture-queue.ts'
+import { FairPlaces, PictureQueue } from '../../src/pictures/picture-queue.ts'
 
 interface Job {
   readonly bucket: string
@@ -10,7 +10,7 @@ interface Job {
 test('V6, V12, V16 a job that exceeds the bound is the last one of the bucket with the most jobs, after any adds and removals', () => {
   const random = seededRandom()
   const bound = 30
-  const queue = createPictureQueue<Job>(bound)
+  const queue = new PictureQueue<Job>(bound)
   /** The jobs of each bucket, in order. */
   const expected = new Map<string, Job[]>()
   const jobsOf = (bucket: string) => expected.get(bucket) ?? []
@@ -59,7 +59,7 @@ test('V6, V12, V16 a job that exceeds the bound is the last one of the bucket wi
 })
 
 test('V12 a bucket without waiting jobs keeps its last turn, so that it has no two turns in a row', () => {
-  const queue = createPictureQueue<Job>(10)
+  const queue = new PictureQueue<Job>(10)
   const take = () => queue.take(() => 0, 1)?.bucket
   queue.add({ bucket: 'a', number: 1 })
   expect(take()).toBe('a')
@@ -70,11 +70,11 @@ test('V12 a bucket without waiting jobs keeps its last turn, so that it has no t
 })
 
 test('X6 no bucket has all places, and buckets take turns', async () => {
-  const take = createPlaces({ all: 3, each: 2, timeout: 60_000 })
+  const places = new FairPlaces({ all: 3, each: 2, timeout: 60_000 })
   const order: string[] = []
   const releases: (() => void)[] = []
   const taking = ['a', 'a', 'a', 'a', 'b', 'b', 'c'].map(async (bucket) => {
-    releases.push(await take(bucket))
+    releases.push(await places.take(bucket))
     order.push(bucket)
   })
   await expect.poll(() => order.join('')).toBe('aab')
@@ -83,9 +83,9 @@ test('X6 no bucket has all places, and buckets take turns', async () => {
     await expect.poll(() => order.join('')).toBe(expected)
   }
   await Promise.all(taking)
-  const hasty = createPlaces({ all: 1, each: 1, timeout: 1 })
-  const release = await hasty('a')
-  await expect(hasty('b')).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+  const hasty = new FairPlaces({ all: 1, each: 1, timeout: 1 })
+  const release = await hasty.take('a')
+  await expect(hasty.take('b')).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
   release()
-  await hasty('b')
+  await hasty.take('b')
 })

@@ -7,11 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { crowdedTiff } from '../../../../test/harness/pictures.ts'
-import {
-  createPictureWorkers,
-  findPictureSandbox,
-  type PictureWorkers,
-} from '../../src/pictures/picture-workers.ts'
+import { findPictureSandbox, PictureWorkers } from '../../src/pictures/picture-workers.ts'
 
 const opened: PictureWorkers[] = []
 afterEach(() => {
@@ -19,8 +15,8 @@ afterEach(() => {
   for (const workers of opened.splice(0)) workers.close()
 })
 
-function start(limits: Partial<Parameters<typeof createPictureWorkers>[0]> = {}): PictureWorkers {
-  const workers = createPictureWorkers({
+function start(limits: Partial<ConstructorParameters<typeof PictureWorkers>[0]> = {}): PictureWorkers {
+  const workers = new PictureWorkers({
     workers: 1,
     queue: 10,
     queueTimeout: 20_000,
@@ -346,8 +342,8 @@ describe('processes that decode pictures', () => {
     const file = join(import.meta.dirname, '../../src/pictures/picture-workers.ts')
     const program = `
       const { openSync, closeSync } = await import('node:fs')
-      const { createPictureWorkers } = await import(${JSON.stringify(file)})
-      const workers = createPictureWorkers({ workers: 1, queue: 9, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
+      const { PictureWorkers } = await import(${JSON.stringify(file)})
+      const workers = new PictureWorkers({ workers: 1, queue: 9, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
       const opened = []
       try { for (;;) opened.push(openSync('/dev/null')) } catch {}
       const task = { type: 'measure', path: '/nowhere' }
@@ -367,8 +363,8 @@ describe('processes that decode pictures', () => {
   test('V6 the processes end with the service, however it ends', async () => {
     const file = join(import.meta.dirname, '../../src/pictures/picture-workers.ts')
     const program = `
-      const { createPictureWorkers } = await import(${JSON.stringify(file)})
-      const workers = createPictureWorkers({ workers: 1, queue: 1, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
+      const { PictureWorkers } = await import(${JSON.stringify(file)})
+      const workers = new PictureWorkers({ workers: 1, queue: 1, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
       await workers.run({ type: 'measure', path: '/nowhere' })
       console.log('running')`
     const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {

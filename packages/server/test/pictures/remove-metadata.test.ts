@@ -11,7 +11,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { createItemIds } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
 import { compareFiles } from '../../src/pictures/compare-files.ts'
-import { createPictureWorkers } from '../../src/pictures/picture-workers.ts'
+import { PictureWorkers } from '../../src/pictures/picture-workers.ts'
 import { removeMetadataOperation } from '../../src/pictures/received-pictures.ts'
 import { findTools } from '../../src/pictures/tools.ts'
 import { received } from '../../src/storage/blobs/received-file.ts'
@@ -28,7 +28,7 @@ const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, m
 
 describe('X6 whatever the plan is, a file is refused unless it shows the same afterwards', () => {
   const tools = findTools(process.env['PATH'] ?? '')
-  const comparisonWorkers = createPictureWorkers({ ...limits, startPrograms: true })
+  const comparisonWorkers = new PictureWorkers({ ...limits, startPrograms: true })
   afterAll(() => comparisonWorkers.close())
   const unused = () => Promise.reject(new Error('the bytes are in memory'))
 
@@ -139,8 +139,8 @@ describe('X6 a program that does not end says nothing about the file', () => {
 test('X2, X4 a resumable upload to an S3 store leaves only the object without metadata, and none if it is refused', async () => {
   await using opened = await temporaryS3Store()
   const { catalog, store: blobs } = opened
-  const workers = createPictureWorkers(limits)
-  const comparisonWorkers = createPictureWorkers({ ...limits, startPrograms: true })
+  const workers = new PictureWorkers(limits)
+  const comparisonWorkers = new PictureWorkers({ ...limits, startPrograms: true })
   try {
     const append = appendUploadOperation({
       ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },

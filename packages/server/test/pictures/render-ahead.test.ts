@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
 import { newItemId } from '../../src/core/ids.ts'
 import { PictureTaskPreempted } from '../../src/pictures/picture-queue.ts'
-import { createRenderAhead } from '../../src/pictures/render-ahead.ts'
+import { RenderAhead } from '../../src/pictures/render-ahead.ts'
 import type { BucketId, Item, NewItem } from '../../src/storage/catalog/records.ts'
 import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
 
@@ -18,7 +18,7 @@ function heldQueue(
   const rests: number[] = []
   const clock = { time: 0 }
   const workers = { whenIdle: () => idle.promise }
-  const queue = createRenderAhead(
+  const queue = new RenderAhead(
     {
       catalog: data.catalog,
       async render(item) {
@@ -40,7 +40,8 @@ function heldQueue(
       },
     },
   )
-  const { add, stop } = queue
+  const add: RenderAhead['add'] = (bucketId, item) => queue.add(bucketId, item)
+  const stop = () => queue.stop()
   return { add, stop, queue, rendered, failures, rests, clock, begin: idle.resolve }
 }
 
