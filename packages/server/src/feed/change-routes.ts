@@ -14,7 +14,7 @@ import type { ChangeRows, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import * as openapi from './change-routes.openapi.ts'
 import type { Feed } from './changes.ts'
-import { createEventStreams, createStreamLimits } from './event-streams.ts'
+import { EventStreams, StreamLimits } from './event-streams.ts'
 
 /** The operations that these routes call. */
 interface ChangeOperations {
@@ -35,11 +35,11 @@ type ChangeObject = ValueOf<typeof ChangeList>['data'][number]
 export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOperations): readonly Route[] {
   const { authorize, urls, closing, metrics, addresses, settings, turns } = http
   const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = settings
-  const limits = createStreamLimits(
+  const limits = new StreamLimits(
     { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
     () => metrics.refusedStreams.inc(),
   )
-  const streams = createEventStreams(http, { feed, eventFormatter, idleTimeout })
+  const streams = new EventStreams(http, { feed, eventFormatter, idleTimeout })
   let waiting = 0
   metrics.watchFeed(() => streams.count() + waiting)
   const serialize = createSerializer({ schema: ChangeList.properties.data.items })

@@ -4,58 +4,137 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { ChangeRows } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 
-export type Feed = ReturnType<typeof openFeed>
-
-/** A bucket that is followed. */
-export interface FollowedBucket {
-  /** As FeedCatalog.readChanges. Reads of the same changes that follow each other are one read. */
-  read(after: number): Promise<ChangeRows | null>
-  /** Lets the following reads have about as many changes of this size as fit into so many bytes. */
-  expect(size: number, bytes: number): void
-  stop(): void
-}
-
-/** The last reads of a bucket since its last notification, by the number after which they begin. */
-interface SharedReads {
-  reads: Map<number, Promise<ChangeRows | null>>
-  /** Changes of one read. */
-  length: number
-  readonly followers: Set<() => void>
-  readonly stop: () => void
-}
-
 /** Changes of one read of streams: while their size is unknown, and at most. */
 const firstLength = 10
 const maxLength = 100
 /** Reads of a bucket that are kept. Streams that catch up together are at the same ones; those that are alone need none. */
 const keptReads = 4
 
-/** The feeds of the buckets, with the cursors that clients receive (docs/interface.md, Feed). */
-export function openFeed({
-  catalog,
-}: {
-  readonly catalog: Pick<Catalog, 'epoch' | 'readChanges' | 'watchChanges'>
-}) {
-  const cursors = createChangeCursors(catalog.epoch)
-  const followed = new Map<BucketId, SharedReads>()
+type FeedParts = Pick<Catalog, 'epoch' | 'readChanges' | 'watchChanges'>
 
-  function open(bucketId: BucketId): SharedReads {
-    const followers = new Set<() => void>()
-    const stop = catalog.watchChanges(bucketId, () => {
-      // What was read before the notification may be incomplete.
-      shared.reads = new Map()
-      for (const onChange of followers) onChange()
+/** The feeds of the buckets, with the cursors that clients receive (docs/interface.md, Feed). */
+export class Feed {
+  readonly #catalog: FeedParts
+  readonly cursors: ChangeCursors
+  readonly #followed = new Map<BucketId, SharedReads>()
+
+  constructor({ catalog }: { readonly catalog: FeedParts }) {
+    this.#catalog = catalog
+    this.cursors = new ChangeCursors(catalog.epoch)
+  }
+
+  /** Changes after a cursor; from the first one that is kept if it is null. Throws Fault `cursor-malformed` and `cursor-expired`. */
+  async read(bucketId: BucketId, after: string | 'now' | null, limit: number): Promise<ChangeRows> {
+    const from = after === null ? 'start' : after === 'now' ? after : this.cursors.parse(bucketId, after)
+    const rows = await this.#catalog.readChanges(bucketId, from, limit)
+    if (rows === null) throw cursorExpired()
+    return rows
+  }
+
+  /** Calls `onChange` as FeedCatalog.watchChanges. Followers of a bucket share their reads. */
+  follow(bucketId: BucketId, onChange: () => void): FollowedBucket {
+    const shared = this.#followed.get(bucketId) ?? this.#begin(bucketId)
+    return new FollowedBucket(shared, onChange)
+  }
+
+  #begin(bucketId: BucketId): SharedReads {
+    const shared = new SharedReads(this.#catalog, bucketId, () => {
+      if (this.#followed.get(bucketId) === shared) this.#followed.delete(bucketId)
     })
-    const shared: SharedReads = { reads: new Map(), length: firstLength, followers, stop }
-    followed.set(bucketId, shared)
+    this.#followed.set(bucketId, shared)
     return shared
   }
 
-  function readShared(bucketId: BucketId, shared: SharedReads, after: number): Promise<ChangeRows | null> {
-    const { reads } = shared
+  /**
+   * Resolves with changes after a number as soon as there are some, or with none when `signal` is aborted. Calls `verify` at this interval
+   * (ms), and before changes that come later are read; rejects with its error. Throws Fault `cursor-expired`.
+   */
+  async wait(
+    bucketId: BucketId,
+    after: number,
+    options: {
+      readonly signal: AbortSignal
+      readonly interval: number
+      readonly verify: () => Promise<void>
+    },
+  ): Promise<ChangeRows> {
+    const { signal, interval, verify } = options
+    let isBehind = true
+    let wake = () => {}
+    const bucket = this.follow(bucketId, () => {
+      isBehind = true
+      wake()
+    })
+    signal.addEventListener('abort', () => wake())
+    try {
+      for (let rows: ChangeRows = { changes: [], next: after, hasMore: false }; ; ) {
+        if (isBehind) {
+          isBehind = false
+          const found = await bucket.read(rows.next)
+          if (found === null) throw cursorExpired()
+          rows = found
+        }
+        if (rows.changes.length > 0 || signal.aborted) return rows
+        // The wait ends with a change, the interval or the signal. A change during the read needs no wait.
+        if (!isBehind) {
+          const { promise, resolve } = Promise.withResolvers<void>()
+          wake = resolve
+          const timer = setTimeout(resolve, interval)
+          await promise
+          clearTimeout(timer)
+        }
+        await verify()
+      }
+    } finally {
+      bucket.stop()
+    }
+  }
+}
+
+/** The last reads of a bucket since its last notification, which its followers share. */
+class SharedReads {
+  readonly #catalog: FeedParts
+  readonly #bucketId: BucketId
+  /** By the number after which they begin. */
+  #reads = new Map<number, Promise<ChangeRows | null>>()
+  /** Changes of one read. */
+  #length = firstLength
+  readonly #followers = new Set<() => void>()
+  readonly #stop: () => void
+
+  /** `onEnd` is called when the last follower has left. */
+  constructor(catalog: FeedParts, bucketId: BucketId, onEnd: () => void) {
+    this.#catalog = catalog
+    this.#bucketId = bucketId
+    const unwatch = catalog.watchChanges(bucketId, () => {
+      // What was read before the notification may be incomplete.
+      this.#reads = new Map()
+      for (const onChange of this.#followers) onChange()
+    })
+    this.#stop = () => {
+      onEnd()
+      unwatch()
+    }
+  }
+
+  join(listener: () => void): void {
+    this.#followers.add(listener)
+  }
+
+  leave(listener: () => void): void {
+    if (this.#followers.delete(listener) && this.#followers.size === 0) this.#stop()
+  }
+
+  /** Lets the following reads have about as many changes of this size as fit into so many bytes. */
+  expect(size: number, bytes: number): void {
+    this.#length = Math.max(1, Math.min(maxLength, Math.ceil(bytes / size)))
+  }
+
+  read(after: number): Promise<ChangeRows | null> {
+    const reads = this.#reads
     const known = reads.get(after)
     if (known !== undefined) return known
-    const reading = catalog.readChanges(bucketId, after, shared.length)
+    const reading = this.#catalog.readChanges(this.#bucketId, after, this.#length)
     reads.set(after, reading)
     for (const earliest of reads.keys()) {
       if (reads.size <= keptReads) break
@@ -66,82 +145,32 @@ export function openFeed({
     })
     return reading
   }
+}
 
-  /** Calls `onChange` as FeedCatalog.watchChanges. Followers of a bucket share their reads. */
-  function follow(bucketId: BucketId, onChange: () => void): FollowedBucket {
-    const shared = followed.get(bucketId) ?? open(bucketId)
-    const listener = () => onChange()
-    shared.followers.add(listener)
-    return {
-      read: (after) => readShared(bucketId, shared, after),
-      expect(size, bytes) {
-        shared.length = Math.max(1, Math.min(maxLength, Math.ceil(bytes / size)))
-      },
-      stop() {
-        shared.followers.delete(listener)
-        if (shared.followers.size > 0 || followed.get(bucketId) !== shared) return
-        followed.delete(bucketId)
-        shared.stop()
-      },
-    }
+/** A bucket that is followed. */
+export class FollowedBucket {
+  readonly #shared: SharedReads
+  readonly #listener: () => void
+
+  constructor(shared: SharedReads, onChange: () => void) {
+    this.#shared = shared
+    // A function of its own, because several followers may have one.
+    this.#listener = () => onChange()
+    shared.join(this.#listener)
   }
 
-  return {
-    cursors,
+  /** As FeedCatalog.readChanges. Reads of the same changes that follow each other are one read. */
+  read(after: number): Promise<ChangeRows | null> {
+    return this.#shared.read(after)
+  }
 
-    /** Changes after a cursor; from the first one that is kept if it is null. Throws Fault `cursor-malformed` and `cursor-expired`. */
-    async read(bucketId: BucketId, after: string | 'now' | null, limit: number): Promise<ChangeRows> {
-      const from = after === null ? 'start' : after === 'now' ? after : cursors.parse(bucketId, after)
-      const rows = await catalog.readChanges(bucketId, from, limit)
-      if (rows === null) throw cursorExpired()
-      return rows
-    },
+  /** Lets the following reads have about as many changes of this size as fit into so many bytes. */
+  expect(size: number, bytes: number): void {
+    this.#shared.expect(size, bytes)
+  }
 
-    follow,
-
-    /**
-     * Resolves with changes after a number as soon as there are some, or with none when `signal` is aborted. Calls `verify` at this interval
-     * (ms), and before changes that come later are read; rejects with its error. Throws Fault `cursor-expired`.
-     */
-    async wait(
-      bucketId: BucketId,
-      after: number,
-      options: {
-        readonly signal: AbortSignal
-        readonly interval: number
-        readonly verify: () => Promise<void>
-      },
-    ): Promise<ChangeRows> {
-      const { signal, interval, verify } = options
-      let isBehind = true
-      let wake = () => {}
-      const bucket = follow(bucketId, () => {
-        isBehind = true
-        wake()
-      })
-      signal.addEventListener('abort', () => wake())
-      try {
-        for (let rows: ChangeRows = { changes: [], next: after, hasMore: false }; ; ) {
-          if (isBehind) {
-            isBehind = false
-            const found = await bucket.read(rows.next)
-            if (found === null) throw cursorExpired()
-            rows = found
-          }
-          if (rows.changes.length > 0 || signal.aborted) return rows
-          if (!isBehind) {
-            const { promise, resolve } = Promise.withResolvers<void>()
-            wake = resolve
-            const timer = setTimeout(resolve, interval)
-            await promise
-            clearTimeout(timer)
-          }
-          await verify()
-        }
-      } finally {
-        bucket.stop()
-      }
-    },
+  stop(): void {
+    this.#shared.leave(this.#listener)
   }
 }
 
@@ -154,20 +183,26 @@ const cursorExpired = (): Fault =>
 const numberShape = /^(0|[1-9]\d{0,15})$/
 
 /** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored. */
-function createChangeCursors(epoch: string) {
-  const cursors = createCursors(epoch)
-  return {
-    format: (bucketId: BucketId, number: number) => cursors.format([bucketId], `${number}`),
-    /**
-     * `source` is the parameter or header that has the cursor. Throws Fault `cursor-malformed`, which names it, and `cursor-expired` for what may be
-     * a cursor of the data before a restore.
-     */
-    parse(bucketId: BucketId, cursor: string, source = 'after'): number {
-      const found = cursors.parse([bucketId], cursor)
-      if (found === null || !numberShape.test(found.place)) throw cursorMalformed(source)
-      if (!found.isOwn) throw cursorExpired()
-      return Number(found.place)
-    },
+class ChangeCursors {
+  readonly #cursors: ReturnType<typeof createCursors>
+
+  constructor(epoch: string) {
+    this.#cursors = createCursors(epoch)
+  }
+
+  format(bucketId: BucketId, number: number): string {
+    return this.#cursors.format([bucketId], `${number}`)
+  }
+
+  /**
+   * `source` is the parameter or header that has the cursor. Throws Fault `cursor-malformed`, which names it, and `cursor-expired` for what may be
+   * a cursor of the data before a restore.
+   */
+  parse(bucketId: BucketId, cursor: string, source = 'after'): number {
+    const found = this.#cursors.parse([bucketId], cursor)
+    if (found === null || !numberShape.test(found.place)) throw cursorMalformed(source)
+    if (!found.isOwn) throw cursorExpired()
+    return Number(found.place)
   }
 }
 

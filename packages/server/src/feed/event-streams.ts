@@ -38,80 +38,123 @@ interface EventStream {
   isBehind: boolean
 }
 
-/** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
-export function createEventStreams(
-  {
-    authorize,
-    closing,
-    log,
-    metrics,
-    turns,
-  }: Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics' | 'turns'>,
-  parts: { readonly feed: Feed; readonly eventFormatter: EventFormatter; readonly idleTimeout: number },
-) {
-  const { feed, eventFormatter, idleTimeout } = parts
-  const silence = Math.min(longestSilence, idleTimeout / 3)
-  const streams = new Set<EventStream>()
-  let timer: NodeJS.Timeout | null = null
+type StreamContext = Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics' | 'turns'>
 
-  function write(stream: EventStream, text: string): void {
-    stream.exchange.response.write(text)
-    stream.sentAt = performance.now()
+interface StreamParts {
+  readonly feed: Feed
+  readonly eventFormatter: EventFormatter
+  readonly idleTimeout: number
+}
+
+/** Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html) of the feeds. */
+export class EventStreams {
+  readonly #http: StreamContext
+  readonly #feed: Feed
+  readonly #eventFormatter: EventFormatter
+  /** Milliseconds after which a comment is sent. */
+  readonly #silence: number
+  readonly #streams = new Set<EventStream>()
+  #timer: NodeJS.Timeout | null = null
+  /** By the Authorization header. A thousand streams of one token would each leave garbage behind, once a second. */
+  #verifications = new Map<string, Promise<Caller>>()
+  #sharedSince = 0
+  /** Characters that streams have made in this iteration of the event loop. */
+  #made = 0
+
+  constructor(http: StreamContext, { feed, eventFormatter, idleTimeout }: StreamParts) {
+    this.#http = http
+    this.#feed = feed
+    this.#eventFormatter = eventFormatter
+    this.#silence = Math.min(longestSilence, idleTimeout / 3)
+    http.closing.addEventListener('abort', () => {
+      for (const stream of [...this.#streams]) this.#end(stream)
+    })
   }
 
-  function end(stream: EventStream): void {
-    streams.delete(stream)
+  count(): number {
+    return this.#streams.size
+  }
+
+  /** Begins the response with the changes after a number, from which the feed was read. */
+  open(exchange: Exchange, caller: Caller, after: number, headers: Readonly<Record<string, string>>): void {
+    const { response } = exchange
+    // The client has gone while its token was verified: the response does not emit `close` again.
+    if (response.closed) return
+    const now = performance.now()
+    const bucket = this.#feed.follow(caller.bucketId, () => void this.#send(stream))
+    const stream: EventStream = {
+      ...{ exchange, bucket, caller, position: after, verifiedAt: now, sentAt: now },
+      ...{ isSending: false, isBehind: false },
+    }
+    this.#streams.add(stream)
+    response.once('close', () => {
+      if (this.#streams.delete(stream)) bucket.stop()
+    })
+    response.writeHead(200, { ...headers })
+    // An event without data is not dispatched, but its id is remembered: a client that connects again continues from here.
+    write(stream, `retry: ${retryDelay}\nid: ${this.#feed.cursors.format(caller.bucketId, after)}\n\n`)
+    if (this.#http.closing.aborted) this.#end(stream)
+    else void this.#send(stream)
+    this.#schedule()
+  }
+
+  #end(stream: EventStream): void {
+    this.#streams.delete(stream)
     stream.bucket.stop()
     stream.exchange.response.end(`retry: ${Math.round(retryDelay + Math.random() * retrySpread)}\n\n`)
   }
 
-  /** By the Authorization header. A thousand streams of one token would each leave garbage behind, once a second. */
-  let verifications = new Map<string, Promise<Caller>>()
-  let sharedSince = 0
-
   /** Ends the stream, unless the error is temporary. */
-  function fail(stream: EventStream, err: unknown): void {
-    if (isTemporary(err) || !streams.has(stream)) return
+  #fail(stream: EventStream, err: unknown): void {
+    if (isTemporary(err) || !this.#streams.has(stream)) return
     if (!(err instanceof Fault))
-      log.error({ requestId: stream.exchange.id, err }, 'a stream of changes was ended')
-    end(stream)
+      this.#http.log.error({ requestId: stream.exchange.id, err }, 'a stream of changes was ended')
+    this.#end(stream)
   }
 
-  async function verify(stream: EventStream): Promise<void> {
-    const { exchange } = stream
-    const now = performance.now()
-    if (now - sharedSince > sharedFor) {
-      verifications = new Map()
-      sharedSince = now
+  /** Sends what there is. A call during another one has it look again. */
+  async #send(stream: EventStream): Promise<void> {
+    stream.isBehind = true
+    if (stream.isSending) return
+    stream.isSending = true
+    try {
+      while (stream.isBehind && this.#streams.has(stream)) {
+        stream.isBehind = false
+        await this.#sendChanges(stream)
+      }
+    } catch (error) {
+      stream.isBehind = true
+      this.#fail(stream, error)
+    } finally {
+      stream.isSending = false
     }
-    const header = exchange.request.headers.authorization ?? ''
-    const verification = verifications.get(header) ?? authorize(exchange, 'media:read', { isCounted: true })
-    verifications.set(header, verification)
-    stream.caller = await verification
-    stream.verifiedAt = performance.now()
   }
 
-  /** Characters that streams have made in this iteration of the event loop. */
-  let made = 0
-
-  /**
-   * Resolves when the stream may make a batch. Most notifications are small, and are sent at once. A burst of streams that catch up would keep
-   * all other requests waiting.
-   */
-  async function takeTurn(stream: EventStream): Promise<void> {
-    if (made >= maxUnsent) await turns.next(stream.caller.tokenId)
-  }
-
-  function countMade(length: number): void {
-    if (made === 0)
-      setImmediate(() => {
-        made = 0
-      })
-    made += length
+  /** Sends what follows, until there is nothing more. */
+  async #sendChanges(stream: EventStream): Promise<void> {
+    const { exchange, bucket } = stream
+    const { response } = exchange
+    while (this.#streams.has(stream)) {
+      if (response.writableLength > maxUnsent) await drainOrClose(response)
+      if (!this.#streams.has(stream)) return
+      const rows = await bucket.read(stream.position)
+      // The client has read so slowly that its next change is not kept any more. When it connects again, it gets the problem.
+      if (rows === null) return this.#end(stream)
+      if (rows.changes.length > 0) {
+        // No change is sent after the token has lost its scope for longer than the interval.
+        if (performance.now() - stream.verifiedAt > verifyInterval) await this.#verify(stream)
+        const format = await this.#eventFormatter(stream.caller)
+        await this.#takeTurn(stream)
+        if (!this.#streams.has(stream)) return
+        if (!this.#sendBatch(stream, rows.changes, format)) continue
+      }
+      stream.position = rows.next
+      if (!rows.hasMore) return
+    }
   }
 
   /** Sends the first changes, up to the bytes that a stream may hold, and continues after them. Returns whether these are all. */
-  function sendBatch(
+  #sendBatch(
     stream: EventStream,
     changes: readonly ItemChange[],
     format: (change: ItemChange) => string,
@@ -125,110 +168,77 @@ export function createEventStreams(
       stream.position = change.number
     }
     write(stream, text)
-    countMade(text.length)
-    metrics.sentChanges.inc(count)
+    this.#countMade(text.length)
+    this.#http.metrics.sentChanges.inc(count)
     stream.bucket.expect(text.length / count, maxUnsent)
     return count === changes.length
   }
 
-  /** Sends what follows, until there is nothing more. */
-  async function sendChanges(stream: EventStream): Promise<void> {
-    const { exchange, bucket } = stream
-    const { response } = exchange
-    while (streams.has(stream)) {
-      if (response.writableLength > maxUnsent) await drainOrClose(response)
-      if (!streams.has(stream)) return
-      const rows = await bucket.read(stream.position)
-      // The client has read so slowly that its next change is not kept any more. When it connects again, it gets the problem.
-      if (rows === null) return end(stream)
-      if (rows.changes.length > 0) {
-        if (performance.now() - stream.verifiedAt > verifyInterval) await verify(stream)
-        const format = await eventFormatter(stream.caller)
-        await takeTurn(stream)
-        if (!streams.has(stream)) return
-        if (!sendBatch(stream, rows.changes, format)) continue
-      }
-      stream.position = rows.next
-      if (!rows.hasMore) return
-    }
-  }
-
-  async function send(stream: EventStream): Promise<void> {
-    stream.isBehind = true
-    if (stream.isSending) return
-    stream.isSending = true
-    try {
-      while (stream.isBehind && streams.has(stream)) {
-        stream.isBehind = false
-        await sendChanges(stream)
-      }
-    } catch (error) {
-      stream.isBehind = true
-      fail(stream, error)
-    } finally {
-      stream.isSending = false
-    }
-  }
-
-  async function tend(stream: EventStream): Promise<void> {
-    if (!streams.has(stream)) return
+  async #verify(stream: EventStream): Promise<void> {
+    const { exchange } = stream
     const now = performance.now()
-    try {
-      if (now - stream.verifiedAt >= verifyInterval) await verify(stream)
-      if (!streams.has(stream)) return
-      if (now - stream.sentAt >= silence) write(stream, ':\n\n')
-      if (stream.isBehind && !stream.isSending) void send(stream)
-    } catch (error) {
-      fail(stream, error)
+    if (now - this.#sharedSince > sharedFor) {
+      this.#verifications = new Map()
+      this.#sharedSince = now
     }
+    const header = exchange.request.headers.authorization ?? ''
+    const verification =
+      this.#verifications.get(header) ?? this.#http.authorize(exchange, 'media:read', { isCounted: true })
+    this.#verifications.set(header, verification)
+    stream.caller = await verification
+    stream.verifiedAt = performance.now()
   }
 
-  async function tendAll(): Promise<void> {
-    const all = [...streams]
+  /**
+   * Resolves when the stream may make a batch. Most notifications are small, and are sent at once. A burst of streams that catch up would keep
+   * all other requests waiting.
+   */
+  async #takeTurn(stream: EventStream): Promise<void> {
+    if (this.#made >= maxUnsent) await this.#http.turns.next(stream.caller.tokenId)
+  }
+
+  #countMade(length: number): void {
+    if (this.#made === 0)
+      setImmediate(() => {
+        this.#made = 0
+      })
+    this.#made += length
+  }
+
+  #schedule(): void {
+    if (this.#timer !== null || this.#streams.size === 0) return
+    this.#timer = setTimeout(() => void this.#tendAll(), verifyInterval)
+    this.#timer.unref()
+  }
+
+  async #tendAll(): Promise<void> {
+    const all = [...this.#streams]
     for (let done = 0; done < all.length; done += streamsPerTurn) {
-      await Promise.all(all.slice(done, done + streamsPerTurn).map(tend))
+      await Promise.all(all.slice(done, done + streamsPerTurn).map((stream) => this.#tend(stream)))
       await new Promise((resolve) => setImmediate(resolve))
     }
-    timer = null
-    schedule()
+    this.#timer = null
+    this.#schedule()
   }
 
-  function schedule(): void {
-    if (timer !== null || streams.size === 0) return
-    timer = setTimeout(() => void tendAll(), verifyInterval)
-    timer.unref()
+  /** Verifies the token, keeps the connection open, and reads again what a temporary error has left. */
+  async #tend(stream: EventStream): Promise<void> {
+    if (!this.#streams.has(stream)) return
+    const now = performance.now()
+    try {
+      if (now - stream.verifiedAt >= verifyInterval) await this.#verify(stream)
+      if (!this.#streams.has(stream)) return
+      if (now - stream.sentAt >= this.#silence) write(stream, ':\n\n')
+      if (stream.isBehind && !stream.isSending) void this.#send(stream)
+    } catch (error) {
+      this.#fail(stream, error)
+    }
   }
+}
 
-  closing.addEventListener('abort', () => {
-    for (const stream of [...streams]) end(stream)
-  })
-
-  return {
-    count: () => streams.size,
-
-    /** Begins the response with the changes after a number, from which the feed was read. */
-    open(exchange: Exchange, caller: Caller, after: number, headers: Readonly<Record<string, string>>): void {
-      const { response } = exchange
-      // The client has gone while its token was verified: the response does not emit `close` again.
-      if (response.closed) return
-      const now = performance.now()
-      const bucket = feed.follow(caller.bucketId, () => void send(stream))
-      const stream: EventStream = {
-        ...{ exchange, bucket, caller, position: after, verifiedAt: now, sentAt: now },
-        ...{ isSending: false, isBehind: false },
-      }
-      streams.add(stream)
-      response.once('close', () => {
-        if (streams.delete(stream)) bucket.stop()
-      })
-      response.writeHead(200, { ...headers })
-      // An event without data is not dispatched, but its id is remembered: a client that connects again continues from here.
-      write(stream, `retry: ${retryDelay}\nid: ${feed.cursors.format(caller.bucketId, after)}\n\n`)
-      if (closing.aborted) end(stream)
-      else void send(stream)
-      schedule()
-    },
-  }
+function write(stream: EventStream, text: string): void {
+  stream.exchange.response.write(text)
+  stream.sentAt = performance.now()
 }
 
 /** Leaves no listeners, because a slow stream waits many times. */
@@ -247,42 +257,59 @@ const isTemporary = (error: unknown): boolean =>
   error instanceof Fault && ['catalog-busy', 'catalog-unavailable', 'overloaded'].includes(error.code)
 
 /** Counts the responses of a token, and of an address, that stay open. A limit of 0 is none. */
-export function createStreamLimits(
-  limits: { readonly perToken: number; readonly perAddress: number },
-  onRefusal: () => void,
-) {
-  const [tokens, addresses] = [createCounter(limits.perToken), createCounter(limits.perAddress)]
-  return {
-    /** Counts a response until it has ended. Throws Fault `streams-too-many`. */
-    count(response: ServerResponse, tokenId: TokenId, address: string): void {
-      if (response.closed) return
-      if (!tokens.hasRoom(tokenId) || !addresses.hasRoom(address)) {
-        onRefusal()
-        const who = tokens.hasRoom(tokenId) ? 'Your address' : 'This token'
-        throw new Fault(
-          'streams-too-many',
-          `${who} has as many open streams of changes and waiting requests as the service accepts. Close some of them.`,
-          { members: { maximum: tokens.hasRoom(tokenId) ? limits.perAddress : limits.perToken } },
-        )
-      }
-      tokens.add(tokenId, 1)
-      addresses.add(address, 1)
-      response.once('close', () => {
-        tokens.add(tokenId, -1)
-        addresses.add(address, -1)
-      })
-    },
+export class StreamLimits {
+  readonly #tokens: OpenCounter
+  readonly #addresses: OpenCounter
+  readonly #onRefusal: () => void
+
+  constructor(
+    { perToken, perAddress }: { readonly perToken: number; readonly perAddress: number },
+    onRefusal: () => void,
+  ) {
+    this.#tokens = new OpenCounter(perToken)
+    this.#addresses = new OpenCounter(perAddress)
+    this.#onRefusal = onRefusal
+  }
+
+  /** Counts a response until it has ended. Throws Fault `streams-too-many`. */
+  count(response: ServerResponse, tokenId: TokenId, address: string): void {
+    if (response.closed) return
+    const [tokens, addresses] = [this.#tokens, this.#addresses]
+    if (!tokens.hasRoom(tokenId) || !addresses.hasRoom(address)) {
+      this.#onRefusal()
+      const [who, { limit }] = tokens.hasRoom(tokenId)
+        ? (['Your address', addresses] as const)
+        : (['This token', tokens] as const)
+      throw new Fault(
+        'streams-too-many',
+        `${who} has as many open streams of changes and waiting requests as the service accepts. Close some of them.`,
+        { members: { maximum: limit } },
+      )
+    }
+    tokens.add(tokenId, 1)
+    addresses.add(address, 1)
+    response.once('close', () => {
+      tokens.add(tokenId, -1)
+      addresses.add(address, -1)
+    })
   }
 }
 
-function createCounter(limit: number) {
-  const counts = new Map<string, number>()
-  return {
-    hasRoom: (key: string) => limit === 0 || (counts.get(key) ?? 0) < limit,
-    add(key: string, more: number): void {
-      const count = (counts.get(key) ?? 0) + more
-      if (count > 0) counts.set(key, count)
-      else counts.delete(key)
-    },
+class OpenCounter {
+  readonly limit: number
+  readonly #counts = new Map<string, number>()
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  hasRoom(key: string): boolean {
+    return this.limit === 0 || (this.#counts.get(key) ?? 0) < this.limit
+  }
+
+  add(key: string, more: number): void {
+    const count = (this.#counts.get(key) ?? 0) + more
+    if (count > 0) this.#counts.set(key, count)
+    else this.#counts.delete(key)
   }
 }

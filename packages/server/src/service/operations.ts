@@ -4,7 +4,7 @@ import { verifyTokenOperation } from '../access/tokens.ts'
 import { createVariantList } from '../core/variants.ts'
 import { cachedBytesOperations, createBytesCache, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
-import { openFeed } from '../feed/changes.ts'
+import { Feed } from '../feed/changes.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
 import { listItemsOperation, listLabelsOperation, listNumberedOperation } from '../items/item-lists.ts'
@@ -92,7 +92,7 @@ export function createOperations(
               token.includes('.') ? issuer.verifyUser(token) : verifyToken(token, grace),
     },
     listing: { listPage, signLinks },
-    changes: { feed: openFeed({ catalog }), signLinks },
+    changes: { feed: new Feed({ catalog }), signLinks },
     items: {
       listItems: listItemsOperation({ catalog }),
       listLabels: listLabelsOperation({ catalog }),

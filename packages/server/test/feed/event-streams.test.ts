@@ -8,8 +8,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
 import { createTurns } from '../../src/core/tasks.ts'
 import { service } from '../../src/core/tokens.ts'
-import { openFeed } from '../../src/feed/changes.ts'
-import { createEventStreams, type EventFormatter } from '../../src/feed/event-streams.ts'
+import { Feed } from '../../src/feed/changes.ts'
+import { type EventFormatter, EventStreams } from '../../src/feed/event-streams.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { emptyLine } from '../../src/http/request-log.ts'
 import type { ChangeRows } from '../../src/storage/catalog/feed.ts'
@@ -33,12 +33,12 @@ async function prepare(parts: {
   const caller = { ...grant, actor: service }
   const readChanges = vi.fn(catalog.readChanges)
   if (error !== undefined) readChanges.mockRejectedValue(error)
-  const feed = openFeed({ catalog: { ...catalog, readChanges } })
+  const feed = new Feed({ catalog: { ...catalog, readChanges } })
   const lines: string[] = []
   const log = pino({}, { write: (line: string) => void lines.push(line) })
   const closing = new AbortController()
   onTestFinished(() => closing.abort())
-  const streams = createEventStreams(
+  const streams = new EventStreams(
     {
       ...{ authorize: async () => caller, closing: closing.signal, log },
       ...{ metrics: new Metrics(), turns: createTurns() },
@@ -53,7 +53,7 @@ async function prepare(parts: {
 test('FE7 the reads that streams share are kept while they are recent', async () => {
   const { bucketId, feed, readChanges } = await prepare({ items: 1_200 })
   const bucket = feed.follow(bucketId, () => {})
-  onTestFinished(bucket.stop)
+  onTestFinished(() => bucket.stop())
   let [next, last] = [0, 0]
   for (let hasMore = true; hasMore; ) {
     const rows: ChangeRows = (await bucket.read(next)) ?? expect.unreachable()
@@ -72,7 +72,8 @@ test('FE6 requests that wait share their reads, and read again only after a chan
   const { next } = (await catalog.readChanges(bucketId, 'now', 0)) ?? expect.unreachable()
   // The catalog calls a new watcher once.
   const calls = vi.fn()
-  onTestFinished(feed.follow(bucketId, calls).stop)
+  const followed = feed.follow(bucketId, calls)
+  onTestFinished(() => followed.stop())
   await expect.poll(() => calls.mock.calls.length).toBe(1)
   const verify = vi.fn(async () => {})
   const { signal } = new AbortController()
