@@ -1,4 +1,4 @@
-import { AnswerError, type Client, type Media, ProblemError } from '@mediabucket/client'
+import { AnswerError, type Client, type Media, type ParameterFault, ProblemError } from '@mediabucket/client'
 import { formatSize } from '../../format.ts'
 import { kindsText } from '../../limit-texts.ts'
 import { isUnreachable } from '../../service/connection.ts'
@@ -103,7 +103,7 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
         return {
           status: error.status,
           reason: refusalMessage(error),
-          isItemLimit: error.body.includes('"max_items"'),
+          isItemLimit: exceededLimit(error)?.parameter === 'max_items',
           isFinal: isRefusedByToken(error),
         }
       await server.delay(delay)
@@ -112,10 +112,14 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
   }
 }
 
+/** The limit of the bucket or the token that an upload exceeds, with what it allows (docs/interface.md, P6). */
+const exceededLimit = (error: AnswerError): ParameterFault | undefined =>
+  error instanceof ProblemError ? error.problem.errors?.[0] : undefined
+
 /** Whether the limits of the token refuse the file, and so every later try. */
 function isRefusedByToken(error: AnswerError): boolean {
   const code = error instanceof ProblemError ? error.problem.code : undefined
-  const isTooLarge = code === 'file-too-large' && error.body.includes('"max_file_size"')
+  const isTooLarge = code === 'file-too-large' && exceededLimit(error)?.parameter === 'max_file_size'
   return isTooLarge || code === 'token-limit-exceeded' || code === 'type-refused'
 }
 
@@ -128,23 +132,22 @@ function delayAfter({ status, retryAfter }: AnswerError, tries: number): number 
 
 /** The message for a refused file: the limit that it exceeds, or else the server's own text. */
 export function refusalMessage(error: AnswerError): string {
-  const { status, body } = error
-  const detail = error instanceof ProblemError ? (error.problem.detail ?? error.problem.title) : undefined
+  const { status } = error
   const { uploads, files, links } = strings
-  const code = error instanceof ProblemError ? error.problem.code : undefined
-  if (code === 'token-limit-exceeded') return body.includes('; 0 are left') ? links.noneLeft : links.tooMuch
-  if (code === 'type-refused')
-    return links.wrongType(
-      kindsText(/: ((?:[^\s,]+, )*[^\s,]+)\.(?: |$)/.exec(detail ?? '')?.[1]?.split(', ') ?? []),
-    )
-  const bytes = /(\d+) bytes/.exec(detail ?? '')?.[1]
-  const size = bytes === undefined ? null : formatSize(Number(bytes))
-  if (status === 413 && size !== null && body.includes('"max_file_size"')) return links.tooLarge(size)
-  if (status === 413) return size === null ? uploads.tooLarge : uploads.tooLargeFor(size)
-  if (status === 507 && body.includes('"max_bytes"') && size !== null) return uploads.noRoom(size)
-  const items = status === 507 ? /(\d+) items/.exec(detail ?? '')?.[1] : undefined
-  if (items !== undefined) return uploads.noRoom(files(Number(items)))
-  return detail ?? uploads.unknown
+  if (!(error instanceof ProblemError)) return status === 413 ? uploads.tooLarge : uploads.unknown
+  const { problem } = error
+  const limit = exceededLimit(error)
+  if (problem.code === 'token-limit-exceeded') return limit?.left === 0 ? links.noneLeft : links.tooMuch
+  if (problem.code === 'type-refused') return links.wrongType(kindsText(limit?.accepted ?? []))
+  const { maximum, unit } = limit ?? problem
+  const size = maximum !== undefined && unit === 'bytes' ? formatSize(maximum) : null
+  if (status === 413) {
+    if (size === null) return uploads.tooLarge
+    return limit?.parameter === 'max_file_size' ? links.tooLarge(size) : uploads.tooLargeFor(size)
+  }
+  if (status === 507 && size !== null) return uploads.noRoom(size)
+  if (status === 507 && maximum !== undefined && unit === 'items') return uploads.noRoom(files(maximum))
+  return problem.detail ?? problem.title ?? uploads.unknown
 }
 
 /** Waits for a server that does not respond, or that asked to wait. */
