@@ -13,38 +13,47 @@ import type { Item } from '../storage/catalog/records.ts'
 /** If the item has at most `wholeUpTo` bytes (0 by default), the blob may hold them in memory. */
 export type OpenBytes = (item: Item, wholeUpTo?: number) => Promise<OpenBlob>
 
+/** Where the bytes of items are: in the catalog, or in the blob store. */
+interface ByteSources {
+  readonly catalog: Pick<Catalog, 'item' | 'content'>
+  readonly blobs: Pick<BlobStore, 'open'>
+}
+
 /**
  * Opens an item's bytes. Throws Fault `bytes-missing` if they are missing, have the wrong length, or fsck has marked them
  * as damaged (docs/interface.md B9, F3).
  */
-export function openBytesOperation(parts: {
-  readonly catalog: Pick<Catalog, 'item' | 'content'>
-  readonly blobs: Pick<BlobStore, 'open'>
-}): OpenBytes {
-  const { catalog, blobs } = parts
-  const damaged = () => new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
-
-  async function open({ id, contentId }: Item, wholeUpTo: number): Promise<OpenBlob | null> {
-    if (contentId === null) return blobs.open(id, wholeUpTo)
-    const bytes = await catalog.content(contentId)
-    return bytes && openMemoryBlob(bytes)
-  }
-
-  return async (item, wholeUpTo = 0) => {
-    if (item.isDamaged) throw damaged()
-    const blob = await open(item, wholeUpTo)
-    if (blob === null) {
-      // The item may have been deleted since its row was read.
-      if ((await catalog.item(item.id)) === null) throw itemUnknown()
-      throw new Fault('bytes-missing', 'The bytes of this item are missing on the server.')
-    }
-    if (blob.size !== item.size) {
-      await blob.close()
-      throw damaged()
-    }
-    return blob
-  }
+export function openBytesOperation(parts: ByteSources): OpenBytes {
+  return (item, wholeUpTo = 0) => openBytes(parts, item, wholeUpTo)
 }
+
+async function openBytes({ catalog, blobs }: ByteSources, item: Item, wholeUpTo: number): Promise<OpenBlob> {
+  if (item.isDamaged) throw bytesDamaged()
+  const blob =
+    item.contentId === null
+      ? await blobs.open(item.id, wholeUpTo)
+      : await openContent(catalog, item.contentId)
+  if (blob === null) {
+    // The item may have been deleted since its row was read.
+    if ((await catalog.item(item.id)) === null) throw itemUnknown()
+    throw new Fault('bytes-missing', 'The bytes of this item are missing on the server.')
+  }
+  if (blob.size !== item.size) {
+    await blob.close()
+    throw bytesDamaged()
+  }
+  return blob
+}
+
+async function openContent(
+  catalog: ByteSources['catalog'],
+  id: NonNullable<Item['contentId']>,
+): Promise<OpenBlob | null> {
+  const bytes = await catalog.content(id)
+  return bytes && openMemoryBlob(bytes)
+}
+
+const bytesDamaged = () => new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
 
 export type CachedBytesOperations = ReturnType<typeof cachedBytesOperations>
 
@@ -139,25 +148,6 @@ interface KnownBytes {
 /** Opens bytes; up to `wholeUpTo` may be returned in memory. */
 type Opener = (wholeUpTo: number) => Promise<OpenVariant>
 
-/** A cache of bytes that never change, and the reads that fill it. */
-export interface BytesCache {
-  /**
-   * The cached bytes, or those that `open` opens. Bytes up to `maxWholeLength` are returned in memory (`content`).
-   * Concurrent calls for a key (`readKey`) share one read, which may have begun before its item was deleted. So the caller checks first
-   * that the item exists.
-   */
-  open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
-  /**
-   * The cached bytes, or null. They have `headRoom` in front of them. Does not count as a request, since the response may not
-   * be sent.
-   */
-  openCached(key: string): OpenVariant | null
-  /** Counts a request that received the bytes of `openCached`. */
-  countRequest(key: string): void
-  remove(key: string): void
-  statistics(): CacheStatistics
-}
-
 /** Bytes in memory, and how many callers have them open. */
 interface Entry {
   readonly bytes: OwnedBytes
@@ -167,78 +157,115 @@ interface Entry {
   isDisposable: boolean
 }
 
-/**
- * `capacity` is in bytes; 0 disables the cache. The least recently requested entries are evicted, but only for bytes that
- * are requested more often than all of these together: reading many files once evicts none that are in demand.
- * `callersMemory` is the memory that callers keep for each entry as long as it is cached.
- */
-export function createBytesCache(capacity: number, callersMemory = 0): BytesCache {
-  const frequency = createRequestFrequency()
-  const memoryOf = ({ blob }: Entry) => blob.size + entryOverhead + callersMemory
-  const entries =
-    capacity > 0
-      ? new LRUCache<string, Entry>({
-          maxSize: capacity,
-          sizeCalculation: memoryOf,
-        })
-      : null
-  /** `entry` is null after the read has ended, because removed values of a Map stay in memory (core/slab.ts). */
-  const reads = new Map<string, { entry: Promise<Entry | null> | null }>()
-  let inUse = 0
-  let hits = 0
-  let misses = 0
+/** A read, which requests share until its bytes are cached. Its entry is null if the bytes are too long. */
+interface Read {
+  /** Null after the read has ended, because removed values of a Map stay in memory (core/slab.ts). */
+  entry: Promise<Entry | null> | null
+}
 
-  /** As much as an eighth of the remaining room, so that further requests find room too. */
-  const wholeLimit = () =>
-    Math.max(smallLength, Math.min(maxWholeLength, Math.floor((memoryLimit - inUse) / 8)))
+/** A cache of bytes that never change, and the reads that fill it. */
+export class BytesCache {
+  readonly #capacity: number
+  /** The memory of an entry without its bytes. */
+  readonly #overhead: number
+  readonly #frequency = new RequestFrequency()
+  readonly #entries: LRUCache<string, Entry> | null
+  readonly #reads = new Map<string, Read>()
+  /** Bytes that are being read or sent, except small ones. */
+  #inUse = 0
+  #hits = 0
+  #misses = 0
 
-  function isAdmitted(cache: LRUCache<string, Entry>, key: string, size: number): boolean {
-    let room = capacity - cache.calculatedSize
-    let demand = frequency.of(key)
-    for (const victim of cache.rkeys()) {
-      if (room >= size) break
-      const evicted = cache.peek(victim)
-      room += evicted ? memoryOf(evicted) : 0
-      demand -= frequency.of(victim)
-      if (demand > 0) continue
-      // Makes the victim the most recently requested entry. Otherwise the same one would win every comparison, even if nobody
-      // requests it any more.
-      cache.get(victim)
-      return false
-    }
-    return room >= size
+  /**
+   * `capacity` is in bytes; 0 disables the cache. The least recently requested entries are evicted, but only for bytes that
+   * are requested more often than all of these together: reading many files once evicts none that are in demand.
+   * `callersMemory` is the memory that callers keep for each entry as long as it is cached.
+   */
+  constructor(capacity: number, callersMemory = 0) {
+    this.#capacity = capacity
+    this.#overhead = entryOverhead + callersMemory
+    const sizeCalculation = (entry: Entry) => this.#memoryOf(entry)
+    this.#entries = capacity > 0 ? new LRUCache({ maxSize: capacity, sizeCalculation }) : null
   }
 
-  /** Opens an entry for one caller. */
-  function openEntry(key: string, entry: Entry): OpenVariant {
-    const { blob } = entry
-    const counted = blob.size > smallLength ? blob.size : 0
-    if (counted === 0 && entries?.peek(key) === entry) return blob
-    if (entry.users === 0) inUse += counted
-    entry.users += 1
-    let isOpen = true
-    return {
-      ...blob,
-      async close() {
-        if (!isOpen) return
-        isOpen = false
-        entry.users -= 1
-        if (entry.users > 0) return
-        inUse -= counted
-        if (entry.isDisposable) setImmediate(dispose, entry)
-      },
+  /**
+   * The cached bytes, or those that `open` opens. Bytes up to `maxWholeLength` are returned in memory (`content`).
+   * Concurrent calls for a key (`readKey`) share one read, which may have begun before its item was deleted. So the caller checks first
+   * that the item exists.
+   */
+  async open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant> {
+    if ((known.size ?? 0) > maxWholeLength) return open(0)
+    this.#frequency.count(key)
+    const cached = this.#entries?.get(key) ?? this.#reads.get(known.readKey ?? key)?.entry
+    if (cached) this.#hits += 1
+    else if ((known.size ?? 0) > this.#wholeLimit()) {
+      this.#misses += 1
+      return open(0)
     }
+    const entry = await (cached ?? this.#readOnce(key, known, open))
+    return entry ? this.#openEntry(key, entry) : open(0)
+  }
+
+  /**
+   * The cached bytes, or null. They have `headRoom` in front of them. Does not count as a request, since the response may not
+   * be sent.
+   */
+  openCached(key: string): OpenVariant | null {
+    const entry = this.#entries?.peek(key)
+    return entry ? this.#openEntry(key, entry) : null
+  }
+
+  /** Counts a request that received the bytes of `openCached`. */
+  countRequest(key: string): void {
+    this.#frequency.count(key)
+    this.#hits += 1
+    // The eviction order is that of the last requests.
+    this.#entries?.get(key)
+  }
+
+  remove(key: string): void {
+    this.#entries?.delete(key)
+  }
+
+  statistics(): CacheStatistics {
+    return { hits: this.#hits, misses: this.#misses, size: this.#entries?.calculatedSize ?? 0 }
+  }
+
+  #memoryOf({ blob }: Entry): number {
+    return blob.size + this.#overhead
+  }
+
+  /** As much as an eighth of the remaining room, so that further requests find room too. */
+  #wholeLimit(): number {
+    return Math.max(smallLength, Math.min(maxWholeLength, Math.floor((memoryLimit - this.#inUse) / 8)))
+  }
+
+  /** Until the bytes are cached, requests share them. */
+  #readOnce(key: string, known: KnownBytes, open: Opener): Promise<Entry | null> {
+    this.#misses += 1
+    const entry = this.#readWhole(known.size, open)
+    const read: Read = { entry }
+    const { readKey = key } = known
+    this.#reads.set(readKey, read)
+    entry
+      .then((opened) => this.#admit(key, opened, known))
+      .catch(() => undefined)
+      .finally(() => {
+        this.#reads.delete(readKey)
+        read.entry = null
+      })
+    return entry
   }
 
   /** Null if the bytes are too long. The memory is reserved at once, before other requests begin to read. */
-  async function readWhole(size: number | null, open: Opener): Promise<Entry | null> {
+  async #readWhole(size: number | null, open: Opener): Promise<Entry | null> {
     let reserved = size ?? 0
-    inUse += reserved
+    this.#inUse += reserved
     try {
       const blob = await open(maxWholeLength)
       try {
         if (blob.size > maxWholeLength) return null
-        inUse += blob.size - reserved
+        this.#inUse += blob.size - reserved
         reserved = blob.size
         const bytes = await bytesOf(blob)
         return newEntry(bytes)
@@ -246,17 +273,19 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
         await blob.close()
       }
     } finally {
-      inUse -= reserved
+      this.#inUse -= reserved
     }
   }
 
-  async function admit(
-    key: string,
-    entry: Entry | null,
-    { sha256, isOwn = false }: KnownBytes,
-  ): Promise<void> {
+  /** Caches the bytes, if they are requested more often than those that they would evict, and are those of the catalog. */
+  async #admit(key: string, entry: Entry | null, { sha256, isOwn = false }: KnownBytes): Promise<void> {
     if (entry === null) return
-    if (entries && isAdmitted(entries, key, memoryOf(entry)) && (await isIntact(entry.bytes, sha256))) {
+    const entries = this.#entries
+    if (
+      entries &&
+      this.#isAdmitted(entries, key, this.#memoryOf(entry)) &&
+      (await isIntact(entry.bytes, sha256))
+    ) {
       const cached = hasHeadRoom(entry.bytes) ? entry : newEntry(withHeadRoom(entry.bytes))
       cached.blob = openMemoryBlob(cached.bytes, true)
       entries.set(key, cached)
@@ -267,50 +296,41 @@ export function createBytesCache(capacity: number, callersMemory = 0): BytesCach
     if (isOwn) setImmediate(dispose, entry)
   }
 
-  /** Until the bytes are cached, requests share them. */
-  function readOnce(key: string, known: KnownBytes, open: Opener): Promise<Entry | null> {
-    misses += 1
-    const entry = readWhole(known.size, open)
-    const read: { entry: Promise<Entry | null> | null } = { entry }
-    const { readKey = key } = known
-    reads.set(readKey, read)
-    entry
-      .then((opened) => admit(key, opened, known))
-      .catch(() => undefined)
-      .finally(() => {
-        reads.delete(readKey)
-        read.entry = null
-      })
-    return entry
+  #isAdmitted(entries: LRUCache<string, Entry>, key: string, size: number): boolean {
+    let room = this.#capacity - entries.calculatedSize
+    let demand = this.#frequency.of(key)
+    for (const victim of entries.rkeys()) {
+      if (room >= size) break
+      const evicted = entries.peek(victim)
+      room += evicted ? this.#memoryOf(evicted) : 0
+      demand -= this.#frequency.of(victim)
+      if (demand > 0) continue
+      // Makes the victim the most recently requested entry. Otherwise the same one would win every comparison, even if nobody
+      // requests it any more.
+      entries.get(victim)
+      return false
+    }
+    return room >= size
   }
 
-  return {
-    async open(key, known, open) {
-      if ((known.size ?? 0) > maxWholeLength) return open(0)
-      frequency.count(key)
-      const cached = entries?.get(key) ?? reads.get(known.readKey ?? key)?.entry
-      if (cached) hits += 1
-      else if ((known.size ?? 0) > wholeLimit()) {
-        misses += 1
-        return open(0)
-      }
-      const entry = await (cached ?? readOnce(key, known, open))
-      return entry ? openEntry(key, entry) : open(0)
-    },
-    openCached(key) {
-      const entry = entries?.peek(key)
-      if (!entry) return null
-      return openEntry(key, entry)
-    },
-    countRequest(key) {
-      frequency.count(key)
-      hits += 1
-      // The eviction order is that of the last requests.
-      entries?.get(key)
-    },
-    remove: (key) => void entries?.delete(key),
-
-    statistics: () => ({ hits, misses, size: entries?.calculatedSize ?? 0 }),
+  /** Opens an entry for one caller. */
+  #openEntry(key: string, entry: Entry): OpenVariant {
+    const { blob } = entry
+    const counted = blob.size > smallLength ? blob.size : 0
+    // Small cached bytes are not counted, so nothing has to be closed.
+    if (counted === 0 && this.#entries?.peek(key) === entry) return blob
+    if (entry.users === 0) this.#inUse += counted
+    entry.users += 1
+    let isOpen = true
+    const close = async () => {
+      if (!isOpen) return
+      isOpen = false
+      entry.users -= 1
+      if (entry.users > 0) return
+      this.#inUse -= counted
+      if (entry.isDisposable) setImmediate(dispose, entry)
+    }
+    return { ...blob, close }
   }
 }
 
@@ -354,41 +374,38 @@ const width = 2 ** 16
 const mask = width - 1
 const maxCount = 255
 
-/** Estimates how often keys were requested lately. */
-export interface RequestFrequency {
-  count(key: string): void
-  /** At least the true count up to 255, and rarely more. */
-  of(key: string): number
-}
-
 /**
- * A count-min sketch of two rows, whose counters are halved after as many requests as a row has counters. So the memory is
- * constant, and requests of the past lose their weight (Einziger, Friedman, Manes: TinyLFU, 2017).
+ * Estimates how often keys were requested lately: a count-min sketch of two rows, whose counters are halved after as many requests as a row
+ * has counters. So the memory is constant, and requests of the past lose their weight (Einziger, Friedman, Manes: TinyLFU, 2017).
  */
-export function createRequestFrequency(): RequestFrequency {
-  const first = new Uint8Array(width)
-  const second = new Uint8Array(width)
-  let counted = 0
+export class RequestFrequency {
+  readonly #first = new Uint8Array(width)
+  readonly #second = new Uint8Array(width)
+  #counted = 0
 
-  function halve(): void {
-    for (let index = 0; index < width; index += 1) {
-      first[index] = (first[index] ?? 0) >>> 1
-      second[index] = (second[index] ?? 0) >>> 1
-    }
+  count(key: string): void {
+    const first = this.#first
+    const second = this.#second
+    const hash = stringHash(key)
+    const next = Math.min(this.#read(hash) + 1, maxCount)
+    // Only the lower counters are increased, which makes collisions cost less.
+    if ((first[hash & mask] ?? 0) < next) first[hash & mask] = next
+    if ((second[hash >>> 16] ?? 0) < next) second[hash >>> 16] = next
+    this.#counted += 1
+    if (this.#counted % width === 0) this.#halve()
   }
 
-  const read = (hash: number) => Math.min(first[hash & mask] ?? 0, second[hash >>> 16] ?? 0)
+  /** At least the true count up to 255, and rarely more. */
+  of(key: string): number {
+    return this.#read(stringHash(key))
+  }
 
-  return {
-    count(key) {
-      const hash = stringHash(key)
-      const next = Math.min(read(hash) + 1, maxCount)
-      // Only the lower counters are increased, which makes collisions cost less.
-      if ((first[hash & mask] ?? 0) < next) first[hash & mask] = next
-      if ((second[hash >>> 16] ?? 0) < next) second[hash >>> 16] = next
-      counted += 1
-      if (counted % width === 0) halve()
-    },
-    of: (key) => read(stringHash(key)),
+  #read(hash: number): number {
+    return Math.min(this.#first[hash & mask] ?? 0, this.#second[hash >>> 16] ?? 0)
+  }
+
+  #halve(): void {
+    for (const row of [this.#first, this.#second])
+      for (let index = 0; index < width; index += 1) row[index] = (row[index] ?? 0) >>> 1
   }
 }

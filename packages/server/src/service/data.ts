@@ -5,7 +5,7 @@ import type { PeerCounts } from '../core/peer-counts.ts'
 import { type Closers, createClosers, resolvesWithin, startPeriodicTask } from '../core/tasks.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../items/blob-deletion.ts'
-import { createItemRemover, type ItemRemover } from '../items/deletion.ts'
+import { ItemRemover } from '../items/deletion.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { epochPattern } from '../storage/catalog/meta.ts'
@@ -216,7 +216,7 @@ export function startRemovals(
   { log, closers }: StartContext,
   { blobDeletion, retryDeferredDeletions }: Pick<OpenData, 'blobDeletion' | 'retryDeferredDeletions'>,
 ): ItemRemover {
-  const remover = createItemRemover({
+  const remover = new ItemRemover({
     ...blobDeletion,
     onManyExpired: (bucketId, left) =>
       log.info(
@@ -224,7 +224,7 @@ export function startRemovals(
         'many items of a bucket have expired; lists omit them while they are removed',
       ),
   })
-  closers.add('the removal of bytes', remover.stop)
+  closers.add('the removal of bytes', () => remover.stop())
   const retries = startPeriodicTask({
     work: retryDeferredDeletions,
     interval: retryInterval,

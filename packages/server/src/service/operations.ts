@@ -2,7 +2,7 @@ import type { Issuer } from '../access/issuer-users.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/tokens.ts'
 import { createVariantList } from '../core/variants.ts'
-import { cachedBytesOperations, createBytesCache, type OpenBytes } from '../downloads/bytes-cache.ts'
+import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
 import { Feed } from '../feed/changes.ts'
 import type { HttpSettings } from '../http/context.ts'
@@ -47,7 +47,7 @@ export function createOperations(
 
   const verifyToken = verifyTokenOperation({
     catalog,
-    removeExpired: remover.removeExpired,
+    removeExpired: (id) => remover.removeExpired(id),
     now,
     onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
   })
@@ -63,6 +63,9 @@ export function createOperations(
     cacheSize: sizes.pages,
   })
 
+  const removeItem = remover.remove.bind(remover)
+  const purgeItems = remover.purge.bind(remover)
+
   const uploading = {
     catalog,
     blobs,
@@ -70,7 +73,7 @@ export function createOperations(
     measurePicture: pictures.measure,
     removeMetadata: pictures.removeMetadata,
     readTaken: pictures.readTaken,
-    removeItem: remover.remove,
+    removeItem,
     locks,
     space,
     onStored: config.renderAhead ? pictures.renderAhead : null,
@@ -79,8 +82,8 @@ export function createOperations(
     now,
   }
 
-  const cache = createBytesCache(sizes.bytes, headersMemory)
-  metrics.watchBytesCache(cache.statistics)
+  const cache = new BytesCache(sizes.bytes, headersMemory)
+  metrics.watchBytesCache(() => cache.statistics())
 
   return {
     access: {
@@ -99,10 +102,10 @@ export function createOperations(
       listNumbered: listNumberedOperation({ catalog }),
       editItem: editItemOperation({ catalog }),
       labelItems: labelItemsOperation({ catalog }),
-      removeItem: remover.remove,
-      removeItems: remover.removeMany,
-      purgeItems: remover.purge,
-      ...trashOperations({ catalog, purge: remover.purge }),
+      removeItem,
+      removeItems: remover.removeMany.bind(remover),
+      purgeItems,
+      ...trashOperations({ catalog, purge: purgeItems }),
       signLinks,
       recordLinks:
         config.audit === 'off'

@@ -145,7 +145,9 @@ export async function startService(
     const settings = { ...boundConfig(config, bound.port), tools: toolNames(pictures.tools) }
     metrics.watchReadOnly(() => settings.readOnly)
     const gallery = loadGallery(context)
-    const issuer = config.issuer && (await openIssuer(config.issuer, { ...remover, catalog, log }))
+    const issuer =
+      config.issuer &&
+      (await openIssuer(config.issuer, { removeExpired: (id) => remover.removeExpired(id), catalog, log }))
     const operations = createOperations(context, {
       catalog,
       blobs,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { headRoom } from '../../src/core/bytes.ts'
-import { createBytesCache } from '../../src/downloads/bytes-cache.ts'
+import { BytesCache } from '../../src/downloads/bytes-cache.ts'
 import type { OpenVariant } from '../../src/pictures/variants.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 
@@ -44,7 +44,7 @@ function bytesOf({ content }: OpenVariant): Uint8Array {
 
 /** Requests a file as a response does: opens it, sends it, closes it. Returns whether its bytes were in memory. */
 async function request(
-  cache: ReturnType<typeof createBytesCache>,
+  cache: BytesCache,
   disk: ReturnType<typeof createDisk>,
   name: string,
   size = kilobyte,
@@ -58,7 +58,7 @@ async function request(
 }
 
 test('bytes are read once while they are cached', async () => {
-  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(megabyte), createDisk()]
   for (let round = 0; round < 3; round += 1) {
     const opened = await cache.open('a', { size: kilobyte, sha256: null }, disk.file('a', kilobyte))
     expect(Buffer.from(bytesOf(opened)).toString()).toBe('a'.repeat(kilobyte))
@@ -72,7 +72,7 @@ test('N6 bytes are shared as long as they are cached', async () => {
     [megabyte, true],
     [0, false],
   ] as const) {
-    const [cache, disk] = [createBytesCache(capacity), createDisk()]
+    const [cache, disk] = [new BytesCache(capacity), createDisk()]
     await request(cache, disk, 'a')
     const { content } = await cache.open('a', { size: kilobyte, sha256: null }, disk.file('a', kilobyte))
     expect(content.type === 'bytes' && content.isShared === true).toBe(isCached)
@@ -80,7 +80,7 @@ test('N6 bytes are shared as long as they are cached', async () => {
 })
 
 test('F3 bytes without the hash of their row are returned, but not cached', async () => {
-  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(megabyte), createDisk()]
   const open = async (sha256: Uint8Array) =>
     cache.open('a', { size: kilobyte, sha256 }, disk.file('a', kilobyte))
   const [right, wrong] = ['a', 'b'].map((letter) => hash('sha256', letter.repeat(kilobyte), 'buffer'))
@@ -101,19 +101,19 @@ test('F3 bytes without the hash of their row are returned, but not cached', asyn
 })
 
 test('with the size 0 nothing is cached', async () => {
-  const [cache, disk] = [createBytesCache(0), createDisk()]
+  const [cache, disk] = [new BytesCache(0), createDisk()]
   for (let round = 0; round < 2; round += 1) expect(await request(cache, disk, 'a')).toBe(true)
   expect([disk.read, cache.statistics()]).toEqual([['a', 'a'], { hits: 0, misses: 2, size: 0 }])
 })
 
 test('an empty file is cached', async () => {
-  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(megabyte), createDisk()]
   for (let round = 0; round < 2; round += 1) expect(await request(cache, disk, 'a', 0)).toBe(true)
   expect(cache.statistics()).toMatchObject({ hits: 1, misses: 1 })
 })
 
 test('concurrent requests share one read, and one failure', async () => {
-  const [cache, disk] = [createBytesCache(0), createDisk()]
+  const [cache, disk] = [new BytesCache(0), createDisk()]
   await Promise.all(Array.from({ length: 5 }, () => request(cache, disk, 'a')))
   expect(disk.read).toEqual(['a'])
   const broken = Array.from({ length: 3 }, () =>
@@ -124,7 +124,7 @@ test('concurrent requests share one read, and one failure', async () => {
 })
 
 test('memory of bytes that are not cached is freed when the last of their requests has closed them', async () => {
-  const [cache, disk] = [createBytesCache(0), createDisk()]
+  const [cache, disk] = [new BytesCache(0), createDisk()]
   const open = (isOwn: boolean) =>
     cache.open('a', { size: kilobyte, sha256: null, isOwn }, disk.file('a', kilobyte))
   const [first, second] = await Promise.all([open(true), open(true)])
@@ -152,7 +152,7 @@ test('bytes that are opened again when all have closed them are freed once, afte
     let shared = 0
     for (let delay = 0; delay < 20; delay += 1)
       for (const isUsed of [true, false]) {
-        const [cache, disk] = [createBytesCache(0), createDisk()]
+        const [cache, disk] = [new BytesCache(0), createDisk()]
         const open = () =>
           cache.open('a', { size: kilobyte, sha256: null, isOwn: true }, disk.file('a', kilobyte))
         const closing = open().then((blob) => blob.close())
@@ -175,7 +175,7 @@ test('bytes that are opened again when all have closed them are freed once, afte
 })
 
 test('memory of bytes that are cached is not freed', async () => {
-  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(megabyte), createDisk()]
   for (const size of [kilobyte, 100 * kilobyte])
     for (let round = 0; round < 3; round += 1) {
       const blob = await cache.open(`${size}`, { size, sha256: null, isOwn: true }, disk.file('a', size))
@@ -186,7 +186,7 @@ test('memory of bytes that are cached is not freed', async () => {
 })
 
 test('bytes are opened from memory only if they are cached', async () => {
-  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(megabyte), createDisk()]
   expect(cache.openCached('a')).toBeNull()
   await request(cache, disk, 'a')
   expect(cache.openCached('a')?.size).toBe(kilobyte)
@@ -197,7 +197,7 @@ test('bytes are opened from memory only if they are cached', async () => {
 
 test('bytes that are opened from memory count as requested only if they are sent', async () => {
   for (const isSent of [true, false]) {
-    const [cache, disk] = [createBytesCache(2 * entrySize - 1), createDisk()]
+    const [cache, disk] = [new BytesCache(2 * entrySize - 1), createDisk()]
     await request(cache, disk, 'a')
     for (let count = 0; count < 5; count += 1) {
       await cache.openCached('a')?.close()
@@ -211,7 +211,7 @@ test('bytes that are opened from memory count as requested only if they are sent
 })
 
 test('bytes that are opened from memory and sent are not the next to be evicted', async () => {
-  const [cache, disk] = [createBytesCache(3 * entrySize - 1), createDisk()]
+  const [cache, disk] = [new BytesCache(3 * entrySize - 1), createDisk()]
   for (const name of ['a', 'b']) await request(cache, disk, name)
   cache.countRequest('a')
   // The first request is outvoted by b, the second one by a, the third one evicts b.
@@ -220,14 +220,14 @@ test('bytes that are opened from memory and sent are not the next to be evicted'
 })
 
 test('the memory of the callers is counted', async () => {
-  const [cache, disk] = [createBytesCache(3_000, 500), createDisk()]
+  const [cache, disk] = [new BytesCache(3_000, 500), createDisk()]
   await request(cache, disk, 'a', 500)
   await request(cache, disk, 'b')
   expect(cache.statistics().size).toBe(500 + entryOverhead + 500)
 })
 
 test('cached bytes have unused memory in front of them, also if they were read elsewhere', async () => {
-  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(megabyte), createDisk()]
   await request(cache, disk, 'a')
   const bytes = Buffer.alloc(kilobyte, 'b')
   await cache.open('b', { size: kilobyte, sha256: null }, async () => openMemoryBlob(bytes))
@@ -240,7 +240,7 @@ test('cached bytes have unused memory in front of them, also if they were read e
 })
 
 test('reading many files once evicts none that are requested often', async () => {
-  const [cache, disk] = [createBytesCache(62 * entrySize), createDisk()]
+  const [cache, disk] = [new BytesCache(62 * entrySize), createDisk()]
   const hot = Array.from({ length: 30 }, (_, index) => `hot ${index}`)
   for (let round = 0; round < 3; round += 1) for (const name of hot) await request(cache, disk, name)
   for (let index = 0; index < 1_000; index += 1) {
@@ -253,7 +253,7 @@ test('reading many files once evicts none that are requested often', async () =>
 })
 
 test('files that are requested often replace those that were', async () => {
-  const [cache, disk] = [createBytesCache(10 * entrySize), createDisk()]
+  const [cache, disk] = [new BytesCache(10 * entrySize), createDisk()]
   for (let round = 0; round < 3; round += 1)
     for (let index = 0; index < 10; index += 1) await request(cache, disk, `old ${index}`)
   for (let round = 0; round < 5; round += 1)
@@ -265,7 +265,7 @@ test('files that are requested often replace those that were', async () => {
 })
 
 test('files that were in great demand do not keep others from being cached', async () => {
-  const [cache, disk] = [createBytesCache(10 * entrySize - 1), createDisk()]
+  const [cache, disk] = [new BytesCache(10 * entrySize - 1), createDisk()]
   for (let round = 0; round < 200; round += 1) await request(cache, disk, 'past')
   for (let index = 0; index < 9; index += 1) await request(cache, disk, `once ${index}`)
   for (let round = 0; round < 5; round += 1) await request(cache, disk, 'now')
@@ -275,7 +275,7 @@ test('files that were in great demand do not keep others from being cached', asy
 })
 
 test('a large file is cached once it is requested more often than all files that it displaces', async () => {
-  const [cache, disk] = [createBytesCache(10 * entrySize - 1), createDisk()]
+  const [cache, disk] = [new BytesCache(10 * entrySize - 1), createDisk()]
   for (let index = 0; index < 10; index += 1) await request(cache, disk, `small ${index}`)
   // It displaces nine small files.
   const readsOf = async (times: number) => {
@@ -289,7 +289,7 @@ test('a large file is cached once it is requested more often than all files that
 })
 
 test('bytes of more than 1 MiB are left to the caller, and not counted', async () => {
-  const [cache, disk] = [createBytesCache(64 * megabyte), createDisk()]
+  const [cache, disk] = [new BytesCache(64 * megabyte), createDisk()]
   expect(await request(cache, disk, 'largest', megabyte)).toBe(true)
   expect(await request(cache, disk, 'larger', megabyte + 1)).toBe(false)
   // Of variants the size is not known before they are opened.
@@ -301,7 +301,7 @@ test('bytes of more than 1 MiB are left to the caller, and not counted', async (
 })
 
 test('N6 bytes that many clients receive slowly are limited: then only files up to 64 kB are read whole', async () => {
-  const [cache, disk] = [createBytesCache(0), createDisk()]
+  const [cache, disk] = [new BytesCache(0), createDisk()]
   const names = Array.from({ length: 1_000 }, (_, index) => `file ${index}`)
   const opened = await Promise.all(
     names.map((name) => cache.open(name, { size: megabyte, sha256: null }, disk.file(name, megabyte))),

@@ -5,11 +5,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeAll, expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
-import { cachedBytesOperations, createBytesCache } from '../../src/downloads/bytes-cache.ts'
+import { BytesCache, cachedBytesOperations } from '../../src/downloads/bytes-cache.ts'
 import { createBytesResponder } from '../../src/downloads/bytes-response.ts'
 import { createCachedResponses, headersMemory } from '../../src/downloads/bytes-routes.ts'
 import { emptyLine } from '../../src/http/request-log.ts'
 import { createWholeWriter } from '../../src/http/response-writers.ts'
+import type { OpenVariant } from '../../src/pictures/variants.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
 import { variantList } from '../variant-samples.ts'
@@ -26,13 +27,19 @@ async function memoryInUse(): Promise<number> {
   return heapUsed + external
 }
 
+/** Without a hash, bytes are in the cache at once. Another thread computes hashes. */
+class UnhashedCache extends BytesCache {
+  override open(...[key, known, read]: Parameters<BytesCache['open']>): Promise<OpenVariant> {
+    return super.open(key, { ...known, sha256: null }, read)
+  }
+}
+
 /** Fills a cache with files of one size as their downloads do. Returns its statistics, and the growth of the process. */
 async function fill(capacity: number, size: number) {
-  const cache = createBytesCache(capacity, headersMemory)
+  const cache = new UnhashedCache(capacity, headersMemory)
   let found: Item | null = null
   const operations = cachedBytesOperations({
-    // Without a hash, bytes are in the cache at once. Another thread computes hashes.
-    cache: { ...cache, open: (key, known, read) => cache.open(key, { ...known, sha256: null }, read) },
+    cache,
     variantKeys: variantList.keys,
     leavesFiles: false,
     openBytes: async () => openMemoryBlob(Buffer.allocUnsafeSlow(size).fill('a')),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { service } from '../../src/core/tokens.ts'
 import { createDeferredDeletions } from '../../src/items/blob-deletion.ts'
-import { createItemRemover } from '../../src/items/deletion.ts'
+import { ItemRemover } from '../../src/items/deletion.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
 
@@ -16,9 +16,9 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
     onHoldFailure: () => undefined,
   }
   const held = createDeferredDeletions(parts)
-  const { remove, settled } = createItemRemover({ ...parts, isBackupRunning: held.isBackupRunning })
-  await remove(item.bucketId, item.id, service)
-  await settled()
+  const remover = new ItemRemover({ ...parts, isBackupRunning: held.isBackupRunning })
+  await remover.remove(item.bucketId, item.id, service)
+  await remover.settled()
   await held.retry()
   expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([
     [expect.any(String)],

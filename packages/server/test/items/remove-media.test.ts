@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
 import { newItemId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
-import { createItemRemover } from '../../src/items/deletion.ts'
+import { ItemRemover } from '../../src/items/deletion.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
@@ -31,7 +31,7 @@ async function namedRemover(
   for (const name of names) buckets.set(name, await data.bucket(name))
   const expireItems = (id: BucketId) => expire(names.find((name) => buckets.get(name) === id) ?? '')
   return {
-    remover: createItemRemover({
+    remover: new ItemRemover({
       ...data,
       catalog: { ...data.catalog, expireItems },
       turn: 0,
@@ -58,7 +58,7 @@ function watchedRemoval(
     steps.push(name)
     return result
   }
-  const removal = createItemRemover({
+  const removal = new ItemRemover({
     catalog: {
       removeItems: (bucketId, ids) => step('commit', () => data.catalog.removeItems(bucketId, ids)),
       purgeItems: data.catalog.purgeItems,
@@ -70,7 +70,8 @@ function watchedRemoval(
     isBackupRunning: () => false,
     onDeletionFailure: (id, error) => leftovers.push([id, error]),
   })
-  return { ...removal, steps, leftovers }
+  const remove = removal.remove.bind(removal)
+  return { remove, settled: () => removal.settled(), steps, leftovers }
 }
 
 const shardOf = (data: TemporaryData, { id }: Item): string =>
@@ -95,7 +96,7 @@ describe('E2, E3 removing expired items', () => {
     const late = newItem({ expiresAt: Date.now() - 1 })
     await data.catalog.addItems(bucketId, [withBytes(late)])
     let calls = 0
-    const remover = createItemRemover({
+    const remover = new ItemRemover({
       ...data,
       catalog: {
         ...data.catalog,
@@ -120,7 +121,7 @@ describe('E2, E3 removing expired items', () => {
     const { bucketId } = await data.store('text')
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const steps = [100, 3]
-    const remover = createItemRemover({
+    const remover = new ItemRemover({
       ...data,
       catalog: {
         ...data.catalog,
@@ -146,7 +147,7 @@ describe('E2, E3 removing expired items', () => {
     await using data = await temporaryData()
     const [broken, whole] = [await data.bucket('default'), await data.bucket('other')]
     const called: BucketId[] = []
-    const remover = createItemRemover({
+    const remover = new ItemRemover({
       ...data,
       catalog: {
         ...data.catalog,
@@ -249,7 +250,7 @@ describe('M2: removing', () => {
     await data.catalog.addItems(bucketId, inBlobStore(items))
     const failed: string[] = []
     let attempts = 0
-    const { removeMany, settled } = createItemRemover({
+    const remover = new ItemRemover({
       ...data,
       blobs: {
         async remove() {
@@ -260,8 +261,8 @@ describe('M2: removing', () => {
       onDeletionFailure: (id) => failed.push(id),
     })
     const ids = items.map(({ id }) => id)
-    await removeMany(bucketId, ids, service)
-    await settled()
+    await remover.removeMany(bucketId, ids, service)
+    await remover.settled()
     expect([attempts, new Set(failed), new Set(await data.catalog.tombstones())]).toEqual([
       2,
       new Set(ids),
@@ -272,10 +273,10 @@ describe('M2: removing', () => {
   test('a deleted item is removed from the listing and the disk, and leaves no tombstone', async () => {
     await using data = await temporaryData()
     const item = await data.store('text')
-    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
-    await remove(item.bucketId, item.id, service)
+    const remover = new ItemRemover({ ...data, onDeletionFailure: unexpected })
+    await remover.remove(item.bucketId, item.id, service)
     expect(await data.listed(item.bucketId)).toEqual([])
-    await settled()
+    await remover.settled()
     expect(await data.disk.stored()).toEqual([])
     expect(await data.catalog.tombstones()).toEqual([])
   })
@@ -301,24 +302,24 @@ describe('M2: removing', () => {
   test('a second removal, an unknown id, an id of another bucket and any other text are media-unknown', async () => {
     await using data = await temporaryData()
     const item = await data.store('text')
-    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
-    await expect(remove(await data.bucket('other'), item.id, service)).rejects.toMatchObject(unknown)
-    await remove(item.bucketId, item.id, service)
+    const remover = new ItemRemover({ ...data, onDeletionFailure: unexpected })
+    await expect(remover.remove(await data.bucket('other'), item.id, service)).rejects.toMatchObject(unknown)
+    await remover.remove(item.bucketId, item.id, service)
     for (const id of [item.id, newItemId(), '', '../../x'])
-      await expect(remove(item.bucketId, id, service)).rejects.toMatchObject(unknown)
-    await settled()
+      await expect(remover.remove(item.bucketId, id, service)).rejects.toMatchObject(unknown)
+    await remover.settled()
   })
 
   test('of two concurrent removals of one item, one succeeds', async () => {
     await using data = await temporaryData()
     const item = await data.store('text')
-    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
+    const remover = new ItemRemover({ ...data, onDeletionFailure: unexpected })
     const results = await Promise.allSettled([
-      remove(item.bucketId, item.id, service),
-      remove(item.bucketId, item.id, service),
+      remover.remove(item.bucketId, item.id, service),
+      remover.remove(item.bucketId, item.id, service),
     ])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    await settled()
+    await remover.settled()
   })
 
   test('the order is commit < return < unlink < clear the tombstone', async () => {
@@ -354,11 +355,11 @@ describe('M2: removing', () => {
 
   test('items can be removed after settled', async () => {
     await using data = await temporaryData()
-    const { remove, settled } = createItemRemover({ ...data, onDeletionFailure: unexpected })
-    await settled()
+    const remover = new ItemRemover({ ...data, onDeletionFailure: unexpected })
+    await remover.settled()
     for (const item of [await data.store('1'), await data.store('2')]) {
-      await remove(item.bucketId, item.id, service)
-      await settled()
+      await remover.remove(item.bucketId, item.id, service)
+      await remover.settled()
       expect(await data.disk.stored()).not.toContainEqual(expect.stringContaining(item.id))
     }
     expect(await data.catalog.tombstones()).toEqual([])

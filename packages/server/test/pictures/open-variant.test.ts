@@ -3,7 +3,7 @@ import { until } from '../../../../test/harness/until.ts'
 import { service } from '../../src/core/tokens.ts'
 import { failureKeyOf } from '../../src/core/variants.ts'
 import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
-import { createItemRemover } from '../../src/items/deletion.ts'
+import { ItemRemover } from '../../src/items/deletion.ts'
 import {
   PictureOverLimits,
   PictureTaskPreempted,
@@ -114,7 +114,7 @@ const asPicture = async (data: TemporaryData): Promise<Item> => ({
 })
 
 async function remove(data: TemporaryData, { bucketId, id }: Item): Promise<void> {
-  const removal = createItemRemover({
+  const removal = new ItemRemover({
     ...data,
     onDeletionFailure: (_id, error) => expect(error).toBeNull(),
   })
