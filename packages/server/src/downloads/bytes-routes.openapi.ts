@@ -32,21 +32,12 @@ export const serveBytes: OperationDescription = {
   operationId: 'serveBytes',
   tag: 'Bytes',
   summary: 'Get the bytes',
-  description: `Returns the file byte for byte as it was sent. The id has 130 random bits, and in a public bucket the URL alone grants access.
+  description: `Returns the file byte for byte as it was sent, in a public bucket to everyone who has the URL. In a private bucket, the request needs a
+token of the bucket with \`media:read\`, or a signed URL (\`POST /api/media/{id}/links\`), which is used unchanged.
 
-In a private bucket, the request needs a token of the bucket with \`media:read\`, or a signed URL (\`POST /api/media/{id}/links\`), which is
-used unchanged. Without them the response is that for an item that does not exist.
-
-Pictures, audio, video, PDF and plain text are served \`inline\`, all other types as an \`attachment\`. The extension of the
-item is optional in the URL; any other extension returns 404.
-
-With \`variant\` the response is a smaller picture of the file without metadata, rendered at the first request: AVIF if \`Accept\` names
-\`image/avif\`, otherwise WebP. Items without variants return 404.
-
-The response waits until the variant is rendered, so that an \`<img>\` of any page shows it. With \`wait\`, it waits for that many seconds at
-most; if the variant is not rendered then, the response is 202 without a body. Ask again after \`Retry-After\`; the render continues.
-
-With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
+With \`variant\` the response is a smaller picture of the file without metadata: AVIF if \`Accept\` names \`image/avif\`, otherwise WebP. It waits
+until the variant is rendered, or with \`wait\` for that many seconds at most: then the response is 202 without a body. Ask again after
+\`Retry-After\`.`,
   rules: 'B1 to B12, V1 to V7, V17, H1 to H6',
   needs: readIfPrivate,
   path: BytesParams,

@@ -7,13 +7,10 @@ export const listChanges: OperationDescription = {
   operationId: 'listChanges',
   tag: 'Listing',
   summary: 'Follow the changes of the bucket',
-  description: `Returns what happened to the items of the bucket, in the order in which it happened, each change once. An item can be read as soon as its change is here.
+  description: `Returns what happened to the items of the bucket, in order, each change once, with the media object as it is now.
 
 To mirror a bucket, request \`since=now\`, list all items with \`GET /api/items\`, and then follow the changes: send \`next_cursor\` as \`after\`, with \`wait\`
-to receive changes as they happen. With \`Accept: text/event-stream\` the changes are Server-Sent Events, whose \`id\` is the cursor.
-
-\`item\` is the media object as it is now, and null if the bucket does not list the item any more. A cursor that is older than the feed gets the problem
-\`cursor-expired\`: then list the items again.`,
+to receive changes as they happen. With \`Accept: text/event-stream\` the changes are Server-Sent Events, whose \`id\` is the cursor.`,
   rules: 'FE1 to FE9',
   needs: 'media:read',
   query: ChangesQuery,

@@ -8,19 +8,15 @@ export const listItems: OperationDescription = {
   operationId: 'listItems',
   tag: 'Listing',
   summary: 'List media objects',
-  description: `Returns media objects in the order of upload, oldest or newest first. The cost does not depend on the size of the bucket.
+  description: `Returns media objects. The cost does not depend on the size of the bucket. To read a whole bucket, send \`next_cursor\` as \`after\` until it is
+null: every item that exists during the whole iteration is returned exactly once. With filters, a response can have fewer items than \`limit\`, or
+none, and a \`next_cursor\`.
 
-To read a whole bucket, send \`next_cursor\` as \`after\` until it is null, or follow the \`Link\` with \`rel="next"\`. Every item that
-exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.
+With \`page\` or \`per_page\` the response is a numbered page (NumberedItems) instead, in the form of Laravel’s resources.
 
-\`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
-
-With \`page\` or \`per_page\` the response is a numbered page (NumberedItems) instead, in the form of Laravel’s resources. With filters, \`total\` and
-\`last_page\` can be null.
-
-With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out, so
-that generated clients have one type for a list.`,
-  rules: 'K1 to K14, K16 to K18 and H10',
+With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out,
+so that generated clients have one type for a list.`,
+  rules: 'K1 to K14, K16 to K20 and H10',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],

@@ -7,11 +7,8 @@ export const listMedia: OperationDescription = {
   operationId: 'listMedia',
   tag: 'Listing',
   summary: 'List the bucket',
-  description: `Returns one page of at most ten URLs in the order of upload, oldest first. The size of a page is fixed: \`per_page\` as a
-parameter is ignored, and \`GET /api/items\` has \`limit\` for other sizes. \`total\` is exact and from the same snapshot as \`data\`. \`links\` has one entry for every page, or a window around the current page if so configured.
-
-To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last response in
-\`If-None-Match\`: an unchanged bucket returns 304. A page past the end is a 200 with empty \`data\`.`,
+  description: `Returns one page of at most ten URLs in the order of upload, oldest first; \`GET /api/items\` has other sizes. To read a whole bucket, follow
+\`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last response in \`If-None-Match\`.`,
   rules: 'L1 to L18',
   needs: 'media:read',
   query: ListingQuery,

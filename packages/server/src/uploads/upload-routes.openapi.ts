@@ -27,13 +27,11 @@ export const storeMedia: OperationDescription = {
   tag: 'Upload',
   summary: 'Upload files',
   description: `The body is a form, whose file parts are all stored or none, or any other body, which is stored as one file: its type
-is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
-
-The stored type is detected from the bytes. Where that fails, it is the declared type, or the type of the name's extension
-if none is declared.
+is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk. The stored type is that
+of the bytes, if they show one.
 
 With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
-  rules: 'U1 to U12, U14, I1 to I5',
+  rules: 'U1 to U15, I1 to I5',
   needs: 'media:write',
   headers: [
     ...(['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Mediabucket-Labels'] as const),
