@@ -116,7 +116,9 @@ test('the commands of the server import the command line, its other folders only
 
 test('the core alone imports the rules that it shares with the client', () => {
   const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client/rules'))
-  expect(users).toEqual(['labels', 'names', 'queries'].map((name) => `${src}core/${name}.ts`))
+  expect(users).toEqual(
+    ['ids', 'labels', 'names', 'queries', 'quotas', 'tokens'].map((name) => `${src}core/${name}.ts`),
+  )
 })
 
 test('only uploads and what reads pictures import the removal of metadata', () => {

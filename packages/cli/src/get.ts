@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { Media } from '@mediabucket/client'
+import { maxListLimit } from '@mediabucket/client/rules'
 import {
   affectsAllFiles,
   bytesReference,
@@ -203,7 +204,7 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
 
   async function* wanted(): AsyncGenerator<Media> {
     if (references === null) {
-      for await (const item of client.items({ signal: interrupted, batchSize: 500 })) {
+      for await (const item of client.items({ signal: interrupted, batchSize: maxListLimit })) {
         if (isExcluded(item.filename ?? item.id)) excluded += 1
         else yield item
       }

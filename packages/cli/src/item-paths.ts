@@ -1,5 +1,5 @@
 import type { Media } from '@mediabucket/client'
-import { cleanPath } from '@mediabucket/client/rules'
+import { cleanPath, maxListLimit } from '@mediabucket/client/rules'
 import type { ClientContext } from './client-command.ts'
 import { CommandError, exitCodes, UsageError } from './command.ts'
 import { shellWord } from './processes.ts'
@@ -44,7 +44,7 @@ export async function* itemsAt(
   { path, isFolder }: ItemPath,
   { client, interrupted }: Connection,
 ): AsyncGenerator<Media, void, void> {
-  const batchSize = isFolder ? 500 : 10
+  const batchSize = isFolder ? maxListLimit : 10
   for await (const item of client.items({ path, batchSize, signal: interrupted })) {
     // Longer paths with the same start follow.
     if (!isFolder && item.path !== path) return

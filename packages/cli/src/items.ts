@@ -1,4 +1,5 @@
 import type { ParameterFault } from '@mediabucket/client'
+import { maxIds } from '@mediabucket/client/rules'
 import {
   acceptedBy,
   type ClientContext,
@@ -78,9 +79,6 @@ function explainTexts(error: unknown, members: readonly string[]): UsageError | 
   })
   return refused.length === 0 ? null : new UsageError(refused.join('. '))
 }
-
-/** Items per request, and so per report. */
-const requestLength = 500
 
 export const rm = clientCommand({
   help: `Usage: mediabucket rm ID|URL|PATH …
@@ -174,8 +172,8 @@ async function deleteTargets(
 ): Promise<readonly Target[]> {
   const wanted = targets.flatMap((target) => target.ids.map((id, index) => ({ target, id, index })))
   const counts = new Map<Target, number>()
-  for (let start = 0; start < wanted.length; start += requestLength) {
-    const batch = wanted.slice(start, start + requestLength)
+  for (let start = 0; start < wanted.length; start += maxIds) {
+    const batch = wanted.slice(start, start + maxIds)
     const result = await client.deleteMany(
       batch.map(({ id }) => id),
       { signal: interrupted },

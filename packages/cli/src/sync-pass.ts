@@ -1,4 +1,5 @@
 import type { Media } from '@mediabucket/client'
+import { maxListLimit } from '@mediabucket/client/rules'
 import type { ClientContext } from './client-command.ts'
 import { CommandError } from './command.ts'
 import type { LocalFault, LocalFile } from './local-files.ts'
@@ -90,7 +91,7 @@ export async function* newestOfPaths(
   { client, interrupted }: Pick<ClientContext, 'client' | 'interrupted'>,
 ): AsyncGenerator<NewestItem> {
   let same: Media[] = []
-  for await (const item of client.items({ path: folder, batchSize: 500, signal: interrupted })) {
+  for await (const item of client.items({ path: folder, batchSize: maxListLimit, signal: interrupted })) {
     // An earlier version of the service ignores the parameter.
     if (item.path == null)
       throw new CommandError('the service does not keep the paths of files. Install its newest version.')

@@ -5,3 +5,8 @@ export type ListOrder = (typeof listOrders)[number]
 export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as const
 /** The kind of an item, which its stored type determines. */
 export type ItemKind = (typeof itemKinds)[number]
+
+/** The most entries in one response to a list (docs/interface.md K2). */
+export const maxListLimit = 500
+/** The most ids in one request. */
+export const maxIds = 500

@@ -2,7 +2,7 @@
 // and its gallery use them too.
 
 export { isLabelKey, isLabelValue, maxLabels, maxLabelValue, maxSelectedLabels } from './label-rules.ts'
-export { type ItemKind, itemKinds, type ListOrder, listOrders } from './list-rules.ts'
+export { type ItemKind, itemKinds, type ListOrder, listOrders, maxIds, maxListLimit } from './list-rules.ts'
 export {
   afterAllPaths,
   cleanFilename,
@@ -15,4 +15,4 @@ export {
   maxSearchTerms,
   nameKey,
 } from './name-rules.ts'
-export { maxAltText, maxCaption } from './text-rules.ts'
+export { maxAltText, maxCaption, maxNote, maxTokenName } from './text-rules.ts'

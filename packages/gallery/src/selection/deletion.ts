@@ -1,4 +1,5 @@
 import type { Client } from '@mediabucket/client'
+import { maxIds } from '@mediabucket/client/rules'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { restoreFocus } from '../components/modal.tsx'
 import type { Router } from '../router.ts'
@@ -26,7 +27,7 @@ export interface Deletion {
 }
 
 /** Items of one request. */
-export const batchSize = 500
+export const batchSize = maxIds
 
 export interface DeletionResult {
   readonly deleted: readonly string[]

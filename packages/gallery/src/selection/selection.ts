@@ -1,4 +1,5 @@
 import type { Media } from '@mediabucket/client'
+import { maxListLimit } from '@mediabucket/client/rules'
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { MediaCache } from '../service/media-cache.ts'
 import { isAfter } from '../timeline/shown-list.ts'
@@ -77,7 +78,7 @@ export interface SelectMany {
 }
 
 /** Items that are requested and selected together. */
-const batchSize = 500
+const batchSize = maxListLimit
 /** More items than this are looked up in the whole list instead of one by one. */
 const maxSingle = 20
 

@@ -1,5 +1,5 @@
 import type { Client, ItemOptions, Media } from '@mediabucket/client'
-import type { ListOrder } from '@mediabucket/client/rules'
+import { type ListOrder, maxListLimit } from '@mediabucket/client/rules'
 import type { Connection } from '../service/connection.ts'
 import { mediaIdOf } from '../service/urls.ts'
 import { isAfter, reverse } from './shown-list.ts'
@@ -89,15 +89,12 @@ export interface ItemStream {
   readonly ended: boolean
 }
 
-/** The largest number of items that a request can ask for. */
-const maxBatch = 500
-
 /**
  * The request of the next chunk is sent when its first item is taken. Requests ask for one item more than `batchSize`, so that the end of the list
  * is usually known when its last item is taken.
  */
 export function openItemStream(client: Client, connection: Connection, options: ItemOptions): ItemStream {
-  const batchSize = Math.min((options.batchSize ?? chunk) + 1, maxBatch)
+  const batchSize = Math.min((options.batchSize ?? chunk) + 1, maxListLimit)
   const items = client.items({ ...options, batchSize, urls: 'signed' })
   let ended = false
   let received = 0

@@ -1,5 +1,5 @@
 import type { Client, Media } from '@mediabucket/client'
-import type { ListOrder } from '@mediabucket/client/rules'
+import { type ListOrder, maxListLimit } from '@mediabucket/client/rules'
 import { computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import { splitLabel } from '../router.ts'
 import type { Connection } from '../service/connection.ts'
@@ -43,7 +43,7 @@ export interface Timeline extends Omit<Jumps, 'abort'> {
 }
 
 /** Items per request when the loaded part is loaded again. */
-const refreshChunk = 500
+const refreshChunk = maxListLimit
 
 export interface TimelineParts {
   readonly client: Client
@@ -109,7 +109,7 @@ export function createTimeline({
     const part = loaded.peek()
     if (label === null || part === null || countItems(part).isExact) return
     const [key, value] = splitLabel(label)
-    const keys = await connection.watch(() => client.labels({ key, limit: 500 })).catch(() => [])
+    const keys = await connection.watch(() => client.labels({ key, limit: maxListLimit })).catch(() => [])
     const found = keys[0]?.values.find((known) => known.value === value)
     if (found !== undefined && filter.peek() === now) counted.value = { filter: now, count: found.items }
   }

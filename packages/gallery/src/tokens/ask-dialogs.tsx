@@ -1,4 +1,5 @@
 import type { CreatedToken, NewTokenLimits } from '@mediabucket/client'
+import { maxNote, maxTokenName } from '@mediabucket/client/rules'
 import { useRef, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { SecretDialog } from '../components/secret-dialog.tsx'
@@ -115,7 +116,7 @@ function AskDialog({ onClose, onCreated }: AskDialogProps) {
       <p class="muted">{links.askAbout}</p>
       <label>
         {links.title}
-        <input type="text" name="title" maxLength={200} autocomplete="off" required />
+        <input type="text" name="title" maxLength={maxTokenName} autocomplete="off" required />
       </label>
       <div class="form-pair">
         <label>
@@ -136,7 +137,7 @@ function AskDialog({ onClose, onCreated }: AskDialogProps) {
         <summary>{links.moreFields}</summary>
         <label>
           {links.note}
-          <textarea name="note" rows={3} maxLength={2000} placeholder={links.noteHint} />
+          <textarea name="note" rows={3} maxLength={maxNote} placeholder={links.noteHint} />
         </label>
         <div class="form-pair">
           <label>

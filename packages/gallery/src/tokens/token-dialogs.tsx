@@ -1,4 +1,5 @@
 import type { CreatedToken, ManagedToken } from '@mediabucket/client'
+import { maxTokenName } from '@mediabucket/client/rules'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { SecretDialog } from '../components/secret-dialog.tsx'
@@ -56,7 +57,7 @@ export function CreateDialog({ tokens, onClose, onCreated }: DialogProps) {
     >
       <label>
         {texts.name}
-        <input type="text" name="name" maxLength={200} autocomplete="off" />
+        <input type="text" name="name" maxLength={maxTokenName} autocomplete="off" />
       </label>
       <fieldset>
         <legend>{texts.scopes}</legend>

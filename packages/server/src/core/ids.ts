@@ -48,8 +48,7 @@ const shardLength = 2
 const secretLength = 26
 const itemShape = new RegExp(`^[${base32Alphabet}]{${secretLength}}(?:[${base32Alphabet}]{${shardLength}})?$`)
 
-/** The most ids in one request. */
-export const maxIds = 500
+export { maxIds } from '@mediabucket/client/rules'
 
 export const newItemId = (): ItemId => randomBase32(shardLength + secretLength) as ItemId
 

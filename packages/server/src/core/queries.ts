@@ -1,4 +1,4 @@
-import { type ItemKind, itemKinds, type ListOrder, listOrders } from '@mediabucket/client/rules'
+import { type ItemKind, itemKinds, type ListOrder, listOrders, maxListLimit } from '@mediabucket/client/rules'
 import { Fault, type FaultMembers, type ParameterFault } from './faults.ts'
 import {
   isLabelKey,
@@ -20,8 +20,8 @@ import {
 } from './names.ts'
 import { parseTimestamp } from './times.ts'
 
-// The orders and kinds that the client, the command line and the gallery share.
-export { type ItemKind, itemKinds, type ListOrder, listOrders } from '@mediabucket/client/rules'
+// What the client, the command line and the gallery share.
+export { type ItemKind, itemKinds, type ListOrder, listOrders, maxListLimit } from '@mediabucket/client/rules'
 
 /** What a parameter accepts, in words and for programs. */
 interface Accepts extends FaultMembers {
@@ -72,7 +72,6 @@ export function createParameterReader(values: Readonly<Record<string, unknown>>)
 }
 
 export const defaultListLimit = 100
-export const maxListLimit = 500
 
 const limitShape = /^[1-9][0-9]{0,2}$/
 

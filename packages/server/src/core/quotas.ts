@@ -1,3 +1,4 @@
+import { maxNote } from '@mediabucket/client/rules'
 import { Fault, type ParameterFault } from './faults.ts'
 import { isObject } from './json.ts'
 import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
@@ -99,8 +100,7 @@ export interface AmountLeft {
 
 /** The most types of a token. */
 export const maxTypes = 32
-/** Characters. */
-export const maxNote = 2_000
+export { maxNote } from '@mediabucket/client/rules'
 
 /** What a note of a token must be, for messages. */
 export const noteRule = `A note has at most ${maxNote} characters, and no control characters but line breaks.`

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { maxTokenName } from '@mediabucket/client/rules'
 import { Fault } from './faults.ts'
 import { base32Alphabet, base32Of, randomBase32 } from './ids.ts'
 
@@ -25,8 +26,7 @@ export const hashToken = (token: string): Uint8Array => Buffer.from(hash('sha256
 /** The low 30 bits of the CRC-32, which detect any one changed character. */
 const checksum = (text: string): string => base32Of(crc32(text), checksumLength)
 
-/** Characters. */
-export const maxTokenName = 200
+export { maxTokenName } from '@mediabucket/client/rules'
 
 /** What a name of a token must be, for messages. */
 export const tokenNameRule = `A name has at most ${maxTokenName} characters, and no control characters.`
