@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { circlesAmong, importsOf, read, sourcesBelow } from './sources.ts'
+import { circlesAmong, filesBelow, importsOf, read, sourcesBelow } from './sources.ts'
 
 const src = 'packages/client/src/'
 const files = sourcesBelow(src)
@@ -62,4 +62,21 @@ test('one file of the client adds the token, and one calls fetch and XMLHttpRequ
   const having = (text: RegExp) => files.filter((path) => text.test(read(path)))
   expect(having(/Bearer \$\{/)).toEqual([`${src}send.ts`])
   expect(having(/[^.\w]fetch\(|new Xhr\(/)).toEqual([`${src}transport.ts`])
+})
+
+test('P6 no program takes values out of the words of a problem', () => {
+  const programs = ['packages/client/src', 'packages/cli/src', 'packages/gallery/src', 'demo'].flatMap(
+    filesBelow,
+  )
+  const parsed = programs.filter((path) =>
+    read(path)
+      .split('\n')
+      .some((line) =>
+        /\b(?:exec|test|match|matchAll|includes|startsWith|split)\([^)]*\bdetail\b|\bdetail\b[^;]*\.(?:match|matchAll|includes|startsWith|split|replace)\(/.test(
+          line,
+        ),
+      ),
+  )
+  expect(programs.length).toBeGreaterThan(100)
+  expect(parsed).toEqual([])
 })
