@@ -222,7 +222,7 @@ interface Rendered {
   readonly preview: NewPreview | null
 }
 
-export interface RenderParts extends FailureParts {
+interface RenderParts extends FailureParts {
   readonly catalog: Pick<Catalog, 'item'>
   readonly blobs: Pick<BlobStore, 'variants'>
   readonly workers: Pick<PictureWorkers, 'run' | 'runAhead'>

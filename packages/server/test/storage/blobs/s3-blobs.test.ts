@@ -4,11 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { newItemId } from '../../../src/core/ids.ts'
 import { createIntentSweep, intentLog } from '../../../src/items/blob-deletion.ts'
 import { PartialUploadLost } from '../../../src/storage/blobs/blobs.ts'
-import {
-  createHeldIntents,
-  createPartMemory,
-  type Part,
-} from '../../../src/storage/blobs/s3/object-uploads.ts'
+import { HeldIntents, type Part, PartMemory } from '../../../src/storage/blobs/s3/object-uploads.ts'
 import { createS3PartialUploads } from '../../../src/storage/blobs/s3/partial-uploads.ts'
 import { partLog } from '../../../src/uploads/resumable-uploads.ts'
 import { inBlobStore, newBucket, newItem } from '../catalog/samples.ts'
@@ -187,14 +183,14 @@ describe('S3', () => {
       const { catalog, calls, location } = opened
       const order: string[] = []
       const log = partLog(catalog)
-      const memory = createPartMemory()
+      const memory = new PartMemory()
       const partialUploads = createS3PartialUploads({
         ...{ calls, prefix: location.prefix, onComplete: () => undefined },
-        intents: createHeldIntents(intentLog(catalog)),
+        intents: new HeldIntents(intentLog(catalog)),
         memory: {
           create(length) {
             const part = memory.create(length)
-            const { send } = part
+            const send = part.send.bind(part)
             const value: Part['send'] = (work) =>
               send((sent) => {
                 order.push('send')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { canMount, smallDisk } from '../../../../../test/harness/small-disk.ts'
-import { createPartMemory } from '../../../src/storage/blobs/s3/object-uploads.ts'
+import { PartMemory } from '../../../src/storage/blobs/s3/object-uploads.ts'
 import { receiveBytes } from './blob-contract.ts'
 import { temporaryS3Store } from './temporary-s3-store.ts'
 
@@ -26,12 +26,12 @@ async function smallTemporaryDisk() {
 describe.runIf(await canMount())('while the disk of temporary files is full', () => {
   test('a part beyond the memory is refused as overload, and the space is free afterwards', async () => {
     await using disk = await smallTemporaryDisk()
-    const part = createPartMemory(0).create(8_000_000)
+    const part = new PartMemory(0).create(8_000_000)
     await part.append(randomBytes(500_000))
     await expect(part.append(randomBytes(5_000_000))).rejects.toMatchObject(overloaded)
     await part.discard()
     expect(await disk.files()).toEqual([])
-    const next = createPartMemory(0).create(8_000_000)
+    const next = new PartMemory(0).create(8_000_000)
     await next.append(randomBytes(500_000))
     await next.discard()
   })

@@ -5,12 +5,7 @@ import type { S3Location } from '../../../src/core/storage-urls.ts'
 import { intentLog } from '../../../src/items/blob-deletion.ts'
 import type { BlobStore } from '../../../src/storage/blobs/blobs.ts'
 import { openS3Blobs } from '../../../src/storage/blobs/s3/blobs.ts'
-import {
-  createObjectCalls,
-  createS3Clients,
-  type ObjectCalls,
-  type Timeouts,
-} from '../../../src/storage/blobs/s3/object-calls.ts'
+import { createS3Clients, ObjectCalls, type Timeouts } from '../../../src/storage/blobs/s3/object-calls.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { partLog } from '../../../src/uploads/resumable-uploads.ts'
@@ -51,7 +46,7 @@ export async function temporaryS3Store(
   const store = await open()
   const others: BlobStore[] = []
   const clients = createS3Clients({ ...location, endpoint: ceph.endpoint })
-  const calls = createObjectCalls(clients, bucket)
+  const calls = new ObjectCalls(clients, bucket)
   const bucketId = await newBucket(catalog, 'b')
   return {
     location,

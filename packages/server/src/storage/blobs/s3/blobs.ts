@@ -7,18 +7,17 @@ import type { ReceivedBlob } from '../received-file.ts'
 import {
   announcedKey,
   blobKey,
-  createObjectCalls,
   createS3Clients,
   identityKey,
   meaningOf,
-  type ObjectCalls,
+  ObjectCalls,
   type Timeouts,
   UncertainOutcome,
   variantFolder,
   variantObjectKey,
 } from './object-calls.ts'
 import { createShareObject, openObject, peekObject } from './object-reads.ts'
-import { createHeldIntents, createPartMemory, receiveObject } from './object-uploads.ts'
+import { HeldIntents, PartMemory, receiveObject } from './object-uploads.ts'
 import { createS3PartialUploads } from './partial-uploads.ts'
 
 /** Files that one request discards at the same time. The deadline of a removal begins when it is sent, so it must not wait for others. */
@@ -38,9 +37,9 @@ export async function openS3Blobs(options: {
   const { bucket, prefix } = options.location
   const { intents: intentLog = noIntents, parts: log = noParts } = options.logs ?? {}
   const clients = createS3Clients(options.location)
-  const calls = createObjectCalls(clients, bucket, options.timeouts)
-  const memory = createPartMemory()
-  const intents = createHeldIntents(intentLog)
+  const calls = new ObjectCalls(clients, bucket, options.timeouts)
+  const memory = new PartMemory()
+  const intents = new HeldIntents(intentLog)
   const share = createShareObject(calls)
   const variants = createS3Variants({ calls, share, prefix })
   const discarded = new WeakSet<ReceivedBlob>()
@@ -170,7 +169,7 @@ const maxText = 10_000
 /** The bucket and prefix of the blobs, whose identity is the object `identity`. */
 export function openS3Directory(location: S3Location): BlobsDirectory {
   const { bucket, prefix } = location
-  const calls = createObjectCalls(createS3Clients(location), bucket)
+  const calls = new ObjectCalls(createS3Clients(location), bucket)
   const key = identityKey(prefix)
   const path = `s3://${bucket}/${prefix}`
   const wrong = 'MEDIABUCKET_BLOBS_URL'

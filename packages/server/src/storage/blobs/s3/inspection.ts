@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { S3Location } from '../../../core/storage-urls.ts'
 import type { BlobInspection } from '../blobs.ts'
-import { createObjectCalls, createS3Clients, meaningOf } from './object-calls.ts'
+import { createS3Clients, meaningOf, ObjectCalls } from './object-calls.ts'
 
 const lostAndFound = 'lost+found/'
 
@@ -11,7 +11,7 @@ const maxCopy = 1024 ** 3
 /** Lists the objects below the prefix. Quarantined ones are copied to `lost+found/` below it by the store, and then removed. */
 export async function openS3Inspection(location: S3Location): Promise<BlobInspection> {
   const { bucket, prefix } = location
-  const calls = createObjectCalls(createS3Clients(location), bucket)
+  const calls = new ObjectCalls(createS3Clients(location), bucket)
 
   async function copy(from: string, size: number, to: string): Promise<void> {
     if (size === 0) return await calls.put(to, new Uint8Array(0), createHash('sha256').digest())
@@ -20,7 +20,9 @@ export async function openS3Inspection(location: S3Location): Promise<BlobInspec
       const parts = []
       for (let start = 0; start < size; start += maxCopy) {
         const end = Math.min(start + maxCopy, size) - 1
-        parts.push(await calls.copyPart(to, upload, parts.length + 1, { key: from, start, end }))
+        parts.push(
+          await calls.copyPart({ key: to, upload, number: parts.length + 1 }, { key: from, start, end }),
+        )
       }
       await calls.complete(to, upload, parts)
     } catch (error) {

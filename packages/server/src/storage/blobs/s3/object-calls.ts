@@ -58,28 +58,201 @@ export class UncertainOutcome extends Error {
   override readonly name = 'UncertainOutcome'
 }
 
+/** Where a part of a multipart upload belongs. */
+export interface PartPlace {
+  readonly key: string
+  readonly upload: string
+  /** From 1. */
+  readonly number: number
+}
+
+type RequestOptions = { readonly abortSignal: AbortSignal }
+
 /** The requests to one bucket. Each has a deadline. They throw Fault `storage-unavailable` and `storage-full`. */
-export type ObjectCalls = ReturnType<typeof createObjectCalls>
+export class ObjectCalls {
+  readonly timeouts: Timeouts
+  readonly #bucket: string
+  readonly #repeating: S3Client
+  readonly #once: S3Client
+  readonly #downloads: S3Client
+  /** Signs URLs of objects, for `RemoteContent.signUrl`. */
+  readonly signUrl: ReturnType<typeof createUrlSigner>
 
-export function createObjectCalls(
-  { repeating, once, downloads }: S3Clients,
-  bucket: string,
-  timeouts: Timeouts = defaultTimeouts,
-) {
-  const at = (Key: string) => ({ Bucket: bucket, Key })
+  constructor(
+    { repeating, once, downloads }: S3Clients,
+    bucket: string,
+    timeouts: Timeouts = defaultTimeouts,
+  ) {
+    this.timeouts = timeouts
+    this.#bucket = bucket
+    this.#repeating = repeating
+    this.#once = once
+    this.#downloads = downloads
+    this.signUrl = createUrlSigner(downloads, bucket)
+  }
 
-  async function short<T>(request: (options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
-    return await request({ abortSignal: AbortSignal.timeout(timeouts.short) }).catch((error: unknown) => {
+  /** The size; null if there is no object. */
+  async head(key: string): Promise<number | null> {
+    return await this.#short(async (options) => {
+      try {
+        const { ContentLength } = await this.#repeating.send(new HeadObjectCommand(this.#at(key)), options)
+        return ContentLength ?? 0
+      } catch (error) {
+        if (isMissing(error)) return null
+        throw error
+      }
+    })
+  }
+
+  /** Repeats are harmless, because no other bytes are ever stored under the key. `sha256` is verified by the store. */
+  async put(key: string, bytes: Uint8Array, sha256: Uint8Array): Promise<void> {
+    const command = new PutObjectCommand({
+      ...this.#at(key),
+      Body: bytes,
+      ContentLength: bytes.byteLength,
+    })
+    command.middlewareStack.add(...payloadHash(sha256))
+    await this.#sending((options) => this.#repeating.send(command, options))
+  }
+
+  /**
+   * Bytes `start` to `end`, both inclusive and possibly past the end; null if there is no object. The deadline is for the first byte.
+   * The caller limits the time between later ones, and destroys the body if it does not read it to its end.
+   */
+  async get(key: string, start: number, end: number): Promise<ObjectBody | null> {
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(), this.timeouts.short)
+    try {
+      const command = new GetObjectCommand({ ...this.#at(key), Range: `bytes=${start}-${end}` })
+      const response = await this.#downloads.send(command, { abortSignal: abort.signal })
+      const { Body: body, ContentRange: range, ContentLength: length } = response
+      if (!isNodeStream(body)) throw new StoreError('a response has no body')
+      const size = /\/(\d+)$/.exec(range ?? '')?.[1] ?? length
+      return { body, size: Number(size), length: length ?? null }
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw asStoreFault(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async remove(key: string): Promise<void> {
+    const command = new DeleteObjectCommand(this.#at(key))
+    await this.#short((options) => this.#repeating.send(command, options))
+  }
+
+  /** Not repeated: each success creates another upload. */
+  async createMultipart(key: string): Promise<string> {
+    const command = new CreateMultipartUploadCommand(this.#at(key))
+    const { UploadId } = await this.#sending((options) => this.#once.send(command, options))
+    if (UploadId === undefined) throw new StoreError('a new multipart upload has no id')
+    return UploadId
+  }
+
+  /** Repeats are harmless, because they send the same bytes. `sha256` is verified by the store. */
+  async putPart(
+    { key, upload, number }: PartPlace,
+    { bytes, sha256 }: { readonly bytes: Uint8Array; readonly sha256: Uint8Array },
+    signal?: AbortSignal,
+  ): Promise<StoredPart> {
+    const command = new UploadPartCommand({
+      ...this.#at(key),
+      ...{ UploadId: upload, PartNumber: number, Body: bytes, ContentLength: bytes.byteLength },
+    })
+    command.middlewareStack.add(...payloadHash(sha256))
+    const { ETag } = await this.#sending((options) => this.#repeating.send(command, options), signal)
+    return { number, etag: ETag ?? '' }
+  }
+
+  /** Copies bytes of an object, first and last included, without sending them through this process. */
+  async copyPart(
+    { key, upload, number }: PartPlace,
+    from: { readonly key: string; readonly start: number; readonly end: number },
+  ): Promise<StoredPart> {
+    const command = new UploadPartCopyCommand({
+      ...this.#at(key),
+      ...{ UploadId: upload, PartNumber: number, CopySource: `${this.#bucket}/${from.key}` },
+      CopySourceRange: `bytes=${from.start}-${from.end}`,
+    })
+    const { CopyPartResult } = await this.#sending((options) => this.#repeating.send(command, options))
+    return { number, etag: CopyPartResult?.ETag ?? '' }
+  }
+
+  /** Repeats are harmless, but if the response to an earlier attempt was lost, the next one fails with `NoSuchUpload`. */
+  async complete(key: string, upload: string, parts: readonly StoredPart[]): Promise<void> {
+    const command = new CompleteMultipartUploadCommand({
+      ...this.#at(key),
+      UploadId: upload,
+      MultipartUpload: { Parts: parts.map(({ number, etag }) => ({ PartNumber: number, ETag: etag })) },
+    })
+    await this.#sending((options) => this.#repeating.send(command, options))
+  }
+
+  /** Does nothing if there is no such upload. */
+  async abort(key: string, upload: string): Promise<void> {
+    const command = new AbortMultipartUploadCommand({ ...this.#at(key), UploadId: upload })
+    await this.#short(async (options) => {
+      try {
+        await this.#repeating.send(command, options)
+      } catch (error) {
+        if (statusOf(error) !== 404) throw error
+      }
+    })
+  }
+
+  /** The multipart uploads of keys with this prefix. */
+  async *multipartUploads(
+    prefix: string,
+  ): AsyncGenerator<{ key: string; upload: string; startedAt: number }> {
+    let marker: { KeyMarker?: string; UploadIdMarker?: string } | null = {}
+    while (marker !== null) {
+      const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
+        Bucket: this.#bucket,
+        Prefix: prefix,
+        ...marker,
+      })
+      const page = await this.#short((options) => this.#repeating.send(command, options))
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
+        if (Key !== undefined && UploadId !== undefined)
+          yield { key: Key, upload: UploadId, startedAt: Initiated?.getTime() ?? 0 }
+      marker = page.IsTruncated
+        ? {
+            ...(page.NextKeyMarker !== undefined && { KeyMarker: page.NextKeyMarker }),
+            ...(page.NextUploadIdMarker !== undefined && { UploadIdMarker: page.NextUploadIdMarker }),
+          }
+        : null
+    }
+  }
+
+  async *list(prefix: string): AsyncGenerator<ListedObject> {
+    let token: string | undefined
+    do {
+      const command: ListObjectsV2Command = new ListObjectsV2Command({
+        ...{ Bucket: this.#bucket, Prefix: prefix },
+        ...(token !== undefined && { ContinuationToken: token }),
+      })
+      const page = await this.#short((options) => this.#repeating.send(command, options))
+      for (const { Key, Size } of page.Contents ?? [])
+        if (Key !== undefined) yield { key: Key, size: Size ?? 0 }
+      token = page.IsTruncated ? page.NextContinuationToken : undefined
+    } while (token !== undefined)
+  }
+
+  #at(Key: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket, Key }
+  }
+
+  async #short<T>(request: (options: RequestOptions) => Promise<T>): Promise<T> {
+    const abortSignal = AbortSignal.timeout(this.timeouts.short)
+    return await request({ abortSignal }).catch((error: unknown) => {
       throw asStoreFault(error)
     })
   }
 
   /** Throws UncertainOutcome, with the fault as its cause, unless the store has rejected the request. */
-  async function sending<T>(
-    request: (options: { abortSignal: AbortSignal }) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> {
-    const deadline = AbortSignal.timeout(timeouts.part)
+  async #sending<T>(request: (options: RequestOptions) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const deadline = AbortSignal.timeout(this.timeouts.part)
     try {
       return await request({ abortSignal: signal ? AbortSignal.any([deadline, signal]) : deadline })
     } catch (error) {
@@ -88,163 +261,6 @@ export function createObjectCalls(
         cause: asStoreFault(error),
       })
     }
-  }
-
-  /** The size; null if there is no object. */
-  async function head(key: string): Promise<number | null> {
-    return await short(async (options) => {
-      try {
-        return (await repeating.send(new HeadObjectCommand(at(key)), options)).ContentLength ?? 0
-      } catch (error) {
-        if (isMissing(error)) return null
-        throw error
-      }
-    })
-  }
-
-  return {
-    timeouts,
-    head,
-    signUrl: createUrlSigner(downloads, bucket),
-
-    /** Repeats are harmless, because no other bytes are ever stored under the key. `sha256` is verified by the store. */
-    async put(key: string, bytes: Uint8Array, sha256: Uint8Array): Promise<void> {
-      const command = new PutObjectCommand({ ...at(key), Body: bytes, ContentLength: bytes.byteLength })
-      command.middlewareStack.add(...payloadHash(sha256))
-      await sending((options) => repeating.send(command, options))
-    },
-
-    /**
-     * Bytes `start` to `end`, both inclusive and possibly past the end; null if there is no object. The deadline is for the first byte.
-     * The caller limits the time between later ones, and destroys the body if it does not read it to its end.
-     */
-    async get(key: string, start: number, end: number): Promise<ObjectBody | null> {
-      const abort = new AbortController()
-      const timer = setTimeout(() => abort.abort(), timeouts.short)
-      try {
-        const command = new GetObjectCommand({ ...at(key), Range: `bytes=${start}-${end}` })
-        const {
-          Body: body,
-          ContentRange: range,
-          ContentLength: length,
-        } = await downloads.send(command, {
-          abortSignal: abort.signal,
-        })
-        if (!isNodeStream(body)) throw new StoreError('a response has no body')
-        const size = /\/(\d+)$/.exec(range ?? '')?.[1] ?? length
-        return { body, size: Number(size), length: length ?? null }
-      } catch (error) {
-        if (isMissing(error)) return null
-        throw asStoreFault(error)
-      } finally {
-        clearTimeout(timer)
-      }
-    },
-
-    async remove(key: string): Promise<void> {
-      await short((options) => repeating.send(new DeleteObjectCommand(at(key)), options))
-    },
-
-    /** Not repeated: each success creates another upload. */
-    async createMultipart(key: string): Promise<string> {
-      const { UploadId } = await sending((options) =>
-        once.send(new CreateMultipartUploadCommand(at(key)), options),
-      )
-      if (UploadId === undefined) throw new StoreError('a new multipart upload has no id')
-      return UploadId
-    },
-
-    /** Repeats are harmless, because they send the same bytes. `sha256` is verified by the store. */
-    async putPart(
-      key: string,
-      upload: string,
-      number: number,
-      part: { readonly bytes: Uint8Array; readonly sha256: Uint8Array },
-      signal?: AbortSignal,
-    ): Promise<StoredPart> {
-      const command = new UploadPartCommand({
-        ...at(key),
-        ...{ UploadId: upload, PartNumber: number, Body: part.bytes, ContentLength: part.bytes.byteLength },
-      })
-      command.middlewareStack.add(...payloadHash(part.sha256))
-      const { ETag } = await sending((options) => repeating.send(command, options), signal)
-      return { number, etag: ETag ?? '' }
-    },
-
-    /** Copies bytes of an object, first and last included, without sending them through this process. */
-    async copyPart(
-      key: string,
-      upload: string,
-      number: number,
-      from: { readonly key: string; readonly start: number; readonly end: number },
-    ): Promise<StoredPart> {
-      const command = new UploadPartCopyCommand({
-        ...at(key),
-        ...{ UploadId: upload, PartNumber: number, CopySource: `${bucket}/${from.key}` },
-        CopySourceRange: `bytes=${from.start}-${from.end}`,
-      })
-      const { CopyPartResult } = await sending((options) => repeating.send(command, options))
-      return { number, etag: CopyPartResult?.ETag ?? '' }
-    },
-
-    /** Repeats are harmless, but if the response to an earlier attempt was lost, the next one fails with `NoSuchUpload`. */
-    async complete(key: string, upload: string, parts: readonly StoredPart[]): Promise<void> {
-      const command = new CompleteMultipartUploadCommand({
-        ...at(key),
-        UploadId: upload,
-        MultipartUpload: { Parts: parts.map(({ number, etag }) => ({ PartNumber: number, ETag: etag })) },
-      })
-      await sending((options) => repeating.send(command, options))
-    },
-
-    /** Does nothing if there is no such upload. */
-    async abort(key: string, upload: string): Promise<void> {
-      await short(async (options) => {
-        try {
-          await repeating.send(new AbortMultipartUploadCommand({ ...at(key), UploadId: upload }), options)
-        } catch (error) {
-          if (statusOf(error) !== 404) throw error
-        }
-      })
-    },
-
-    /** The multipart uploads of keys with this prefix. */
-    async *multipartUploads(
-      prefix: string,
-    ): AsyncGenerator<{ key: string; upload: string; startedAt: number }> {
-      let marker: { KeyMarker?: string; UploadIdMarker?: string } | null = {}
-      while (marker !== null) {
-        const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
-          Bucket: bucket,
-          Prefix: prefix,
-          ...marker,
-        })
-        const page = await short((options) => repeating.send(command, options))
-        for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
-          if (Key !== undefined && UploadId !== undefined)
-            yield { key: Key, upload: UploadId, startedAt: Initiated?.getTime() ?? 0 }
-        marker = page.IsTruncated
-          ? {
-              ...(page.NextKeyMarker !== undefined && { KeyMarker: page.NextKeyMarker }),
-              ...(page.NextUploadIdMarker !== undefined && { UploadIdMarker: page.NextUploadIdMarker }),
-            }
-          : null
-      }
-    },
-
-    async *list(prefix: string): AsyncGenerator<ListedObject> {
-      let token: string | undefined
-      do {
-        const command: ListObjectsV2Command = new ListObjectsV2Command({
-          ...{ Bucket: bucket, Prefix: prefix },
-          ...(token !== undefined && { ContinuationToken: token }),
-        })
-        const page = await short((options) => repeating.send(command, options))
-        for (const { Key, Size } of page.Contents ?? [])
-          if (Key !== undefined) yield { key: Key, size: Size ?? 0 }
-        token = page.IsTruncated ? page.NextContinuationToken : undefined
-      } while (token !== undefined)
-    },
   }
 }
 

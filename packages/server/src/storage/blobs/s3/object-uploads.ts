@@ -7,7 +7,7 @@ import type { ItemId } from '../../../core/ids.ts'
 import { headLength, type IntentLog } from '../blobs.ts'
 import type { ReceivedBlob } from '../received-file.ts'
 import { asTemporaryFault, StoreError } from './errors.ts'
-import { type ObjectCalls, type StoredPart, UncertainOutcome } from './object-calls.ts'
+import { type ObjectCalls, type PartPlace, type StoredPart, UncertainOutcome } from './object-calls.ts'
 
 /** Parts of one upload that are sent at the same time. */
 const maxParallel = 3
@@ -17,7 +17,7 @@ interface ReceiveParts {
     ObjectCalls,
     'put' | 'head' | 'remove' | 'createMultipart' | 'putPart' | 'complete' | 'abort'
   >
-  readonly memory: PartMemory
+  readonly memory: Pick<PartMemory, 'create'>
   readonly intents: HeldIntents
 }
 
@@ -25,119 +25,155 @@ interface ReceiveParts {
  * Stores the bytes of the source under the key: in one request if they fit into one part, otherwise in parts. The intent is recorded
  * before the first byte is sent. As `BlobStore.receive`.
  */
-export async function receiveObject(
-  { calls, memory, intents }: ReceiveParts,
-  { id, key }: { readonly id: ItemId; readonly key: string },
+export function receiveObject(
+  parts: ReceiveParts,
+  object: ObjectName,
   source: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<ReceivedBlob> {
-  const hash = createHash('sha256')
-  const head: Uint8Array[] = []
-  let [missing, size, number] = [headLength, 0, 1]
-  let part = memory.create(partLength(number))
-  let upload: string | null = null
-  let [isHeld, isUncertain] = [false, false]
-  const abort = new AbortController()
-  const sends: Promise<StoredPart>[] = []
-  const running = new Set<Promise<StoredPart>>()
+  return new ObjectUpload(parts, object).receive(source, limit)
+}
 
-  async function begin(): Promise<string> {
-    await intents.hold(id)
-    isHeld = true
-    upload = await calls.createMultipart(key)
-    return upload
+interface ObjectName {
+  readonly id: ItemId
+  readonly key: string
+}
+
+/** One object, while its bytes arrive and are sent. */
+class ObjectUpload {
+  readonly #parts: ReceiveParts
+  readonly #object: ObjectName
+  /** The bytes so far. */
+  #size = 0
+  /** The part that is being received, and its number. */
+  #part: Part
+  #number = 1
+  /** The multipart upload; null while the bytes fit into one part. */
+  #upload: string | null = null
+  /** Whether the intent is recorded, and whether a request may be executed after its failure. */
+  #isHeld = false
+  #isUncertain = false
+  readonly #abort = new AbortController()
+  readonly #sends: Promise<StoredPart>[] = []
+  readonly #running = new Set<Promise<StoredPart>>()
+
+  constructor(parts: ReceiveParts, object: ObjectName) {
+    this.#parts = parts
+    this.#object = object
+    this.#part = parts.memory.create(partLength(this.#number))
   }
 
-  async function sendPart(to: string, full: Part, at: number): Promise<StoredPart> {
-    return await full.send(async (bytes) => {
-      abort.signal.throwIfAborted()
-      const sha256 = new Uint8Array(await webcrypto.subtle.digest('SHA-256', bytes))
-      return await calls.putPart(key, to, at, { bytes, sha256 }, abort.signal)
-    })
+  async receive(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob> {
+    const { id, key } = this.#object
+    const hash = createHash('sha256')
+    const head: Uint8Array[] = []
+    let missing = headLength
+    try {
+      for await (const chunk of source) {
+        this.#size += chunk.byteLength
+        if (this.#size > limit) throw fileTooLarge(limit)
+        hash.update(chunk)
+        if (missing > 0 && chunk.byteLength > 0) {
+          // A copy: a view would keep the whole chunk in memory.
+          head.push(new Uint8Array(chunk.subarray(0, missing)))
+          missing -= Math.min(missing, chunk.byteLength)
+        }
+        await this.#add(chunk)
+      }
+      const sha256 = hash.digest()
+      await this.#finish(sha256)
+      return { id, handle: key, size: this.#size, sha256, head: Buffer.concat(head) }
+    } catch (error) {
+      this.#isUncertain ||= error instanceof UncertainOutcome
+      await this.#clean()
+      throw error instanceof UncertainOutcome ? error.cause : error
+    }
   }
 
-  /** Starts to send the part, and waits while too many are being sent. */
-  async function flush(): Promise<void> {
-    const to = upload ?? (await begin())
-    const sent = sendPart(to, part, number)
-    sends.push(sent)
-    running.add(sent)
-    sent.then(
-      () => running.delete(sent),
-      () => undefined,
-    )
-    number += 1
-    part = memory.create(partLength(number))
-    // A failed one rejects here.
-    while (running.size >= maxParallel) await Promise.race(running)
-  }
-
-  async function add(chunk: Uint8Array): Promise<void> {
+  async #add(chunk: Uint8Array): Promise<void> {
     for (let done = 0; done < chunk.byteLength; ) {
-      if (part.room === 0) await flush()
-      const some = chunk.subarray(done, done + part.room)
-      await part.append(some)
+      if (this.#part.room === 0) await this.#flush()
+      const some = chunk.subarray(done, done + this.#part.room)
+      await this.#part.append(some)
       done += some.byteLength
     }
   }
 
+  /** Starts to send the part, and waits while too many are being sent. */
+  async #flush(): Promise<void> {
+    const upload = this.#upload ?? (await this.#begin())
+    const sent = this.#sendPart(this.#part, { key: this.#object.key, upload, number: this.#number })
+    this.#sends.push(sent)
+    this.#running.add(sent)
+    sent.then(
+      () => this.#running.delete(sent),
+      () => undefined,
+    )
+    this.#number += 1
+    this.#part = this.#parts.memory.create(partLength(this.#number))
+    // A failed one rejects here.
+    while (this.#running.size >= maxParallel) await Promise.race(this.#running)
+  }
+
+  async #begin(): Promise<string> {
+    await this.#hold()
+    this.#upload = await this.#parts.calls.createMultipart(this.#object.key)
+    return this.#upload
+  }
+
+  async #hold(): Promise<void> {
+    await this.#parts.intents.hold(this.#object.id)
+    this.#isHeld = true
+  }
+
+  async #sendPart(part: Part, place: PartPlace): Promise<StoredPart> {
+    return await part.send(async (bytes) => {
+      this.#abort.signal.throwIfAborted()
+      const sha256 = new Uint8Array(await webcrypto.subtle.digest('SHA-256', bytes))
+      return await this.#parts.calls.putPart(place, { bytes, sha256 }, this.#abort.signal)
+    })
+  }
+
+  async #finish(sha256: Uint8Array): Promise<void> {
+    if (this.#upload !== null) {
+      await this.#flush()
+      return await this.#complete(this.#upload, await Promise.all(this.#sends))
+    }
+    await this.#hold()
+    await this.#part.send((bytes) => this.#parts.calls.put(this.#object.key, bytes, sha256))
+  }
+
   /** If the response is lost, the size of the object shows the success: nobody else stores bytes under the key. */
-  async function complete(to: string, stored: readonly StoredPart[]): Promise<void> {
-    const failure = await calls.complete(key, to, stored).then(
+  async #complete(upload: string, stored: readonly StoredPart[]): Promise<void> {
+    const { calls } = this.#parts
+    const { key } = this.#object
+    const failure = await calls.complete(key, upload, stored).then(
       () => null,
       (error: unknown) => ({ error }),
     )
     const found = await calls.head(key)
-    if (found === size) return
-    throw failure?.error ?? new StoreError(`an object of ${size} bytes has ${found} bytes in the store`)
-  }
-
-  async function finish(sha256: Uint8Array): Promise<void> {
-    if (upload !== null) {
-      await flush()
-      return await complete(upload, await Promise.all(sends))
-    }
-    await intents.hold(id)
-    isHeld = true
-    await part.send((bytes) => calls.put(key, bytes, sha256))
+    if (found === this.#size) return
+    throw failure?.error ?? new StoreError(`an object of ${this.#size} bytes has ${found} bytes in the store`)
   }
 
   /** Removes what was sent. The intent stays if a request may still be executed. */
-  async function clean(): Promise<void> {
-    abort.abort()
-    await part.discard().catch(() => undefined)
-    for (const result of await Promise.allSettled(sends))
-      if (result.status === 'rejected' && result.reason instanceof UncertainOutcome) isUncertain = true
-    if (!isHeld) return
+  async #clean(): Promise<void> {
+    const { calls, intents } = this.#parts
+    const { id, key } = this.#object
+    // First nothing more is sent, and what is being sent ends.
+    this.#abort.abort()
+    await this.#part.discard().catch(() => undefined)
+    for (const result of await Promise.allSettled(this.#sends))
+      if (result.status === 'rejected' && result.reason instanceof UncertainOutcome) this.#isUncertain = true
+    if (!this.#isHeld) return
     try {
-      if (upload !== null) await calls.abort(key, upload)
+      if (this.#upload !== null) await calls.abort(key, this.#upload)
       await calls.remove(key)
-      if (!isUncertain) return await intents.clear([id])
+      if (!this.#isUncertain) return await intents.clear([id])
     } catch {
       // A sweep removes the rest.
     }
     intents.release([id])
-  }
-
-  try {
-    for await (const chunk of source) {
-      size += chunk.byteLength
-      if (size > limit) throw fileTooLarge(limit)
-      hash.update(chunk)
-      if (missing > 0 && chunk.byteLength > 0) {
-        // A copy: a view would keep the whole chunk in memory.
-        head.push(new Uint8Array(chunk.subarray(0, missing)))
-        missing -= Math.min(missing, chunk.byteLength)
-      }
-      await add(chunk)
-    }
-    const sha256 = hash.digest()
-    await finish(sha256)
-    return { id, handle: key, size, sha256, head: Buffer.concat(head) }
-  } catch (error) {
-    isUncertain ||= error instanceof UncertainOutcome
-    await clean()
-    throw error instanceof UncertainOutcome ? error.cause : error
   }
 }
 
@@ -179,124 +215,148 @@ export interface Part {
 }
 
 /** The memory for parts of uploads. A slow upload never keeps others waiting: without memory, its part is collected in a file. */
-export interface PartMemory {
+export class PartMemory {
+  readonly #limit: number
+  #used = 0
+  /** Parts that are being sent, and those that wait for it. */
+  #sending = 0
+  readonly #waiting: (() => void)[] = []
+  /** Unused buffers of the first length. */
+  readonly #spare: Buffer<ArrayBuffer>[] = []
+
+  constructor(limit = memoryLimit) {
+    this.#limit = limit
+  }
+
   /** A part of at most `length` bytes. */
-  create(length: number): Part
+  create(length: number): Part {
+    return new GrowingPart(this, length)
+  }
+
+  /** Runs the work when few enough parts are being sent. */
+  async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#sending < maxSends) this.#sending += 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      // The next one takes over the place.
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#sending -= 1
+    }
+  }
+
+  /** Null if there is not enough memory. */
+  allocate(length: number): Buffer<ArrayBuffer> | null {
+    if (this.#used + length > this.#limit) return null
+    this.#used += length
+    return (length === firstLength && this.#spare.pop()) || Buffer.allocUnsafeSlow(length)
+  }
+
+  free(buffer: Buffer<ArrayBuffer>): void {
+    this.#used -= buffer.length
+    if (buffer.length === firstLength && this.#spare.length < maxSpare) this.#spare.push(buffer)
+  }
 }
 
-export function createPartMemory(limit = memoryLimit): PartMemory {
-  let used = 0
-  let sending = 0
-  const waiting: (() => void)[] = []
-  const spare: Buffer<ArrayBuffer>[] = []
+/** A part in a buffer that is replaced by larger ones, or in a file if there is no memory. */
+class GrowingPart implements Part {
+  readonly #memory: PartMemory
+  readonly #length: number
+  #buffer: Buffer<ArrayBuffer> | null = null
+  #file: FileHandle | null = null
+  #size = 0
 
-  async function turn(): Promise<void> {
-    if (sending < maxSends) sending += 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-  }
-  function endTurn(): void {
-    const next = waiting.shift()
-    if (next) next()
-    else sending -= 1
+  constructor(memory: PartMemory, length: number) {
+    this.#memory = memory
+    this.#length = length
   }
 
-  function allocate(length: number): Buffer<ArrayBuffer> | null {
-    if (used + length > limit) return null
-    used += length
-    return (length === firstLength && spare.pop()) || Buffer.allocUnsafeSlow(length)
-  }
-  function free(buffer: Buffer<ArrayBuffer>): void {
-    used -= buffer.length
-    if (buffer.length === firstLength && spare.length < maxSpare) spare.push(buffer)
+  get size(): number {
+    return this.#size
   }
 
-  return {
-    create(length) {
-      let buffer: Buffer<ArrayBuffer> | null = null
-      let file: FileHandle | null = null
-      let size = 0
+  get room(): number {
+    return this.#length - this.#size
+  }
 
-      /** Null if there is not enough memory. */
-      function grow(needed: number): Buffer<ArrayBuffer> | null {
-        if (buffer !== null && needed <= buffer.length) return buffer
-        const larger = allocate(growth.find((step) => step >= needed && step < length) ?? length)
-        if (larger === null) return null
-        if (buffer !== null) {
-          buffer.copy(larger, 0, 0, size)
-          free(buffer)
-        }
-        buffer = larger
-        return larger
-      }
+  async append(bytes: Uint8Array): Promise<void> {
+    const buffer = this.#file === null ? this.#grow(this.#size + bytes.byteLength) : null
+    if (buffer !== null) buffer.set(bytes, this.#size)
+    else await this.#write(bytes)
+    this.#size += bytes.byteLength
+  }
 
-      async function spill(): Promise<FileHandle> {
-        const created = await createUnnamedFile()
-        file = created
-        if (buffer !== null) {
-          await writeWhole(created, buffer.subarray(0, size), 0)
-          free(buffer)
-          buffer = null
-        }
-        return created
+  async send<T>(send: (bytes: Uint8Array<ArrayBuffer>) => Promise<T>): Promise<T> {
+    return await this.#memory.inTurn(async () => {
+      try {
+        return await send(await this.#bytes())
+      } finally {
+        await this.discard()
       }
+    })
+  }
 
-      async function write(chunk: Uint8Array): Promise<void> {
-        try {
-          await writeWhole(file ?? (await spill()), chunk, size)
-        } catch (error) {
-          throw asTemporaryFault(error)
-        }
-      }
+  async take(): Promise<Uint8Array<ArrayBuffer>> {
+    const taken = (await this.#bytes()).slice()
+    await this.discard()
+    return taken
+  }
 
-      async function discard(): Promise<void> {
-        if (buffer !== null) free(buffer)
-        buffer = null
-        size = 0
-        await file?.close()
-        file = null
-      }
+  async discard(): Promise<void> {
+    if (this.#buffer !== null) this.#memory.free(this.#buffer)
+    this.#buffer = null
+    this.#size = 0
+    await this.#file?.close()
+    this.#file = null
+  }
 
-      async function bytes(): Promise<Uint8Array<ArrayBuffer>> {
-        if (file === null) return buffer?.subarray(0, size) ?? new Uint8Array(0)
-        const read = Buffer.allocUnsafeSlow(size)
-        for (let done = 0; done < size; ) {
-          const { bytesRead } = await file.read(read, done, size - done, done)
-          if (bytesRead === 0) throw new Error('a temporary file ended before its size')
-          done += bytesRead
-        }
-        return read
-      }
+  /** Null if there is not enough memory. */
+  #grow(needed: number): Buffer<ArrayBuffer> | null {
+    const buffer = this.#buffer
+    if (buffer !== null && needed <= buffer.length) return buffer
+    const length = growth.find((step) => step >= needed && step < this.#length) ?? this.#length
+    const larger = this.#memory.allocate(length)
+    if (larger === null) return null
+    if (buffer !== null) {
+      buffer.copy(larger, 0, 0, this.#size)
+      this.#memory.free(buffer)
+    }
+    this.#buffer = larger
+    return larger
+  }
 
-      return {
-        get size() {
-          return size
-        },
-        get room() {
-          return length - size
-        },
-        async append(chunk) {
-          const into = file === null ? grow(size + chunk.byteLength) : null
-          if (into !== null) into.set(chunk, size)
-          else await write(chunk)
-          size += chunk.byteLength
-        },
-        async send(send) {
-          await turn()
-          try {
-            return await send(await bytes())
-          } finally {
-            endTurn()
-            await discard()
-          }
-        },
-        async take() {
-          const taken = (await bytes()).slice()
-          await discard()
-          return taken
-        },
-        discard,
-      }
-    },
+  async #write(bytes: Uint8Array): Promise<void> {
+    try {
+      await writeWhole(this.#file ?? (await this.#spill()), bytes, this.#size)
+    } catch (error) {
+      throw asTemporaryFault(error)
+    }
+  }
+
+  /** Moves the bytes to a file. */
+  async #spill(): Promise<FileHandle> {
+    const created = await createUnnamedFile()
+    this.#file = created
+    if (this.#buffer !== null) {
+      await writeWhole(created, this.#buffer.subarray(0, this.#size), 0)
+      this.#memory.free(this.#buffer)
+      this.#buffer = null
+    }
+    return created
+  }
+
+  async #bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    const [file, size] = [this.#file, this.#size]
+    if (file === null) return this.#buffer?.subarray(0, size) ?? new Uint8Array(0)
+    const read = Buffer.allocUnsafeSlow(size)
+    for (let done = 0; done < size; ) {
+      const { bytesRead } = await file.read(read, done, size - done, done)
+      if (bytesRead === 0) throw new Error('a temporary file ended before its size')
+      done += bytesRead
+    }
+    return read
   }
 }
 
@@ -324,38 +384,39 @@ async function writeWhole(file: FileHandle, bytes: Uint8Array, position: number)
 const extensionInterval = 300_000
 
 /** The intents of blobs that are being received, or are received and not committed. Their deadlines are extended. */
-export interface HeldIntents {
+export class HeldIntents {
+  readonly #log: IntentLog
+  readonly #held = new Set<ItemId>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(log: IntentLog) {
+    this.#log = log
+    this.#timer = setInterval(() => this.#extend(), extensionInterval).unref()
+  }
+
   /** Durable when it resolves. */
-  hold(id: ItemId): Promise<void>
+  async hold(id: ItemId): Promise<void> {
+    await this.#log.record([id])
+    this.#held.add(id)
+  }
+
   /** The intents stay recorded, until an item has the id or a sweep takes them. */
-  release(ids: readonly ItemId[]): void
+  release(ids: readonly ItemId[]): void {
+    for (const id of ids) this.#held.delete(id)
+  }
+
   /** Also removes the intents. If that fails, a sweep takes them. Call it when nothing can be stored under the ids any more. */
-  clear(ids: readonly ItemId[]): Promise<void>
-  close(): void
-}
+  async clear(ids: readonly ItemId[]): Promise<void> {
+    this.release(ids)
+    if (ids.length > 0) await this.#log.clear(ids).catch(() => undefined)
+  }
 
-export function createHeldIntents(log: IntentLog): HeldIntents {
-  const held = new Set<ItemId>()
-  const extend = () => {
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #extend(): void {
     // If it fails, the next extension is soon enough: deadlines are several intervals away.
-    if (held.size > 0) log.record([...held]).catch(() => undefined)
-  }
-  const timer = setInterval(extend, extensionInterval).unref()
-
-  function release(ids: readonly ItemId[]): void {
-    for (const id of ids) held.delete(id)
-  }
-
-  return {
-    async hold(id) {
-      await log.record([id])
-      held.add(id)
-    },
-    release,
-    async clear(ids) {
-      release(ids)
-      if (ids.length > 0) await log.clear(ids).catch(() => undefined)
-    },
-    close: () => clearInterval(timer),
+    if (this.#held.size > 0) this.#log.record([...this.#held]).catch(() => undefined)
   }
 }

@@ -27,7 +27,7 @@ import { type HeldIntents, type Part, type PartMemory, partLength } from './obje
  */
 export function createS3PartialUploads(parts: {
   readonly calls: ObjectCalls
-  readonly memory: PartMemory
+  readonly memory: Pick<PartMemory, 'create'>
   readonly intents: HeldIntents
   readonly log: PartLog
   readonly prefix: string
@@ -169,7 +169,7 @@ async function receiveChunk(
     isObject,
   }: {
     readonly uploadParts: Pick<UploadParts, 'recorded' | 'send'>
-    readonly memory: PartMemory
+    readonly memory: Pick<PartMemory, 'create'>
     readonly hashes: PartialUploadHashes
     /** Whether the upload is a complete object. */
     readonly isObject: (upload: PartialUpload) => Promise<boolean>
@@ -299,7 +299,10 @@ function createUploadParts({
         if (lengthOf(pieces) !== pieceBytes) throw conflict()
         const bytes = pieceBytes > 0 ? Buffer.concat([...pieces, own]) : own
         const sha256 = new Uint8Array(await webcrypto.subtle.digest('SHA-256', bytes))
-        const { etag } = await calls.putPart(keyOf(upload), multipart, number, { bytes, sha256 })
+        const { etag } = await calls.putPart(
+          { key: keyOf(upload), upload: multipart, number },
+          { bytes, sha256 },
+        )
         return { number, size: bytes.byteLength, etag }
       })
     },
