@@ -48,26 +48,21 @@ export interface ServiceAddress {
 }
 
 /** The replies that one process expects from another one. */
-export interface Replies<Value> {
-  /** A number for the request, and its reply. */
-  expect(): { readonly request: number; readonly reply: Promise<Value> }
-  resolve(request: number, value: Value): void
-}
+export class Replies<Value> {
+  readonly #waiting = new Map<number, (value: Value) => void>()
+  #last = 0
 
-export function createReplies<Value>(): Replies<Value> {
-  const waiting = new Map<number, (value: Value) => void>()
-  let last = 0
-  return {
-    expect() {
-      last += 1
-      const { promise, resolve } = Promise.withResolvers<Value>()
-      waiting.set(last, resolve)
-      return { request: last, reply: promise }
-    },
-    resolve(request, value) {
-      waiting.get(request)?.(value)
-      waiting.delete(request)
-    },
+  /** A number for the request, and its reply. */
+  expect(): { readonly request: number; readonly reply: Promise<Value> } {
+    this.#last += 1
+    const { promise, resolve } = Promise.withResolvers<Value>()
+    this.#waiting.set(this.#last, resolve)
+    return { request: this.#last, reply: promise }
+  }
+
+  resolve(request: number, value: Value): void {
+    this.#waiting.get(request)?.(value)
+    this.#waiting.delete(request)
   }
 }
 
@@ -78,48 +73,59 @@ export type CountChanges = readonly (readonly [CountTopic, string, number])[]
 const sendInterval = 30
 
 /** The changes of one process, added up by topic and key. */
-function createChanges() {
-  const topics = new Map<CountTopic, Map<string, number>>()
-  return {
-    add(topic: CountTopic, key: string, change: number): void {
-      const keys = topics.get(topic) ?? new Map<string, number>()
-      topics.set(topic, keys)
-      const sum = (keys.get(key) ?? 0) + change
-      if (sum === 0) keys.delete(key)
-      else keys.set(key, sum)
-    },
-    all: (): CountChanges =>
-      [...topics].flatMap(([topic, keys]) => [...keys].map(([key, change]) => [topic, key, change] as const)),
-    clear: () => topics.clear(),
+class Changes {
+  readonly #topics = new Map<CountTopic, Map<string, number>>()
+
+  add(topic: CountTopic, key: string, change: number): void {
+    const keys = this.#topics.get(topic) ?? new Map<string, number>()
+    this.#topics.set(topic, keys)
+    const sum = (keys.get(key) ?? 0) + change
+    if (sum === 0) keys.delete(key)
+    else keys.set(key, sum)
+  }
+
+  all(): CountChanges {
+    return [...this.#topics].flatMap(([topic, keys]) =>
+      [...keys].map(([key, change]) => [topic, key, change] as const),
+    )
+  }
+
+  clear(): void {
+    this.#topics.clear()
   }
 }
 
 /** The side of a worker: sends its changes to the parent. */
-export function createPeerCounts(
-  send: (changes: CountChanges) => void,
-): PeerCounts & { receive(changes: CountChanges): void } {
-  const subscribers = new Map<CountTopic, (key: string, change: number) => void>()
-  const unsent = createChanges()
-  let isScheduled = false
+export class WorkerCounts implements PeerCounts {
+  readonly #send: (changes: CountChanges) => void
+  readonly #subscribers = new Map<CountTopic, (key: string, change: number) => void>()
+  readonly #unsent = new Changes()
+  #isScheduled = false
 
-  function flush(): void {
-    isScheduled = false
-    const changes = unsent.all()
-    unsent.clear()
-    if (changes.length > 0) send(changes)
+  constructor(send: (changes: CountChanges) => void) {
+    this.#send = send
   }
 
-  return {
-    add(topic, key, change) {
-      unsent.add(topic, key, change)
-      if (isScheduled) return
-      isScheduled = true
-      setTimeout(flush, sendInterval).unref()
-    },
-    subscribe: (topic, receive) => void subscribers.set(topic, receive),
-    receive(changes) {
-      for (const [topic, key, change] of changes) subscribers.get(topic)?.(key, change)
-    },
+  add(topic: CountTopic, key: string, change: number): void {
+    this.#unsent.add(topic, key, change)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setTimeout(() => this.#flush(), sendInterval).unref()
+  }
+
+  subscribe(topic: CountTopic, receive: (key: string, change: number) => void): void {
+    this.#subscribers.set(topic, receive)
+  }
+
+  receive(changes: CountChanges): void {
+    for (const [topic, key, change] of changes) this.#subscribers.get(topic)?.(key, change)
+  }
+
+  #flush(): void {
+    this.#isScheduled = false
+    const changes = this.#unsent.all()
+    this.#unsent.clear()
+    if (changes.length > 0) this.#send(changes)
   }
 }
 
@@ -127,31 +133,37 @@ export function createPeerCounts(
 const ofWorker: ReadonlySet<CountTopic> = new Set(['connections', 'claimed-bytes'])
 
 /** The side of the parent: forwards the changes of each worker to all others. */
-export function createCountExchange<Worker>(send: (worker: Worker, changes: CountChanges) => void) {
-  const counts = new Map<Worker, ReturnType<typeof createChanges>>()
+export class CountExchange<Worker> {
+  readonly #send: (worker: Worker, changes: CountChanges) => void
+  readonly #counts = new Map<Worker, Changes>()
 
-  function forward(from: Worker, changes: CountChanges): void {
-    if (changes.length > 0) for (const worker of counts.keys()) if (worker !== from) send(worker, changes)
+  constructor(send: (worker: Worker, changes: CountChanges) => void) {
+    this.#send = send
   }
 
-  return {
-    /** Sends the counts of the other workers to a new one. */
-    join(worker: Worker): void {
-      for (const other of counts.values()) send(worker, other.all())
-      counts.set(worker, createChanges())
-    },
-    receive(worker: Worker, changes: CountChanges): void {
-      for (const [topic, key, change] of changes)
-        if (ofWorker.has(topic)) counts.get(worker)?.add(topic, key, change)
-      forward(worker, changes)
-    },
-    leave(worker: Worker): void {
-      const left = counts.get(worker)?.all() ?? []
-      counts.delete(worker)
-      forward(
-        worker,
-        left.map(([topic, key, change]) => [topic, key, -change]),
-      )
-    },
+  /** Sends the counts of the other workers to a new one. */
+  join(worker: Worker): void {
+    for (const other of this.#counts.values()) this.#send(worker, other.all())
+    this.#counts.set(worker, new Changes())
+  }
+
+  receive(worker: Worker, changes: CountChanges): void {
+    for (const [topic, key, change] of changes)
+      if (ofWorker.has(topic)) this.#counts.get(worker)?.add(topic, key, change)
+    this.#forward(worker, changes)
+  }
+
+  leave(worker: Worker): void {
+    const left = this.#counts.get(worker)?.all() ?? []
+    this.#counts.delete(worker)
+    this.#forward(
+      worker,
+      left.map(([topic, key, change]) => [topic, key, -change]),
+    )
+  }
+
+  #forward(from: Worker, changes: CountChanges): void {
+    if (changes.length === 0) return
+    for (const worker of this.#counts.keys()) if (worker !== from) this.#send(worker, changes)
   }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { type RequestLog, type SharedParts, startService } from './start.ts'
-import { createPeerCounts, createReplies, type FromWorker, type ToWorker } from './worker-messages.ts'
+import { type FromWorker, Replies, type ToWorker, WorkerCounts } from './worker-messages.ts'
 
 /**
  * Starts the part of the service that handles requests, in a worker process. The parent holds the lock of the data directory,
@@ -42,9 +42,9 @@ interface Claimant {
 export function openParentChannel(send: (message: FromWorker) => void): ParentChannel {
   const claimants = new Map<number, Claimant>()
   let lastClaim = 0
-  const writerReplies = createReplies<void>()
-  const metricsReplies = createReplies<string>()
-  const counts = createPeerCounts((changes) => send({ kind: 'counts', changes }))
+  const writerReplies = new Replies<void>()
+  const metricsReplies = new Replies<string>()
+  const counts = new WorkerCounts((changes) => send({ kind: 'counts', changes }))
 
   return {
     counts,

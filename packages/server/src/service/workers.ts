@@ -1,8 +1,7 @@
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { AggregatorRegistry } from 'prom-client'
 import { ExplainedError } from '../core/faults.ts'
 import { resolvesWithin } from '../core/tasks.ts'
 import { Metrics } from '../http/metrics.ts'
@@ -22,15 +21,16 @@ import {
 } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
 import { type ReloadableSettings, reloadableOf } from './reload.ts'
+import { type MetricsSource, ServiceMetrics } from './service-metrics.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startExpirySweeps, startSweeps } from './sweeps.ts'
 import {
   type CountChanges,
-  createCountExchange,
-  createReplies,
+  CountExchange,
   type FromWorker,
   type MetricsSnapshot,
+  Replies,
   type ServiceAddress,
   type ToWorker,
 } from './worker-messages.ts'
@@ -69,18 +69,19 @@ export async function startWorkers(
     )
     await startSweeps(context, data, space)
 
-    const service = createServiceMetrics(() => metrics.snapshot())
-    const counts = createCountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))
+    const service = new ServiceMetrics(() => metrics.snapshot())
+    const counts = new CountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))
     // The workers share the listening socket, and each accepts connections itself.
     cluster.schedulingPolicy = cluster.SCHED_NONE
     cluster.setupPrimary({ exec: fileURLToPath(parts.program), args: [], serialization: 'advanced' })
-    const pool = createWorkerPool({
+    const pool = new WorkerPool({
       ...config,
       log,
       fork(port) {
         const worker = forkWorker({
           ...{ port, locks, settings: reloaded },
-          ...{ readMetrics: service.text, onCounts: counts.receive },
+          readMetrics: () => service.text(),
+          onCounts: (from, changes) => counts.receive(from, changes),
         })
         service.addWorker(worker)
         counts.join(worker)
@@ -146,16 +147,6 @@ const directLocks = (table: UploadLockTable): Parameters<typeof shareUploadLocks
   waitForWriter: table.waitForWriter,
 })
 
-/** Starts the workers, and starts a new one for each that ends. */
-interface WorkerPool {
-  /** Resolves when all workers listen. Rejects if one of them cannot be started. */
-  start(): Promise<ServiceAddress>
-  /** Passes settings to the workers that run. One that starts later gets them with its start. */
-  reload(settings: ReloadableSettings): void
-  /** Lets all workers finish their requests, and waits until they have ended. */
-  stop(): Promise<void>
-}
-
 /** Milliseconds before a worker that ended within `shortLife` is restarted for the first time; doubled for each further restart. */
 const firstDelay = 250
 
@@ -168,7 +159,7 @@ const maxFailures = 5
 /** Milliseconds after the shutdown timeout until a worker is killed. */
 const killDelay = 2_000
 
-function createWorkerPool(parts: {
+interface PoolParts {
   readonly workers: number
   readonly port: number
   /** Milliseconds. */
@@ -180,280 +171,260 @@ function createWorkerPool(parts: {
   readonly onEnd: (worker: WorkerProcess) => Promise<void>
   /** Called once, after too many consecutive failed starts of workers. */
   readonly onFailure: (error: Error) => void
-}): WorkerPool {
-  const { fork, log } = parts
-  const running = new Set<WorkerProcess>()
-  /** When each worker began to listen, by performance.now(). */
-  const listening = new Map<WorkerProcess, number>()
-  const timers = new Set<NodeJS.Timeout>()
-  /** Only the bound port is known after the start, where the configured one is 0. */
-  let bound: ServiceAddress | null = null
-  let { port } = parts
-  /** Replacements of workers that ended before all workers listened. */
-  const endedEarly: (() => Promise<void>)[] = []
-  let failures = 0
-  let hasStarted = false
-  let stopping = false
+}
 
-  async function run(): Promise<ServiceAddress> {
+/** Starts the workers, and starts a new one for each that ends. */
+class WorkerPool {
+  readonly #parts: PoolParts
+  readonly #running = new Set<WorkerProcess>()
+  /** When each worker began to listen, by performance.now(). */
+  readonly #listening = new Map<WorkerProcess, number>()
+  /** Those of workers that will be started. */
+  readonly #timers = new Set<NodeJS.Timeout>()
+  /** Only the bound port is known after the start, where the configured one is 0. */
+  #bound: ServiceAddress | null = null
+  #port: number
+  /** Replacements of workers that ended before all workers listened. */
+  readonly #endedEarly: (() => Promise<void>)[] = []
+  #failures = 0
+  #hasStarted = false
+  #stopping = false
+
+  constructor(parts: PoolParts) {
+    this.#parts = parts
+    this.#port = parts.port
+  }
+
+  /** Resolves when all workers listen. Rejects if one of them cannot be started. */
+  async start(): Promise<ServiceAddress> {
+    const [first] = await Promise.all(Array.from({ length: this.#parts.workers }, () => this.#run()))
+    this.#hasStarted = true
+    for (const replaceLate of this.#endedEarly) void replaceLate()
+    if (first === undefined) throw new RangeError('a service has at least one worker')
+    return first
+  }
+
+  /** Passes settings to the workers that run. One that starts later gets them with its start. */
+  reload(settings: ReloadableSettings): void {
+    for (const worker of this.#running) worker.reload(settings)
+  }
+
+  /** Lets all workers finish their requests, and waits until they have ended. */
+  async stop(): Promise<void> {
+    const { shutdownDelay, shutdownTimeout } = this.#parts
+    this.#stopping = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    const ends = Promise.all([...this.#running].map(({ ended }) => ended))
+    for (const worker of this.#running) worker.stop()
+    if (await resolvesWithin(ends, shutdownDelay + shutdownTimeout + killDelay)) return
+    for (const worker of this.#running) worker.kill()
+    await ends
+  }
+
+  /** Starts a worker, and resolves when it listens. */
+  async #run(): Promise<ServiceAddress> {
     // Workers with the same configured port share its socket; when none is left, the bound port is bound again.
-    if (bound !== null && listening.size === 0) port = bound.port
-    const worker = fork(port)
-    running.add(worker)
-    void worker.ended.then(async (how) => {
-      const lived = performance.now() - (listening.get(worker) ?? performance.now())
-      running.delete(worker)
-      listening.delete(worker)
-      if (stopping) return
-      if (hasStarted) await replace(worker, how, lived)
-      else endedEarly.push(() => replace(worker, how, lived))
-    })
+    if (this.#bound !== null && this.#listening.size === 0) this.#port = this.#bound.port
+    const worker = this.#parts.fork(this.#port)
+    this.#running.add(worker)
+    void worker.ended.then((how) => this.#onEnd(worker, how))
     const address = await worker.listening
-    listening.set(worker, performance.now())
-    bound ??= address
+    this.#listening.set(worker, performance.now())
+    this.#bound ??= address
     // The last worker that listened has ended while this one was starting, and the port was a free one.
-    if (address.port !== bound.port) worker.kill()
-    return bound
+    if (address.port !== this.#bound.port) worker.kill()
+    return this.#bound
+  }
+
+  async #onEnd(worker: WorkerProcess, how: string): Promise<void> {
+    const lived = performance.now() - (this.#listening.get(worker) ?? performance.now())
+    this.#running.delete(worker)
+    this.#listening.delete(worker)
+    if (this.#stopping) return
+    if (this.#hasStarted) await this.#replace(worker, how, lived)
+    else this.#endedEarly.push(() => this.#replace(worker, how, lived))
   }
 
   /** `lived` is the time for which it listened. Milliseconds. */
-  async function replace(worker: WorkerProcess, how: string, lived: number): Promise<void> {
-    failures = lived < shortLife ? failures + 1 : 0
+  async #replace(worker: WorkerProcess, how: string, lived: number): Promise<void> {
+    const { log, onEnd, onFailure } = this.#parts
+    this.#failures = lived < shortLife ? this.#failures + 1 : 0
     log.error({ worker: worker.pid, how }, 'a worker ended; another one is started')
-    await parts.onEnd(worker)
-    if (stopping) return
-    if (failures >= maxFailures) {
-      stopping = true
-      return parts.onFailure(
-        new Error(`${failures} workers ended at once after their start, the last one with ${how}`),
+    await onEnd(worker)
+    if (this.#stopping) return
+    if (this.#failures >= maxFailures) {
+      this.#stopping = true
+      return onFailure(
+        new Error(`${this.#failures} workers ended at once after their start, the last one with ${how}`),
       )
     }
     const timer = setTimeout(
       () => {
-        timers.delete(timer)
+        this.#timers.delete(timer)
         // If it ends before it listens, it is replaced again.
-        run().catch(() => undefined)
+        this.#run().catch(() => undefined)
       },
-      failures === 0 ? 0 : firstDelay * 2 ** (failures - 1),
+      this.#failures === 0 ? 0 : firstDelay * 2 ** (this.#failures - 1),
     )
-    timers.add(timer)
-  }
-
-  return {
-    async start() {
-      const [first] = await Promise.all(Array.from({ length: parts.workers }, run))
-      hasStarted = true
-      for (const replaceLate of endedEarly) void replaceLate()
-      if (first === undefined) throw new RangeError('a service has at least one worker')
-      return first
-    },
-
-    reload(settings) {
-      for (const worker of running) worker.reload(settings)
-    },
-
-    async stop() {
-      stopping = true
-      for (const timer of timers) clearTimeout(timer)
-      const ends = Promise.all([...running].map(({ ended }) => ended))
-      for (const worker of running) worker.stop()
-      if (await resolvesWithin(ends, parts.shutdownDelay + parts.shutdownTimeout + killDelay)) return
-      for (const worker of running) worker.kill()
-      await ends
-    },
+    this.#timers.add(timer)
   }
 }
 
-/** A worker, as the parent sees it. */
-interface WorkerProcess extends MetricsSource {
-  /** The names of its temporary files begin with it. */
-  readonly owner: string
-  readonly pid: number | undefined
-  /** Rejects with WorkerStartError if the worker reports an error or ends before it listens. */
-  readonly listening: Promise<ServiceAddress>
-  /** Resolves with the exit code or the signal when the process has ended. */
-  readonly ended: Promise<string>
-  /** Sends it counts of other workers. */
-  sendCounts(changes: CountChanges): void
-  reload(settings: ReloadableSettings): void
-  /** Finishes the requests in progress and ends. */
-  stop(): void
-  kill(): void
-}
-
-/** Starts a worker. `cluster` has been set up. */
-function forkWorker(parts: {
+interface WorkerParts {
   readonly port: number
   readonly locks: UploadLockTable
   readonly settings: ReloadableSettings
   /** The metrics of all workers, as text. */
   readonly readMetrics: () => Promise<string>
   readonly onCounts: (worker: WorkerProcess, changes: CountChanges) => void
-}): WorkerProcess {
-  const owner = randomUUID()
-  const listening = Promise.withResolvers<ServiceAddress>()
-  const ended = Promise.withResolvers<string>()
-  const claims = new Map<number, { release(): void }>()
-  const aborts = createReplies<boolean>()
-  const snapshots = createReplies<MetricsSnapshot>()
-  const worker = cluster.fork()
-  // A worker that has ended receives nothing; `ended` reports it.
-  const send = (message: ToWorker) => {
-    if (worker.isConnected()) worker.send(message, undefined, () => undefined)
-  }
-  let hasEnded = false
+}
 
-  function receive(message: FromWorker): void {
+/** Starts a worker. `cluster` has been set up. */
+function forkWorker(parts: WorkerParts): WorkerProcess {
+  const worker = new WorkerProcess(cluster.fork(), parts)
+  worker.start()
+  return worker
+}
+
+/** A worker, as the parent sees it. */
+class WorkerProcess implements MetricsSource {
+  readonly #worker: Worker
+  readonly #parts: WorkerParts
+  /** The names of its temporary files begin with it. */
+  readonly owner = randomUUID()
+  readonly #listening = Promise.withResolvers<ServiceAddress>()
+  readonly #ended = Promise.withResolvers<string>()
+  #hasEnded = false
+  /** The locks of its uploads, and its claims that wait for one. */
+  readonly #claims = new Map<number, { release(): void }>()
+  readonly #aborts = new Replies<boolean>()
+  readonly #snapshots = new Replies<MetricsSnapshot>()
+
+  constructor(worker: Worker, parts: WorkerParts) {
+    this.#worker = worker
+    this.#parts = parts
+  }
+
+  start(): void {
+    const worker = this.#worker
+    worker.on('message', (message: FromWorker) => this.#receive(message))
+    worker.on('exit', (code, signal) => this.#end(signal ? String(signal) : `exit code ${code}`))
+    // The process could not be started.
+    worker.on('error', (error) => {
+      if (worker.process.pid === undefined) this.#end(error.message)
+    })
+    // It is handled by the callers of `listening` only if they wait.
+    this.listening.catch(() => undefined)
+    const { port, settings } = this.#parts
+    this.#send({ kind: 'start', owner: this.owner, port, settings })
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid
+  }
+
+  /** Rejects with WorkerStartError if the worker reports an error or ends before it listens. */
+  get listening(): Promise<ServiceAddress> {
+    return this.#listening.promise
+  }
+
+  /** Resolves with the exit code or the signal when the process has ended. */
+  get ended(): Promise<string> {
+    return this.#ended.promise
+  }
+
+  snapshotMetrics(): Promise<MetricsSnapshot> {
+    const { request, reply } = this.#snapshots.expect()
+    this.#send({ kind: 'snapshot-metrics', request })
+    return reply
+  }
+
+  /** Sends it counts of other workers. */
+  sendCounts(changes: CountChanges): void {
+    this.#send({ kind: 'counts', changes })
+  }
+
+  reload(settings: ReloadableSettings): void {
+    this.#send({ kind: 'reload', settings })
+  }
+
+  /** Finishes the requests in progress and ends. */
+  stop(): void {
+    this.#send({ kind: 'stop' })
+  }
+
+  kill(): void {
+    this.#worker.process.kill('SIGKILL')
+  }
+
+  /** A worker that has ended receives nothing; `ended` reports it. */
+  #send(message: ToWorker): void {
+    if (this.#worker.isConnected()) this.#worker.send(message, undefined, () => undefined)
+  }
+
+  #receive(message: FromWorker): void {
+    const { locks, onCounts, readMetrics } = this.#parts
     switch (message.kind) {
       case 'ready':
-        listening.resolve(message.address)
+        this.#listening.resolve(message.address)
         return
       case 'failed':
-        listening.reject(new WorkerStartError(message.message))
+        this.#listening.reject(new WorkerStartError(message.message))
         return
-      case 'claim-lock': {
-        const { claim } = message
-        const claimant = {
-          granted: () => send({ kind: 'lock-granted', claim }),
-          abort: () => send({ kind: 'abort-lock', claim }),
-          abortIfStalled() {
-            const { request, reply } = aborts.expect()
-            send({ kind: 'abort-stalled-lock', claim, request })
-            // If the worker has ended, its locks are released.
-            return Promise.race([reply, ended.promise.then(() => true)])
-          },
-        }
-        claims.set(claim, parts.locks.claim(message.id, claimant))
+      case 'claim-lock':
+        this.#claimLock(message)
         return
-      }
       case 'release-lock':
-        claims.get(message.claim)?.release()
-        claims.delete(message.claim)
+        this.#claims.get(message.claim)?.release()
+        this.#claims.delete(message.claim)
         return
       case 'stalled-lock-aborted':
-        aborts.resolve(message.request, message.aborted)
+        this.#aborts.resolve(message.request, message.aborted)
         return
       case 'wait-for-writer': {
         const { request } = message
-        void parts.locks.waitForWriter(message.id).then(() => send({ kind: 'writer-waited', request }))
+        void locks.waitForWriter(message.id).then(() => this.#send({ kind: 'writer-waited', request }))
         return
       }
       case 'counts':
-        parts.onCounts(self, message.changes)
+        onCounts(this, message.changes)
         return
       case 'metrics-snapshot':
-        snapshots.resolve(message.request, message.metrics)
+        this.#snapshots.resolve(message.request, message.metrics)
         return
       case 'read-metrics': {
         const { request } = message
-        void parts.readMetrics().then((text) => send({ kind: 'metrics-text', request, text }))
+        void readMetrics().then((text) => this.#send({ kind: 'metrics-text', request, text }))
         return
       }
     }
   }
 
-  function end(how: string): void {
-    if (hasEnded) return
-    hasEnded = true
-    for (const { release } of claims.values()) release()
-    claims.clear()
-    listening.reject(new WorkerStartError(`a worker ended before it listened (${how})`))
-    ended.resolve(how)
+  #claimLock({ claim, id }: Extract<FromWorker, { readonly kind: 'claim-lock' }>): void {
+    const claimant = {
+      granted: () => this.#send({ kind: 'lock-granted', claim }),
+      abort: () => this.#send({ kind: 'abort-lock', claim }),
+      abortIfStalled: () => {
+        const { request, reply } = this.#aborts.expect()
+        this.#send({ kind: 'abort-stalled-lock', claim, request })
+        // If the worker has ended, its locks are released.
+        return Promise.race([reply, this.ended.then(() => true)])
+      },
+    }
+    this.#claims.set(claim, this.#parts.locks.claim(id, claimant))
   }
 
-  worker.on('message', receive)
-  worker.on('exit', (code, signal) => end(signal ? String(signal) : `exit code ${code}`))
-  // The process could not be started.
-  worker.on('error', (error) => {
-    if (worker.process.pid === undefined) end(error.message)
-  })
-  // It is handled by the callers of `listening` only if they wait.
-  listening.promise.catch(() => undefined)
-  send({ kind: 'start', owner, port: parts.port, settings: parts.settings })
-
-  const self: WorkerProcess = {
-    owner,
-    pid: worker.process.pid,
-    listening: listening.promise,
-    ended: ended.promise,
-    snapshotMetrics() {
-      const { request, reply } = snapshots.expect()
-      send({ kind: 'snapshot-metrics', request })
-      return reply
-    },
-    sendCounts: (changes) => send({ kind: 'counts', changes }),
-    reload: (settings) => send({ kind: 'reload', settings }),
-    stop: () => send({ kind: 'stop' }),
-    kill: () => void worker.process.kill('SIGKILL'),
+  #end(how: string): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    for (const claim of this.#claims.values()) claim.release()
+    this.#claims.clear()
+    this.#listening.reject(new WorkerStartError(`a worker ended before it listened (${how})`))
+    this.#ended.resolve(how)
   }
-  return self
 }
 
 /** The start of a worker failed. The message contains the reason, and what to do about it if that is known. */
 class WorkerStartError extends ExplainedError {
   override readonly name = 'WorkerStartError'
 }
-
-/** The metrics of all processes of the service. */
-export interface ServiceMetrics {
-  /** Reads the metrics of the workers, and adds them to those of the parent and of the workers that have ended. */
-  text(): Promise<string>
-  addWorker(worker: MetricsSource): void
-  /** Keeps the counters of a worker that has ended, so that no sum decreases. */
-  removeWorker(worker: MetricsSource): void
-}
-
-interface MetricsSource {
-  snapshotMetrics(): Promise<MetricsSnapshot>
-}
-
-/** Milliseconds to wait for a worker. The last snapshot of a slower worker is used, and its new one at the next scrape. */
-const readTimeout = 1_000
-
-const counting: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
-
-/** `own` returns the metrics of the parent. */
-export function createServiceMetrics(own: () => Promise<MetricsSnapshot>): ServiceMetrics {
-  /** The last snapshot of each worker. Counts after it are lost when the worker is killed. */
-  const snapshots = new Map<MetricsSource, MetricsSnapshot>()
-  /** The counts of ended workers. */
-  let ended: readonly MetricsSnapshot[] = []
-
-  async function refresh(worker: MetricsSource): Promise<void> {
-    const stored = worker.snapshotMetrics().then((metrics) => {
-      // It may have ended since the request was sent.
-      if (snapshots.has(worker)) snapshots.set(worker, metrics)
-    })
-    await resolvesWithin(stored, readTimeout)
-  }
-
-  async function mergeEnded(): Promise<void> {
-    const before = ended
-    if (before.length < 2) return
-    const merged = await AggregatorRegistry.aggregate([...before]).getMetricsAsJSON()
-    // Since the requests were sent, workers may have ended, and another call may have merged the same ones.
-    if (before.every((one, at) => ended[at] === one)) ended = [merged, ...ended.slice(before.length)]
-  }
-
-  return {
-    async text() {
-      await Promise.all([...snapshots.keys()].map(refresh))
-      await mergeEnded()
-      const parent = (await own()).filter(isOfParent).map(firstIfOmitted)
-      return AggregatorRegistry.aggregate([parent, ...snapshots.values(), ...ended]).metrics()
-    },
-    addWorker: (worker) => void snapshots.set(worker, []),
-    removeWorker(worker) {
-      const last = (snapshots.get(worker) ?? []).filter(({ type }) => counting.has(String(type)))
-      snapshots.delete(worker)
-      ended = [...ended, last]
-    },
-  }
-}
-
-/** Leaves out the event loop and the heap of the parent. The parent handles no requests, so they would distort the metrics of the workers. */
-const isOfParent = ({ name }: MetricsSnapshot[number]): boolean => !name.startsWith('nodejs_')
-
-/** The start time cannot be added up, so the start time of the parent is used for the service. */
-const firstIfOmitted = (metric: MetricsSnapshot[number]): MetricsSnapshot[number] =>
-  metric.aggregator === 'omit' ? { ...metric, aggregator: 'first' } : metric

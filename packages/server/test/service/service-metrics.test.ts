@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { createServiceMetrics } from '../../src/service/workers.ts'
+import { ServiceMetrics } from '../../src/service/service-metrics.ts'
 
 function newProcess() {
   const registry = new Registry()
@@ -15,7 +15,7 @@ function newProcess() {
 /** The parent and two workers that have counted. */
 function service() {
   const [parent, one, two] = [newProcess(), newProcess(), newProcess()]
-  const metrics = createServiceMetrics(parent.snapshotMetrics)
+  const metrics = new ServiceMetrics(parent.snapshotMetrics)
   for (const [worker, amount] of [
     [one, 1],
     [two, 10],
