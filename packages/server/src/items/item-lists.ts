@@ -6,7 +6,7 @@ import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState, tooManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { filtersOf, type ItemFilterName } from '../storage/catalog/item-filters.ts'
+import { filtersOf } from '../storage/catalog/file-search.ts'
 import { maxPassed, placeOf } from '../storage/catalog/item-lists.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection, LabelKey } from '../storage/catalog/records.ts'
 
@@ -274,17 +274,18 @@ export function createItemCursors(epoch: string) {
 }
 
 /** Filters whose values are without their names in the key of a cursor. Others are in the order in which the query has them. */
-const withoutName: ReadonlySet<ItemFilterName> = new Set(['kind', 'from', 'to', 'name', 'labels'])
+const withoutName = new Set(['kind', 'from', 'to', 'name', 'labels'])
 
 /** What distinguishes the cursors of a selection. */
 function keyOf(selection: ItemSelection): readonly unknown[] {
   const { bucketId, order, kind, from, to, name, labels = null, by = null, startName = null } = selection
-  const further = filtersOf(selection).filter((filter) => !withoutName.has(filter))
   return [
     ...[bucketId, order, kind, from, to],
     ...(name === null ? [] : [name]),
     ...(labels === null ? [] : [labels]),
-    ...further.flatMap((filter) => [filter, selection[filter]]),
+    ...filtersOf(selection)
+      .filter(([filter]) => !withoutName.has(filter))
+      .flat(),
     ...(by === null ? [] : ['by', by]),
     ...(startName === null ? [] : ['start', startName]),
   ]

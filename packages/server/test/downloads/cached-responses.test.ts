@@ -13,6 +13,7 @@ import { createWholeWriter } from '../../src/http/response-writers.ts'
 import type { OpenVariant } from '../../src/pictures/variants.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
+import { storedItem } from '../storage/catalog/samples.ts'
 import { variantList } from '../variant-samples.ts'
 
 setFlagsFromString('--expose-gc')
@@ -101,25 +102,11 @@ async function fill(capacity: number, size: number) {
   return { growth, counted: cache.statistics().size, kept: [responses, writeWhole, respond] }
 }
 
-const item = (id: Item['id'], size: number): Item => ({
-  id,
-  filename: `a picture of the harbour ${id.slice(20)}.txt`,
-  contentType: 'text/plain',
-  extension: 'txt',
-  size,
-  sha256: new Uint8Array(32),
-  createdAt: 1.7e12,
-  thumbhash: null,
-  duration: null,
-  width: null,
-  altText: null,
-  caption: null,
-  height: null,
-  bucketId: 1 as never,
-  isDamaged: false,
-  contentId: null,
-  isPrivate: false,
-})
+const item = (id: Item['id'], size: number): Item =>
+  storedItem({
+    ...{ id, size, filename: `a picture of the harbour ${id.slice(20)}.txt`, contentType: 'text/plain' },
+    ...{ extension: 'txt', sha256: new Uint8Array(32), createdAt: 1.7e12, width: null, height: null },
+  })
 
 // The first run also allocates what the functions need.
 beforeAll(() => fill(100_000, 1))

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { service } from '../../src/core/tokens.ts'
 import { describeRepresentation } from '../../src/downloads/representation.ts'
-import type { BucketId, Item } from '../../src/storage/catalog/records.ts'
-import { newItem } from '../storage/catalog/samples.ts'
+import type { Item } from '../../src/storage/catalog/records.ts'
+import { storedItem } from '../storage/catalog/samples.ts'
 
 const now = 1_900_000_000_000
 const describeIt = describeRepresentation({
@@ -10,11 +10,7 @@ const describeIt = describeRepresentation({
   vary: { inline: '', attachment: 'Sec-Fetch-Dest', variant: 'Accept' },
 })
 
-const itemUntil = (expiresAt: number | null): Item => ({
-  ...newItem({ expiresAt }),
-  ...{ bucketId: 1 as BucketId, isDamaged: false, contentId: null, isPrivate: false },
-  ...{ thumbhash: null, duration: null, altText: null, caption: null },
-})
+const itemUntil = (expiresAt: number | null): Item => storedItem({ expiresAt })
 const token = { by: 'token', actor: service } as const
 const link = { by: 'link', keyId: 'key', expires: now / 1000 + 600 } as const
 const publicForever = 'public, max-age=86400, immutable'

@@ -6,12 +6,9 @@ import { createItemStreams, readLines } from '../../src/items/item-list-routes.t
 import type { ListItems } from '../../src/items/item-lists.ts'
 import type { BucketId, ItemDetails, TokenId } from '../../src/storage/catalog/records.ts'
 import { serve } from '../http/exchange.ts'
-import { newItem } from '../storage/catalog/samples.ts'
+import { storedItem } from '../storage/catalog/samples.ts'
 
-const item = (expiresAt: number | null): ItemDetails => ({
-  ...newItem({ expiresAt }),
-  ...{ thumbhash: null, duration: null, altText: null, caption: null },
-})
+const item = (expiresAt: number | null): ItemDetails => storedItem({ expiresAt })
 
 const query = {
   order: 'oldest',

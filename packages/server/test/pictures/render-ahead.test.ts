@@ -4,6 +4,7 @@ import { newItemId } from '../../src/core/ids.ts'
 import { PictureTaskPreempted } from '../../src/pictures/picture-queue.ts'
 import { RenderAhead } from '../../src/pictures/render-ahead.ts'
 import type { BucketId, Item, NewItem } from '../../src/storage/catalog/records.ts'
+import { inBlobStore, newItem } from '../storage/catalog/samples.ts'
 import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
 
 /** A queue whose items wait until `begin` is called, the ids that it has rendered, and its rests. Only rests and the test take time. */
@@ -51,22 +52,8 @@ const bucketOne = 1 as BucketId
 /** Stores pictures in the bucket `default`. */
 async function storePictures(data: TemporaryData, ...changes: Partial<NewItem>[]): Promise<NewItem[]> {
   const bucketId = await data.bucket('default')
-  const items = changes.map((change) => ({
-    ...{
-      id: newItemId(),
-      filename: null,
-      extension: 'png',
-      size: 1,
-      sha256: new Uint8Array(32),
-      createdAt: 0,
-    },
-    ...picture,
-    ...change,
-  }))
-  await data.catalog.addItems(
-    bucketId,
-    items.map((item) => ({ ...item, bytes: null })),
-  )
+  const items = changes.map((change) => newItem({ filename: null, extension: 'png', ...picture, ...change }))
+  await data.catalog.addItems(bucketId, inBlobStore(items))
   return items
 }
 

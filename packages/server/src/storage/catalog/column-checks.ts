@@ -1,37 +1,23 @@
-import { isItemId } from '../../core/ids.ts'
+import { isItemId, isUploadId } from '../../core/ids.ts'
 import { isObject, parseJson } from '../../core/json.ts'
-import { isPath } from '../../core/names.ts'
 import { isNote, readLimits } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
 import { isScope } from '../../core/tokens.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../core/webhooks.ts'
 import { actorKinds, auditActions } from './audit-events.ts'
 import { isChangeKind } from './item-changes.ts'
-import { itemChecks } from './item-columns.ts'
+import { type ItemColumn, itemTable, maxTime, newItemMembers, type StoredType } from './item-columns.ts'
 import type { EngineName } from './statements.ts'
-import {
-  bucket,
-  bytes,
-  type ColumnCheck,
-  counter,
-  flag,
-  int4,
-  integer,
-  itemId,
-  laterTime,
-  only,
-  optional,
-  secret,
-  sequence,
-  shape,
-  shortText,
-  text,
-  time,
-  tokenId,
-  uploadId,
-} from './value-checks.ts'
 
 // What the columns of the catalog contain, as far as the service depends on it. A test compares the tables and columns with the schemas.
+
+/** What a column contains. Values are checked as texts: integers may be too large for a number, and of bytes only the length is read. */
+export interface ColumnCheck {
+  readonly reads: 'text' | 'integer' | 'length'
+  /** Left out if only one engine has the column. */
+  readonly only?: EngineName
+  readonly isValid: (value: string | null) => boolean
+}
 
 export interface TableCheck {
   /** The primary key, or another unique one: rows are read in its order. */
@@ -44,6 +30,53 @@ export interface TableCheck {
   readonly dependsOn?: string
 }
 
+const text = (isValid: (value: string) => boolean = () => true): ColumnCheck => ({
+  reads: 'text',
+  isValid: (value) => value !== null && isValid(value),
+})
+
+/** A whole number in this range, which ends at the largest exact number by default. */
+const integer = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
+  reads: 'integer',
+  isValid(value) {
+    const number = value === null || !/^-?\d{1,16}$/.test(value) ? Number.NaN : Number(value)
+    return Number.isSafeInteger(number) && number >= least && number <= most
+  },
+})
+
+/** Bytes of a length in this range. */
+const bytes = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
+  ...integer(least, most),
+  reads: 'length',
+})
+
+const optional = (check: ColumnCheck): ColumnCheck => ({
+  ...check,
+  isValid: (value) => value === null || check.isValid(value),
+})
+
+const only = (engine: EngineName, check: ColumnCheck): ColumnCheck => ({ ...check, only: engine })
+
+const shape = (pattern: RegExp): ColumnCheck => text((value) => pattern.test(value))
+const _lengthOf = (_least = 0, most = Number.MAX_SAFE_INTEGER) => shortText(most)
+const shortText = (most: number): ColumnCheck => text((value) => value.length <= most)
+
+/** Times from 1970 to the end of the year 9999. */
+const time = integer(0, maxTime)
+/** Of an expiry, which an operator may set as late as they like, and of a deadline. */
+const laterTime = integer()
+const flag = integer(0, 1)
+/** Numbers of rows that ranks are built for, so that a wrong one does not use up the memory. */
+const sequence = integer(0, 2 ** 40)
+/** Compared with the rows by bucket-counters.ts, which corrects it. */
+const counter = text()
+const bucket = integer(-Number.MAX_SAFE_INTEGER)
+const tokenId = shape(/^(?:tok|usr)_[0-9a-z]{12}$/)
+const itemId = text(isItemId)
+const uploadId = text(isUploadId)
+const secret = shape(/^whsec_[\w+/]{43}=$/)
+const int4 = (least = 0) => integer(least, 2 ** 31 - 1)
+
 const ofBucket = (table: string) => `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = ${table}.bucket_id)`
 
 /** JSON of the items of a stored response (`serializeItems` of items.ts). */
@@ -54,25 +87,39 @@ function isItemList(json: string): boolean {
   )
 }
 
-function isStoredItem(item: Readonly<Record<string, unknown>>): boolean {
-  const isText = (value: unknown) => typeof value === 'string'
-  const isNumber = (value: unknown) => Number.isSafeInteger(value)
-  const orNone = (isValid: (value: unknown) => boolean) => (value: unknown) => value == null || isValid(value)
-  const { labels } = item
-  return (
-    isText(item['id']) &&
-    isItemId(String(item['id'])) &&
-    isText(item['contentType']) &&
-    /^[0-9a-f]{64}$/.test(String(item['sha256'])) &&
-    [item['size'], item['createdAt']].every(isNumber) &&
-    ['filename', 'extension'].every((name) => orNone(isText)(item[name])) &&
-    orNone((path) => isText(path) && isPath(String(path)))(item['path']) &&
-    ['width', 'height', 'expiresAt', 'takenAt', 'takenOffset'].every((name) =>
-      orNone(isNumber)(item[name]),
-    ) &&
-    (labels == null || (isObject(labels) && Object.values(labels).every(isText)))
-  )
+const isNumber = (value: unknown) => Number.isSafeInteger(value)
+const isText = (value: unknown) => typeof value === 'string'
+
+/** By the type of the column of a member, its value in JSON. */
+const isJson: Readonly<Record<StoredType, (value: unknown) => boolean>> = {
+  ...{ int4: isNumber, int8: isNumber, text: isText },
+  bytewise: isText,
+  bytes: (value) => /^[0-9a-f]{64}$/.test(String(value)),
+  labels: (value) => isObject(value) && Object.values(value).every(isText),
+  flag: () => true,
 }
+
+const isStoredItem = (item: Readonly<Record<string, unknown>>): boolean =>
+  newItemMembers.every((member) => {
+    const { type, constraint, accepts } = itemTable[member]
+    const value = item[member] ?? null
+    if (value === null) return constraint === undefined
+    return isJson[type](value) && (type !== 'bytewise' || accepts?.(String(value)) !== false)
+  })
+
+function itemCheck({ type, accepts, range = [0, Number.MAX_SAFE_INTEGER] }: ItemColumn): ColumnCheck {
+  if (accepts !== undefined) return text(accepts)
+  if (type === 'flag') return flag
+  if (type === 'bytes') return bytes(...range)
+  return type === 'int4' || type === 'int8' ? integer(...range) : shortText(range[1])
+}
+
+const itemChecks: TableCheck['columns'] = Object.fromEntries(
+  Object.values(itemTable).map((column) => {
+    const check = column.constraint === undefined ? optional(itemCheck(column)) : itemCheck(column)
+    return [column.column, column.only === undefined ? check : only(column.only, check)]
+  }),
+)
 
 export const tableChecks: Readonly<Record<string, TableCheck>> = {
   meta: {

@@ -5,7 +5,6 @@ import { itemColumnCount, itemColumns } from './item-columns.ts'
 import { hasItem, readItemDetails } from './item-rows.ts'
 import { isLive } from './items.ts'
 import type { BucketId, ItemDetails } from './records.ts'
-import { selectColumns } from './selected-columns.ts'
 import {
   all,
   bucketIdOf,
@@ -17,6 +16,7 @@ import {
   itemIdOf,
   type Query,
   type Row,
+  selectColumns,
   type Work,
 } from './statements.ts'
 

@@ -1,7 +1,8 @@
-import { afterPaths } from '../../core/names.ts'
+import { afterPaths, containsAll, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
-import { createFilter } from './item-filters.ts'
-import { readBucketState } from './item-lists.ts'
+import { type ItemMember, itemPlaces } from './item-columns.ts'
+import { kindNumber, kindNumberOf } from './item-kinds.ts'
+import { orders, readBucketState } from './item-lists.ts'
 import { itemRowColumns, readItemRow } from './item-rows.ts'
 import { isLive } from './items.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
@@ -20,14 +21,6 @@ const defaultBound = 2 ** 16
 
 /** Rows that are read together at most. */
 const largestBatch = 1_024
-
-/** After all numbers. */
-const endOfNumbers = Number.MAX_SAFE_INTEGER
-
-const orders = {
-  oldest: { after: '>', direction: 'ASC' },
-  newest: { after: '<', direction: 'DESC' },
-} as const
 
 /** Whether a selection is read from the index of hashes or of paths. */
 export const selectsFiles = ({ sha256, path }: Pick<ItemSelection, 'sha256' | 'path'>): boolean =>
@@ -109,7 +102,7 @@ function statementOf(
   const isOldest = order === 'oldest'
   if (sha256 !== null) {
     const hash = Buffer.from(sha256, 'hex')
-    const seq = place?.seq ?? (isOldest ? -1 : endOfNumbers)
+    const seq = place?.seq ?? (isOldest ? -1 : Number.MAX_SAFE_INTEGER)
     return { sql: byHash(order), values: [bucketId, now, hash, hash.subarray(0, 8), seq, batch] }
   }
   const [start, end] = [path ?? '', afterPaths(path ?? '')]
@@ -132,11 +125,54 @@ const byHash = (order: ItemOrder): Sql => {
 }
 
 const byPath = (order: ItemOrder): Sql => {
-  const { after, direction } = orders[order]
-  const end = order === 'oldest' ? '<' : '>='
+  const { after, until, direction } = orders[order]
   return eachEngine(
     (engine) => `${rowsFrom(engine, 'items_by_path')}
-      AND path IS NOT NULL AND (path, seq) ${after} ($3, $4) AND path ${end} $5
+      AND path IS NOT NULL AND (path, seq) ${after} ($3, $4) AND path ${until} $5
       ORDER BY path ${direction}, seq ${direction} LIMIT $6`,
   )
+}
+
+/** Members of a selection that exclude no item, but say where a list is and how it is ordered. */
+const ofList: ReadonlySet<string> = new Set([
+  'bucketId',
+  'order',
+  'by',
+  'startName',
+] satisfies (keyof ItemSelection)[])
+
+/** The filters that a selection has, with their values. */
+export const filtersOf = (selection: ItemSelection): [string, unknown][] =>
+  Object.entries(selection).filter(([name, wanted]) => wanted != null && !ofList.has(name))
+
+const isMember = (name: string): name is ItemMember => Object.hasOwn(itemPlaces, name)
+
+/**
+ * Returns a function that compares all filters of a selection with an item, except the time at which it was taken. A further filter is compared with
+ * the member of its name. Throws RangeError if there is none.
+ */
+export function createFilter(selection: ItemSelection): (item: ItemDetails) => boolean {
+  const { bucketId: _, order: _o, by: _b, startName: _s, ...filters } = selection
+  const { kind, from, to, name, labels, sha256, path, ...others } = filters
+  const wanted = Object.entries(labels ?? {})
+  const number = kind === null ? null : kindNumber(kind)
+  const hash = sha256 == null ? null : Buffer.from(sha256, 'hex')
+  const further = Object.entries(others).flatMap(([member, value]: [string, unknown]) => {
+    if (value == null) return []
+    if (!isMember(member)) throw new RangeError(`no search of items knows the filter ${member}`)
+    return [{ member, value }]
+  })
+  return (item) => {
+    const folded = name === null ? '' : nameLine(item.filename)
+    return (
+      (number === null || kindNumberOf(item.contentType) === number) &&
+      (from === null || item.createdAt >= from) &&
+      (to === null || item.createdAt < to) &&
+      (name === null || containsAll(folded, name)) &&
+      wanted.every(([key, value]) => item.labels?.[key] === value) &&
+      (hash === null || hash.equals(item.sha256)) &&
+      (path == null || (item.path?.startsWith(path) ?? false)) &&
+      further.every(({ member, value }) => item[member] === value)
+    )
+  }
 }

@@ -1,22 +1,6 @@
-import type { ItemId } from '../../core/ids.ts'
+import { type ItemId, isItemId } from '../../core/ids.ts'
 import { type Labels, parseLabelText } from '../../core/labels.ts'
 import { isPath } from '../../core/names.ts'
-import {
-  bucket,
-  bytes,
-  type ColumnCheck,
-  cameraTime,
-  flag,
-  int4,
-  integer,
-  itemId,
-  optional,
-  sequence,
-  shape,
-  shortText,
-  text,
-  time,
-} from './value-checks.ts'
 
 // The members of an item and the columns of the table `items`, each once: schemas, statements, readers, checks and transfers are derived from here.
 
@@ -69,7 +53,7 @@ export interface ItemTexts {
 /** What responses tell of a stored item. */
 export interface ItemDetails extends NewItem, Preview, ItemTexts {}
 
-/** How the values of a column are stored. `bytewise` is text that is compared byte by byte, as SQLite always does; labels are JSON, and a flag is 1 or null. */
+/** How values are stored: `bytewise` text is compared byte by byte, as SQLite compares all texts; labels are JSON, and a flag is 1 or null. */
 const storedTypes = {
   text: { sqlite: 'TEXT', postgres: 'text' },
   bytewise: { sqlite: 'TEXT', postgres: 'text' },
@@ -80,26 +64,26 @@ const storedTypes = {
   bytes: { sqlite: 'BLOB', postgres: 'bytea' },
 } as const
 
-type StoredType = keyof typeof storedTypes
-type Engine = 'sqlite' | 'postgres'
+export type StoredType = keyof typeof storedTypes
 
-interface Column {
+export interface ItemColumn {
   readonly column: string
   readonly type: StoredType
   /** Whether an upload knows it, or it becomes known later, or it is not of the item, but of its row. */
   readonly of: 'upload' | 'later' | 'row'
-  readonly check: ColumnCheck
-  /** What follows the type in the schema; the column may be null if this is left out. */
+  /** An item lacks the member if the column is null. */
+  readonly isOptional?: true
+  /** It is a text that people edit. */
+  readonly isEdited?: true
+  /** What follows the type in the schema, and on SQLite; the column may be null if it is left out. */
   readonly constraint?: string
-  /** In place of it on SQLite. */
   readonly onSqlite?: string
   readonly only?: 'sqlite'
-  /** For a member that is left out for null, or without another member: this member. */
-  readonly leftOutWith?: ItemMember
-  readonly isEditable?: true
+  /** What it contains, as `fsck` checks it: numbers in this range, or as many bytes or characters, or these texts. */
+  readonly range?: readonly [number, number]
+  readonly accepts?: (text: string) => boolean
 }
 
-/** The type of the column of a member with such values. */
 type TypeOf<Value> = Value extends string
   ? 'text' | 'bytewise'
   : Value extends number
@@ -110,142 +94,141 @@ type TypeOf<Value> = Value extends string
         ? 'bytes'
         : 'labels'
 
-/** Members that may be left out are read by their marks. */
-type MemberColumn<Member extends keyof ItemDetails> = Column & {
+/** The column of a member, whose marks must be those of the member's type. */
+type MemberColumn<Member extends keyof ItemDetails> = ItemColumn & {
   readonly type: TypeOf<NonNullable<ItemDetails[Member]>>
   readonly of: Member extends keyof NewItem ? 'upload' : 'later'
-} & (undefined extends ItemDetails[Member] ? { readonly leftOutWith: ItemMember } : unknown) &
-  (Member extends keyof ItemTexts ? { readonly isEditable: true } : unknown)
+} & (undefined extends ItemDetails[Member]
+    ? { readonly isOptional: true }
+    : { readonly isOptional?: never }) &
+  (Member extends keyof ItemTexts | 'labels' ? { readonly isEdited: true } : unknown)
+
+const constraint = 'NOT NULL'
+/** The last millisecond of the year 9999. */
+export const maxTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+const isType = /^[\w!#$%&'*+.^`|~-]{1,127}\/[\w!#$%&'*+.^`|~-]{1,127}(?:;[ \x21-\x7e]*)?$/
+const isName = (name: string) => name !== '' && Buffer.byteLength(name) <= 1_024 && !/\p{Cc}|\//u.test(name)
+const isExtension = /^[a-z0-9]{1,32}$/
+const isLabels = (json: string) => parseLabelText(json) != null
 
 /** In the order of the table, in which a new column is the last one: a backup copies rows by position, and a migration adds columns at the end. */
 const table = {
   bucketId: {
-    ...{ column: 'bucket_id', type: 'int8', of: 'row', check: bucket },
-    ...{ constraint: 'NOT NULL', onSqlite: 'NOT NULL REFERENCES buckets (id)' },
+    ...{
+      column: 'bucket_id',
+      type: 'int8',
+      of: 'row',
+      range: [-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+    },
+    ...{ constraint, onSqlite: 'NOT NULL REFERENCES buckets (id)' },
   },
-  seq: { column: 'seq', type: 'int8', of: 'row', constraint: 'NOT NULL', check: sequence },
-  id: { column: 'id', type: 'bytewise', of: 'upload', constraint: 'NOT NULL UNIQUE', check: itemId },
-  extension: { column: 'extension', type: 'text', of: 'upload', check: shape(/^[a-z0-9]{1,32}$/) },
-  filename: {
-    ...{ column: 'filename', type: 'text', of: 'upload', isEditable: true },
-    check: text((name) => name !== '' && Buffer.byteLength(name) <= 1_024 && !/\p{Cc}|\//u.test(name)),
-  },
+  // Ranks are built for so many numbers, so that a wrong one does not use up the memory.
+  seq: { column: 'seq', type: 'int8', of: 'row', constraint, range: [0, 2 ** 40] },
+  id: { column: 'id', type: 'bytewise', of: 'upload', constraint: 'NOT NULL UNIQUE', accepts: isItemId },
+  extension: { column: 'extension', type: 'text', of: 'upload', accepts: (text) => isExtension.test(text) },
+  filename: { column: 'filename', type: 'text', of: 'upload', isEdited: true, accepts: isName },
   contentType: {
-    ...{ column: 'content_type', type: 'text', of: 'upload', constraint: 'NOT NULL' },
-    check: shape(/^[\w!#$%&'*+.^`|~-]{1,127}\/[\w!#$%&'*+.^`|~-]{1,127}(?:;[ \x21-\x7e]*)?$/),
+    ...{
+      column: 'content_type',
+      type: 'text',
+      of: 'upload',
+      constraint,
+      accepts: (text) => isType.test(text),
+    },
   },
-  size: { column: 'size', type: 'int8', of: 'upload', constraint: 'NOT NULL', check: integer() },
-  sha256: { column: 'sha256', type: 'bytes', of: 'upload', constraint: 'NOT NULL', check: bytes(32, 32) },
-  width: { column: 'width', type: 'int4', of: 'upload', check: int4(1) },
-  height: { column: 'height', type: 'int4', of: 'upload', check: int4(1) },
-  createdAt: { column: 'created_at', type: 'int8', of: 'upload', constraint: 'NOT NULL', check: time },
-  contentId: { column: 'content_id', type: 'int8', of: 'row', check: integer(1) },
-  thumbhash: { column: 'thumbhash', type: 'bytes', of: 'later', check: bytes(1, 100) },
-  duration: { column: 'duration', type: 'int8', of: 'later', check: integer() },
-  altText: { column: 'alt_text', type: 'text', of: 'later', isEditable: true, check: shortText(1_000) },
-  caption: { column: 'caption', type: 'text', of: 'later', isEditable: true, check: shortText(5_000) },
-  edited: { column: 'edited', type: 'int8', of: 'row', only: 'sqlite', check: integer() },
-  renamed: { column: 'renamed', type: 'flag', of: 'row', check: flag },
-  homeSeq: { column: 'home_seq', type: 'int8', of: 'row', check: sequence },
-  deletedAt: { column: 'deleted_at', type: 'int8', of: 'row', check: time },
-  leavesTrashAt: { column: 'expires_at', type: 'int8', of: 'row', check: time },
-  expiresAt: {
-    ...{ column: 'item_expires_at', type: 'int8', of: 'upload', leftOutWith: 'expiresAt', check: time },
-  },
+  size: { column: 'size', type: 'int8', of: 'upload', constraint },
+  sha256: { column: 'sha256', type: 'bytes', of: 'upload', constraint, range: [32, 32] },
+  width: { column: 'width', type: 'int4', of: 'upload', range: [1, 2 ** 31 - 1] },
+  height: { column: 'height', type: 'int4', of: 'upload', range: [1, 2 ** 31 - 1] },
+  createdAt: { column: 'created_at', type: 'int8', of: 'upload', constraint, range: [0, maxTime] },
+  contentId: { column: 'content_id', type: 'int8', of: 'row', range: [1, Number.MAX_SAFE_INTEGER] },
+  thumbhash: { column: 'thumbhash', type: 'bytes', of: 'later', range: [1, 100] },
+  duration: { column: 'duration', type: 'int8', of: 'later' },
+  altText: { column: 'alt_text', type: 'text', of: 'later', isEdited: true, range: [0, 1_000] },
+  caption: { column: 'caption', type: 'text', of: 'later', isEdited: true, range: [0, 5_000] },
+  edited: { column: 'edited', type: 'int8', of: 'row', only: 'sqlite' },
+  renamed: { column: 'renamed', type: 'flag', of: 'row' },
+  homeSeq: { column: 'home_seq', type: 'int8', of: 'row', range: [0, 2 ** 40] },
+  deletedAt: { column: 'deleted_at', type: 'int8', of: 'row', range: [0, maxTime] },
+  leavesTrashAt: { column: 'expires_at', type: 'int8', of: 'row', range: [0, maxTime] },
+  expiresAt: { column: 'item_expires_at', type: 'int8', of: 'upload', isOptional: true, range: [0, maxTime] },
   labels: {
-    ...{ column: 'labels', type: 'labels', of: 'upload', leftOutWith: 'labels' },
-    check: text((json) => parseLabelText(json) != null),
+    ...{
+      column: 'labels',
+      type: 'labels',
+      of: 'upload',
+      isOptional: true,
+      isEdited: true,
+      accepts: isLabels,
+    },
   },
-  path: { column: 'path', type: 'bytewise', of: 'upload', leftOutWith: 'path', check: text(isPath) },
-  takenAt: { column: 'taken_at', type: 'int8', of: 'upload', leftOutWith: 'takenAt', check: cameraTime },
+  path: { column: 'path', type: 'bytewise', of: 'upload', isOptional: true, accepts: isPath },
+  // The clock of a camera, from the year 0 on.
+  takenAt: {
+    ...{
+      column: 'taken_at',
+      type: 'int8',
+      of: 'upload',
+      isOptional: true,
+      range: [-62_167_219_200_000, maxTime],
+    },
+  },
   takenOffset: {
-    ...{ column: 'taken_offset', type: 'int4', of: 'upload', leftOutWith: 'takenAt' },
-    check: integer(-1_440, 1_440),
+    column: 'taken_offset',
+    type: 'int4',
+    of: 'upload',
+    isOptional: true,
+    range: [-1_440, 1_440],
   },
-  takenRead: { column: 'taken_read', type: 'flag', of: 'upload', leftOutWith: 'takenRead', check: flag },
+  takenRead: { column: 'taken_read', type: 'flag', of: 'upload', isOptional: true },
   nameKey: {
-    ...{ column: 'name_key', type: 'bytewise', of: 'row', constraint: "NOT NULL DEFAULT ''" },
-    check: shortText(10_000),
+    column: 'name_key',
+    type: 'bytewise',
+    of: 'row',
+    constraint: "NOT NULL DEFAULT ''",
+    range: [0, 10_000],
   },
 } as const satisfies { readonly [Member in keyof Required<ItemDetails>]: MemberColumn<Member> } & Readonly<
-  Record<string, Column>
+  Record<string, ItemColumn>
 >
 
-const isName = (name: string): name is keyof typeof table => Object.hasOwn(table, name)
-const names = Object.keys(table).filter(isName)
-const columns: readonly Column[] = names.map((name) => table[name])
+export type ItemColumnName = keyof typeof table
+/** The columns of the table, by the names of their members. */
+export const itemTable: Readonly<Record<ItemColumnName, ItemColumn>> = table
 
 /** The columns in the schema of an engine. */
-export const itemDefinitions = (engine: Engine): string =>
-  columns
+export const itemDefinitions = (engine: 'sqlite' | 'postgres'): string =>
+  Object.values(itemTable)
     .filter(({ only = engine }) => only === engine)
-    .map(({ column, type, constraint = '', onSqlite = constraint }) => {
-      const collation = engine === 'postgres' && type === 'bytewise' ? 'COLLATE "C"' : ''
-      const parts = [
-        column,
-        storedTypes[type][engine],
-        collation,
-        engine === 'sqlite' ? onSqlite : constraint,
-      ]
-      return `  ${parts.filter((part) => part !== '').join(' ')}`
-    })
+    .map(({ column, type, constraint, onSqlite = constraint }) =>
+      engine === 'sqlite'
+        ? [column, storedTypes[type].sqlite, onSqlite]
+        : [column, storedTypes[type].postgres, type === 'bytewise' ? 'COLLATE "C"' : undefined, constraint],
+    )
+    .map((parts) => `  ${parts.filter((part) => part !== undefined).join(' ')}`)
     .join(',\n')
 
-/** The check of each column. */
-export const itemChecks: Readonly<Record<string, ColumnCheck>> = Object.fromEntries(
-  columns.map(({ column, constraint, check, only }) => [
-    column,
-    { ...(constraint === undefined ? optional(check) : check), ...(only && { only }) },
-  ]),
-)
-
-export type ItemMember = keyof ItemDetails
-const isMember = (name: keyof typeof table): name is ItemMember => table[name].of !== 'row'
-const isUploaded = (member: ItemMember): member is keyof NewItem => table[member].of === 'upload'
-const isEditable = (member: ItemMember): member is keyof ItemTexts => 'isEditable' in table[member]
-const members = names.filter(isMember)
-
-/** The members of an item as it is added, those that it gets later, and those of its texts. */
-export const newItemMembers = members.filter(isUploaded)
-export const laterMembers = members.filter((member) => !isUploaded(member))
-export const textMembers = members.filter(isEditable)
-
-export type ItemColumnName = keyof typeof table
-
-/** The column of a member, or of its row, how it is stored, and its type on PostgreSQL. */
 export const columnOf = (name: ItemColumnName): string => table[name].column
-export const storedTypeOf = (name: ItemColumnName): StoredType => table[name].type
 export const postgresTypeOf = (name: ItemColumnName): string => storedTypes[table[name].type].postgres
 
-const textOf = (of: readonly ItemMember[]): string => of.map(columnOf).join(', ')
+export type ItemMember = keyof ItemDetails
+const isColumnName = (name: string): name is ItemColumnName => Object.hasOwn(table, name)
+const isMember = (name: ItemColumnName): name is ItemMember => table[name].of !== 'row'
+const isUploaded = (member: ItemMember): member is keyof NewItem => table[member].of === 'upload'
+const members = Object.keys(table).filter(isColumnName).filter(isMember)
 
-/** The columns of an item as it is added, and their number. */
-export const newItemColumns = textOf(newItemMembers)
-export const newItemColumnCount = newItemMembers.length
+/** The members of an item as it is added, and those that it gets later. */
+export const newItemMembers = members.filter(isUploaded)
+export const laterMembers = members.filter((member) => !isUploaded(member))
+const ordered = [...newItemMembers, ...laterMembers]
+/** What people edit. */
+export const editedMembers = members.filter((member) => itemTable[member].isEdited)
 
-/** The columns of the details of an item, which begin with those of a new one, and their number. */
-export const itemColumns = textOf([...newItemMembers, ...laterMembers])
-export const itemColumnCount = members.length
+/** The columns of the details of an item, those of a new item first, and how many they are. */
+export const itemColumns = ordered.map(columnOf).join(', ')
+export const [newItemColumnCount, itemColumnCount] = [newItemMembers.length, ordered.length]
 
-const places = Object.fromEntries([...newItemMembers, ...laterMembers].map((member, at) => [member, at]))
 /** The place of each member in `itemColumns`. */
-export const itemPlaces = places as Readonly<Record<ItemMember, number>>
-
-/** A member that an item lacks if the column at `unlessNullAt` is null. */
-export interface OptionalMember {
-  readonly member: ItemMember
-  readonly type: StoredType
-  readonly at: number
-  readonly unlessNullAt: number
-}
-
-const optionalOf = (of: readonly ItemMember[]): readonly OptionalMember[] =>
-  of.flatMap((member) => {
-    const { type, leftOutWith }: Column = table[member]
-    if (leftOutWith === undefined) return []
-    return [{ member, type, at: itemPlaces[member], unlessNullAt: itemPlaces[leftOutWith] }]
-  })
-
-/** Of a new item, and of the details of one. */
-export const optionalOfNewItem = optionalOf(newItemMembers)
-export const optionalOfItem = optionalOf(members)
+export const itemPlaces = Object.fromEntries(ordered.map((member, place) => [member, place])) as Readonly<
+  Record<ItemMember, number>
+>

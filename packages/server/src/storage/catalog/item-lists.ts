@@ -20,14 +20,15 @@ interface ListText {
 }
 
 /** Before all times, and after all of them. Milliseconds. */
-const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+export const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 
 /** Before the keys of all names, and after all of them. */
 const [firstName, endOfNames] = ['', '\u{10FFFF}'.repeat(maxNameKey + 1)]
 
 type ListKey = NonNullable<ItemFilter['by']> | null
 
-const orders = {
+/** How lists compare and sort. */
+export const orders = {
   oldest: { after: '>', until: '<', direction: 'ASC' },
   newest: { after: '<', until: '>=', direction: 'DESC' },
 } as const

@@ -1,29 +1,28 @@
+import { isObject, parseJson } from '../../core/json.ts'
 import {
   type ItemMember,
   itemColumnCount,
   itemColumns,
   itemPlaces,
+  itemTable,
+  laterMembers,
   newItemColumnCount,
   newItemMembers,
-  type OptionalMember,
-  optionalOfItem,
-  optionalOfNewItem,
-  storedTypeOf,
+  type StoredType,
 } from './item-columns.ts'
 import type { Item, ItemDetails, ItemRows, NewItem } from './records.ts'
-import { selectColumns } from './selected-columns.ts'
 import {
   bucketIdOf,
   bytes,
   bytesOrNull,
   contentIdOf,
-  type EngineName,
   formatLabels,
   integer,
   integerOrNull,
   itemIdOf,
   labelsOf,
   type Row,
+  selectColumns,
   text,
   textOrNull,
 } from './statements.ts'
@@ -43,7 +42,7 @@ export function storedValue(
 
 const at = itemPlaces
 
-/** The values of `newItemColumns`. By name and not in a loop, which takes ten times as long; SQLite refuses the row if a value is missing. */
+/** The values of the first of `itemColumns`. By name and not in a loop, which takes ten times as long; SQLite refuses the row if a value is missing. */
 export function newItemValues(item: NewItem, sha256: Uint8Array | null = item.sha256) {
   const values = new Array<number | string | Uint8Array | null>(newItemColumnCount)
   values[at.id] = item.id
@@ -77,7 +76,7 @@ const readRequired = (row: Row, sha256: Uint8Array) => ({
   createdAt: integer(row, at.createdAt),
 })
 
-const readers: Readonly<Record<OptionalMember['type'], (row: Row, column: number) => unknown>> = {
+const readers = {
   text: textOrNull,
   bytewise: textOrNull,
   int4: integerOrNull,
@@ -85,19 +84,23 @@ const readers: Readonly<Record<OptionalMember['type'], (row: Row, column: number
   bytes: bytesOrNull,
   labels: labelsOf,
   flag: () => true,
-}
+} as const satisfies Readonly<Record<StoredType, (row: Row, column: number) => unknown>>
 
-const withReaders = (members: readonly OptionalMember[]) =>
-  members.map((member) => ({ ...member, read: readers[member.type] }))
-const [optionalOfNew, optionalOfAny] = [withReaders(optionalOfNewItem), withReaders(optionalOfItem)]
+const optionalOf = (members: readonly ItemMember[]) =>
+  members
+    .filter((member) => itemTable[member].isOptional)
+    .map((member) => ({ member, at: at[member], read: readers[itemTable[member].type] }))
+const [optionalOfNew, optionalOfAny] = [
+  optionalOf(newItemMembers),
+  optionalOf([...newItemMembers, ...laterMembers]),
+]
 
 /** Adds the members that an item may lack. Most items lack most of them. */
 function readOptional(item: Record<string, unknown>, row: Row, members: typeof optionalOfAny): void {
-  for (const { member, at, unlessNullAt, read } of members)
-    if (row[unlessNullAt] !== null) item[member] = read(row, at)
+  for (const { member, at, read } of members) if (row[at] !== null) item[member] = read(row, at)
 }
 
-/** Reads an item from the first columns of a row, which are `newItemColumns`. */
+/** Reads an item from the first columns of a row, which are the first of `itemColumns`. */
 export function readNewItem(row: Row, sha256: Uint8Array = bytes(row, at.sha256)): NewItem {
   const item = readRequired(row, sha256)
   readOptional(item, row, optionalOfNew)
@@ -120,28 +123,21 @@ export function readItemDetails(row: Row): ItemDetails {
 /** Whether a row of an outer join has an item. */
 export const hasItem = (row: Row): boolean => row[at.id] !== null
 
-const numbered = selectColumns({ seq: 'seq' }, itemColumnCount)
-
 /** The columns of an item in a list, and how many they are. */
-export const itemRowColumns = `${itemColumns}, ${numbered.text}`
-export const itemRowColumnCount = numbered.end
+export const [itemRowColumns, itemRowColumnCount] = [`${itemColumns}, seq`, itemColumnCount + 1]
 
 /** Reads `itemRowColumns`. */
 export const readItemRow = (row: Row): ItemRows['rows'][number] => ({
-  seq: integer(row, numbered.at.seq),
+  seq: integer(row, itemColumnCount),
   item: readItemDetails(row),
 })
 
 /** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
 export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
 
+const isDamaged = 'CAST(EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) AS int)'
 const placed = selectColumns(
-  {
-    bucketId: 'bucket_id',
-    isDamaged: 'CAST(EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) AS int)',
-    contentId: 'content_id',
-    isPrivate: isPrivateColumn,
-  },
+  { bucketId: 'bucket_id', isDamaged, contentId: 'content_id', isPrivate: isPrivateColumn },
   itemColumnCount,
 )
 
@@ -157,25 +153,22 @@ export const readItem = (row: Row): Item => ({
   isPrivate: integer(row, placed.at.isPrivate) === 1,
 })
 
-/** A column of `newItemColumns`, of an item in JSON (`serializeItems` of items.ts). */
-function keyedItemColumn(engine: EngineName, member: keyof NewItem): string {
-  const value = `value ->> '${member}'`
-  const type = storedTypeOf(member)
-  if (type === 'bytes') return engine === 'sqlite' ? `unhex(${value})` : `decode(${value}, 'hex')`
-  // SQLite reads true as 1.
-  if (type === 'flag') return engine === 'sqlite' ? value : `(${value})::bool::int4`
-  return type === 'int4' || type === 'int8' ? `(${value})::${type}` : value
+/** The items of a request with a key in JSON, with hashes in hexadecimal digits. They are stored there because they may be deleted before a retry. */
+export const serializeItems = (items: readonly NewItem[]): string =>
+  JSON.stringify(items.map((item) => ({ ...item, sha256: Buffer.from(item.sha256).toString('hex') })))
+
+/** Reads items of `serializeItems`. */
+export function parseItems(json: string): NewItem[] {
+  const items = parseJson(json)
+  if (!Array.isArray(items)) throw new TypeError('the catalog holds items of a request that are no list')
+  return items.map((item) =>
+    readNewItem(newItemMembers.map((member) => storedJson(member, isObject(item) ? item[member] : null))),
+  )
 }
 
-/** As `newItemColumns`, of an item in JSON. */
-export const keyedItemColumns = (engine: EngineName): string =>
-  newItemMembers.map((member) => keyedItemColumn(engine, member)).join(', ')
-
-/** The items of a row of `keyed_requests`, and their order. */
-export const keyedItems = {
-  sqlite: { rows: 'json_each(items) AS item', order: 'item.key' },
-  postgres: {
-    rows: 'json_array_elements(items) WITH ORDINALITY AS item (value, number)',
-    order: 'item.number',
-  },
-} as const
+function storedJson(member: keyof NewItem, value: unknown): unknown {
+  const { type } = itemTable[member]
+  if (value == null || value === false) return null
+  if (type === 'labels') return JSON.stringify(value)
+  return type === 'bytes' ? new Uint8Array(Buffer.from(`${value}`, 'hex')) : value
+}

@@ -1,44 +1,38 @@
 import { nameSlot, namesPerRow, type SearchTerms } from '../../core/names.ts'
-import { searchFiles, selectsFiles } from './file-search.ts'
-import { filtersOf, type ItemFilterName } from './item-filters.ts'
+import { filtersOf, searchFiles, selectsFiles } from './file-search.ts'
 import { searchLabels } from './label-search.ts'
 import { type SearchBounds, searchNames } from './name-search.ts'
 import { searchInOrder, searchList } from './ordered-search.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from './records.ts'
 import { all, type EngineName, integer, type Query } from './statements.ts'
 
-/** The filters that the indexes of lists have: in the order of times, and in that of names. */
-const indexed: readonly ItemFilterName[] = ['kind', 'from', 'to']
-const indexedByName: readonly ItemFilterName[] = ['kind']
+/** The filters of the indexes of lists, of the index by name, and those with which labels and names are searched. */
+const indexed = new Set(['kind', 'from', 'to'])
+const indexedByName = new Set(['kind'])
+const searched = new Set(['kind', 'from', 'to', 'labels', 'name'])
+
+const hasOther = (selection: ItemSelection, filters: ReadonlySet<string>): boolean =>
+  filtersOf(selection).some(([name]) => !filters.has(name))
 
 /** Whether a selection has a filter that the index of its list lacks. Other lists are read with one statement (item-lists.ts). */
-export function isSearch(selection: ItemSelection): boolean {
-  const known = selection.by === 'name' ? indexedByName : indexed
-  return filtersOf(selection).some((filter) => !known.includes(filter))
-}
+export const isSearch = (selection: ItemSelection): boolean =>
+  hasOther(selection, selection.by === 'name' ? indexedByName : indexed)
 
-/** What a search reads: the rows in the order of the list, or the index of files, labels or names. */
-type Source = 'list' | 'files' | 'labels' | 'names'
-
-/** The filters with which labels and names are searched. */
-const searched: readonly ItemFilterName[] = [...indexed, 'labels', 'name']
-
-function sourceOf(selection: ItemSelection): Source {
-  const { by = null, labels = null, name } = selection
-  if (by !== null) return 'list'
+/** Whether a search reads the rows in the order of the list, or the index of files, labels or names. */
+function sourceOf(selection: ItemSelection): 'list' | 'files' | 'labels' | 'names' {
+  const { by, labels, name } = selection
+  if (by != null) return 'list'
   if (selectsFiles(selection)) return 'files'
-  if (filtersOf(selection).some((filter) => !searched.includes(filter))) return 'list'
-  if (labels !== null) return 'labels'
-  return name === null ? 'list' : 'names'
+  if (hasOther(selection, searched) || (labels == null && name === null)) return 'list'
+  return labels == null ? 'names' : 'labels'
 }
 
 /** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
 export function isLongSearch(selection: ItemSelection): boolean {
-  if (!isSearch(selection)) return false
   const source = sourceOf(selection)
   if (source === 'files') return filtersOf(selection).length > 1
   if (source === 'labels') return selection.name !== null || Object.keys(selection.labels ?? {}).length > 1
-  return true
+  return isSearch(selection)
 }
 
 /** Rows of names that a search compares at most at first, before it is sent to a thread. */
@@ -92,7 +86,7 @@ export function* searchFirst(
   return found.examined === null ? found : null
 }
 
-/** Finds items as Catalog.items; to be run in one snapshot. The search throws RangeError for a filter that nothing compares (item-filters.ts). */
+/** Finds items as Catalog.items; to be run in one snapshot. The search throws RangeError for a filter that nothing compares. */
 export function searchItems(
   engine: EngineName,
   selection: ItemSelection,
@@ -100,11 +94,12 @@ export function searchItems(
   limit: number,
   bounds?: SearchBounds,
 ): Query<ItemRows> {
-  const { by = null, name } = selection
   const source = sourceOf(selection)
-  if (by !== null) return searchInOrder(engine, selection, after, limit)
   if (source === 'files') return searchFiles(selection, after, limit)
   if (source === 'labels') return searchLabels(engine, selection, after, limit, bounds?.rows)
-  if (source === 'names' && name !== null) return searchNames(engine, selection, name, after, limit, bounds)
-  return searchList(selection, after, limit)
+  if (source === 'names' && selection.name !== null)
+    return searchNames(engine, selection, selection.name, after, limit, bounds)
+  return selection.by == null
+    ? searchList(selection, after, limit)
+    : searchInOrder(engine, selection, after, limit)
 }

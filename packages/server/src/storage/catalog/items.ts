@@ -6,9 +6,9 @@ import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/tokens.ts'
 import type { Audited } from './audit-events.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
-import { newItemColumnCount } from './item-columns.ts'
+import { columnOf, editedMembers, type ItemMember } from './item-columns.ts'
 import { refreshNames } from './item-names.ts'
-import { itemRowColumns, keyedItemColumns, keyedItems, readItemRow, readNewItem } from './item-rows.ts'
+import { itemRowColumns, parseItems, readItemRow, serializeItems, storedValue } from './item-rows.ts'
 import { indexEdits } from './labels.ts'
 import type {
   AddedItem,
@@ -42,6 +42,7 @@ import {
   integerOrNull,
   type Query,
   record,
+  text,
   type Work,
 } from './statements.ts'
 import { countLimited } from './token-limits.ts'
@@ -137,9 +138,9 @@ export interface ItemCatalog {
   setPreview(bucketId: BucketId, id: ItemId, preview: NewPreview): Promise<void>
 }
 
-const textsUpdate = eachEngine(
-  (engine) => `UPDATE items SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed),
-    labels = $7, name_key = $8${markEdited[engine]} WHERE id = $1 AND bucket_id = $2`,
+const editUpdate = eachEngine(
+  (engine) => `UPDATE items SET renamed = coalesce($3, renamed), name_key = $4${markEdited[engine]},
+    ${editedMembers.map((member, index) => `${columnOf(member)} = $${index + 5}`).join(', ')} WHERE id = $1 AND bucket_id = $2`,
 )
 
 /** As ItemCatalog.editItem. */
@@ -169,35 +170,25 @@ export function* editItem({
   const edited = withLabels({ ...item, ...texts }, labels)
   const changed = changedTexts(item, edited)
   if (changed.length === 0) return item
-  const { filename, altText, caption, size } = edited
+  const { filename, size } = edited
   yield* change(
-    textsUpdate,
-    ...[id, bucketId, filename, altText, caption, changed.includes('filename') ? 1 : null],
-    formatLabels(labels),
-    nameKey(nameLine(filename)),
+    editUpdate,
+    ...[id, bucketId, changed.includes('filename') ? 1 : null, nameKey(nameLine(filename))],
+    ...editedMembers.map((member) => storedValue(edited, member)),
   )
   if (changed.includes('labels')) yield* indexEdits(bucketId, [{ row: { ...item, seq }, labels }])
   yield* recordChanges(bucketId, 'edited', [id])
   if (changed.includes('filename')) yield* refreshNames(bucketId, [id])
   // The event has no values of texts but the new name.
   yield* record(by, (by) => {
-    const detail = { changed: changed.map((text) => textColumns[text]) }
+    const detail = { changed: changed.map(columnOf) }
     return { action: 'edit', by, bucketId, target: id, name: filename, size, detail }
   })
   return edited
 }
 
-const textColumns = {
-  filename: 'filename',
-  altText: 'alt_text',
-  caption: 'caption',
-  labels: 'labels',
-} as const
-
-const changedTexts = (item: ItemState, other: ItemState): (keyof typeof textColumns)[] => [
-  ...(['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== other[text]),
-  ...(formatLabels(item.labels) === formatLabels(other.labels) ? [] : (['labels'] as const)),
-]
+const changedTexts = (item: ItemState, other: ItemState): readonly ItemMember[] =>
+  editedMembers.filter((member) => storedValue(item, member) !== storedValue(other, member))
 
 const withLabels = ({ labels: _earlier, ...item }: ItemDetails, labels: Labels | null): ItemDetails =>
   labels === null ? item : { ...item, labels }
@@ -293,13 +284,6 @@ export const isLive = (now: string): string => `coalesce(item_expires_at > ${now
 export const unlessExpired = (item: Item): Item | null =>
   item.expiresAt == null || item.expiresAt > Date.now() ? item : null
 
-// The items of the first request with each key. They are stored here because they may be deleted before the retry.
-
-const repeated = eachEngine(
-  (engine) => `SELECT ${keyedItemColumns(engine)}, fingerprint FROM keyed_requests, ${keyedItems[engine].rows}
-    WHERE token_id = $1 AND keyed_requests.key = $2 AND expires_at > $3 ORDER BY ${keyedItems[engine].order}`,
-)
-
 /** The items of the first request with the key; null if the key is new or expired. Throws Fault `idempotency-key-reused`. */
 export function* findRepeated({
   tokenId,
@@ -307,16 +291,15 @@ export function* findRepeated({
   fingerprint,
   now,
 }: IdempotentRequest): Query<readonly NewItem[] | null> {
-  const found = yield* all(
-    (row) => ({ item: readNewItem(row), fingerprint: bytes(row, newItemColumnCount) }),
-    repeated,
+  const found = yield* first(
+    (row) => ({ items: parseItems(text(row, 0)), fingerprint: bytes(row, 1) }),
+    'SELECT items::text, fingerprint FROM keyed_requests WHERE token_id = $1 AND key = $2 AND expires_at > $3',
     ...[tokenId, key, now],
   )
-  const [first] = found
-  if (first === undefined) return null
-  if (!Buffer.from(first.fingerprint).equals(fingerprint))
+  if (found === null) return null
+  if (!Buffer.from(found.fingerprint).equals(fingerprint))
     throw new Fault('idempotency-key-reused', 'This Idempotency-Key was used for other files; use a new one.')
-  return found.map(({ item }) => item)
+  return found.items
 }
 
 /** As ItemCatalog.findKeyed. */
@@ -378,10 +361,6 @@ export function* storeRequest(
     ...[tokenId, key, fingerprint, serializeItems(items), bytes, expiresAt],
   )
 }
-
-/** The items of a request as JSON, with hashes in hexadecimal digits. */
-const serializeItems = (items: readonly NewItem[]): string =>
-  JSON.stringify(items.map((item) => ({ ...item, sha256: Buffer.from(item.sha256).toString('hex') })))
 
 /** Removes the records that expired at `now` or before. Returns how many. */
 export const forgetRequests = ({ now }: { readonly now: number }): Work<number> =>

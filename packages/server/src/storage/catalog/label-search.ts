@@ -3,12 +3,11 @@ import { containsAll, nameLine } from '../../core/names.ts'
 import { type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindNumber } from './item-kinds.ts'
-import { readBucketState } from './item-lists.ts'
+import { endOfTime, firstTime, orders, readBucketState } from './item-lists.ts'
 import { hasItem, itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 import { isLive } from './items.ts'
 import type { ItemDetails, ItemPlace, ItemRows, ItemSelection } from './records.ts'
-import { selectColumns } from './selected-columns.ts'
-import { all, type EngineName, first, integer, type Query, type Row } from './statements.ts'
+import { all, type EngineName, first, integer, type Query, type Row, selectColumns } from './statements.ts'
 
 /** Rows of the rarest label that one search reads at most, also if it compares names. At the bound it ends early, and its rows say where. */
 const [maxRows, maxNames] = [2 ** 16, 2 ** 13]
@@ -18,14 +17,6 @@ const [maxRows, maxNames] = [2 ** 16, 2 ** 13]
  * early when it has found enough items, so its size costs nothing where many items have all labels.
  */
 const [firstBatch, largestBatch, largestNames] = [1_024, 8_192, 1_024]
-
-/** Before all times, and after all of them. Milliseconds. */
-const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
-
-const orders = {
-  oldest: { after: '>', until: '<', direction: 'ASC' },
-  newest: { after: '<', until: '>=', direction: 'DESC' },
-} as const
 
 /** What was read of the index. */
 interface Part {

@@ -11,6 +11,7 @@ import {
 import type { ItemOrder } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
+import { endOfTime, firstTime, orders } from './item-lists.ts'
 import { itemRowColumns, readItemRow } from './item-rows.ts'
 import { isLive } from './items.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from './records.ts'
@@ -69,7 +70,7 @@ function* firstCompared(
   const rows = yield* all(
     (row) => ({ slot: integer(row, 0), size: integer(row, 1) }),
     `SELECT slot, octet_length(names) FROM item_names WHERE bucket_id = $1 AND slot BETWEEN $2 AND $3
-      ORDER BY slot ${directions[order]} LIMIT ${maxComparedRows}`,
+      ORDER BY slot ${orders[order].direction} LIMIT ${maxComparedRows}`,
     ...[bucketId, nameSlot(start), nameSlot(end - 1)],
   )
   let comparisons = 0
@@ -96,11 +97,6 @@ const largestBatch = 8_192
  * names has 90 kB.
  */
 const largestRows: Readonly<Record<EngineName, number>> = { sqlite: 1_024, postgres: 128 }
-
-/** Before all times, and after all of them. Milliseconds. */
-const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
-
-const directions = { oldest: 'ASC', newest: 'DESC' } as const
 
 /** What was read of the names from one number to before another. */
 interface Part {
@@ -267,7 +263,7 @@ function filterOnPostgres(terms: readonly string[], sample: readonly number[]): 
  * parts of UNION ALL one after the other, and none after the most rows. SQL does not guarantee this order; a transaction without parallel workers keeps it.
  */
 function namesText(engine: EngineName, { sql }: RowFilter, order: ItemOrder, comparedRows: number): string {
-  const inOrder = `ORDER BY slot ${directions[order]}`
+  const inOrder = `ORDER BY slot ${orders[order].direction}`
   const selected = 'FROM item_names WHERE bucket_id = $1 AND slot BETWEEN $2 AND $3'
   return engine === 'sqlite'
     ? `SELECT slot, names ${selected} AND ${sql} ${inOrder} LIMIT $4`
@@ -291,7 +287,7 @@ function createReadPart(
   // In this form, PostgreSQL looks each number up, whatever it knows of the bucket.
   const numbers = engine === 'sqlite' ? '= ANY ($2::int8[])' : 'IN (SELECT unnest($2::int8[]))'
   const items = `SELECT ${itemRowColumns} FROM items WHERE bucket_id = $1 AND seq ${numbers} AND ${isSelected(4)}
-    ORDER BY seq ${directions[order]} LIMIT $3`
+    ORDER BY seq ${orders[order].direction} LIMIT $3`
   const lastOfRow = (slot: number) => slot * namesPerRow + (order === 'newest' ? 0 : namesPerRow - 1)
   return function* read({ start, end, batch, wanted }) {
     const rowLimit = Math.min(batch, largestRows[engine])

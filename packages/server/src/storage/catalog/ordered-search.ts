@@ -1,6 +1,5 @@
 import { readAfterNumber } from './expired-items.ts'
-import { searchFiles, searchRows, selectsFiles } from './file-search.ts'
-import { createFilter } from './item-filters.ts'
+import { createFilter, searchFiles, searchRows, selectsFiles } from './file-search.ts'
 import { itemStatements, placeOf, readBucketState, readListRow } from './item-lists.ts'
 import { itemRowColumns, readItemRow } from './item-rows.ts'
 import { searchLabels } from './label-search.ts'

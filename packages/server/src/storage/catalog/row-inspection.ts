@@ -1,4 +1,4 @@
-import { type TableCheck, tableChecks } from './column-checks.ts'
+import { type ColumnCheck, type TableCheck, tableChecks } from './column-checks.ts'
 import {
   all,
   change,
@@ -9,7 +9,6 @@ import {
   textOrNull,
   type Work,
 } from './statements.ts'
-import type { ColumnCheck } from './value-checks.ts'
 
 // Compares the columns of all tables with column-checks.ts.
 

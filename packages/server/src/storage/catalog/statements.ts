@@ -171,3 +171,18 @@ const isTexts = (value: object): value is Labels =>
 /** The text in which labels are stored and compared; null for none. */
 export const formatLabels = (labels: Labels | null | undefined): string | null =>
   labels == null ? null : JSON.stringify(labels)
+
+/**
+ * Columns that a statement selects after `from` others, each an expression of SQL by the name of its value: for the statement, the place of each in a
+ * row, and the place after the last one.
+ */
+export function selectColumns<Name extends string>(columns: Readonly<Record<Name, string>>, from = 0) {
+  const names = Object.keys(columns)
+  const places = Object.fromEntries(names.map((name, index) => [name, from + index]))
+  return {
+    text: Object.values(columns).join(', '),
+    // It has the names of `columns`.
+    at: places as Readonly<Record<Name, number>>,
+    end: from + names.length,
+  }
+}

@@ -3,12 +3,11 @@ import { ExplainedError } from '../../core/faults.ts'
 import { eventColumnCount, eventColumns } from './audit-events.ts'
 import { bucketIds, correctBucket } from './bucket-counters.ts'
 import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
-import { itemColumnCount, itemColumns, newItemColumnCount } from './item-columns.ts'
-import { keyedItemColumns, keyedItems, readItemDetails, readNewItem } from './item-rows.ts'
+import { itemColumnCount, itemColumns } from './item-columns.ts'
+import { parseItems, readItemDetails } from './item-rows.ts'
 import { storeRequest } from './items.ts'
 import { listKeys, replaceKeys, type SigningKey } from './keys.ts'
 import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
-import { selectColumns } from './selected-columns.ts'
 import {
   all,
   bucketIdOf,
@@ -21,6 +20,7 @@ import {
   integerOrNull,
   type Query,
   type Row,
+  selectColumns,
   text,
   textOrNull,
   tokenIdOf,
@@ -240,43 +240,23 @@ const countItems = (upTo?: ItemPosition): Query<number | null> =>
     ...[upTo?.bucketId ?? Number.MAX_SAFE_INTEGER, upTo?.seq ?? 0],
   )
 
-const requested = selectColumns(
-  {
-    ...{ tokenId: 'token_id', key: 'requests.key', fingerprint: 'fingerprint' },
-    ...{ expiresAt: 'expires_at', bytes: 'bytes' },
-  },
-  newItemColumnCount,
-)
-
-/** The items of the first keys after one, also of those that have expired. */
-const keyedRows = eachEngine(
-  (engine) => `SELECT ${keyedItemColumns(engine)}, ${requested.text}
-    FROM (SELECT * FROM keyed_requests WHERE (token_id, key) > ($1, $2) ORDER BY token_id, key LIMIT ${requestsPerBatch})
-      AS requests, ${keyedItems[engine].rows}
-    ORDER BY token_id, requests.key, ${keyedItems[engine].order}`,
-)
-
-function* requestsAfter(tokenId: string, key: string): Query<TransferredRequest[]> {
-  const rows = yield* all(
+/** The requests of the first keys after one, also of those that have expired. */
+const requestsAfter = (tokenId: string, key: string): Query<TransferredRequest[]> =>
+  all(
     (row) => ({
-      item: readNewItem(row),
+      items: parseItems(text(row, 0)),
       request: {
-        tokenId: tokenIdOf(row, requested.at.tokenId),
-        key: text(row, requested.at.key),
-        fingerprint: bytes(row, requested.at.fingerprint),
-        expiresAt: integer(row, requested.at.expiresAt),
-        bytes: integerOrNull(row, requested.at.bytes),
+        tokenId: tokenIdOf(row, 1),
+        key: text(row, 2),
+        fingerprint: bytes(row, 3),
+        expiresAt: integer(row, 4),
+        bytes: integerOrNull(row, 5),
       },
     }),
-    keyedRows,
+    `SELECT items::text, token_id, key, fingerprint, expires_at, bytes FROM keyed_requests WHERE (token_id, key) > ($1, $2)
+      ORDER BY token_id, key LIMIT ${requestsPerBatch}`,
     ...[tokenId, key],
   )
-  const requests = Map.groupBy(rows, ({ request }) => `${request.tokenId} ${request.key}`)
-  return [...requests.values()].flatMap((items) => {
-    const [first] = items
-    return first ? [{ request: first.request, items: items.map(({ item }) => item) }] : []
-  })
-}
 
 const readTransferredEvent = (row: Row): TransferredEvent => [
   integer(row, 0),

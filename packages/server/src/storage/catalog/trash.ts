@@ -15,7 +15,6 @@ import {
 import type { ExpiredRest } from './expired-items.ts'
 import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from './records.ts'
-import { selectColumns } from './selected-columns.ts'
 import {
   all,
   bucketIdOf,
@@ -26,6 +25,7 @@ import {
   itemIdOf,
   type Query,
   type Row,
+  selectColumns,
   type Work,
 } from './statements.ts'
 

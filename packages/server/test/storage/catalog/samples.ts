@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import type { AddedItem, BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
+import type { AddedItem, BucketId, Item, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import type { NewToken } from '../../../src/storage/catalog/tokens.ts'
 import type { NewUpload } from '../../../src/storage/catalog/uploads.ts'
 
@@ -17,6 +17,14 @@ export const newItem = (fields: Partial<NewItem> = {}): NewItem => ({
   width: 640,
   height: 480,
   createdAt: 1_790_000_000_000,
+  ...fields,
+})
+
+/** An item as it is stored, which nobody has seen or described. */
+export const storedItem = (fields: Partial<Item> = {}): Item => ({
+  ...newItem(),
+  ...{ thumbhash: null, duration: null, altText: null, caption: null },
+  ...{ bucketId: 1 as BucketId, isDamaged: false, contentId: null, isPrivate: false },
   ...fields,
 })
 

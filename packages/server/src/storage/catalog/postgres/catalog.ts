@@ -23,8 +23,7 @@ import type {
   PageRows,
   Servability,
 } from '../records.ts'
-import { selectColumns } from '../selected-columns.ts'
-import { bytes, integer, type Query, type Row, text } from '../statements.ts'
+import { bytes, integer, type Query, type Row, selectColumns, text } from '../statements.ts'
 import { grantedColumns, readGrant } from '../tokens.ts'
 import { openDatabase, requireNoTransfer } from './database.ts'
 import { createPostgresBell } from './feed-bell.ts'
@@ -348,9 +347,8 @@ export function createBatchedReads<Key, Value>(parts: {
 }
 
 /** With each row of a list, of which `nameKey` is at `nameKeyPlace`. */
-const listedWith = (nameKey: string) =>
-  selectColumns({ nameKey, revision: 'revision', expired: 'expired' }, nameKeyPlace)
-const [listedByName, listedByTime] = [listedWith('place'), listedWith('NULL')]
+const listed = selectColumns({ nameKey: 'NULL', revision: 'revision', expired: 'expired' }, nameKeyPlace)
+const listedByName = listed.text.replace('NULL', 'place')
 
 /** Reads items as Catalog.items. Null if the statement would pass by many expired items. */
 async function readItems(
@@ -360,12 +358,12 @@ async function readItems(
   limit: number,
 ): Promise<ItemRows | null> {
   const { sql, order, values } = itemStatements.postgres(selection, after, limit, Date.now())
-  const listed = selection.by === 'name' ? listedByName : listedByTime
+  const columns = selection.by === 'name' ? listedByName : listed.text
   const readRow = readListRow(selection)
   // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
   const rows = await run(
     `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', '$2')} AS expired FROM buckets WHERE id = $1)
-    SELECT ${itemRowColumns}, ${listed.text} FROM bucket LEFT JOIN (
+    SELECT ${itemRowColumns}, ${columns} FROM bucket LEFT JOIN (
       SELECT * FROM (${sql}) AS listed WHERE (SELECT expired FROM bucket) <= ${maxPassed}
     ) AS item ON true ORDER BY ${order}`,
     ...values,

@@ -63,7 +63,7 @@ BEGIN
     SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
   )
   INSERT INTO items (bucket_id, seq, ${appendParts.columns})
-  SELECT _bucket, _next - _count + number - 1, ${appendParts.stored}
+  SELECT _bucket, _next - _count + number - 1, ${appendParts.values}
   FROM item;
 
   -- The padding stands for the lines that the row has already, or had before its items were removed.

@@ -8,8 +8,16 @@ import { itemColumns } from '../item-columns.ts'
 import { hasItem, itemRowColumnCount, itemRowColumns, readItemDetails } from '../item-rows.ts'
 import { isLive } from '../items.ts'
 import type { BucketId, PageRows, PositionedItems } from '../records.ts'
-import { selectColumns } from '../selected-columns.ts'
-import { all, first, integer, itemIdOf, type Query, type Row, textOrNull } from '../statements.ts'
+import {
+  all,
+  first,
+  integer,
+  itemIdOf,
+  type Query,
+  type Row,
+  selectColumns,
+  textOrNull,
+} from '../statements.ts'
 import type { Run } from './session.ts'
 
 /** The reads of a catalog. */

@@ -1,16 +1,11 @@
 import { expect, test } from 'vitest'
-import { Fault } from '../core/faults.ts'
-import { newItemId } from '../core/ids.ts'
-import { openMemoryBlob } from '../storage/blobs/memory-blob.ts'
-import type { BucketId, Item } from '../storage/catalog/records.ts'
-import { fillTakenOperation } from './taken-times.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { fillTakenOperation } from '../../src/pictures/taken-times.ts'
+import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
+import type { Item } from '../../src/storage/catalog/records.ts'
+import { storedItem } from '../storage/catalog/samples.ts'
 
-const itemOf = (): Item => ({
-  ...{ id: newItemId(), filename: null, contentType: 'image/jpeg', extension: 'jpg', size: 4 },
-  ...{ sha256: Buffer.alloc(32), width: null, height: null, createdAt: 0, thumbhash: null, duration: null },
-  ...{ altText: null, caption: null, bucketId: 1 as BucketId, isDamaged: false, contentId: null },
-  isPrivate: false,
-})
+const itemOf = (): Item => storedItem({ filename: null, size: 4, width: null, height: null })
 
 test('M10 an item that cannot be read at present delays no other one, and no item is read twice', async () => {
   const items = Array.from({ length: 250 }, itemOf)
