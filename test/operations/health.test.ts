@@ -19,7 +19,7 @@ test('O1 a ready server reports that it is ready, without a token', async () => 
   }
 })
 
-test('O1 while the catalog is locked the server is live, lists items, and is not ready for uploads', async () => {
+test('O1, P6 while the catalog is locked the server is live, lists items, and is not ready for uploads', async () => {
   await using server = await startServer()
   const holder = new DatabaseSync(join(server.data, 'catalog.db'))
   holder.exec('BEGIN IMMEDIATE')
@@ -28,7 +28,8 @@ test('O1 while the catalog is locked the server is live, lists items, and is not
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
     expect((await server.request('/api/media')).status).toBe(200)
     expect(Number((await ready).headers.get('retry-after'))).toBeGreaterThan(0)
-    await expectProblem(await ready, 503, 'not-ready')
+    const { reasons } = await expectProblem(await ready, 503, 'not-ready')
+    expect(reasons).toEqual(['catalog-unwritable'])
     const reads = await fetch(`${server.url}/readyz`)
     expect([reads.status, await reads.json()]).toEqual([
       200,
