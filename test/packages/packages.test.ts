@@ -126,6 +126,30 @@ test('the packages contain built code, licence and README; the server is one bun
   ])
 })
 
+/** The files of a bundle that one of them loads at its start, itself included. */
+async function loadedWith(
+  dist: string,
+  name: string,
+  seen = new Set<string>(),
+): Promise<ReadonlySet<string>> {
+  if (seen.has(name)) return seen
+  seen.add(name)
+  const code = await readFile(join(dist, name), 'utf8')
+  for (const [, next = ''] of code.matchAll(/(?:from|import) ?["'`]\.\/([\w-]+\.js)["'`]/g))
+    await loadedWith(dist, next, seen)
+  return seen
+}
+
+test('commands that call a service load no code of the catalog and the storage', async () => {
+  const dist = join(installed.project, 'node_modules/mediabucket/dist')
+  for (const name of ['get', 'items', 'login', 'ls', 'sync', 'upload']) {
+    const loaded = await loadedWith(dist, `${name}.js`)
+    expect(loaded, name).toContain('every-command.js')
+    expect(loaded, name).not.toContain('data.js')
+  }
+  expect(await loadedWith(dist, 'buckets.js')).toContain('data.js')
+})
+
 test('the installed server serves, and its commands upload, list and fetch', async () => {
   await writeFile(join(installed.project, 'file.txt'), 'from the tarball')
   const settings = [`MEDIABUCKET_URL=${server.url}`, `MEDIABUCKET_TOKEN=${server.token}`]
