@@ -44,99 +44,106 @@ interface CompressedChunk extends Deflated {
 }
 
 /** The links to pages `from` to `to`, each followed by a comma; empty if `to` is less than `from`. */
-export interface PageLinkCache {
-  /** Their length in bytes, computed without creating them. */
-  length(from: number, to: number): number
-  /** Within the bound, views of cached chunks, not copies. */
-  plain(from: number, to: number): Iterable<Buffer>
-  /** Complete chunks compressed, incomplete ones plain. */
-  compressed(from: number, to: number): Iterable<Promise<CompressedChunk> | Buffer>
-  /** Size of the cache. Bytes. */
-  size(): number
-}
+export class PageLinkCache {
+  readonly #prefix: string
+  readonly #middle = '","label":"'
+  readonly #suffix = '","active":false},'
+  /** Bytes of a link without its two numbers. */
+  readonly #fixed: number
+  readonly #bound: number
+  readonly #plainChunks = new Map<number, Buffer>()
+  readonly #compressedChunks = new Map<number, Promise<CompressedChunk>>()
+  #size = 0
 
-/**
- * `bound`: the maximum of cached plain bytes; the compressed chunks add up to a tenth of it. Links beyond the bound are
- * created for each response.
- */
-export function createPageLinkCache(baseUrl: string, bound: number): PageLinkCache {
-  const prefix = `{"url":${JSON.stringify(pageUrl({ baseUrl, extensions: true }, 0)).slice(0, -2)}`
-  const middle = '","label":"'
-  const suffix = '","active":false},'
-  const fixed = prefix.length + middle.length + suffix.length
-  const plainChunks = new Map<number, Buffer>()
-  const compressedChunks = new Map<number, Promise<CompressedChunk>>()
-  let size = 0
+  /**
+   * `bound`: the maximum of cached plain bytes; the compressed chunks add up to a tenth of it. Links beyond the bound are
+   * created for each response.
+   */
+  constructor(baseUrl: string, bound: number) {
+    this.#prefix = `{"url":${JSON.stringify(pageUrl({ baseUrl, extensions: true }, 0)).slice(0, -2)}`
+    this.#fixed = this.#prefix.length + this.#middle.length + this.#suffix.length
+    this.#bound = bound
+  }
+
+  /** Size of the cache. Bytes. */
+  size(): number {
+    return this.#size
+  }
+
+  /** Their length in bytes, computed without creating them. */
+  length(from: number, to: number): number {
+    return to < from ? 0 : this.#upTo(to) - this.#upTo(from - 1)
+  }
+
+  /** Within the bound, views of cached chunks, not copies. */
+  *plain(from: number, to: number): Generator<Buffer> {
+    for (let first = from; first <= to; ) {
+      const index = Math.floor((first - 1) / chunkPages)
+      const last = Math.min((index + 1) * chunkPages, to)
+      const start = this.#upTo(index * chunkPages)
+      yield this.#plainChunk(index)?.subarray(this.#upTo(first - 1) - start, this.#upTo(last) - start) ??
+        this.#createLinks(first, last)
+      first = last + 1
+    }
+  }
+
+  /** Complete chunks compressed, incomplete ones plain. */
+  *compressed(from: number, to: number): Generator<Promise<CompressedChunk> | Buffer> {
+    for (let first = from; first <= to; ) {
+      const index = Math.floor((first - 1) / compressedChunkPages)
+      const last = Math.min((index + 1) * compressedChunkPages, to)
+      if (last - first + 1 === compressedChunkPages) yield this.#compressedChunk(index)
+      else yield* this.plain(first, last)
+      first = last + 1
+    }
+  }
 
   /** Bytes of the links to pages 1 to `last`. */
-  const upTo = (last: number) => fixed * last + 2 * digitsUpTo(last)
+  #upTo(last: number): number {
+    return this.#fixed * last + 2 * digitsUpTo(last)
+  }
 
-  function createLinks(from: number, to: number): Buffer {
+  #createLinks(from: number, to: number): Buffer {
+    const [prefix, middle, suffix] = [this.#prefix, this.#middle, this.#suffix]
     let text = ''
     for (let page = from; page <= to; page += 1) text += prefix + page + middle + page + suffix
     return Buffer.from(text, 'latin1')
   }
 
   /** Undefined if the chunk lies beyond the bound. */
-  function plainChunk(index: number): Buffer | undefined {
+  #plainChunk(index: number): Buffer | undefined {
     const first = index * chunkPages + 1
     const last = first + chunkPages - 1
-    if (!plainChunks.has(index) && upTo(last) <= bound) {
-      plainChunks.set(index, createLinks(first, last))
-      size += upTo(last) - upTo(first - 1)
+    if (!this.#plainChunks.has(index) && this.#upTo(last) <= this.#bound) {
+      this.#plainChunks.set(index, this.#createLinks(first, last))
+      this.#size += this.#upTo(last) - this.#upTo(first - 1)
     }
-    return plainChunks.get(index)
-  }
-
-  function* plain(from: number, to: number) {
-    for (let first = from; first <= to; ) {
-      const index = Math.floor((first - 1) / chunkPages)
-      const last = Math.min((index + 1) * chunkPages, to)
-      const start = upTo(index * chunkPages)
-      yield plainChunk(index)?.subarray(upTo(first - 1) - start, upTo(last) - start) ??
-        createLinks(first, last)
-      first = last + 1
-    }
-  }
-
-  async function compressChunk(index: number): Promise<CompressedChunk> {
-    const first = index * compressedChunkPages + 1
-    const last = first + compressedChunkPages - 1
-    const bytes = Buffer.concat([...plain(first, last)])
-    return { ...deflatedOf(await deflate(bytes, deflateSettings), bytes), isShared: upTo(last) <= bound }
+    return this.#plainChunks.get(index)
   }
 
   /** Caches the chunk if its plain bytes lie within the bound. */
-  function compressedChunk(index: number): Promise<CompressedChunk> {
-    const cached = compressedChunks.get(index)
+  #compressedChunk(index: number): Promise<CompressedChunk> {
+    const cached = this.#compressedChunks.get(index)
     if (cached) return cached
-    const compressing = compressChunk(index)
-    if (upTo((index + 1) * compressedChunkPages) <= bound) {
-      compressedChunks.set(index, compressing)
+    const compressing = this.#compressChunk(index)
+    if (this.#upTo((index + 1) * compressedChunkPages) <= this.#bound) {
+      this.#compressedChunks.set(index, compressing)
       compressing.then(
         ({ bytes }) => {
-          size += bytes.length
+          this.#size += bytes.length
         },
-        () => compressedChunks.delete(index),
+        () => this.#compressedChunks.delete(index),
       )
     }
     return compressing
   }
 
-  return {
-    plain,
-    size: () => size,
-    length: (from, to) => (to < from ? 0 : upTo(to) - upTo(from - 1)),
-
-    *compressed(from, to) {
-      for (let first = from; first <= to; ) {
-        const index = Math.floor((first - 1) / compressedChunkPages)
-        const last = Math.min((index + 1) * compressedChunkPages, to)
-        if (last - first + 1 === compressedChunkPages) yield compressedChunk(index)
-        else yield* plain(first, last)
-        first = last + 1
-      }
-    },
+  async #compressChunk(index: number): Promise<CompressedChunk> {
+    const first = index * compressedChunkPages + 1
+    const last = first + compressedChunkPages - 1
+    const bytes = Buffer.concat([...this.plain(first, last)])
+    const deflated = deflatedOf(await deflate(bytes, deflateSettings), bytes)
+    return { ...deflated, isShared: this.#upTo(last) <= this.#bound }
   }
 }
 

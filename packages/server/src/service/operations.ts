@@ -11,7 +11,7 @@ import { listItemsOperation, listLabelsOperation, listNumberedOperation } from '
 import { editItemOperation, findByNameOperation, labelItemsOperation } from '../items/items.ts'
 import { recordLinksOperation } from '../items/links.ts'
 import { trashOperations } from '../items/trash.ts'
-import { createPageLinkCache } from '../listing/page-link-cache.ts'
+import { PageLinkCache } from '../listing/page-link-cache.ts'
 import { listPageOperation } from '../listing/pages.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
 import { storeOperations } from '../uploads/commit.ts'
@@ -53,7 +53,7 @@ export function createOperations(
   })
   const signLinks = signLinksOperation({ catalog, urls: settings, now })
 
-  const pageLinkCache = createPageLinkCache(settings.baseUrl, sizes.pageLinks)
+  const pageLinkCache = new PageLinkCache(settings.baseUrl, sizes.pageLinks)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
   const listPage = listPageOperation({
     catalog,

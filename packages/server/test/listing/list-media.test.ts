@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
 import { type PageSettings, pageObject } from '../../src/core/page.ts'
-import { compressedChunkPages, createPageLinkCache } from '../../src/listing/page-link-cache.ts'
+import { compressedChunkPages, PageLinkCache } from '../../src/listing/page-link-cache.ts'
 import { listPageOperation } from '../../src/listing/pages.ts'
 import type { BucketId, PageRows } from '../../src/storage/catalog/records.ts'
 
@@ -66,7 +66,7 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
       fc.constantFrom(0, 100_000, 64_000_000),
       async (urls, envelope, total, page, memory) => {
         const catalog = bucketOf(total)
-        const pageLinkCache = createPageLinkCache(urls.baseUrl, memory)
+        const pageLinkCache = new PageLinkCache(urls.baseUrl, memory)
         const list = listPageOperation({ catalog, urls, envelope, pageLinkCache, cacheSize: memory })
         const expected = plainly(urls, envelope, page, total, (await catalog.page(bucketId, page)).rows)
         // The last one of each coding is in the cache.
@@ -86,7 +86,7 @@ test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, wit
 test('L4 a page cached for one state is not returned for another', async () => {
   const catalog = bucketOf(30)
   const urls = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
-  const pageLinkCache = createPageLinkCache(urls.baseUrl, 1000)
+  const pageLinkCache = new PageLinkCache(urls.baseUrl, 1000)
   const list = listPageOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
   for (let requests = 0; requests < 5; requests += 1) await list({ bucketId, state: '7' }, 2, false)
   expect(catalog.pages).toEqual([2, 2, 2])
@@ -98,7 +98,7 @@ test('L4 a page cached for one state is not returned for another', async () => {
 function listingOfLargeBucket() {
   const catalog = bucketOf(200_000)
   const urls = { baseUrl: 'http://h', extensions: true, links: 'window' } as const
-  const pageLinkCache = createPageLinkCache(urls.baseUrl, 1000)
+  const pageLinkCache = new PageLinkCache(urls.baseUrl, 1000)
   const list = listPageOperation({ catalog, urls, envelope: 'bare', pageLinkCache, cacheSize: 5_000_000 })
   const request = (page: number) => list({ bucketId, state: '7' }, page, false)
   const requestAll = async (count: number) => {
@@ -126,7 +126,7 @@ test('pages that are requested in turn are all cached, if the cache can hold the
 
 test('a page of a large bucket compresses to a tenth, and the page-link cache does not grow for later pages', async () => {
   const urls = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
-  const pageLinkCache = createPageLinkCache(urls.baseUrl, 64_000_000)
+  const pageLinkCache = new PageLinkCache(urls.baseUrl, 64_000_000)
   const list = listPageOperation({
     catalog: bucketOf(1_000_000),
     urls,
@@ -144,7 +144,7 @@ test('a page of a large bucket compresses to a tenth, and the page-link cache do
 
 test('bytes of a cached page that are not in the page-link cache count as its own', async () => {
   const urls = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
-  const pageLinkCache = createPageLinkCache(urls.baseUrl, 0)
+  const pageLinkCache = new PageLinkCache(urls.baseUrl, 0)
   const list = listPageOperation({
     catalog: bucketOf(100_000),
     urls,

@@ -29,7 +29,13 @@ async function repair(data: TemporaryData, steps: Steps = {}) {
     ...data,
     isBackupRunning: () => steps.held ?? false,
     inspection: { ...inspection, ...steps.inspection?.(inspection) },
-    blobInspection: { ...blobInspection, ...steps.blobInspection?.(blobInspection) },
+    blobInspection: {
+      entries: () => blobInspection.entries(),
+      exists: (entry) => blobInspection.exists(entry),
+      quarantine: (entry) => blobInspection.quarantine(entry),
+      setAside: (name, bytes) => blobInspection.setAside(name, bytes),
+      ...steps.blobInspection?.(blobInspection),
+    },
     quiescence: {
       lock: () => (steps.served ? null : { release() {} }),
       wait: async () => void (await steps.duringWait?.()),

@@ -6,7 +6,7 @@ import { recover } from '../../src/upkeep/recovery.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { systemError, watchedFiles } from '../storage/blobs/watched-files.ts'
 import { temporaryData } from './temporary-media.ts'
-import { openUpload, uploadsOf } from './temporary-uploads.ts'
+import { methodsOf, openUpload, uploadsOf } from './temporary-uploads.ts'
 
 describe('R6 offsets are durable', () => {
   test('a sync precedes every offset', async () => {
@@ -93,7 +93,7 @@ describe('R4 concurrent chunks', () => {
   test('R5 an upload that another process has finished stays, if its parts are missing for this one', async () => {
     await using data = await temporaryData()
     const partialUploads: typeof data.blobs.partialUploads = {
-      ...data.blobs.partialUploads,
+      ...methodsOf(data.blobs.partialUploads),
       async append() {
         await uploadsOf(data).append(id, 0, chunksOf(randomBytes(100)))
         throw new PartialUploadLost('the parts are missing')

@@ -5,7 +5,7 @@ import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { temporaryData } from './temporary-media.ts'
-import { nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
+import { methodsOf, nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
 
 describe('R5 the end of an upload', () => {
   test('the last byte creates the item, and a repeated request returns the same item', async () => {
@@ -45,7 +45,7 @@ describe('R5 the end of an upload', () => {
   test('the chunk of a whole small upload is not written to a file', async () => {
     await using data = await temporaryData(undefined, 100)
     const partialUploads = {
-      ...data.blobs.partialUploads,
+      ...methodsOf(data.blobs.partialUploads),
       append: () => expect.unreachable('the upload is written to a file'),
     }
     const { append, id } = await openUpload(data, 100, { blobs: { partialUploads } })
@@ -141,7 +141,7 @@ describe('R5 the end of an upload', () => {
     const before = await openUpload(data, 100, { catalog: { finishUpload: crash } })
     await before.append(before.id, 0, chunksOf(start))
     await expect(before.append(before.id, 60, chunksOf(end))).rejects.toThrow('killed')
-    const partialUploads = { ...data.blobs.partialUploads, remove: crash }
+    const partialUploads = { ...methodsOf(data.blobs.partialUploads), remove: crash }
     const after = await openUpload(data, 100, { blobs: { partialUploads } })
     await after.append(after.id, 0, chunksOf(start))
     const { item } = await after.append(after.id, 60, chunksOf(end))

@@ -1,6 +1,6 @@
 import type { UploadId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/tokens.ts'
-import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
+import type { BlobStore, PartialUploadStore } from '../../src/storage/blobs/blobs.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId, TokenId } from '../../src/storage/catalog/records.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
@@ -74,3 +74,12 @@ export async function openUpload(
 }
 
 export const nothing = () => chunksOf(Buffer.alloc(0))
+
+/** A plain object with the methods of a store, of which a test replaces some. */
+export const methodsOf = (store: PartialUploadStore): PartialUploadStore => ({
+  append: (upload, chunk) => store.append(upload, chunk),
+  complete: (id, size, itemId) => store.complete(id, size, itemId),
+  read: (id, size) => store.read(id, size),
+  reclaim: (id, itemId) => store.reclaim(id, itemId),
+  remove: (id) => store.remove(id),
+})

@@ -238,7 +238,7 @@ export interface PartialChunk {
 }
 
 /** The result of appending to a partial upload. */
-interface Appended {
+export interface Appended {
   /** Bytes that are stored now, all of them synced. */
   readonly size: number
   /** Why the rest of the source is missing: the source's error, or Fault `storage-full`. Null if nothing is missing. */
@@ -340,40 +340,31 @@ export interface BlobInspection {
 const cacheSize = 1_000
 
 /** Caches the SHA-256 states of partial uploads, so that the bytes need not be read again when an upload completes. */
-export interface PartialUploadHashes {
+export class PartialUploadHashes {
+  readonly #cache = new Map<UploadId, { readonly size: number; readonly hash: Hash }>()
+
   /** Removes the state from the cache; the caller owns it. Null if the hash of the bytes before `offset` is unknown. */
-  take(id: UploadId, offset: number): Hash | null
-  store(id: UploadId, size: number, hash: Hash): void
-  forget(id: UploadId): void
+  take(id: UploadId, offset: number): Hash | null {
+    const state = this.#cache.get(id)
+    this.#cache.delete(id)
+    if (state?.size === offset) return state.hash
+    return offset === 0 ? createHash('sha256') : null
+  }
+
+  store(id: UploadId, size: number, hash: Hash): void {
+    this.#cache.set(id, { size, hash })
+    const [oldest] = this.#cache.keys()
+    if (this.#cache.size > cacheSize && oldest !== undefined) this.#cache.delete(oldest)
+  }
+
+  forget(id: UploadId): void {
+    this.#cache.delete(id)
+  }
+
   /** The SHA-256 of the whole upload. `compute` reads the stored bytes; it is called if the state is not cached. */
-  digest(id: UploadId, size: number, compute: () => Promise<Uint8Array>): Promise<Uint8Array>
-}
-
-export function createPartialUploadHashes(): PartialUploadHashes {
-  const cache = new Map<UploadId, { readonly size: number; readonly hash: Hash }>()
-
-  return {
-    take(id, offset) {
-      const state = cache.get(id)
-      cache.delete(id)
-      if (state?.size === offset) return state.hash
-      return offset === 0 ? createHash('sha256') : null
-    },
-
-    store(id, size, hash) {
-      cache.set(id, { size, hash })
-      const [oldest] = cache.keys()
-      if (cache.size > cacheSize && oldest !== undefined) cache.delete(oldest)
-    },
-
-    forget(id) {
-      cache.delete(id)
-    },
-
-    async digest(id, size, compute) {
-      const state = cache.get(id)
-      cache.delete(id)
-      return state?.size === size ? state.hash.digest() : compute()
-    },
+  async digest(id: UploadId, size: number, compute: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const state = this.#cache.get(id)
+    this.#cache.delete(id)
+    return state?.size === size ? state.hash.digest() : compute()
   }
 }

@@ -28,7 +28,7 @@ import {
   timeSyncs,
   unlinkIfThere,
 } from './files.ts'
-import { createDiskPartialUploads } from './partial-uploads.ts'
+import { DiskPartialUploads } from './partial-uploads.ts'
 import {
   createFileReaders,
   type FileReaders,
@@ -128,12 +128,12 @@ export async function openDiskBlobs(options: {
     if (begun.has(blob)) await remove(blob.id)
   }
 
-  const partialUploads = createDiskPartialUploads({ directory: uploads, shards, files, sync })
+  const partialUploads = new DiskPartialUploads({ directory: uploads, shards, files, sync })
 
   return {
     partialUploads,
     variants,
-    recovery: { matchUploads: partialUploads.matchUploads, removeTemporary },
+    recovery: { matchUploads: (matched) => partialUploads.matchUploads(matched), removeTemporary },
 
     async receive(id, source, limit) {
       const handle = newHandle()

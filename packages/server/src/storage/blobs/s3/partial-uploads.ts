@@ -2,11 +2,10 @@ import { createHash, webcrypto } from 'node:crypto'
 import { chunkTooLarge, Fault } from '../../../core/faults.ts'
 import type { ItemId, UploadId } from '../../../core/ids.ts'
 import {
-  createPartialUploadHashes,
   headLength,
   type PartialChunk,
   type PartialUpload,
-  type PartialUploadHashes,
+  PartialUploadHashes,
   PartialUploadLost,
   type PartialUploadStore,
   type PartLog,
@@ -35,7 +34,7 @@ export function createS3PartialUploads(parts: {
   readonly onComplete: (blob: ReceivedBlob) => void
 }): PartialUploadStore {
   const { calls, memory, log } = parts
-  const hashes = createPartialUploadHashes()
+  const hashes = new PartialUploadHashes()
   const completions = createPendingCompletions()
   const uploadParts = createUploadParts(parts)
   const { keyOf } = uploadParts
