@@ -53,14 +53,16 @@ export function openIssuer(
     log.warn({ reason }, 'refused a token of the issuer; further ones of this minute are not logged')
   }
 
+  const users = new IssuerUsers(settings, {
+    verifyJwt: verifyJwtOperation(settings, { keys, now: Date.now, onRefusal }),
+    catalog,
+    removeExpired,
+    now: Date.now,
+    onTouchFailure: (err) => log.warn({ err }, 'the last use of a user was not recorded'),
+  })
+
   return {
-    verifyUser: verifyUserOperation(settings, {
-      verifyJwt: verifyJwtOperation(settings, { keys, now: Date.now, onRefusal }),
-      catalog,
-      removeExpired,
-      now: Date.now,
-      onTouchFailure: (err) => log.warn({ err }, 'the last use of a user was not recorded'),
-    }),
+    verifyUser: (token: string) => users.verifyUser(token),
     /** Null if the gallery offers no sign-in with the issuer. */
     signIn: signIn && {
       ...signIn,
@@ -90,71 +92,76 @@ interface Verified extends VerifiedUser {
   readonly verifiedAt: number
 }
 
-/**
- * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is cached for a
- * minute; the bucket is read from the catalog each time. A user has a row in the table of tokens, so that requests, uses and revocations are
- * handled as for tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
- */
-function verifyUserOperation(
-  settings: Pick<IssuerSettings, 'issuer' | 'newBuckets'>,
-  parts: {
-    readonly verifyJwt: (token: string) => Promise<VerifiedUser>
-    readonly catalog: Pick<Catalog, 'findGrant' | 'newUserGrant' | 'bucketNamed' | 'addUser' | 'touchToken'>
-    readonly removeExpired: RemoveExpired
-    readonly now: () => number
-    readonly onTouchFailure: (error: unknown) => void
-  },
-): (token: string) => Promise<VerifiedGrant> {
-  const { issuer, newBuckets } = settings
-  const { verifyJwt, catalog, removeExpired, now } = parts
-  const recordUse = recordUseOperation(parts)
-  // With `max` it would allocate all places at the start.
-  const verified = new LRUCache<string, Verified>({ maxSize: maxVerified, sizeCalculation: () => 1 })
+interface UserParts {
+  readonly verifyJwt: (token: string) => Promise<VerifiedUser>
+  readonly catalog: Pick<Catalog, 'findGrant' | 'newUserGrant' | 'bucketNamed' | 'addUser' | 'touchToken'>
+  readonly removeExpired: RemoveExpired
+  readonly now: () => number
+  readonly onTouchFailure: (error: unknown) => void
+}
 
-  async function verify(token: string, key: string): Promise<Verified> {
-    const user = await verifyJwt(token)
+/** The row of a user that is being added. */
+interface AddingUser {
+  readonly id: TokenId
+  readonly added: Promise<Grant | null>
+}
+
+/** The users of the issuer. A user has a row in the table of tokens, so that requests, uses and revocations are handled as for tokens. */
+class IssuerUsers {
+  readonly #settings: Pick<IssuerSettings, 'issuer' | 'newBuckets'>
+  readonly #parts: UserParts
+  readonly #recordUse: ReturnType<typeof recordUseOperation>
+  /** By the hash of the token. */
+  // With `max` it would allocate all places at the start.
+  readonly #verified = new LRUCache<string, Verified>({ maxSize: maxVerified, sizeCalculation: () => 1 })
+  readonly #adding = new Map<string, AddingUser>()
+
+  constructor(settings: Pick<IssuerSettings, 'issuer' | 'newBuckets'>, parts: UserParts) {
+    this.#settings = settings
+    this.#parts = parts
+    this.#recordUse = recordUseOperation(parts)
+  }
+
+  /**
+   * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is cached for a
+   * minute; the bucket is read from the catalog each time. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
+   */
+  async verifyUser(token: string): Promise<VerifiedGrant> {
+    const { now, removeExpired } = this.#parts
+    const key = hash('sha256', token, 'base64')
+    const known = this.#verified.get(key)
+    const user = known && isFresh(known, now()) ? known : await this.#verify(token, key)
+    const row = await this.#findUser(user)
+    if (row === null)
+      throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
+    if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')
+    const at = now()
+    this.#recordUse(row, at)
+    return {
+      ...(row.settle === undefined ? removeExpiredOf(row, removeExpired, at) : row),
+      scopes: user.scopes,
+      expiresAt: user.expiresAt,
+      subject: this.#subjectOf(user.subject),
+    }
+  }
+
+  async #verify(token: string, key: string): Promise<Verified> {
+    const user = await this.#parts.verifyJwt(token)
     const { subject, bucket } = user
     if (bucket === null)
       throw new Fault('bucket-unknown', 'The token is valid, but its claims name no bucket of this service.')
-    const result = { ...user, bucket, hash: hashUser(issuer, subject, bucket), verifiedAt: now() }
-    verified.set(key, result)
+    const userHash = hashUser(this.#settings.issuer, subject, bucket)
+    const result = { ...user, bucket, hash: userHash, verifiedAt: this.#parts.now() }
+    this.#verified.set(key, result)
     return result
   }
 
-  const isFresh = ({ verifiedAt, expiresAt }: Verified, at: number) =>
-    Math.abs(at - verifiedAt) < verifiedFor && at < expiresAt + clockSkew
-
-  /** As in the audit log. */
-  const subjectOf = (subject: string) => `${issuer}|${subject}`
-
-  /** The first request of a user adds its row, and the bucket where the settings allow it. */
-  async function addUser({ subject, bucket, hash }: Verified, id: TokenId): Promise<Grant | null> {
-    // A read, because a user without a bucket must not cause a write with each request.
-    if (newBuckets === null && (await catalog.bucketNamed(bucket)) === null) return null
-    const createdAt = now()
-    const user = { id, hash, bucket, name: subject, scopes: [], createdAt, expiresAt: null }
-    const by = { ...service, kind: 'client', tokenId: user.id, subject: subjectOf(subject) } as const
-    return (await catalog.addUser(user, newBuckets, by)) ? catalog.findGrant(hash) : null
-  }
-
-  /** The rows that are being added. */
-  const adding = new Map<string, { readonly id: TokenId; readonly added: Promise<Grant | null> }>()
-
-  function addUserOnce(user: Verified) {
-    const key = Buffer.from(user.hash).toString('base64')
-    const running = adding.get(key)
-    if (running !== undefined) return running
-    const id = newUserId()
-    const added = addUser(user, id).finally(() => adding.delete(key))
-    adding.set(key, { id, added })
-    return { id, added }
-  }
-
   /** While the catalog cannot be written, a new user can read a bucket that exists. */
-  async function findUser(user: Verified): Promise<VerifiedGrant | null> {
+  async #findUser(user: Verified): Promise<VerifiedGrant | null> {
+    const { catalog } = this.#parts
     const found = await catalog.findGrant(user.hash)
     if (found !== null) return found
-    const { id, added } = addUserOnce(user)
+    const { id, added } = this.#addUserOnce(user)
     if (await resolvesWithin(added, firstUseTimeout).catch(() => false)) return added
     // Another request may have added the row, with another id, between the read and the start of this addition.
     const since = await catalog.findGrant(user.hash)
@@ -163,24 +170,36 @@ function verifyUserOperation(
     return grant === null ? added : { ...grant, settle: async () => void (await added) }
   }
 
-  return async (token) => {
-    const key = hash('sha256', token, 'base64')
-    const known = verified.get(key)
-    const user = known && isFresh(known, now()) ? known : await verify(token, key)
-    const row = await findUser(user)
-    if (row === null)
-      throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
-    if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')
-    const at = now()
-    recordUse(row, at)
-    return {
-      ...(row.settle === undefined ? removeExpiredOf(row, removeExpired, at) : row),
-      scopes: user.scopes,
-      expiresAt: user.expiresAt,
-      subject: subjectOf(user.subject),
-    }
+  #addUserOnce(user: Verified): AddingUser {
+    const key = Buffer.from(user.hash).toString('base64')
+    const running = this.#adding.get(key)
+    if (running !== undefined) return running
+    const id = newUserId()
+    const added = this.#addUser(user, id).finally(() => this.#adding.delete(key))
+    this.#adding.set(key, { id, added })
+    return { id, added }
+  }
+
+  /** The first request of a user adds its row, and the bucket where the settings allow it. */
+  async #addUser({ subject, bucket, hash }: Verified, id: TokenId): Promise<Grant | null> {
+    const { catalog, now } = this.#parts
+    const { newBuckets } = this.#settings
+    // A read, because a user without a bucket must not cause a write with each request.
+    if (newBuckets === null && (await catalog.bucketNamed(bucket)) === null) return null
+    const createdAt = now()
+    const user = { id, hash, bucket, name: subject, scopes: [], createdAt, expiresAt: null }
+    const by = { ...service, kind: 'client', tokenId: id, subject: this.#subjectOf(subject) } as const
+    return (await catalog.addUser(user, newBuckets, by)) ? catalog.findGrant(hash) : null
+  }
+
+  /** As in the audit log. */
+  #subjectOf(subject: string): string {
+    return `${this.#settings.issuer}|${subject}`
   }
 }
+
+const isFresh = ({ verifiedAt, expiresAt }: Verified, at: number): boolean =>
+  Math.abs(at - verifiedAt) < verifiedFor && at < expiresAt + clockSkew
 
 /** Tokens have SHA-256 hashes. Users have SHA-512/256 hashes, so that no token has the hash of a user. */
 const hashUser = (issuer: string, subject: string, bucket: string): Uint8Array =>
@@ -215,89 +234,97 @@ const acceptedTypes: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'applicatio
 const isAcceptedType = (typ: unknown): boolean =>
   typeof typ === 'string' && acceptedTypes.has(typ.toLowerCase())
 
+interface JwtParts {
+  readonly keys: Pick<IssuerKeys, 'find'>
+  readonly now: () => number
+  /** Receives a code of the library, or the name of a claim. */
+  readonly onRefusal: (reason: string) => void
+}
+
+export const verifyJwtOperation =
+  (settings: IssuerSettings, parts: JwtParts) =>
+  (token: string): Promise<VerifiedUser> =>
+    verifyJwt(settings, parts, token)
+
 /**
  * Verifies a token of the issuer (docs/interface.md J1 to J3). Throws Fault `token-malformed`, `token-refused`, `token-expired` and
  * `issuer-unavailable`. The detail of `token-refused` is always the same; `onRefusal` receives the reason.
  */
-export function verifyJwtOperation(
-  settings: IssuerSettings,
-  parts: {
-    readonly keys: Pick<IssuerKeys, 'find'>
-    readonly now: () => number
-    /** Receives a code of the library, or the name of a claim. */
-    readonly onRefusal: (reason: string) => void
-  },
-): (token: string) => Promise<VerifiedUser> {
-  const { issuer, audience, bucket, scopesClaim, defaultScopes } = settings
-  const { keys, now, onRefusal } = parts
-
-  async function verify(token: string) {
-    const at = now()
-    const { payload, protectedHeader } = await verifySignature(token, {
-      issuer,
-      audience,
-      algorithms,
-      clockTolerance: clockSkew / 1000,
-      requiredClaims: ['exp', 'sub'],
-      currentDate: new Date(at),
-    })
-    const { typ } = protectedHeader
-    if (typ !== undefined && !isAcceptedType(typ)) throw new RefusedClaim('typ')
-    const { sub, exp, iat } = payload
-    if (iat !== undefined && iat * 1000 > at + clockSkew) throw new RefusedClaim('iat')
-    // A token that is bound to a key (RFC 7800) must not be accepted without a proof of the key.
-    if (payload['cnf'] !== undefined) throw new RefusedClaim('cnf')
-    if (typeof sub !== 'string' || !isSubject(sub)) throw new RefusedClaim('sub')
-    if (exp === undefined || exp > maxTime) throw new RefusedClaim('exp')
-    return { claims: payload, subject: sub, expiresAt: exp * 1000 }
-  }
-
-  /** Tries each key of the algorithm if the token names none, and the issuer has several, as during a rotation. */
-  async function verifySignature(token: string, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
-    try {
-      return await jwtVerify(token, keys.find, options)
-    } catch (error) {
-      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-      let tried = 0
-      for await (const key of error) {
-        try {
-          return await jwtVerify(token, key, options)
-        } catch (failure) {
-          tried += 1
-          if (!(failure instanceof errors.JWSSignatureVerificationFailed) || tried === maxKeys) throw failure
-        }
-      }
-      throw error
+async function verifyJwt(settings: IssuerSettings, parts: JwtParts, token: string): Promise<VerifiedUser> {
+  const { bucket } = settings
+  if (token.length > maxLength)
+    throw new Fault('token-malformed', `This token has more than ${maxLength} characters.`)
+  try {
+    const { claims, subject, expiresAt } = await verifyClaims(settings, parts, token)
+    return {
+      subject,
+      bucket: bucketNameFor(bucket, readClaim(claims, bucket.claim)),
+      scopes: grantedScopes(settings, claims),
+      expiresAt,
     }
+  } catch (error) {
+    const fault = refusal(error)
+    if (fault === null) throw error
+    parts.onRefusal(reasonOf(error))
+    throw fault
   }
+}
 
-  function grantedScopes(claims: Claims): ReadonlySet<Scope> {
-    const named = scopesOfClaim(readClaim(claims, scopesClaim))
-    const granted = new Set(named.length > 0 ? named : defaultScopes)
-    // A token or a webhook that a user creates would stay after the JWT expires.
-    granted.delete('tokens:manage')
-    granted.delete('webhooks:manage')
-    return granted
-  }
+async function verifyClaims(
+  { issuer, audience }: IssuerSettings,
+  { keys, now }: JwtParts,
+  token: string,
+): Promise<{ readonly claims: Claims; readonly subject: string; readonly expiresAt: number }> {
+  const at = now()
+  const { payload, protectedHeader } = await verifySignature(keys, token, {
+    issuer,
+    audience,
+    algorithms,
+    clockTolerance: clockSkew / 1000,
+    requiredClaims: ['exp', 'sub'],
+    currentDate: new Date(at),
+  })
+  const { typ } = protectedHeader
+  if (typ !== undefined && !isAcceptedType(typ)) throw new RefusedClaim('typ')
+  const { sub, exp, iat } = payload
+  if (iat !== undefined && iat * 1000 > at + clockSkew) throw new RefusedClaim('iat')
+  // A token that is bound to a key (RFC 7800) must not be accepted without a proof of the key.
+  if (payload['cnf'] !== undefined) throw new RefusedClaim('cnf')
+  if (typeof sub !== 'string' || !isSubject(sub)) throw new RefusedClaim('sub')
+  if (exp === undefined || exp > maxTime) throw new RefusedClaim('exp')
+  return { claims: payload, subject: sub, expiresAt: exp * 1000 }
+}
 
-  return async (token) => {
-    if (token.length > maxLength)
-      throw new Fault('token-malformed', `This token has more than ${maxLength} characters.`)
-    try {
-      const { claims, subject, expiresAt } = await verify(token)
-      return {
-        subject,
-        bucket: bucketNameFor(bucket, readClaim(claims, bucket.claim)),
-        scopes: grantedScopes(claims),
-        expiresAt,
+/** Tries each key of the algorithm if the token names none, and the issuer has several, as during a rotation. */
+async function verifySignature(
+  keys: JwtParts['keys'],
+  token: string,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, keys.find, options)
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let tried = 0
+    for await (const key of error) {
+      try {
+        return await jwtVerify(token, key, options)
+      } catch (failure) {
+        tried += 1
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed) || tried === maxKeys) throw failure
       }
-    } catch (error) {
-      const fault = refusal(error)
-      if (fault === null) throw error
-      onRefusal(reasonOf(error))
-      throw fault
     }
+    throw error
   }
+}
+
+function grantedScopes({ scopesClaim, defaultScopes }: IssuerSettings, claims: Claims): ReadonlySet<Scope> {
+  const named = scopesOfClaim(readClaim(claims, scopesClaim))
+  const granted = new Set(named.length > 0 ? named : defaultScopes)
+  // A token or a webhook that a user creates would stay after the JWT expires.
+  granted.delete('tokens:manage')
+  granted.delete('webhooks:manage')
+  return granted
 }
 
 /** Seconds since 1970: the last time that RFC 3339 can express. */
