@@ -28,6 +28,14 @@ interface Accepts extends FaultMembers {
   readonly text: string
 }
 
+/** A function, which is called for faults only, where it depends on the value. */
+type AcceptsOf = string | Accepts | ((value: unknown) => Accepts)
+
+function acceptsOf(accepts: AcceptsOf, value: unknown): Accepts {
+  if (typeof accepts === 'string') return { text: accepts }
+  return typeof accepts === 'function' ? accepts(value) : accepts
+}
+
 const oneOf = <Name extends string>(names: readonly Name[]): Accepts => ({
   text: `one of: ${names.join(', ')}`,
   accepted: names,
@@ -43,7 +51,7 @@ export const integerFrom = (minimum: number, maximum: number, unit?: FaultMember
 /** Reads the query parameters of a request, as the router decodes them. */
 export interface ParameterReader {
   /** Returns `missing` if there is no such parameter. `parse` returns null for values that are not `accepts`. */
-  read<T>(parameter: string, missing: T, accepts: string | Accepts, parse: (text: string) => T | null): T
+  read<T>(parameter: string, missing: T, accepts: AcceptsOf, parse: (text: string) => T | null): T
   /** Throws Fault `parameter-malformed`, which names all parameters with other values (docs/interface.md K3). */
   finish(): void
 }
@@ -57,7 +65,7 @@ export function createParameterReader(values: Readonly<Record<string, unknown>>)
       // A repeated parameter is a list.
       const parsed = typeof value === 'string' ? parse(value) : null
       if (parsed === null) {
-        const { text, ...members }: Accepts = typeof accepts === 'string' ? { text: accepts } : accepts
+        const { text, ...members } = acceptsOf(accepts, value)
         faults.push({ parameter, detail: `${parameter} accepts ${text}.`, ...members })
       }
       return parsed ?? missing
@@ -75,9 +83,11 @@ export const defaultListLimit = 100
 
 const limitShape = /^[1-9][0-9]{0,2}$/
 
+const limitAccepts = integerFrom(1, maxListLimit)
+
 /** Reads the largest number of entries in one response to a list. */
 const readLimit = ({ read }: ParameterReader, missing = defaultListLimit): number =>
-  read('limit', missing, integerFrom(1, maxListLimit), (text) =>
+  read('limit', missing, limitAccepts, (text) =>
     limitShape.test(text) && Number(text) <= maxListLimit ? Number(text) : null,
   )
 
@@ -147,6 +157,9 @@ export const maxPageSize = 100
 
 const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
 
+const orderAccepts = oneOf(listOrders)
+const kindAccepts = oneOf(itemKinds)
+
 /** The members are the limit that the text exceeds. */
 const searchAccepts = (text: unknown): Accepts => ({
   text: `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters, without U+0000`,
@@ -166,7 +179,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
       read<ListOrder>(
         'order',
         'oldest',
-        oneOf(listOrders),
+        orderAccepts,
         (text) => listOrders.find((order) => order === text) ?? null,
       )
     ]
@@ -177,12 +190,12 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     kind: read<ItemKind | null>(
       'kind',
       null,
-      oneOf(itemKinds),
+      kindAccepts,
       (text) => itemKinds.find((kind) => kind === text) ?? null,
     ),
     from: read('from', null, timeShape, parseTimestamp),
     to: read('to', null, timeShape, parseTimestamp),
-    name: read('name', null, searchAccepts(values['name']), parseNameSearch),
+    name: read('name', null, searchAccepts, parseNameSearch),
     ...readSelectedLabels(reader, values),
     ...readSelectedFiles(reader, values),
     ...readPageNumber(reader, values),
