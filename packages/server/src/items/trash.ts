@@ -39,85 +39,98 @@ function cursorMalformed(): Fault {
   return new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
 }
 
-export function trashOperations({
-  catalog,
-  purge,
-}: {
+interface TrashParts {
   readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreItems' | 'readChanges' | 'hasHadRevision'>
   readonly purge: ItemRemover['purge']
-}) {
-  // Numbers of a trash are not reused, unless the data go back. So a cursor has the last change of the feed too, as of its response.
-  const prefix = (bucketId: BucketId) => `${catalog.epoch.slice(0, 8)}${bucketId.toString(36)}`
+}
 
-  function parseCursor(
-    bucketId: BucketId,
-    cursor: string,
-  ): { readonly seq: number; readonly change: number } {
-    const [, owner, seq, change] = cursorShape.exec(cursor) ?? []
-    if (owner === prefix(bucketId)) return { seq: Number(seq), change: Number(change) }
-    throw cursorMalformed()
-  }
-
+export function trashOperations(parts: TrashParts) {
   const reads = new ReadLengths()
   return {
-    /**
-     * Adds items of the trash to a list, last deleted first (docs/interface.md Z2), until it has no room for more. Returns the cursor of the
-     * last item; null if no items follow. Throws Fault `cursor-malformed`.
-     */
-    async listTrash(
-      bucketId: BucketId,
-      { after, limit }: { readonly after: string | null; readonly limit: number },
-      sink: TrashSink,
-    ): Promise<string | null> {
-      let place = after === null ? null : parseCursor(bucketId, after)
-      for (let left = limit; ; ) {
-        const length = Math.min(left, reads.next(bucketId))
-        // One more than requested shows whether items follow.
-        const { rows, examined } = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
-        if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
-        const read = rows.slice(0, length)
-        const bytesBefore = sink.bytes()
-        const added = await sink.add(read)
-        reads.note(bucketId, added, sink.bytes() - bytesBefore)
-        left -= added
-        const isRead = added === rows.length
-        if (isRead && examined === null) return null
-        const seq = (isRead ? examined : read[added - 1]?.seq) ?? place?.seq ?? null
-        if (seq !== null) {
-          const end = await catalog.readChanges(bucketId, 'now', 0)
-          place = { seq, change: end?.next ?? 0 }
-        }
-        if (added < read.length || left === 0 || isRead)
-          return `${prefix(bucketId)}.${place?.seq}.${place?.change}`
-        await sink.pause()
-      }
-    },
+    listTrash: (bucketId: BucketId, page: TrashPage, sink: TrashSink) =>
+      listTrash({ ...parts, reads }, bucketId, page, sink),
+    restoreItems: (bucketId: BucketId, ids: readonly string[], by: Actor) =>
+      restoreItems(parts, bucketId, ids, by),
+    emptyTrash: (bucketId: BucketId, by: Actor) => emptyTrash(parts, bucketId, by),
+  }
+}
 
-    /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
-    async restoreItems(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoreResult> {
-      const wanted = [...new Set(ids)]
-      const known = wanted.filter(isItemId)
-      const restored: ReadonlySet<string> = new Set(
-        known.length === 0 ? [] : await catalog.restoreItems(bucketId, known, by),
-      )
-      return { restored: [...restored], missing: wanted.filter((id) => !restored.has(id)) }
-    },
+interface TrashPage {
+  readonly after: string | null
+  readonly limit: number
+}
 
-    /** Deletes all items that are in the trash at the start permanently (Z4), and returns how many. */
-    async emptyTrash(bucketId: BucketId, by: Actor): Promise<number> {
-      let count = 0
-      for (let after: number | null = null; ; ) {
-        const { rows, examined } = await catalog.trash(bucketId, after, batchLength)
-        const { deleted } = await purge(
-          bucketId,
-          rows.map(({ item }) => item.id),
-          by,
-        )
-        count += deleted.length
-        after = examined ?? rows.at(-1)?.seq ?? null
-        if (after === null || (examined === null && rows.length < batchLength)) return count
-      }
-    },
+/**
+ * Adds items of the trash to a list, last deleted first (docs/interface.md Z2), until it has no room for more. Returns the cursor of the
+ * last item; null if no items follow. Throws Fault `cursor-malformed`.
+ */
+async function listTrash(
+  { catalog, reads }: TrashParts & { readonly reads: ReadLengths },
+  bucketId: BucketId,
+  { after, limit }: TrashPage,
+  sink: TrashSink,
+): Promise<string | null> {
+  const prefix = cursorPrefix(catalog.epoch, bucketId)
+  let place = after === null ? null : parseCursor(prefix, after)
+  for (let left = limit; ; ) {
+    const length = Math.min(left, reads.next(bucketId))
+    // One more than requested shows whether items follow.
+    const { rows, examined } = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
+    if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
+    // The list takes what it has room for.
+    const read = rows.slice(0, length)
+    const bytesBefore = sink.bytes()
+    const added = await sink.add(read)
+    reads.note(bucketId, added, sink.bytes() - bytesBefore)
+    left -= added
+    const isRead = added === rows.length
+    if (isRead && examined === null) return null
+    // The next read, or the next page, continues after the last item of the list.
+    const seq = (isRead ? examined : read[added - 1]?.seq) ?? place?.seq ?? null
+    if (seq !== null) {
+      const end = await catalog.readChanges(bucketId, 'now', 0)
+      place = { seq, change: end?.next ?? 0 }
+    }
+    if (added < read.length || left === 0 || isRead) return `${prefix}.${place?.seq}.${place?.change}`
+    await sink.pause()
+  }
+}
+
+/** Numbers of a trash are not reused, unless the data go back. So a cursor has the last change of the feed too, as of its response. */
+const cursorPrefix = (epoch: string, bucketId: BucketId): string =>
+  `${epoch.slice(0, 8)}${bucketId.toString(36)}`
+
+function parseCursor(prefix: string, cursor: string): { readonly seq: number; readonly change: number } {
+  const [, owner, seq, change] = cursorShape.exec(cursor) ?? []
+  if (owner === prefix) return { seq: Number(seq), change: Number(change) }
+  throw cursorMalformed()
+}
+
+/** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
+async function restoreItems(
+  { catalog }: TrashParts,
+  bucketId: BucketId,
+  ids: readonly string[],
+  by: Actor,
+): Promise<RestoreResult> {
+  const wanted = [...new Set(ids)]
+  const known = wanted.filter(isItemId)
+  const restored: ReadonlySet<string> = new Set(
+    known.length === 0 ? [] : await catalog.restoreItems(bucketId, known, by),
+  )
+  return { restored: [...restored], missing: wanted.filter((id) => !restored.has(id)) }
+}
+
+/** Deletes all items that are in the trash at the start permanently (Z4), and returns how many. */
+async function emptyTrash({ catalog, purge }: TrashParts, bucketId: BucketId, by: Actor): Promise<number> {
+  let count = 0
+  for (let after: number | null = null; ; ) {
+    const { rows, examined } = await catalog.trash(bucketId, after, batchLength)
+    const ids = rows.map(({ item }) => item.id)
+    const { deleted } = await purge(bucketId, ids, by)
+    count += deleted.length
+    after = examined ?? rows.at(-1)?.seq ?? null
+    if (after === null || (examined === null && rows.length < batchLength)) return count
   }
 }
 
