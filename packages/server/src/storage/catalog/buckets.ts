@@ -23,6 +23,7 @@ import {
   type Query,
   type Row,
   record,
+  selectColumns,
   text,
   type Work,
 } from './statements.ts'
@@ -71,6 +72,7 @@ const columnOf: { readonly [Name in keyof BucketSettings]: string } = {
 }
 
 export const settingColumns: readonly string[] = Object.values(columnOf)
+const settingPlaces = selectColumns(columnOf).at
 
 /** Reads the column `remove_metadata`: 0 for off, 1 for on, 2 for on except the time at which a picture was taken. */
 export const readRemoval = (row: Row, index: number): MetadataRemoval =>
@@ -82,13 +84,13 @@ const writtenRemoval = (removal: MetadataRemoval): number =>
 
 /** Reads the columns `settingColumns`; the first of them has the index `from`. */
 export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
-  maxItems: integerOrNull(row, from),
-  maxBytes: integerOrNull(row, from + 1),
-  trashDays: integer(row, from + 2),
-  isPrivate: integer(row, from + 3) === 1,
-  signedPages: integer(row, from + 4) === 1,
-  removesMetadata: readRemoval(row, from + 5),
-  itemDays: integerOrNull(row, from + 6),
+  maxItems: integerOrNull(row, from + settingPlaces.maxItems),
+  maxBytes: integerOrNull(row, from + settingPlaces.maxBytes),
+  trashDays: integer(row, from + settingPlaces.trashDays),
+  isPrivate: integer(row, from + settingPlaces.isPrivate) === 1,
+  signedPages: integer(row, from + settingPlaces.signedPages) === 1,
+  removesMetadata: readRemoval(row, from + settingPlaces.removesMetadata),
+  itemDays: integerOrNull(row, from + settingPlaces.itemDays),
 })
 
 /** Those of the new settings that differ from the current ones. */
@@ -120,34 +122,40 @@ export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] 
 }
 
 // Without expired items that are counted, whose quota is free.
-const columns = [
-  'name',
-  'total - counted_items',
-  'bytes - counted_bytes',
-  'reserved_items',
-  'reserved_bytes',
-  ...settingColumns,
-]
+const {
+  text: counted,
+  at,
+  end,
+} = selectColumns({
+  ...{ name: 'name', items: 'total - counted_items', bytes: 'bytes - counted_bytes' },
+  ...{ reservedItems: 'reserved_items', reservedBytes: 'reserved_bytes' },
+})
 
-export const bucketColumns = columns.join(', ')
-export const bucketColumnCount = columns.length
+export const bucketColumns = `${counted}, ${settingColumns.join(', ')}`
+export const bucketColumnCount = end + settingColumns.length
 
 export const bucketOf = (row: Row): Bucket => ({
-  name: text(row, 0),
-  items: integer(row, 1),
-  bytes: integer(row, 2),
-  reservedItems: integer(row, 3),
-  reservedBytes: integer(row, 4),
-  ...readBucketSettings(row, 5),
+  name: text(row, at.name),
+  items: integer(row, at.items),
+  bytes: integer(row, at.bytes),
+  reservedItems: integer(row, at.reservedItems),
+  reservedBytes: integer(row, at.reservedBytes),
+  ...readBucketSettings(row, end),
 })
+
+/** The places of `expiredOfBucket`, `trashColumns` and `expiredOfTrash`, which follow `bucketColumns` in this order. */
+export const expiredPlaces = selectColumns(
+  { items: '', bytes: '', trashItems: '', trashBytes: '', expiredTrashItems: '', expiredTrashBytes: '' },
+  bucketColumnCount,
+).at
 
 /** Without the items that have expired: reads `bucketColumns` and `expiredOfBucket`. */
 export function liveBucketOf(row: Row): Bucket {
   const bucket = bucketOf(row)
   return {
     ...bucket,
-    items: bucket.items - integer(row, bucketColumnCount),
-    bytes: bucket.bytes - integer(row, bucketColumnCount + 1),
+    items: bucket.items - integer(row, expiredPlaces.items),
+    bytes: bucket.bytes - integer(row, expiredPlaces.bytes),
   }
 }
 
@@ -158,12 +166,11 @@ export const trashColumns = 'coalesce(trash_items, 0), coalesce(trash_bytes, 0)'
 
 /** As liveBucketOf, with the trash: reads `trashColumns` and `expiredOfTrash` after the same columns. */
 export function bucketWithTrashOf(row: Row): BucketWithTrash {
-  const from = bucketColumnCount + 2
   return {
     ...liveBucketOf(row),
     trash: {
-      items: integer(row, from) - integer(row, from + 2),
-      bytes: integer(row, from + 1) - integer(row, from + 3),
+      items: integer(row, expiredPlaces.trashItems) - integer(row, expiredPlaces.expiredTrashItems),
+      bytes: integer(row, expiredPlaces.trashBytes) - integer(row, expiredPlaces.expiredTrashBytes),
     },
   }
 }

@@ -16,6 +16,7 @@ import {
   type Query,
   type Row,
   record,
+  selectColumns,
   text,
   textOrNull,
   tokenIdOf,
@@ -133,42 +134,54 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 /** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
 const privacyColumn = 'private + (private & signed_pages)'
 
-/** Of a row of `tokens`: the id and the text of its limits. */
-const limitColumns = 'limited_by, (SELECT limits FROM token_limits WHERE token_limits.id = limited_by)'
+const ofToken = {
+  ...{ tokenId: 'tokens.id', bucketId: 'buckets.id', scopes: 'scopes', expiresAt: 'expires_at' },
+  ...{ revokedAt: 'revoked_at', lastUsedAt: 'last_used_at', limitsId: 'limited_by' },
+  limits: '(SELECT limits FROM token_limits WHERE token_limits.id = limited_by)',
+}
 
-/** The columns of `buckets` that `readGrant` reads after those of the token, and `limitColumns`; `now` is a parameter. */
-export const grantedColumns = (engine: EngineName, now: string, limits = limitColumns): string =>
-  `revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days, ${expiredColumn(engine, now)}, ${limits}`
+/** The columns of a token and its bucket that `readGrant` reads; `now` is a parameter. */
+const granted = (engine: EngineName, now: string, token = ofToken) =>
+  selectColumns({
+    ...token,
+    ...{ revision: 'revision', total: 'total', privacy: privacyColumn, removal: 'remove_metadata' },
+    ...{ nextExpiry: 'next_expiry', itemDays: 'item_days', expired: expiredColumn(engine, now) },
+  })
+export const grantColumns = (engine: EngineName, now: string): string => granted(engine, now).text
+const { at } = granted('sqlite', '')
 
-/**
- * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, `remove_metadata`, the next
- * expiry, the lifetime of items, `expiredColumn`, and `limitColumns`.
- */
+/** Reads `grantColumns`. */
 export function readGrant(row: Row): Grant {
-  const limits = row[13] === null ? null : { id: tokenIdOf(row, 13), ...parseStoredLimits(text(row, 14)) }
+  const limits =
+    row[at.limitsId] === null
+      ? null
+      : { id: tokenIdOf(row, at.limitsId), ...parseStoredLimits(text(row, at.limits)) }
   return {
-    tokenId: tokenIdOf(row, 0),
-    bucketId: bucketIdOf(row, 1),
-    scopes: scopesOf(text(row, 2)),
-    expiresAt: integerOrNull(row, 3),
-    revokedAt: integerOrNull(row, 4),
-    lastUsedAt: integerOrNull(row, 5),
+    tokenId: tokenIdOf(row, at.tokenId),
+    bucketId: bucketIdOf(row, at.bucketId),
+    scopes: scopesOf(text(row, at.scopes)),
+    expiresAt: integerOrNull(row, at.expiresAt),
+    revokedAt: integerOrNull(row, at.revokedAt),
+    lastUsedAt: integerOrNull(row, at.lastUsedAt),
     subject: null,
-    revision: integer(row, 6),
-    expired: integer(row, 12),
-    total: integer(row, 7) - integer(row, 12),
-    isPrivate: integer(row, 8) > 0,
-    signsPages: integer(row, 8) === 2,
-    removesMetadata: readRemoval(row, 9),
-    nextExpiry: integerOrNull(row, 10),
-    itemDays: limits?.itemDays ?? integerOrNull(row, 11),
+    revision: integer(row, at.revision),
+    expired: integer(row, at.expired),
+    total: integer(row, at.total) - integer(row, at.expired),
+    isPrivate: integer(row, at.privacy) > 0,
+    signsPages: integer(row, at.privacy) === 2,
+    removesMetadata: readRemoval(row, at.removal),
+    nextExpiry: integerOrNull(row, at.nextExpiry),
+    itemDays: limits?.itemDays ?? integerOrNull(row, at.itemDays),
     limits,
   }
 }
 
+const ofNewUser: typeof ofToken = {
+  ...{ tokenId: '$3::text', bucketId: 'id', scopes: "''", expiresAt: 'NULL' },
+  ...{ revokedAt: 'NULL', lastUsedAt: 'NULL', limitsId: 'NULL', limits: 'NULL' },
+}
 const newUserRow = eachEngine(
-  (engine) =>
-    `SELECT $3::text, id, '', NULL, NULL, NULL, ${grantedColumns(engine, '$2', 'NULL, NULL')} FROM buckets WHERE name = $1 AND id > 0`,
+  (engine) => `SELECT ${granted(engine, '$2', ofNewUser).text} FROM buckets WHERE name = $1 AND id > 0`,
 )
 
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, and of its limits the id, the text and the counters. */

@@ -1,12 +1,12 @@
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/tokens.ts'
 import {
-  bucketColumnCount,
   bucketColumns,
   bucketsWithTrash,
   bucketWithTrashOf,
   expiredOfBucket,
   expiredOfTrash,
+  expiredPlaces,
   hasManyExpired,
   maxExpired,
   tooManyExpired,
@@ -97,8 +97,8 @@ export function* findBucketWithTrash(bucketId: BucketId): Query<BucketWithTrash 
     (row) => ({
       bucket: bucketWithTrashOf(row),
       isBusy:
-        integer(row, bucketColumnCount) > maxExpired ||
-        hasManyExpired({ expired: integer(row, bucketColumnCount + 4) }),
+        integer(row, expiredPlaces.items) > maxExpired ||
+        hasManyExpired({ expired: integer(row, expiredPlaces.expiredTrashItems) }),
     }),
     bucketWithTrash,
     ...[bucketId, Date.now()],

@@ -24,7 +24,7 @@ import type {
   Servability,
 } from '../records.ts'
 import { bytes, integer, type Query, type Row, selectColumns, text } from '../statements.ts'
-import { grantedColumns, readGrant } from '../tokens.ts'
+import { grantColumns, readGrant } from '../tokens.ts'
 import { openDatabase, requireNoTransfer } from './database.ts'
 import { createPostgresBell } from './feed-bell.ts'
 import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './positions.ts'
@@ -160,8 +160,7 @@ interface HotReads {
 // look at: it would plan each execution again for the number of its keys. It looks each key up, also in a new table: otherwise it would read
 // the whole table, and continue to do so while the table grows, until PostgreSQL analyses it.
 
-const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    ${grantedColumns('postgres', '$2')}, wanted.number
+const grantRows = `SELECT ${grantColumns('postgres', '$2')}, wanted.number
   FROM unnest((SELECT $1::bytea[])) WITH ORDINALITY AS wanted (hash, number)
   CROSS JOIN LATERAL (SELECT * FROM tokens WHERE tokens.hash = wanted.hash LIMIT 1) AS tokens
   CROSS JOIN LATERAL (SELECT * FROM buckets WHERE buckets.id = tokens.bucket_id LIMIT 1) AS buckets

@@ -31,7 +31,7 @@ import type {
   Servability,
 } from '../records.ts'
 import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../statements.ts'
-import { grantedColumns, readGrant } from '../tokens.ts'
+import { grantColumns, readGrant } from '../tokens.ts'
 import { isNew, readMeta } from '../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
 import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
@@ -207,8 +207,7 @@ export interface Reads {
 }
 
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
-  const findGrant = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    ${grantedColumns('sqlite', '?2')}
+  const findGrant = db.prepare(`SELECT ${grantColumns('sqlite', '?2')}
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?1`)
   const bucketState = db.prepare(
     `SELECT revision, total, next_seq, ${expiredColumn('sqlite', '?2')} FROM buckets WHERE id = ?1`,
