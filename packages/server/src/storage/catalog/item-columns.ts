@@ -69,8 +69,8 @@ export type StoredType = keyof typeof storedTypes
 export interface ItemColumn {
   readonly column: string
   readonly type: StoredType
-  /** Whether an upload knows it, or it becomes known later, or it is not of the item, but of its row. */
-  readonly of: 'upload' | 'later' | 'row'
+  /** Left out for a member that an upload knows. Others become known later, or are not of the item, but of its row. */
+  readonly of?: 'later' | 'row'
   /** An item lacks the member if the column is null. */
   readonly isOptional?: true
   /** It is a text that people edit. */
@@ -97,14 +97,19 @@ type TypeOf<Value> = Value extends string
 /** The column of a member, whose marks must be those of the member's type. */
 type MemberColumn<Member extends keyof ItemDetails> = ItemColumn & {
   readonly type: TypeOf<NonNullable<ItemDetails[Member]>>
-  readonly of: Member extends keyof NewItem ? 'upload' : 'later'
-} & (undefined extends ItemDetails[Member]
-    ? { readonly isOptional: true }
-    : { readonly isOptional?: never }) &
+} & (Member extends keyof NewItem ? { readonly of?: never } : { readonly of: 'later' }) &
+  (undefined extends ItemDetails[Member] ? { readonly isOptional: true } : { readonly isOptional?: never }) &
   (Member extends keyof ItemTexts | 'labels' ? { readonly isEdited: true } : unknown)
 
 const constraint = 'NOT NULL'
-/** The last millisecond of the year 9999. */
+const orEmpty = "NOT NULL DEFAULT ''"
+const onSqlite = 'NOT NULL REFERENCES buckets (id)'
+const [anyNumber, most] = [-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+const mostInt4 = 2 ** 31 - 1
+/** Ranks are built for so many numbers, so that a wrong one does not use up the memory. */
+const mostItems = 2 ** 40
+/** The clock of a camera begins in the year 0, and all times end with the last millisecond of the year 9999. */
+const year0 = -62_167_219_200_000
 export const maxTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const isType = /^[\w!#$%&'*+.^`|~-]{1,127}\/[\w!#$%&'*+.^`|~-]{1,127}(?:;[ \x21-\x7e]*)?$/
 const isName = (name: string) => name !== '' && Buffer.byteLength(name) <= 1_024 && !/\p{Cc}|\//u.test(name)
@@ -113,81 +118,34 @@ const isLabels = (json: string) => parseLabelText(json) != null
 
 /** In the order of the table, in which a new column is the last one: a backup copies rows by position, and a migration adds columns at the end. */
 const table = {
-  bucketId: {
-    ...{
-      column: 'bucket_id',
-      type: 'int8',
-      of: 'row',
-      range: [-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-    },
-    ...{ constraint, onSqlite: 'NOT NULL REFERENCES buckets (id)' },
-  },
-  // Ranks are built for so many numbers, so that a wrong one does not use up the memory.
-  seq: { column: 'seq', type: 'int8', of: 'row', constraint, range: [0, 2 ** 40] },
-  id: { column: 'id', type: 'bytewise', of: 'upload', constraint: 'NOT NULL UNIQUE', accepts: isItemId },
-  extension: { column: 'extension', type: 'text', of: 'upload', accepts: (text) => isExtension.test(text) },
-  filename: { column: 'filename', type: 'text', of: 'upload', isEdited: true, accepts: isName },
-  contentType: {
-    ...{
-      column: 'content_type',
-      type: 'text',
-      of: 'upload',
-      constraint,
-      accepts: (text) => isType.test(text),
-    },
-  },
-  size: { column: 'size', type: 'int8', of: 'upload', constraint },
-  sha256: { column: 'sha256', type: 'bytes', of: 'upload', constraint, range: [32, 32] },
-  width: { column: 'width', type: 'int4', of: 'upload', range: [1, 2 ** 31 - 1] },
-  height: { column: 'height', type: 'int4', of: 'upload', range: [1, 2 ** 31 - 1] },
-  createdAt: { column: 'created_at', type: 'int8', of: 'upload', constraint, range: [0, maxTime] },
-  contentId: { column: 'content_id', type: 'int8', of: 'row', range: [1, Number.MAX_SAFE_INTEGER] },
+  bucketId: { column: 'bucket_id', type: 'int8', of: 'row', constraint, onSqlite, range: [anyNumber, most] },
+  seq: { column: 'seq', type: 'int8', of: 'row', constraint, range: [0, mostItems] },
+  id: { column: 'id', type: 'bytewise', constraint: 'NOT NULL UNIQUE', accepts: isItemId },
+  extension: { column: 'extension', type: 'text', accepts: (text) => isExtension.test(text) },
+  filename: { column: 'filename', type: 'text', isEdited: true, accepts: isName },
+  contentType: { column: 'content_type', type: 'text', constraint, accepts: (text) => isType.test(text) },
+  size: { column: 'size', type: 'int8', constraint },
+  sha256: { column: 'sha256', type: 'bytes', constraint, range: [32, 32] },
+  width: { column: 'width', type: 'int4', range: [1, mostInt4] },
+  height: { column: 'height', type: 'int4', range: [1, mostInt4] },
+  createdAt: { column: 'created_at', type: 'int8', constraint, range: [0, maxTime] },
+  contentId: { column: 'content_id', type: 'int8', of: 'row', range: [1, most] },
   thumbhash: { column: 'thumbhash', type: 'bytes', of: 'later', range: [1, 100] },
   duration: { column: 'duration', type: 'int8', of: 'later' },
   altText: { column: 'alt_text', type: 'text', of: 'later', isEdited: true, range: [0, 1_000] },
   caption: { column: 'caption', type: 'text', of: 'later', isEdited: true, range: [0, 5_000] },
   edited: { column: 'edited', type: 'int8', of: 'row', only: 'sqlite' },
   renamed: { column: 'renamed', type: 'flag', of: 'row' },
-  homeSeq: { column: 'home_seq', type: 'int8', of: 'row', range: [0, 2 ** 40] },
+  homeSeq: { column: 'home_seq', type: 'int8', of: 'row', range: [0, mostItems] },
   deletedAt: { column: 'deleted_at', type: 'int8', of: 'row', range: [0, maxTime] },
   leavesTrashAt: { column: 'expires_at', type: 'int8', of: 'row', range: [0, maxTime] },
-  expiresAt: { column: 'item_expires_at', type: 'int8', of: 'upload', isOptional: true, range: [0, maxTime] },
-  labels: {
-    ...{
-      column: 'labels',
-      type: 'labels',
-      of: 'upload',
-      isOptional: true,
-      isEdited: true,
-      accepts: isLabels,
-    },
-  },
-  path: { column: 'path', type: 'bytewise', of: 'upload', isOptional: true, accepts: isPath },
-  // The clock of a camera, from the year 0 on.
-  takenAt: {
-    ...{
-      column: 'taken_at',
-      type: 'int8',
-      of: 'upload',
-      isOptional: true,
-      range: [-62_167_219_200_000, maxTime],
-    },
-  },
-  takenOffset: {
-    column: 'taken_offset',
-    type: 'int4',
-    of: 'upload',
-    isOptional: true,
-    range: [-1_440, 1_440],
-  },
-  takenRead: { column: 'taken_read', type: 'flag', of: 'upload', isOptional: true },
-  nameKey: {
-    column: 'name_key',
-    type: 'bytewise',
-    of: 'row',
-    constraint: "NOT NULL DEFAULT ''",
-    range: [0, 10_000],
-  },
+  expiresAt: { column: 'item_expires_at', type: 'int8', isOptional: true, range: [0, maxTime] },
+  labels: { column: 'labels', type: 'labels', isOptional: true, isEdited: true, accepts: isLabels },
+  path: { column: 'path', type: 'bytewise', isOptional: true, accepts: isPath },
+  takenAt: { column: 'taken_at', type: 'int8', isOptional: true, range: [year0, maxTime] },
+  takenOffset: { column: 'taken_offset', type: 'int4', isOptional: true, range: [-1_440, 1_440] },
+  takenRead: { column: 'taken_read', type: 'flag', isOptional: true },
+  nameKey: { column: 'name_key', type: 'bytewise', of: 'row', constraint: orEmpty, range: [0, 10_000] },
 } as const satisfies { readonly [Member in keyof Required<ItemDetails>]: MemberColumn<Member> } & Readonly<
   Record<string, ItemColumn>
 >
@@ -213,8 +171,8 @@ export const postgresTypeOf = (name: ItemColumnName): string => storedTypes[tabl
 
 export type ItemMember = keyof ItemDetails
 const isColumnName = (name: string): name is ItemColumnName => Object.hasOwn(table, name)
-const isMember = (name: ItemColumnName): name is ItemMember => table[name].of !== 'row'
-const isUploaded = (member: ItemMember): member is keyof NewItem => table[member].of === 'upload'
+const isMember = (name: ItemColumnName): name is ItemMember => itemTable[name].of !== 'row'
+const isUploaded = (member: ItemMember): member is keyof NewItem => itemTable[member].of === undefined
 const members = Object.keys(table).filter(isColumnName).filter(isMember)
 
 /** The members of an item as it is added, and those that it gets later. */
