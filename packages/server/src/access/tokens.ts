@@ -300,7 +300,7 @@ export function verifyTokenOperation(parts: {
   return async function verifyToken(token: string, grace = 0): Promise<VerifiedGrant> {
     const grant = await catalog.findGrant(hashToken(token))
     if (grant === null) {
-      // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
+      // The format is checked last: issued tokens are well-formed, so most requests need the lookup only.
       if (isWellFormedToken(token)) throw tokenUnknown()
       throw new Fault(
         'token-malformed',

@@ -93,7 +93,7 @@ export function startPoolWithFirstRequest(http: Server): void {
 const collectionDelay = 1_000
 
 /**
- * Makes V8 release the memory that only the start has used, a tenth of that of an idle service. V8 does so half a minute after the start, while
+ * Makes V8 release the memory that only the start has used. V8 does so half a minute after the start, while
  * little is allocated, but only after a full collection, which an idle service has no need of.
  */
 export function releaseMemoryOfStart(): void {

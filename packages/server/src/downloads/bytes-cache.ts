@@ -336,7 +336,7 @@ export class BytesCache {
 
 /**
  * Frees the memory at once. Left to the garbage collector, the bytes of a few thousand cold files start a complete
- * collection, which took a third of the time of such requests. Runs in a later tick, because another request that shared the
+ * collection, which delays such requests. Runs in a later tick, because another request that shared the
  * read may still open the bytes. If that request has closed them too, this runs a second time.
  */
 function dispose({ users, bytes }: Entry): void {

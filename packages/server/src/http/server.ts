@@ -58,7 +58,7 @@ export function createHttpServer(
       headersTimeout,
       requestTimeout: 0,
       keepAliveTimeout: idleTimeout,
-      // The stream of a body that cannot come costs a tenth of a small response.
+      // A body that cannot come needs no stream.
       optimizeEmptyRequests: true,
       connectionsCheckingInterval: Math.min(headersTimeout, 1_000),
     },

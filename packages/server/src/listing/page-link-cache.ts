@@ -24,7 +24,7 @@ export interface Deflated {
   readonly crcShift: number
 }
 
-// The window and tables suit chunks of this length. zlib's defaults take four times as much memory for each.
+// The window and tables suit chunks of this length. zlib's defaults take more memory for each.
 const deflateSettings = { level: 6, windowBits: 14, memLevel: 7, finishFlush: constants.Z_FULL_FLUSH }
 
 function deflatedOf(view: Buffer, plain: Buffer): Deflated {

@@ -340,7 +340,7 @@ export function createPictureProcesses(limits: ProcessLimits): () => ChildProces
           '--max-semi-space-size=2',
           ...(limits.startPrograms ? ['--allow-child-process'] : []),
         ],
-        // One thread decodes. With an arena for each thread, glibc keeps a third more memory between two pictures.
+        // One thread decodes. With an arena for each thread, glibc keeps more memory between two pictures.
         env: { ...sandbox.env, MALLOC_ARENA_MAX: '1' },
         serialization: 'advanced',
         // The decoder writes to standard error, which is the service's log.

@@ -115,8 +115,8 @@ export async function startBatchThread<Request, Output, Report>(options: {
 }
 
 /**
- * A thread that starts with its first request, which waits for it: a thread takes a tenth of the time to start the service,
- * and memory. Where it cannot start, that request fails and the next one tries again. After a thread that has ended unexpectedly,
+ * A thread that starts with its first request, which waits for it, because a thread delays the start of the service
+ * and takes memory. Where it cannot start, that request fails and the next one tries again. After a thread that has ended unexpectedly,
  * the next request starts another one; `start` receives the callback that reports the end.
  */
 export function startOnDemand<Request, Output>(

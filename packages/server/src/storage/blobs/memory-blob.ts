@@ -26,7 +26,7 @@ export const shareContent = (content: LocalContent): LocalBytes => ({
   release: async () => undefined,
 })
 
-/** Bytes for each read. 512 kB would be a fifth faster, but each slow reader holds two or three buffers. */
+/** Bytes for each read. More would be faster, but each slow reader holds two or three buffers. */
 export const readLength = 256 * 1024
 
 /** The bytes `start` to `end` of a blob, both inclusive. Closes the blob when it ends or is destroyed. */

@@ -295,7 +295,7 @@ export const expiredQuery = (value: ExpiredValue, bucket: string, now: string): 
 /**
  * As one of these queries, of a row of `buckets`; `bucket` is the id of its bucket or its trash, and `now` a parameter. A function on PostgreSQL: the
  * query is seldom run, but each statement with it would have the estimated cost of a large table, for which PostgreSQL plans it again for each
- * execution. That takes several times as long as the statement.
+ * execution. Planning takes longer than the statement.
  */
 const ifExpired = (
   engine: EngineName,

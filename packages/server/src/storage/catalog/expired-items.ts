@@ -16,7 +16,7 @@ import {
 } from './statements.ts'
 
 // Expired items stay in the rows of their bucket until they are removed, and reads leave them out. Where many expire at once, a read would pass by each
-// of them. So they are counted first, which takes a hundredth of the time of their removal: the row of the bucket has their number and bytes, and the
+// of them. So they are counted first, which takes much less time than their removal: the row of the bucket has their number and bytes, and the
 // place (expiry and number) up to which they are counted. `expired_counts` has how many of them are in each block of a level of the rank tree. What it
 // has can be derived from the rows, so it can be discarded and counted again at any time.
 

@@ -84,7 +84,7 @@ const readPlace = (row: Row, at = lastPlaceColumns.at): ItemPlace => ({
   seq: integer(row, at.number),
 })
 
-/** Parts on SQLite, where short statements take a tenth of the time of one that does everything. The labels are looked up once. */
+/** Parts on SQLite, where several short statements are faster than one that does everything. The labels are looked up once. */
 function* openParts(selection: ItemSelection): Query<ReadPart> {
   const { bucketId } = selection
   const now = Date.now()

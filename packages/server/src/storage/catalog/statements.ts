@@ -148,7 +148,7 @@ export const tokenIdOrNull = (row: Row, column: number): TokenId | null =>
 export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId
 export const contentIdOf = (row: Row, column: number): ContentId => integer(row, column) as ContentId
 
-/** Texts whose labels stay in memory. Most items of a list have the labels of others, and parsing takes a third of the time to read such an item. */
+/** Texts whose labels stay in memory. Most items of a list have the labels of others, so these are parsed once. */
 const maxKnownLabels = 64
 // Replaced, not cleared: V8 keeps the entries of a cleared Map in memory (core/slab.ts).
 let knownLabels = new Map<string, Labels>()

@@ -345,7 +345,7 @@ interface State {
 
 /** Returns a function that reads whether items can be served now. What it reads is used again until the database changes. */
 export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) => Servability[] {
-  // Reads no row of `items`, only its indexes: reading the row costs three times as much.
+  // Reads no row of `items`, only its indexes.
   const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 0
     WHEN ${isPrivateColumn} = 1 THEN 3
     WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
@@ -370,7 +370,7 @@ export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) =
     rows.refresh()
     const now = Date.now()
     const read = () => ids.map((id) => servability(id, now))
-    // SQLite's locks cost three times as much as finding a row.
+    // Taking SQLite's locks costs more than finding a row.
     if (ids.every(rows.has)) return read()
     return inSnapshot(() => {
       // The rows in memory and those that are read must be of the same version.
@@ -387,7 +387,7 @@ interface Pending<Key, Value> {
 }
 
 /**
- * Runs the reads of one tick in one transaction, because SQLite's locks cost three times as much as finding a row.
+ * Runs the reads of one tick in one transaction, because taking SQLite's locks costs more than finding a row.
  * The transaction begins after the last of them was requested and ends before any other code runs. If it cannot begin, each read is
  * one of its own.
  */

@@ -80,7 +80,7 @@ export function prepareInsertItem(
     const { id, bytes } = added
     if (bytes === null && integer(one(isRefused, id) ?? [], 0) === 1)
       throw new Error('the bytes of this item were set aside by a check, or are being deleted')
-    // RETURNING costs a quarter more.
+    // Cheaper than RETURNING.
     const contentId = bytes === null ? null : Number(insertContent.run(bytes).lastInsertRowid)
     const key = nameKey(nameLine(added.filename))
     const laterValues = later.map((member) => storedValue(added, member))
