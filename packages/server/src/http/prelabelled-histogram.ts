@@ -16,9 +16,11 @@ export class Series {
   }
 
   observe(value: number): void {
+    const bounds = this.#bounds
+    const counts = this.counts
     let bucket = 0
-    while (value > (this.#bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1
+    while (value > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
+    counts[bucket] = (counts[bucket] ?? 0) + 1
     this.sum += value
   }
 }
