@@ -61,8 +61,8 @@ export interface ItemTable {
 }
 
 /**
- * Inserts one row with its bytes and, if they are given, what it got after its upload. Updates no counters. Throws if a check has set its bytes in the blob store aside, or if its id has a tombstone, by
- * which they may be removed at any time. Neither concerns bytes in the catalog.
+ * Inserts one row with its bytes and its `later` members. Updates no counters. Throws if a check has set its bytes in the blob store aside, or if its id
+ * has a tombstone, by which they may be removed at any time. Neither concerns bytes in the catalog.
  */
 export function prepareInsertItem(
   db: DatabaseSync,

@@ -231,7 +231,7 @@ export interface SentChange extends Change {
  */
 interface SentItems {
   /**
-   * The values of `newItemColumns`, without hashes. Then the places of the hash and of the bytes: the index of the buffer, -1 for null, the
+   * Those of `newItemValues`, without hashes. Then the places of the hash and of the bytes: the index of the buffer, -1 for null, the
    * start there and the length, in bytes.
    */
   readonly rows: readonly Row[]
