@@ -179,8 +179,6 @@ export async function* resumed(
 /** The longest buffer that several small files share. Bytes. */
 const maxShared = 65_536
 
-const noMemory = Buffer.allocUnsafeSlow(0)
-
 /**
  * Memory for the small files of a request. Passing a buffer to the writer thread takes as long as receiving a small file, so small files
  * share buffers. The unused part of a buffer is at most as long as what was allocated before it.
@@ -188,7 +186,8 @@ const noMemory = Buffer.allocUnsafeSlow(0)
 export class SharedMemory {
   /** Bytes of all buffers. */
   length = 0
-  #buffer: Buffer<ArrayBuffer> = noMemory
+  /** Not shared by instances: the writer thread takes over even the buffer of an empty file. */
+  #buffer: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(0)
   #unused = 0
   #allocated = 0
 
