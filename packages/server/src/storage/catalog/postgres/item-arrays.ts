@@ -46,7 +46,14 @@ const typeOf = (name: Appended): string => (name === 'contentId' ? 'bytea' : pos
 
 /** Parts of the function: its parameters, its arrays, and the names, columns and values of their elements. */
 export const appendParts = {
-  parameters: `_bucket int8, _now int8, _name_lines text[], ${names.map((name) => `${appended[name][0]} ${typeOf(name)}[]`).join(', ')}`,
+  parameters: [
+    '_bucket int8',
+    ...names.flatMap((name) => [
+      `${appended[name][0]} ${typeOf(name)}[]`,
+      // Servers of an earlier version give the arguments in this order, without names.
+      ...(name === 'expiresAt' ? ['_name_lines text[]', '_now int8'] : []),
+    ]),
+  ].join(', '),
   arrays: names.map((name) => appended[name][0]).join(', '),
   elements: names.map((name) => appended[name][1]).join(', '),
   columns: names.map(columnOf).join(', '),
