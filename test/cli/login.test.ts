@@ -25,7 +25,8 @@ async function scene() {
   const env = { ...basics, XDG_CONFIG_HOME: directory.path, XDG_STATE_HOME: directory.path }
   async function runWith(input: string, ...args: string[]): Promise<CommandResult> {
     const child = execFile(process.execPath, [bin, ...args], { env })
-    child.stdin?.end(input)
+    // A command that reads nothing may have ended.
+    child.stdin?.on('error', () => undefined).end(input)
     let [stdout, stderr] = ['', '']
     child.stdout?.on('data', (chunk) => (stdout += chunk))
     child.stderr?.on('data', (chunk) => (stderr += chunk))

@@ -80,7 +80,7 @@ export async function backUp(parts: {
       ? undefined
       : await removeUnneeded({
           ...{ directory, generations, blobs: target },
-          entries: (await parts.openBlobInspection(directory)).entries,
+          inspection: await parts.openBlobInspection(directory),
         })
   return {
     ...result,

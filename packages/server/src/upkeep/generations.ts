@@ -57,9 +57,9 @@ export async function removeUnneeded(parts: {
   readonly directory: string
   readonly generations: readonly Generation[]
   readonly blobs: Pick<BlobStore, 'remove'>
-  readonly entries: BlobInspection['entries']
+  readonly inspection: Pick<BlobInspection, 'entries'>
 }): Promise<{ readonly removed: number; readonly bytes: number } | null> {
-  const { directory, generations, blobs, entries } = parts
+  const { directory, generations, blobs, inspection } = parts
   const needed = new Set<string>()
   for (const generation of generations) {
     if (!(await hasSoundList(directory, generation))) return null
@@ -68,7 +68,7 @@ export async function removeUnneeded(parts: {
       needed.add(id)
   }
   let [removed, bytes] = [0, 0]
-  for await (const entry of entries())
+  for await (const entry of inspection.entries())
     if (entry.kind === 'stored' && !needed.has(entry.id)) {
       await blobs.remove(entry.id)
       removed += 1
