@@ -1,7 +1,7 @@
-import { issueToken } from '../packages/server/src/access/tokens.ts'
-import type { Labels } from '../packages/server/src/core/labels.ts'
-import { defaultScopes } from '../packages/server/src/core/tokens.ts'
-import { createItemCursors } from '../packages/server/src/items/item-lists.ts'
+import { issueToken } from '../packages/server/src/access/token-operations.ts'
+import type { Labels } from '../packages/server/src/core/item-labels.ts'
+import { defaultScopes } from '../packages/server/src/core/token-rules.ts'
+import { createItemCursors } from '../packages/server/src/items/item-list-operations.ts'
 import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
 import type { ItemDetails, ItemSelection } from '../packages/server/src/storage/catalog/records.ts'
 

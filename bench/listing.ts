@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { newToken } from '../packages/server/src/core/tokens.ts'
+import { newToken } from '../packages/server/src/core/token-rules.ts'
 import { type Bucket, fillBuckets, writeTokens } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Case, type Extent, measureInRounds, type Row } from './rounds.ts'

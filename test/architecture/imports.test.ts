@@ -117,7 +117,9 @@ test('the commands of the server import the command line, its other folders only
 test('the core alone imports the rules that it shares with the client', () => {
   const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client/rules'))
   expect(users).toEqual(
-    ['ids', 'labels', 'names', 'queries', 'quotas', 'tokens'].map((name) => `${src}core/${name}.ts`),
+    ['ids', 'item-labels', 'names', 'queries', 'quotas', 'token-rules'].map(
+      (name) => `${src}core/${name}.ts`,
+    ),
   )
 })
 
@@ -162,5 +164,5 @@ test('the core does no I/O', () => {
 
 test('one file of the server uses private fields of Node', () => {
   const uses = /\b_header\b|\b_headerSent\b|\bonIncoming\b|\bwriteQueueSize\b|\b_handle\b/
-  expect(files.filter((path) => uses.test(read(path)))).toEqual([`${src}http/connections.ts`])
+  expect(files.filter((path) => uses.test(read(path)))).toEqual([`${src}http/client-connections.ts`])
 })

@@ -7,7 +7,7 @@ import {
   webhookRedeliver,
   webhookSet,
   webhookTest,
-} from '../../packages/server/src/cli/admin/webhooks.ts'
+} from '../../packages/server/src/cli/admin/webhook-commands.ts'
 import type { Command } from '../../packages/server/src/cli/command.ts'
 import { readConfig } from '../../packages/server/src/service/config.ts'
 import { runHere } from '../harness/commands.ts'

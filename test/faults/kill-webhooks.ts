@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { service } from '../../packages/server/src/core/tokens.ts'
+import { service } from '../../packages/server/src/core/token-rules.ts'
 import { readConfig } from '../../packages/server/src/service/config.ts'
 import { openCatalog } from '../../packages/server/src/storage/engines.ts'
 import { databaseSettings, usePostgres } from '../harness/database.ts'

@@ -1,6 +1,6 @@
-import { bucketSet } from '../../packages/server/src/cli/admin/buckets.ts'
-import { fsck } from '../../packages/server/src/cli/admin/fsck.ts'
-import { tokenCreate, tokenRevoke } from '../../packages/server/src/cli/admin/tokens.ts'
+import { bucketSet } from '../../packages/server/src/cli/admin/bucket-commands.ts'
+import { fsck } from '../../packages/server/src/cli/admin/fsck-command.ts'
+import { tokenCreate, tokenRevoke } from '../../packages/server/src/cli/admin/token-commands.ts'
 import { readConfig } from '../../packages/server/src/service/config.ts'
 import { databaseSettings } from './database.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { scopes } from '../../packages/server/src/core/tokens.ts'
+import { scopes } from '../../packages/server/src/core/token-rules.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newToken } from '../../packages/server/src/core/tokens.ts'
+import { newToken } from '../../packages/server/src/core/token-rules.ts'
 import { runHere } from '../harness/commands.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { expectProblem } from '../harness/problem.ts'

@@ -12,7 +12,7 @@ import {
   type Scope,
   scopes,
   tokenNameRule,
-} from '../core/tokens.ts'
+} from '../core/token-rules.ts'
 import { malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
@@ -21,8 +21,15 @@ import { collectTexts, listReply } from '../http/list-texts.ts'
 import { TokenList } from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/tokens.ts'
+import {
+  describeToken,
+  grantToken,
+  listTokens,
+  revokeToken,
+  rotateToken,
+  tokenUnknown,
+} from './token-operations.ts'
 import * as openapi from './token-routes.openapi.ts'
-import { describeToken, grantToken, listTokens, revokeToken, rotateToken, tokenUnknown } from './tokens.ts'
 
 /** `/api/token` and `/api/tokens` (docs/interface.md T1 to T8). */
 export function tokenRoutes({

@@ -17,106 +17,106 @@ const service: Commands = {
   },
   fsck: {
     summary: 'Check that rows and bytes are consistent, and repair them.',
-    load: async () => (await import('./admin/fsck.ts')).fsck,
+    load: async () => (await import('./admin/fsck-command.ts')).fsck,
   },
   backup: {
     summary: 'Copy all data to a directory; works while the service is running.',
-    load: async () => (await import('./admin/backup.ts')).backup,
+    load: async () => (await import('./admin/backup-commands.ts')).backup,
   },
   restore: {
     summary: 'Restore a backup into an empty data directory.',
-    load: async () => (await import('./admin/backup.ts')).restore,
+    load: async () => (await import('./admin/backup-commands.ts')).restore,
   },
   migrate: {
     summary: 'Copy all data to other engines, such as PostgreSQL and S3.',
-    load: async () => (await import('./admin/migrate.ts')).migrate,
+    load: async () => (await import('./admin/migrate-command.ts')).migrate,
   },
   vacuum: {
     summary: 'Return the free space of the catalog to the file system.',
-    load: async () => (await import('./admin/vacuum.ts')).vacuum,
+    load: async () => (await import('./admin/vacuum-command.ts')).vacuum,
   },
   audit: {
     summary: 'Print the audit log: who changed or downloaded what.',
-    load: async () => (await import('./admin/audit.ts')).audit,
+    load: async () => (await import('./admin/audit-command.ts')).audit,
   },
 }
 
 const access: Commands = {
   'bucket create': {
     summary: 'Create an empty bucket.',
-    load: async () => (await import('./admin/buckets.ts')).bucketCreate,
+    load: async () => (await import('./admin/bucket-commands.ts')).bucketCreate,
   },
   'bucket list': {
     summary: 'List the buckets with their numbers of items, sizes and quotas.',
-    load: async () => (await import('./admin/buckets.ts')).bucketList,
+    load: async () => (await import('./admin/bucket-commands.ts')).bucketList,
   },
   'bucket set': {
     summary: 'Change the settings of a bucket.',
-    load: async () => (await import('./admin/buckets.ts')).bucketSet,
+    load: async () => (await import('./admin/bucket-commands.ts')).bucketSet,
   },
   'bucket delete': {
     summary: 'Delete a bucket with all its items, bytes and tokens.',
-    load: async () => (await import('./admin/bucket-delete.ts')).bucketDelete,
+    load: async () => (await import('./admin/bucket-delete-command.ts')).bucketDelete,
   },
   'token create': {
     summary: 'Create a token for a bucket, and the bucket if it does not exist.',
-    load: async () => (await import('./admin/tokens.ts')).tokenCreate,
+    load: async () => (await import('./admin/token-commands.ts')).tokenCreate,
   },
   'token list': {
     summary: 'List the tokens, without their secrets.',
-    load: async () => (await import('./admin/tokens.ts')).tokenList,
+    load: async () => (await import('./admin/token-commands.ts')).tokenList,
   },
   'token revoke': {
     summary: 'Revoke a token; it is invalid from the next request on.',
-    load: async () => (await import('./admin/tokens.ts')).tokenRevoke,
+    load: async () => (await import('./admin/token-commands.ts')).tokenRevoke,
   },
   'token restore': {
     summary: 'Give a user of the issuer whose access was revoked the access back.',
-    load: async () => (await import('./admin/tokens.ts')).tokenRestore,
+    load: async () => (await import('./admin/token-commands.ts')).tokenRestore,
   },
   ask: {
     summary: 'Create a link with which people without a token upload files.',
-    load: async () => (await import('./admin/ask.ts')).ask,
+    load: async () => (await import('./admin/ask-command.ts')).ask,
   },
   'keys list': {
     summary: 'List the keys that sign URLs, without their secrets.',
-    load: async () => (await import('./admin/keys.ts')).keysList,
+    load: async () => (await import('./admin/key-commands.ts')).keysList,
   },
   'keys rotate': {
     summary: 'Create a key that signs URLs from now on.',
-    load: async () => (await import('./admin/keys.ts')).keysRotate,
+    load: async () => (await import('./admin/key-commands.ts')).keysRotate,
   },
   'keys remove': {
     summary: 'Remove a key that signs URLs; its links are invalid from the next request on.',
-    load: async () => (await import('./admin/keys.ts')).keysRemove,
+    load: async () => (await import('./admin/key-commands.ts')).keysRemove,
   },
   'webhook create': {
     summary: 'Create a webhook of a bucket, to which its changes are delivered.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookCreate,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookCreate,
   },
   'webhook list': {
     summary: 'List the webhooks with their states.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookList,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookList,
   },
   'webhook set': {
     summary: 'Change a webhook, switch it on or off, or replace its secret.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookSet,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookSet,
   },
   'webhook delete': {
     summary: 'Delete a webhook.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookDelete,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookDelete,
   },
   'webhook test': {
     summary: 'Send a test to the receiver of a webhook.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookTest,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookTest,
   },
   'webhook deliveries': {
     summary: 'List the last deliveries of a webhook.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookDeliveries,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookDeliveries,
   },
   'webhook redeliver': {
     summary: 'Repeat a delivery of a webhook.',
-    load: async () => (await import('./admin/webhooks.ts')).webhookRedeliver,
+    load: async () => (await import('./admin/webhook-commands.ts')).webhookRedeliver,
   },
 }
 

@@ -1,5 +1,5 @@
-import type { BucketPattern, BucketSettings } from './buckets.ts'
-import { isScope, type Scope, scopes } from './tokens.ts'
+import type { BucketPattern, BucketSettings } from './bucket-settings.ts'
+import { isScope, type Scope, scopes } from './token-rules.ts'
 
 /** How the tokens of an issuer are verified, and what they grant (docs/interface.md, Tokens of an issuer). */
 export interface IssuerSettings {

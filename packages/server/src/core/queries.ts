@@ -7,7 +7,7 @@ import {
   maxLabelValue,
   maxSelectedLabels,
   parseLabels,
-} from './labels.ts'
+} from './item-labels.ts'
 import {
   hasNul,
   longestName,

@@ -1,7 +1,7 @@
 import { maxNote } from '@mediabucket/client/rules'
 import { Fault, type ParameterFault } from './faults.ts'
+import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './item-labels.ts'
 import { isObject } from './json.ts'
-import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './labels.ts'
 import { decodeText, essenceOf, storedNameOf } from './stored-type.ts'
 import { maxDays } from './times.ts'
 

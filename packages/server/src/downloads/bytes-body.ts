@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { finished, type Readable } from 'node:stream'
 import { endWithShared } from '../http/response-writers.ts'
-import type { OpenVariant } from '../pictures/variants.ts'
+import type { OpenVariant } from '../pictures/rendered-variants.ts'
 
 /** Ranges up to this length of bytes on disk are read whole and sent in one write with their headers. Bytes. */
 export const wholeLength = 65_536

@@ -4,7 +4,7 @@ import { allocateWithHeadRoom, hasHeadRoom, headRoom, stringHash, withHeadRoom }
 import { Fault, itemUnknown } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { Variant, VariantKey, VariantWait } from '../core/variants.ts'
-import type { OpenVariant, Variants } from '../pictures/variants.ts'
+import type { OpenVariant, Variants } from '../pictures/rendered-variants.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import { openMemoryBlob } from '../storage/blobs/memory-blob.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'

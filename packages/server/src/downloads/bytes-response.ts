@@ -19,9 +19,9 @@ import {
   rangeApplies,
 } from '../http/headers.ts'
 import type { RequestParts } from '../http/route.ts'
-import type { findByNameOperation } from '../items/items.ts'
+import type { findByNameOperation } from '../items/item-operations.ts'
 import { VariantPending } from '../pictures/picture-queue.ts'
-import type { OpenVariant } from '../pictures/variants.ts'
+import type { OpenVariant } from '../pictures/rendered-variants.ts'
 import type { Item } from '../storage/catalog/records.ts'
 import type { BodyPreparer, BodyWriter } from './bytes-body.ts'
 import type { CachedBytesOperations } from './bytes-cache.ts'

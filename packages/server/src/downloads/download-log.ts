@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type Actor, service } from '../core/tokens.ts'
+import { type Actor, service } from '../core/token-rules.ts'
 import type { Variant } from '../core/variants.ts'
 import type { Exchange } from '../http/route.ts'
 import type { AuditDetail, AuditEvent } from '../storage/catalog/audit-events.ts'

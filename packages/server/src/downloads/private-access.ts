@@ -1,7 +1,7 @@
 import type { VerifyLink } from '../access/signed-links.ts'
 import { itemUnknown } from '../core/faults.ts'
 import { hasSignature, parseSignedUrl, type SignedUrl } from '../core/item-urls.ts'
-import type { Actor } from '../core/tokens.ts'
+import type { Actor } from '../core/token-rules.ts'
 import type { Authorizer } from '../http/authorizer.ts'
 import type { RequestParts } from '../http/route.ts'
 import type { Item } from '../storage/catalog/records.ts'

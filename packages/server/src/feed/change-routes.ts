@@ -9,11 +9,11 @@ import { weightOf } from '../http/headers.ts'
 import { collectTexts, listReply } from '../http/list-texts.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import { formatTimestamp, mediaObjectOf } from '../items/items.ts'
+import { formatTimestamp, mediaObjectOf } from '../items/item-operations.ts'
 import type { ChangeRows, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
+import type { Feed } from './change-feed.ts'
 import * as openapi from './change-routes.openapi.ts'
-import type { Feed } from './changes.ts'
 import { EventStreams, StreamLimits } from './event-streams.ts'
 
 /** The operations that these routes call. */

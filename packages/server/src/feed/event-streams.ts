@@ -6,7 +6,7 @@ import type { HttpContext } from '../http/context.ts'
 import type { Exchange } from '../http/route.ts'
 import type { ItemChange } from '../storage/catalog/feed.ts'
 import type { TokenId } from '../storage/catalog/records.ts'
-import type { Feed, FollowedBucket } from './changes.ts'
+import type { Feed, FollowedBucket } from './change-feed.ts'
 
 /** Milliseconds between two verifications of the token of a stream, and between two comments that keep its connection open. */
 const verifyInterval = 800

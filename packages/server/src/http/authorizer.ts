@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.ts'
-import type { Actor, Scope } from '../core/tokens.ts'
+import type { Actor, Scope } from '../core/token-rules.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import type { RequestParts } from './route.ts'
 

@@ -10,7 +10,7 @@ import {
   currentResponse,
   isParserPause,
   serializeProblem,
-} from './connections.ts'
+} from './client-connections.ts'
 import type { CorsPolicy } from './cors.ts'
 import { supportedVersions } from './headers.ts'
 import { type CodeAndDetail, incompleteBody } from './problems.ts'

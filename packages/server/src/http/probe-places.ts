@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Fault } from '../core/faults.ts'
-import { currentResponse } from './connections.ts'
+import { currentResponse } from './client-connections.ts'
 import type { RefusalReason, Refuser } from './refused-connections.ts'
 
 /** Connections beyond the limits that may send a probe: a request for `/healthz`, `/readyz` or `/metrics`. */

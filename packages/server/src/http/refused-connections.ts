@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../core/faults.ts'
-import { createLingeringClose, serializeProblem } from './connections.ts'
+import { createLingeringClose, serializeProblem } from './client-connections.ts'
 import type { Metrics } from './metrics.ts'
 
 /** The limit that a connection exceeds. */

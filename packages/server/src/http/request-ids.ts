@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { redactTokens } from '../core/tokens.ts'
+import { redactTokens } from '../core/token-rules.ts'
 
 /** The names of a request in this service and beyond (docs/interface.md O15). */
 export interface RequestIds {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { redactTokens } from '../core/tokens.ts'
+import { redactTokens } from '../core/token-rules.ts'
 import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { RequestIds } from './request-ids.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasHeadRoom, headRoom } from '../core/bytes.ts'
-import { formattedHead, markHeadSent } from './connections.ts'
+import { formattedHead, markHeadSent } from './client-connections.ts'
 import { leaveOut } from './unread-bytes.ts'
 
 /**

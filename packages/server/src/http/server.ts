@@ -12,7 +12,7 @@ import {
   refusePipelining,
   requirePausableParser,
   serializeProblem,
-} from './connections.ts'
+} from './client-connections.ts'
 import type { CorsPolicy } from './cors.ts'
 import { maxHeaders } from './headers.ts'
 import { refuseInvalidRequests } from './invalid-requests.ts'

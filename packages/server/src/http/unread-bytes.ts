@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { sentBytes } from './connections.ts'
+import { sentBytes } from './client-connections.ts'
 
 /** Milliseconds between two counts, while there are unread bytes. In this time, the service can make about half of the least limit. */
 const countInterval = 250

@@ -1,7 +1,7 @@
 import { itemUnknown } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { resolvesWithin } from '../core/tasks.ts'
-import type { Actor } from '../core/tokens.ts'
+import type { Actor } from '../core/token-rules.ts'
 import { tooManyExpired } from '../storage/catalog/buckets.ts'
 import { type Catalog, expiryLimit } from '../storage/catalog/catalog.ts'
 import type { BucketId, RemovedItems } from '../storage/catalog/records.ts'

@@ -25,9 +25,9 @@ import { ItemList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
+import type { ListItems, ListLabels, ListNumbered } from './item-list-operations.ts'
 import * as openapi from './item-list-routes.openapi.ts'
-import type { ListItems, ListLabels, ListNumbered } from './item-lists.ts'
-import { mediaObjectOf } from './items.ts'
+import { mediaObjectOf } from './item-operations.ts'
 
 /** The operations that these routes call. */
 interface ItemListOperations {

@@ -7,7 +7,7 @@ import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { Item } from '../storage/catalog/records.ts'
-import { findItem } from './items.ts'
+import { findItem } from './item-operations.ts'
 import * as openapi from './link-routes.openapi.ts'
 import type { RecordLinks } from './links.ts'
 

@@ -8,8 +8,8 @@ import { TrashList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { TrashedItem } from '../storage/catalog/records.ts'
 import type { ItemRemover } from './deletion.ts'
-import { formatTimestamp, mediaObjectOf } from './items.ts'
-import type { TrashOperations } from './trash.ts'
+import { formatTimestamp, mediaObjectOf } from './item-operations.ts'
+import type { TrashOperations } from './trash-operations.ts'
 import * as openapi from './trash-routes.openapi.ts'
 
 /** `GET` and `DELETE /api/trash`, `POST /api/trash/restore` (docs/interface.md, Trash). */

@@ -17,8 +17,8 @@ import {
   removeMetadataOperation,
 } from './received-pictures.ts'
 import { RenderAhead } from './render-ahead.ts'
+import { Variants } from './rendered-variants.ts'
 import { findTools, type InstalledTools, missingPackages, printedVersion } from './tools.ts'
-import { Variants } from './variants.ts'
 
 /** Larger pictures have no variants. Pixels. */
 const maxPixels = 200e6

@@ -27,7 +27,7 @@ export function documentationRoutes(
   }
 
   async function renderHtml(): Promise<StaticResponse> {
-    const { renderPage } = await import('../http/openapi/page.ts')
+    const { renderPage } = await import('../http/openapi/document-page.ts')
     const { html, policy } = renderPage(describedOperations(allRoutes()), settings)
     return staticResponse(html, {
       'content-type': 'text/html; charset=utf-8',

@@ -1,16 +1,20 @@
 import type { Issuer } from '../access/issuer-users.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
-import { verifyTokenOperation } from '../access/tokens.ts'
+import { verifyTokenOperation } from '../access/token-operations.ts'
 import { createVariantList } from '../core/variants.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
-import { Feed } from '../feed/changes.ts'
+import { Feed } from '../feed/change-feed.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
-import { listItemsOperation, listLabelsOperation, listNumberedOperation } from '../items/item-lists.ts'
-import { editItemOperation, findByNameOperation, labelItemsOperation } from '../items/items.ts'
+import {
+  listItemsOperation,
+  listLabelsOperation,
+  listNumberedOperation,
+} from '../items/item-list-operations.ts'
+import { editItemOperation, findByNameOperation, labelItemsOperation } from '../items/item-operations.ts'
 import { recordLinksOperation } from '../items/links.ts'
-import { trashOperations } from '../items/trash.ts'
+import { trashOperations } from '../items/trash-operations.ts'
 import { PageLinkCache } from '../listing/page-link-cache.ts'
 import { listPageOperation } from '../listing/pages.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
@@ -21,7 +25,7 @@ import { createUploadOperation, removeUploadOperation } from '../uploads/resumab
 import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import type { UploadLocks } from '../uploads/upload-locks.ts'
 import { createPoster } from '../webhooks/guarded-post.ts'
-import { WebhookOperations } from '../webhooks/webhooks.ts'
+import { WebhookOperations } from '../webhooks/webhook-operations.ts'
 import type { OpenData, StartContext } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
 

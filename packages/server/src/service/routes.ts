@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
+import { createAuthorizationVerifier, createAuthorizer } from '../access/token-operations.ts'
 import { tokenRoutes } from '../access/token-routes.ts'
-import { createAuthorizationVerifier, createAuthorizer } from '../access/tokens.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'

@@ -4,7 +4,7 @@ import {
   type BucketSettings,
   parseBucketOptions,
   parseBucketPattern,
-} from '../core/buckets.ts'
+} from '../core/bucket-settings.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
 import { isIssuerUrl, issuerUrlRule } from '../core/issuer.ts'
 import { parseSize } from '../core/quotas.ts'
@@ -16,7 +16,7 @@ import {
   splitDatabaseUrl,
 } from '../core/storage-urls.ts'
 import { parseDuration, parseRequestRate, type RequestRate } from '../core/times.ts'
-import { type Scope, scopes } from '../core/tokens.ts'
+import { type Scope, scopes } from '../core/token-rules.ts'
 import { parseVariantSizes, type VariantSize } from '../core/variants.ts'
 
 /** Reads the text of one setting. */

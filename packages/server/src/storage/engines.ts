@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { S3Location } from '../core/storage-urls.ts'
-import { type Actor, service } from '../core/tokens.ts'
+import { type Actor, service } from '../core/token-rules.ts'
 import type { BlobInspection, BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
 import type { AuditLog } from './catalog/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
@@ -84,14 +84,14 @@ export async function openBlobs(
   },
 ): Promise<BlobStore> {
   if (blobsUrl === null) {
-    const { openDiskBlobs } = await import('./blobs/disk/blobs.ts')
+    const { openDiskBlobs } = await import('./blobs/disk/disk-blobs.ts')
     return openDiskBlobs({
       directory,
       ...(logs && { intents: logs.intents }),
       ...(thread && { inlineSize, thread }),
     })
   }
-  const { openS3Blobs } = await import('./blobs/s3/blobs.ts')
+  const { openS3Blobs } = await import('./blobs/s3/s3-blobs.ts')
   return openS3Blobs({ location: blobsUrl, ...(logs && { logs }) })
 }
 
@@ -191,10 +191,10 @@ export async function openBlobInspection({
   blobsUrl,
 }: Data & Pick<StorageSettings, 'blobsUrl'>): Promise<BlobInspection> {
   if (blobsUrl === null) {
-    const { openDiskInspection } = await import('./blobs/disk/inspection.ts')
+    const { openDiskInspection } = await import('./blobs/disk/disk-inspection.ts')
     return openDiskInspection({ directory })
   }
-  const { openS3Inspection } = await import('./blobs/s3/inspection.ts')
+  const { openS3Inspection } = await import('./blobs/s3/s3-inspection.ts')
   return openS3Inspection(blobsUrl)
 }
 
@@ -215,7 +215,7 @@ export async function openBlobsDirectory({
     const { openDiskBlobsDirectory } = await import('./blobs/disk/blobs-directory.ts')
     return openDiskBlobsDirectory(data)
   }
-  const { openS3Directory } = await import('./blobs/s3/blobs.ts')
+  const { openS3Directory } = await import('./blobs/s3/s3-blobs.ts')
   return openS3Directory(blobsUrl)
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
-import { type Labels, labelRule, parseLabelText } from '../core/labels.ts'
+import { type Labels, labelRule, parseLabelText } from '../core/item-labels.ts'
 import { parseExpiry } from '../core/times.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import { defaultExpiry, statedExpiry } from './commit.ts'

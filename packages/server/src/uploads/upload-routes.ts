@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DisplayString, ParseError, parseDictionary, Token } from 'structured-headers'
 import { Fault } from '../core/faults.ts'
-import { type Labels, labelRule, parseLabels, parseLabelText } from '../core/labels.ts'
+import { type Labels, labelRule, parseLabels, parseLabelText } from '../core/item-labels.ts'
 import { listingPaths } from '../core/page.ts'
 import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
 import { parseExpiry } from '../core/times.ts'
@@ -10,7 +10,7 @@ import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { countHeader, dispositionFilename, parseParameters } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import { mediaObjectOf } from '../items/items.ts'
+import { mediaObjectOf } from '../items/item-operations.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import {
   defaultExpiry,

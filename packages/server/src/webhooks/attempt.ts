@@ -1,4 +1,4 @@
-import { signedHeaders } from '../core/webhooks.ts'
+import { signedHeaders } from '../core/webhook-rules.ts'
 import type { WebhookDelivery } from '../storage/catalog/webhook-deliveries.ts'
 import type { WebhookReader } from '../storage/catalog/webhooks.ts'
 import type { Post, PostResult } from './guarded-post.ts'

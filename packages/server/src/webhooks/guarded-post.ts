@@ -6,7 +6,7 @@ import type { LookupFunction } from 'node:net'
 import { errorCode } from '../core/faults.ts'
 import { addressFamily, inRanges, isPublicAddress, plainAddress } from '../core/ip-address.ts'
 import { version } from '../core/version.ts'
-import { parseRetryAfter } from '../core/webhooks.ts'
+import { parseRetryAfter } from '../core/webhook-rules.ts'
 
 // An import would load more: see core/node-http.ts.
 const http = process.getBuiltinModule('node:http')

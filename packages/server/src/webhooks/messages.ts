@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
-import { mediaObjectOf } from '../items/items.ts'
+import { mediaObjectOf } from '../items/item-operations.ts'
 import type { ItemChange } from '../storage/catalog/feed.ts'
 import type { WebhookReader } from '../storage/catalog/webhooks.ts'
 

@@ -7,15 +7,15 @@ import {
   maxWebhookUrl,
   parseWebhookUrl,
   webhookUrlRule,
-} from '../core/webhooks.ts'
+} from '../core/webhook-rules.ts'
 import { malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { changeKinds, type ItemChangeKind, isChangeKind } from '../storage/catalog/item-changes.ts'
 import type { WebhookSettings } from '../storage/catalog/webhooks.ts'
+import { refusalOfUrl, type WebhookOperations } from './webhook-operations.ts'
 import * as openapi from './webhook-routes.openapi.ts'
-import { refusalOfUrl, type WebhookOperations } from './webhooks.ts'
 
 /** `/api/webhooks` (docs/interface.md WH1 to WH3). */
 export function webhookRoutes(

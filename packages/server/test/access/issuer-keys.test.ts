@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startIssuer, type TestIssuer } from '../../../../test/harness/issuer.ts'
 import { createIssuerKeys } from '../../src/access/issuer-keys.ts'
 import { verifyJwtOperation } from '../../src/access/issuer-users.ts'
-import { parseBucketPattern } from '../../src/core/buckets.ts'
+import { parseBucketPattern } from '../../src/core/bucket-settings.ts'
 
 let issuer: TestIssuer
 beforeAll(async () => {

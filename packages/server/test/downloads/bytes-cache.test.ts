@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { headRoom } from '../../src/core/bytes.ts'
 import { BytesCache } from '../../src/downloads/bytes-cache.ts'
-import type { OpenVariant } from '../../src/pictures/variants.ts'
+import type { OpenVariant } from '../../src/pictures/rendered-variants.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 
 const kilobyte = 1_000

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import { createDownloadLog } from '../../src/downloads/download-log.ts'
 import type { AuditEvent } from '../../src/storage/catalog/audit-events.ts'
 

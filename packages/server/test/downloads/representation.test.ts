@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import { describeRepresentation } from '../../src/downloads/representation.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
 import { storedItem } from '../storage/catalog/samples.ts'

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Backpressure, createBodyReader, createWholeBodyReader } from '../../src/http/bodies.ts'
-import { closeOnIdleTimeout, refusePipelining } from '../../src/http/connections.ts'
+import { closeOnIdleTimeout, refusePipelining } from '../../src/http/client-connections.ts'
 
 const room = 50_000
 /** The bytes of one read, and so the least that a body can add before its connection is paused. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { closeSlowReaders } from '../../src/http/connections.ts'
+import { closeSlowReaders } from '../../src/http/client-connections.ts'
 
 const size = 60_000_000
 

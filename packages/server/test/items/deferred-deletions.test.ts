@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import { createDeferredDeletions } from '../../src/items/blob-deletion.ts'
 import { ItemRemover } from '../../src/items/deletion.ts'
 import { recover } from '../../src/upkeep/recovery.ts'

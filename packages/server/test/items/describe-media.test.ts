@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { formatTimestamp, mediaObjectOf } from '../../src/items/items.ts'
+import { formatTimestamp, mediaObjectOf } from '../../src/items/item-operations.ts'
 import { newItem } from '../storage/catalog/samples.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
-import { service } from '../../src/core/tokens.ts'
-import { findByNameOperation, findItem } from '../../src/items/items.ts'
+import { service } from '../../src/core/token-rules.ts'
+import { findByNameOperation, findItem } from '../../src/items/item-operations.ts'
 import { storeOperations } from '../../src/uploads/commit.ts'
 import { file, incoming, temporaryData } from '../uploads/temporary-media.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import { recordLinksOperation } from '../../src/items/links.ts'
 import type { AuditEvent } from '../../src/storage/catalog/audit-events.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { until } from '../../../../test/harness/until.ts'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import { failureKeyOf } from '../../src/core/variants.ts'
 import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
 import { ItemRemover } from '../../src/items/deletion.ts'
@@ -11,7 +11,7 @@ import {
   VariantPending,
 } from '../../src/pictures/picture-queue.ts'
 import type { PictureResult } from '../../src/pictures/picture-task.ts'
-import { Variants } from '../../src/pictures/variants.ts'
+import { Variants } from '../../src/pictures/rendered-variants.ts'
 import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'

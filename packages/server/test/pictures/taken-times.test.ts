@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
-import { fillTakenOperation } from '../../src/pictures/taken-times.ts'
+import { fillTakenOperation } from '../../src/pictures/fill-taken-times.ts'
 import { openMemoryBlob } from '../../src/storage/blobs/memory-blob.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
 import { storedItem } from '../storage/catalog/samples.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { storeOperations } from '../../src/uploads/commit.ts'

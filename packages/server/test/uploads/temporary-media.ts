@@ -1,4 +1,4 @@
-import { hashToken, newToken, service } from '../../src/core/tokens.ts'
+import { hashToken, newToken, service } from '../../src/core/token-rules.ts'
 import { intentLog } from '../../src/items/blob-deletion.ts'
 import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../../src/pictures/received-pictures.ts'
 import type { BlobStore, IntentLog } from '../../src/storage/blobs/blobs.ts'

@@ -1,5 +1,5 @@
 import type { UploadId } from '../../src/core/ids.ts'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import type { BlobStore, PartialUploadStore } from '../../src/storage/blobs/blobs.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId, TokenId } from '../../src/storage/catalog/records.ts'

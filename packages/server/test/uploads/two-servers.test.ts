@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { service } from '../../src/core/tokens.ts'
+import { service } from '../../src/core/token-rules.ts'
 import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import { createFileReceivers } from '../../src/uploads/received-files.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'

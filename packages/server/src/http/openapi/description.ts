@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox'
 import type { FaultCode } from '../../core/faults.ts'
-import type { Scope } from '../../core/tokens.ts'
+import type { Scope } from '../../core/token-rules.ts'
 
 /** The base URL in examples; the document has the configured one instead. */
 export const exampleBase = 'https://media.example.org'

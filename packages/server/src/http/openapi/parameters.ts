@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { maxIds } from '../../core/ids.ts'
-import { maxLabelValue, maxSelectedLabels } from '../../core/labels.ts'
+import { maxLabelValue, maxSelectedLabels } from '../../core/item-labels.ts'
 import { longestName, longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
 import {
   defaultLabelLimit,

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode, FaultMembers } from '../../core/faults.ts'
 import { maxIds } from '../../core/ids.ts'
-import { maxLabels, maxLabelValue } from '../../core/labels.ts'
+import { maxLabels, maxLabelValue } from '../../core/item-labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
 import { changeKinds, type ItemChangeKind } from '../../storage/catalog/item-changes.ts'

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { maxLabelValue } from '../../core/labels.ts'
+import { maxLabelValue } from '../../core/item-labels.ts'
 import { maxNote, maxTypes, noteRule, typePattern } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type Scope,
   scopes,
   tokenNameRule,
-} from '../../core/tokens.ts'
+} from '../../core/token-rules.ts'
 import { limit } from './parameters.ts'
 import { closedObject, count, nullable, time } from './schemas.ts'
 

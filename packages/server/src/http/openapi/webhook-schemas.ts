@@ -7,7 +7,7 @@ import {
   type WebhookState,
   webhookStates,
   webhookUrlRule,
-} from '../../core/webhooks.ts'
+} from '../../core/webhook-rules.ts'
 import { changeKinds, type ItemChangeKind } from '../../storage/catalog/item-changes.ts'
 import { closedObject, nullable } from './schemas.ts'
 

@@ -1,5 +1,5 @@
 import type { ItemId } from '../../core/ids.ts'
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import type { AddedItem, BucketId, NewItem } from './records.ts'
 
 /** What happened, and its number in the rows. Numbers are never reused. */

@@ -1,4 +1,4 @@
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import {
   type AuditAction,
   type AuditDetail,

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
-import type { MetadataRemoval } from '../../core/buckets.ts'
+import type { MetadataRemoval } from '../../core/bucket-settings.ts'
 import { Fault } from '../../core/faults.ts'
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import type {
   Bucket,

@@ -1,6 +1,6 @@
 import { ExplainedError } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
-import { type Actor, service } from '../../core/tokens.ts'
+import { type Actor, service } from '../../core/token-rules.ts'
 import type { Audited } from './audit-events.ts'
 import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
 import {

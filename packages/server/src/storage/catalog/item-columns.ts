@@ -1,5 +1,5 @@
 import { type ItemId, isItemId } from '../../core/ids.ts'
-import { type Labels, parseLabelText } from '../../core/labels.ts'
+import { type Labels, parseLabelText } from '../../core/item-labels.ts'
 import { isPath } from '../../core/names.ts'
 
 // The members of an item and the columns of the table `items`, each once: schemas, statements, readers, checks and transfers are derived from here.

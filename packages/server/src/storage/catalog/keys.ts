@@ -1,4 +1,4 @@
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import { all, bytes, change, integer, type Query, type Row, record, text, type Work } from './statements.ts'
 

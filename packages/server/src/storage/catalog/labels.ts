@@ -1,4 +1,4 @@
-import type { Labels } from '../../core/labels.ts'
+import type { Labels } from '../../core/item-labels.ts'
 import { kindExpression, kindNumberOf } from './item-kinds.ts'
 import type { BucketId, LabelKey } from './records.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import { version } from '../../core/version.ts'
 import type { AuditAction } from './audit-events.ts'
 import type { RecordedEvent } from './audit-log.ts'

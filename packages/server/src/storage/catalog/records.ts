@@ -1,12 +1,12 @@
-import type { BucketSettings, MetadataRemoval } from '../../core/buckets.ts'
+import type { BucketSettings, MetadataRemoval } from '../../core/bucket-settings.ts'
 import type { ItemId } from '../../core/ids.ts'
-import type { LabelChanges } from '../../core/labels.ts'
+import type { LabelChanges } from '../../core/item-labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
-import type { Actor, Scope } from '../../core/tokens.ts'
+import type { Actor, Scope } from '../../core/token-rules.ts'
 import type { ItemDetails, ItemTexts, NewItem, Preview } from './item-columns.ts'
 
-export type { BucketSettings } from '../../core/buckets.ts'
+export type { BucketSettings } from '../../core/bucket-settings.ts'
 export type { ItemDetails, ItemTexts, NewItem, Preview } from './item-columns.ts'
 
 declare const brand: unique symbol

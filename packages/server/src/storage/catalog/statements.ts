@@ -1,8 +1,8 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
+import type { Labels } from '../../core/item-labels.ts'
 import { isObject, parseJson } from '../../core/json.ts'
-import type { Labels } from '../../core/labels.ts'
 import type { Amount } from '../../core/quotas.ts'
-import type { WebhookId } from '../../core/webhooks.ts'
+import type { WebhookId } from '../../core/webhook-rules.ts'
 import type { AuditEvent } from './audit-events.ts'
 import type { AddedItem, BucketId, ContentId, TokenId } from './records.ts'
 

@@ -1,6 +1,6 @@
 import { tokenRevoked } from '../../core/faults.ts'
 import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/quotas.ts'
-import { type Actor, isScope, type Scope } from '../../core/tokens.ts'
+import { type Actor, isScope, type Scope } from '../../core/token-rules.ts'
 import type { AuditEvent, Audited } from './audit-events.ts'
 import { createBucket, expiredColumn, findBucket, readRemoval } from './buckets.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from './records.ts'

@@ -1,5 +1,5 @@
 import type { ItemId } from '../../core/ids.ts'
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import type { Audited } from './audit-events.ts'
 import { expiredOfAll } from './buckets.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'

@@ -1,6 +1,6 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import type { Amount } from '../../core/quotas.ts'
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import type { AddedItem, BucketId, TokenId } from './records.ts'
 import {
   all,

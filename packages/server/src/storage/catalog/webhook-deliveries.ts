@@ -1,4 +1,4 @@
-import { keptDeliveries, type WebhookId, type WebhookState } from '../../core/webhooks.ts'
+import { keptDeliveries, type WebhookId, type WebhookState } from '../../core/webhook-rules.ts'
 import type { Audited } from './audit-events.ts'
 import { changeKinds } from './item-changes.ts'
 import type { BucketId } from './records.ts'

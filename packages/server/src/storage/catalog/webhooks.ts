@@ -1,12 +1,12 @@
 import { bucketDeleted, Fault } from '../../core/faults.ts'
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import {
   maxWebhooks,
   originOf,
   type WebhookId,
   type WebhookState,
   webhookStates,
-} from '../../core/webhooks.ts'
+} from '../../core/webhook-rules.ts'
 import type { AuditAction, AuditEvent, Audited } from './audit-events.ts'
 import { readChanges } from './feed.ts'
 import type { BucketId } from './records.ts'

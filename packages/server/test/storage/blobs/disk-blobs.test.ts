@@ -16,7 +16,7 @@ import { finished } from 'node:stream/promises'
 import { describe, expect, test } from 'vitest'
 import { type ItemId, newItemId } from '../../../src/core/ids.ts'
 import { BlobTruncatedError } from '../../../src/storage/blobs/blobs.ts'
-import { openDiskBlobs } from '../../../src/storage/blobs/disk/blobs.ts'
+import { openDiskBlobs } from '../../../src/storage/blobs/disk/disk-blobs.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 

@@ -3,8 +3,8 @@ import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
-import { openDiskBlobs } from '../../../src/storage/blobs/disk/blobs.ts'
 import { openDiskBlobsDirectory } from '../../../src/storage/blobs/disk/blobs-directory.ts'
+import { openDiskBlobs } from '../../../src/storage/blobs/disk/disk-blobs.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
 export interface TemporaryStore extends OpenedStore {

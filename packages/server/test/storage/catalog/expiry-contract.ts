@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ItemId } from '../../../src/core/ids.ts'
-import { service } from '../../../src/core/tokens.ts'
+import { service } from '../../../src/core/token-rules.ts'
 import { listState, maxExpired } from '../../../src/storage/catalog/buckets.ts'
 import type { BucketId, ItemSelection } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'

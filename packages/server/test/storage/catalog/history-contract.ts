@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newWebhookId, newWebhookSecret } from '../../../src/core/webhooks.ts'
+import { newWebhookId, newWebhookSecret } from '../../../src/core/webhook-rules.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import type { Labels } from '../../../src/core/labels.ts'
+import type { Labels } from '../../../src/core/item-labels.ts'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { expiredColumn, expiredOfBucket, expiredOfTrash } from '../../../src/storage/catalog/buckets.ts'
 import { searchFiles } from '../../../src/storage/catalog/file-search.ts'

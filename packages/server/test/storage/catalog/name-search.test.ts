@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
-import { listNumberedOperation } from '../../../src/items/item-lists.ts'
+import { listNumberedOperation } from '../../../src/items/item-list-operations.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { searchItems } from '../../../src/storage/catalog/item-searches.ts'
 import {

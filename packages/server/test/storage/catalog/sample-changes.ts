@@ -1,6 +1,6 @@
 import { newUploadId } from '../../../src/core/ids.ts'
-import { service } from '../../../src/core/tokens.ts'
-import { newWebhookId } from '../../../src/core/webhooks.ts'
+import { service } from '../../../src/core/token-rules.ts'
+import { newWebhookId } from '../../../src/core/webhook-rules.ts'
 import type { Catalog, ChangeKind } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import type { WebhookDelivery } from '../../../src/storage/catalog/webhook-deliveries.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
-import { service } from '../../../src/core/tokens.ts'
+import { service } from '../../../src/core/token-rules.ts'
 import type { Change } from '../../../src/storage/catalog/catalog.ts'
 import type {
   AddedItem,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { service } from '../../../src/core/tokens.ts'
+import { service } from '../../../src/core/token-rules.ts'
 
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, contentOf, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'

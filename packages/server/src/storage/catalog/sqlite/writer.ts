@@ -1,6 +1,6 @@
 import { extname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Actor } from '../../../core/tokens.ts'
+import type { Actor } from '../../../core/token-rules.ts'
 import { type Outcome, serveBatches, startBatchThread } from '../../batch-threads.ts'
 import {
   endsTransaction,

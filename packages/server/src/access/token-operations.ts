@@ -10,7 +10,7 @@ import {
   requireGrantable,
   requireScope,
   type Scope,
-} from '../core/tokens.ts'
+} from '../core/token-rules.ts'
 import type { AuthorizationVerifier, Authorizer, VerifiedGrant } from '../http/authorizer.ts'
 import { parseBearerToken, requireAuthorization } from '../http/headers.ts'
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'

@@ -1,16 +1,16 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { nearestName } from '@mediabucket/cli/nearest-name'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
-import { issueToken, isUserId } from '../../access/tokens.ts'
+import { issueToken, isUserId } from '../../access/token-operations.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
 import { type Amount, leftOf, limitsObject } from '../../core/quotas.ts'
 import { parseDuration } from '../../core/times.ts'
-import { defaultScopes, isScope, type Scope, scopes } from '../../core/tokens.ts'
+import { defaultScopes, isScope, type Scope, scopes } from '../../core/token-rules.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { TokenRecord } from '../../storage/catalog/tokens.ts'
 import type { Command } from '../command.ts'
+import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './limit-options.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
-import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './token-limits.ts'
 
 export const tokenCreate: Command = {
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]

@@ -18,7 +18,7 @@ import {
 } from './object-calls.ts'
 import { createShareObject, openObject, peekObject } from './object-reads.ts'
 import { HeldIntents, PartMemory, receiveObject } from './object-uploads.ts'
-import { createS3PartialUploads } from './partial-uploads.ts'
+import { createS3PartialUploads } from './s3-partial-uploads.ts'
 
 /** Files that one request discards at the same time. The deadline of a removal begins when it is sent, so it must not wait for others. */
 const parallelism = 16

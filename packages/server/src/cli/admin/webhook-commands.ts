@@ -10,7 +10,7 @@ import {
   maxWebhooks,
   parseWebhookUrl,
   webhookUrlRule,
-} from '../../core/webhooks.ts'
+} from '../../core/webhook-rules.ts'
 import { urlSettings } from '../../service/bound-config.ts'
 import type { Config } from '../../service/config.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
@@ -22,7 +22,7 @@ import {
   refusalOfUrl,
   WebhookOperations,
   webhookObject,
-} from '../../webhooks/webhooks.ts'
+} from '../../webhooks/webhook-operations.ts'
 import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 

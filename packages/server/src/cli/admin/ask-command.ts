@@ -2,14 +2,14 @@ import { connect, withService } from '@mediabucket/cli/client-command'
 import { connectionHelp, readClientSettings, takeConnectionOptions } from '@mediabucket/cli/client-settings'
 import { CommandError, type CommandOutput, parse, UsageError } from '@mediabucket/cli/command'
 import { renderUnicodeCompact } from 'uqr'
-import { issueToken } from '../../access/tokens.ts'
+import { issueToken } from '../../access/token-operations.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
-import { isTokenName, tokenNameRule } from '../../core/tokens.ts'
+import { isTokenName, tokenNameRule } from '../../core/token-rules.ts'
 import { type Config, defaultBaseUrl } from '../../service/config.ts'
 import type { Command } from '../command.ts'
+import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './limit-options.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
-import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './token-limits.ts'
-import { readExpiry } from './tokens.ts'
+import { readExpiry } from './token-commands.ts'
 
 /** The files that a link accepts if --max-items is not given. */
 const defaultFiles = 100

@@ -1,5 +1,5 @@
 import { UsageError } from '@mediabucket/cli/command'
-import { type Labels, labelRule, parseLabels } from '../../core/labels.ts'
+import { type Labels, labelRule, parseLabels } from '../../core/item-labels.ts'
 import {
   isNote,
   limitsObject,

@@ -10,7 +10,7 @@ import {
   requireScope,
   type Scope,
   scopes,
-} from './tokens.ts'
+} from './token-rules.ts'
 
 /** A fixed token, so that issued tokens stay well-formed. */
 const issued = 'mbkt_0123456789abcdefghjkmnpqrstvwxyzmam962'

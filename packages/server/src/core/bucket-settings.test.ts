@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bucketNameFor, parseBucketPattern } from './buckets.ts'
+import { bucketNameFor, parseBucketPattern } from './bucket-settings.ts'
 import { isBucketName } from './names.ts'
 
 const pattern = (text: string) => parseBucketPattern(text) ?? expect.unreachable()

@@ -2,8 +2,14 @@ import type { SignLinks } from '../access/signed-links.ts'
 import { bucketDeleted, Fault } from '../core/faults.ts'
 import { addressFamily, inRanges, isPublicAddress, plainAddress } from '../core/ip-address.ts'
 import type { UrlSettings } from '../core/item-urls.ts'
-import type { Actor } from '../core/tokens.ts'
-import { isWebhookId, maxBatch, newWebhookId, newWebhookSecret, type WebhookId } from '../core/webhooks.ts'
+import type { Actor } from '../core/token-rules.ts'
+import {
+  isWebhookId,
+  maxBatch,
+  newWebhookId,
+  newWebhookSecret,
+  type WebhookId,
+} from '../core/webhook-rules.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/webhook-schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'

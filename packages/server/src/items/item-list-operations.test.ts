@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { SearchTerms } from '../core/names.ts'
 import { itemKinds, itemOrders } from '../core/queries.ts'
 import type { BucketId, ItemSelection } from '../storage/catalog/records.ts'
-import { createItemCursors } from './item-lists.ts'
+import { createItemCursors } from './item-list-operations.ts'
 
 const word = fc.string({ minLength: 1 })
 const selections = fc.record({

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { newWebhookSecret, parseRetryAfter, parseWebhookUrl, retryDelay, signedHeaders } from './webhooks.ts'
+import {
+  newWebhookSecret,
+  parseRetryAfter,
+  parseWebhookUrl,
+  retryDelay,
+  signedHeaders,
+} from './webhook-rules.ts'
 
 test('WH6 the delay doubles from 5 seconds to an hour, with jitter of a quarter', () => {
   const delays = [1, 2, 3, 9, 10, 11, 500].map((attempts) => retryDelay(attempts, 0.5, null) / 1_000)

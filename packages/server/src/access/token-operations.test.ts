@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { TokenId } from '../storage/catalog/records.ts'
-import { recordUseOperation } from './tokens.ts'
+import { recordUseOperation } from './token-operations.ts'
 
 const hour = 3_600_000
 const noon = Date.UTC(2026, 5, 1, 12)

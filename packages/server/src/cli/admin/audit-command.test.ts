@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { service } from '../../core/tokens.ts'
+import { service } from '../../core/token-rules.ts'
 import type { RecordedEvent } from '../../storage/catalog/audit-log.ts'
-import { csv, jsonLines, table } from './audit.ts'
+import { csv, jsonLines, table } from './audit-command.ts'
 
 const name = '\u001b[2J \u009b2J \u202e"\n'
 const event: RecordedEvent = {

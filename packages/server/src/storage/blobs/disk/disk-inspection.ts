@@ -35,7 +35,7 @@ export async function openDiskInspection(options: { readonly directory: string }
   return new DiskInspection(await realpath(options.directory))
 }
 
-/** Lists the directories and the variants of storage/blobs/disk/blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
+/** Lists the directories and the variants of storage/blobs/disk/disk-blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
 class DiskInspection implements BlobInspection {
   readonly #directory: string
   readonly #files: Files = nodeFiles

@@ -1,7 +1,11 @@
 import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
 import { ensureSigningKey } from '../../access/signed-links.ts'
-import { type BucketOptionName, type BucketSettings, bucketOptions as readers } from '../../core/buckets.ts'
+import {
+  type BucketOptionName,
+  type BucketSettings,
+  bucketOptions as readers,
+} from '../../core/bucket-settings.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
 import type { Bucket, BucketWithTrash } from '../../storage/catalog/records.ts'
 import type { Command } from '../command.ts'

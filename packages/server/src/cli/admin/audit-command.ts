@@ -10,7 +10,7 @@ import {
 } from '@mediabucket/cli/terminal'
 import { isItemId } from '../../core/ids.ts'
 import { parseDuration, parseTimestamp } from '../../core/times.ts'
-import type { Actor } from '../../core/tokens.ts'
+import type { Actor } from '../../core/token-rules.ts'
 import { auditActions, isAuditAction } from '../../storage/catalog/audit-events.ts'
 import type { AuditLog, EventFilter, RecordedEvent } from '../../storage/catalog/audit-log.ts'
 import { toOcsf } from '../../storage/catalog/ocsf.ts'

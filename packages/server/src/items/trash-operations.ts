@@ -1,7 +1,7 @@
 import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { ReadLengths } from '../core/read-lengths.ts'
-import { type Actor, service } from '../core/tokens.ts'
+import { type Actor, service } from '../core/token-rules.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'

@@ -14,6 +14,7 @@ import { type BlobStore, headLength, type IntentLog, type VariantStore } from '.
 import { openMemoryBlob, shareContent } from '../memory-blob.ts'
 import type { ReceivedBlob } from '../received-file.ts'
 import { createFileCommitter, openShards } from './blobs-directory.ts'
+import { DiskPartialUploads } from './disk-partial-uploads.ts'
 import {
   asStorageFault,
   createDirectorySync,
@@ -28,7 +29,6 @@ import {
   timeSyncs,
   unlinkIfThere,
 } from './files.ts'
-import { DiskPartialUploads } from './partial-uploads.ts'
 import {
   createFileReaders,
   type FileReaders,
