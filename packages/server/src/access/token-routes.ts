@@ -36,7 +36,7 @@ export function tokenRoutes({
   authorize,
   readAuthorizedJson,
   catalog,
-  turns,
+  tickQueue,
 }: HttpContext): readonly Route[] {
   const serialize = createSerializer({ schema: TokenList.properties.data.items })
 
@@ -51,9 +51,9 @@ export function tokenRoutes({
 
   async function list(exchange: Exchange): Promise<Reply> {
     const grant = await authorize(exchange, 'tokens:manage')
-    await turns.next(grant.tokenId)
+    await tickQueue.next(grant.tokenId)
     const { data, next_cursor } = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
-    const { texts, add } = collectTexts(serialize, () => turns.next(grant.tokenId))
+    const { texts, add } = collectTexts(serialize, () => tickQueue.next(grant.tokenId))
     const added = await add(data)
     return listReply(noStore, texts, {
       next_cursor: added < data.length ? (data[added - 1]?.id ?? null) : next_cursor,

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createTurns, runInSteps, settleAll } from './tasks.ts'
+import { runInSteps, settleAll, TickQueue } from './tasks.ts'
 
 test('each iteration of the event loop has one task, and callers alternate', async () => {
-  const turns = createTurns()
+  const tickQueue = new TickQueue()
   let iteration = 0
   let isOver = false
   const count = async () => {
@@ -16,7 +16,7 @@ test('each iteration of the event loop has one task, and callers alternate', asy
   const tasks: { caller: string; iteration: number }[] = []
   const work = async (caller: string, length: number) => {
     for (let task = 0; task < length; task += 1) {
-      await turns.next(caller)
+      await tickQueue.next(caller)
       tasks.push({ caller, iteration })
     }
   }

@@ -1,33 +1,32 @@
 /** The resources that a service releases when it stops. */
-export interface Closers {
-  add(what: string, close: () => unknown): void
+export class Closers {
+  readonly #onFailure: (what: string, error: unknown) => void
+  readonly #closers: { readonly what: string; readonly close: () => unknown }[] = []
+
+  /** `onFailure` receives each error of a closer as it happens. */
+  constructor(onFailure: (what: string, error: unknown) => void) {
+    this.#onFailure = onFailure
+  }
+
+  add(what: string, close: () => unknown): void {
+    this.#closers.push({ what, close })
+  }
+
   /**
    * Runs every closer once, the last one added first. A closer that throws does not skip the others; throws
    * AggregateError at the end.
    */
-  closeAll(): Promise<void>
-}
-
-/** `onFailure` receives each error of a closer as it happens. */
-export function createClosers(onFailure: (what: string, error: unknown) => void): Closers {
-  const closers: { readonly what: string; readonly close: () => unknown }[] = []
-  return {
-    add(what, close) {
-      closers.push({ what, close })
-    },
-
-    async closeAll() {
-      const errors: unknown[] = []
-      for (const { what, close } of closers.splice(0).reverse()) {
-        try {
-          await close()
-        } catch (error) {
-          onFailure(what, error)
-          errors.push(error)
-        }
+  async closeAll(): Promise<void> {
+    const errors: unknown[] = []
+    for (const { what, close } of this.#closers.splice(0).reverse()) {
+      try {
+        await close()
+      } catch (error) {
+        this.#onFailure(what, error)
+        errors.push(error)
       }
-      if (errors.length > 0) throw new AggregateError(errors, 'the service did not stop cleanly')
-    },
+    }
+    if (errors.length > 0) throw new AggregateError(errors, 'the service did not stop cleanly')
   }
 }
 
@@ -52,75 +51,78 @@ function startClock(interval: number): Clock {
 }
 
 /**
- * Runs `work` at each interval, for the first time within one, unless the previous run is in progress. `stop` waits for the run in progress.
+ * Runs `work` at each interval, for the first time within one, unless the previous run is in progress.
  * Tasks of the same interval run at the same time.
  */
-export function startPeriodicTask(parts: {
+export class PeriodicTask {
+  readonly #parts: PeriodicWork
+  readonly #clock: Clock
+  readonly #tick: () => void
+  #running: Promise<void> | null = null
+
+  constructor(parts: PeriodicWork) {
+    this.#parts = parts
+    this.#clock = clocks.get(parts.interval) ?? startClock(parts.interval)
+    this.#tick = () => {
+      this.#running ??= this.#run()
+    }
+    this.#clock.ticks.add(this.#tick)
+  }
+
+  /** Resolves when the run in progress has ended. */
+  async stop(): Promise<void> {
+    const { timer, ticks } = this.#clock
+    if (ticks.delete(this.#tick) && ticks.size === 0) {
+      clearInterval(timer)
+      clocks.delete(this.#parts.interval)
+    }
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#parts.work()
+    } catch (error) {
+      this.#parts.onFailure(error)
+    }
+    this.#running = null
+  }
+}
+
+interface PeriodicWork {
   readonly work: () => Promise<unknown>
   /** Milliseconds. */
   readonly interval: number
   readonly onFailure: (error: unknown) => void
-}): { stop(): Promise<void> } {
-  const { work, interval, onFailure } = parts
-  let running: Promise<unknown> | null = null
-
-  async function run(): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      onFailure(error)
-    }
-    running = null
-  }
-
-  const tick = () => {
-    running ??= run()
-  }
-  const { timer, ticks } = clocks.get(interval) ?? startClock(interval)
-  ticks.add(tick)
-  return {
-    async stop() {
-      if (ticks.delete(tick) && ticks.size === 0) {
-        clearInterval(timer)
-        clocks.delete(interval)
-      }
-      await running
-    },
-  }
 }
 
-/** Shares the event loop between callers that have many tasks, and all other requests. */
-export interface Turns {
-  /**
-   * Resolves when the caller may run one task, of about a millisecond. Each iteration of the event loop has one task, so other
-   * requests wait for one at the most, however many callers there are. Callers alternate.
-   */
-  readonly next: (caller: string) => Promise<void>
-}
-
-export function createTurns(): Turns {
+/** Shares the event loop between callers that have many tasks, and all other requests: each tick runs one task, and callers alternate. */
+export class TickQueue {
   /** The waiting tasks of each caller. The first caller is the next one; a Map keeps the order of insertion. */
-  const waiting = new Map<string, (() => void)[]>()
+  readonly #waiting = new Map<string, (() => void)[]>()
 
-  function runOne(): void {
-    const [first] = waiting
+  /**
+   * Resolves when the caller may run one task, of about a millisecond. Other requests wait for one at the most, however many callers
+   * there are.
+   */
+  next(caller: string): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#waiting.size === 0) setImmediate(() => this.#runOne())
+      const tasks = this.#waiting.get(caller)
+      if (tasks) tasks.push(resolve)
+      else this.#waiting.set(caller, [resolve])
+    })
+  }
+
+  #runOne(): void {
+    const [first] = this.#waiting
     if (!first) return
     const [caller, tasks] = first
     const task = tasks.shift()
-    waiting.delete(caller)
-    if (tasks.length > 0) waiting.set(caller, tasks)
-    if (waiting.size > 0) setImmediate(runOne)
+    this.#waiting.delete(caller)
+    if (tasks.length > 0) this.#waiting.set(caller, tasks)
+    if (this.#waiting.size > 0) setImmediate(() => this.#runOne())
     task?.()
-  }
-
-  return {
-    next: (caller) =>
-      new Promise((resolve) => {
-        if (waiting.size === 0) setImmediate(runOne)
-        const tasks = waiting.get(caller)
-        if (tasks) tasks.push(resolve)
-        else waiting.set(caller, [resolve])
-      }),
   }
 }
 
@@ -169,9 +171,10 @@ export async function settleAll<Item, Result>(
 ): Promise<PromiseSettledResult<Result>[]> {
   const results: PromiseSettledResult<Result>[] = []
   const waiting = items.entries()
-  async function drain(): Promise<void> {
-    for (const [index, item] of waiting) [results[index]] = await Promise.allSettled([work(item)])
-  }
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, drain))
+  await Promise.all(
+    Array.from({ length: Math.min(limit, items.length) }, async () => {
+      for (const [index, item] of waiting) [results[index]] = await Promise.allSettled([work(item)])
+    }),
+  )
   return results
 }

@@ -33,7 +33,7 @@ type ChangeObject = ValueOf<typeof ChangeList>['data'][number]
 
 /** `GET /api/changes`: what happened to the items of a bucket (docs/interface.md, Feed). */
 export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOperations): readonly Route[] {
-  const { authorize, urls, closing, metrics, addresses, settings, turns } = http
+  const { authorize, urls, closing, metrics, addresses, settings, tickQueue } = http
   const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = settings
   const limits = new StreamLimits(
     { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
@@ -144,7 +144,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
     const { texts, bytes, add, pause } = collectTexts(
       (change: ItemChange) => serialize(describe(bucketId, change, signer)),
-      () => turns.next(caller.tokenId),
+      () => tickQueue.next(caller.tokenId),
     )
     let { rows } = found
     let next = rows.next

@@ -38,7 +38,7 @@ interface EventStream {
   isBehind: boolean
 }
 
-type StreamContext = Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics' | 'turns'>
+type StreamContext = Pick<HttpContext, 'authorize' | 'closing' | 'log' | 'metrics' | 'tickQueue'>
 
 interface StreamParts {
   readonly feed: Feed
@@ -194,7 +194,7 @@ export class EventStreams {
    * all other requests waiting.
    */
   async #takeTurn(stream: EventStream): Promise<void> {
-    if (this.#made >= maxUnsent) await this.#http.turns.next(stream.caller.tokenId)
+    if (this.#made >= maxUnsent) await this.#http.tickQueue.next(stream.caller.tokenId)
   }
 
   #countMade(length: number): void {

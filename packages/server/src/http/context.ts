@@ -1,7 +1,7 @@
 import type { BaseLogger } from 'pino'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/storage-urls.ts'
-import { createTurns, type Turns } from '../core/tasks.ts'
+import { TickQueue } from '../core/tasks.ts'
 import type { PictureTool, VariantSize } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { AuthorizationVerifier, AuthorizedJsonReader, Authorizer } from './authorizer.ts'
@@ -75,7 +75,7 @@ export interface HttpContext extends HttpParts {
   readonly readBody: BodyReader
   readonly readWholeBody: WholeBodyReader
   readonly readAuthorizedJson: AuthorizedJsonReader
-  readonly turns: Turns
+  readonly tickQueue: TickQueue
 }
 
 export function createHttpContext(
@@ -96,6 +96,6 @@ export function createHttpContext(
     readBody,
     readWholeBody: createWholeBodyReader(backpressure, bodyMemory),
     readAuthorizedJson: createAuthorizedJsonReader(access.authorize, readBody),
-    turns: createTurns(),
+    tickQueue: new TickQueue(),
   }
 }

@@ -15,7 +15,7 @@ import {
   readListedUrls,
   signsUrls,
 } from '../core/queries.ts'
-import type { Turns } from '../core/tasks.ts'
+import type { TickQueue } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
@@ -55,9 +55,9 @@ function prefersLines(accept: string | undefined): boolean {
 
 /** `GET /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
 export function itemListRoutes(http: HttpContext, operations: ItemListOperations): readonly Route[] {
-  const { authorize, turns, urls, catalog } = http
+  const { authorize, tickQueue, urls, catalog } = http
   const { listItems, listLabels, listNumbered, signLinks } = operations
-  const openStream = createItemStreams({ listItems, turns })
+  const openStream = createItemStreams({ listItems, tickQueue })
   const serialize = createSerializer({ schema: ItemList.properties.data.items })
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urls
@@ -108,7 +108,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     sent: Readonly<Record<string, unknown>>,
   ) {
     const { page } = query
-    const pause = () => turns.next(tokenId)
+    const pause = () => tickQueue.next(tokenId)
     const textOf = (item: ItemDetails) => serialize(mediaObjectOf(urls, item, signer))
     if (page === undefined) {
       const list = collectTexts(textOf, pause)
@@ -143,7 +143,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
       if (matched !== undefined) return notModified(matched)
     }
 
-    await turns.next(grant.tokenId)
+    await tickQueue.next(grant.tokenId)
     const { state, text, next } = await read(grant, query, signer, exchange.query)
     const body = Buffer.from(text)
     const isCompressed = acceptsGzip && body.length >= minimumGzipLength
@@ -166,11 +166,11 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   async function labels(exchange: Exchange): Promise<Reply> {
     const { bucketId, tokenId } = await authorize(exchange, 'media:read')
     const { key, limit } = parseLabelsQuery(exchange.query)
-    await turns.next(tokenId)
+    await tickQueue.next(tokenId)
     return {
       status: 200,
       headers: noStore,
-      json: await listLabels(bucketId, key, limit, () => turns.next(tokenId)),
+      json: await listLabels(bucketId, key, limit, () => tickQueue.next(tokenId)),
     }
   }
 
@@ -261,10 +261,10 @@ export type OpenItemStream = (response: ServerResponse, stream: ItemStream) => P
 
 export function createItemStreams({
   listItems,
-  turns,
+  tickQueue,
 }: {
   readonly listItems: ListItems
-  readonly turns: Turns
+  readonly tickQueue: TickQueue
 }): OpenItemStream {
   const counts = new Map<TokenId, number>()
 
@@ -288,8 +288,8 @@ export function createItemStreams({
 
   /** The lines of one batch; they are all that a stream holds, besides its place in the list. */
   async function read(stream: ItemStream, after: string | null, limit: number): Promise<Lines> {
-    await turns.next(stream.tokenId)
-    return await readLines(listItems, stream, { after, limit }, () => turns.next(stream.tokenId))
+    await tickQueue.next(stream.tokenId)
+    return await readLines(listItems, stream, { after, limit }, () => tickQueue.next(stream.tokenId))
   }
 
   async function* linesOf(stream: ItemStream, first: Lines): AsyncGenerator<string> {

@@ -20,7 +20,7 @@ interface LinkOperations {
 
 /** `POST /api/media/{id}/links` and `POST /api/links` (docs/interface.md H7). */
 export function linkRoutes(http: HttpContext, operations: LinkOperations): readonly Route[] {
-  const { readAuthorizedJson, catalog, turns, settings } = http
+  const { readAuthorizedJson, catalog, tickQueue, settings } = http
   const limits = {
     maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
     variantNames: settings.variants.map(({ name }) => name),
@@ -42,7 +42,7 @@ export function linkRoutes(http: HttpContext, operations: LinkOperations): reado
     const { tokenId, bucketId, actor } = caller
     const { lifetime, ...options } = readLinkRequest(body, limits)
     const ids = [...new Set(readIds(body['ids']))]
-    await turns.next(tokenId)
+    await tickQueue.next(tokenId)
     const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
     const isOwn = (item: Item | null | undefined): item is Item => item?.bucketId === bucketId
     const items = found.filter(isOwn)

@@ -17,7 +17,7 @@ export function trashRoutes(
   http: HttpContext,
   operations: TrashOperations & { readonly purgeItems: ItemRemover['purge'] },
 ): readonly Route[] {
-  const { authorize, readAuthorizedJson, turns, urls } = http
+  const { authorize, readAuthorizedJson, tickQueue, urls } = http
   const serialize = createSerializer({ schema: TrashList.properties.data.items })
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
@@ -29,10 +29,10 @@ export function trashRoutes(
   async function listTrash(exchange: Exchange): Promise<Reply> {
     const grant = await authorize(exchange, 'media:delete')
     const query = parseTrashQuery(exchange.query)
-    await turns.next(grant.tokenId)
+    await tickQueue.next(grant.tokenId)
     const list = collectTexts(
       (item: TrashedItem) => serialize(describe(item)),
-      () => turns.next(grant.tokenId),
+      () => tickQueue.next(grant.tokenId),
     )
     const next = await operations.listTrash(grant.bucketId, query, list)
     return listReply(noStore, list.texts, { next_cursor: next })

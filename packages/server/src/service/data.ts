@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { ensureSigningKey } from '../access/signed-links.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
-import { type Closers, createClosers, resolvesWithin, startPeriodicTask } from '../core/tasks.ts'
+import { Closers, PeriodicTask, resolvesWithin } from '../core/tasks.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../items/blob-deletion.ts'
 import { ItemRemover } from '../items/deletion.ts'
@@ -39,7 +39,7 @@ export async function startInSteps<Started>(
   parts: Omit<StartContext, 'closers'>,
   run: (context: StartContext) => Promise<Started>,
 ): Promise<Started> {
-  const closers = createClosers((what, err) => parts.log.error({ err }, `${what} did not close`))
+  const closers = new Closers((what, err) => parts.log.error({ err }, `${what} did not close`))
   try {
     return await run({ ...parts, closers })
   } catch (error) {
@@ -190,7 +190,7 @@ export async function settleData(
         : 'whether the data have gone back is checked again in 10 seconds, because the catalog cannot be read or written',
     )
   await settleAndRecord().catch(onFailure)
-  const records = startPeriodicTask({ work: settleAndRecord, interval: recordInterval, onFailure })
+  const records = new PeriodicTask({ work: settleAndRecord, interval: recordInterval, onFailure })
   closers.add('the record of the announced changes', async () => {
     await records.stop()
     if (isSettled) await record().catch(() => undefined)
@@ -225,7 +225,7 @@ export function startRemovals(
       ),
   })
   closers.add('the removal of bytes', () => remover.stop())
-  const retries = startPeriodicTask({
+  const retries = new PeriodicTask({
     work: retryDeferredDeletions,
     interval: retryInterval,
     onFailure: (err) => log.warn({ err }, 'bytes whose removal a backup delayed stay until the next retry'),

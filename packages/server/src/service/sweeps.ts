@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { runInSteps, startPeriodicTask } from '../core/tasks.ts'
+import { PeriodicTask, runInSteps } from '../core/tasks.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
 import type { ItemRemover } from '../items/deletion.ts'
@@ -84,7 +84,7 @@ export async function startSweeps(
     failure: 'temporary copies of files that killed processes have left cannot be removed',
   })
 
-  const spaceChecks = startPeriodicTask({
+  const spaceChecks = new PeriodicTask({
     work: createFreeSpaceMonitor({
       space,
       ensureBallast: (reserve) => ensureBallast(config, reserve),
@@ -186,7 +186,7 @@ async function startSweep(
     .finally(() => {
       isRunning = false
     })
-  const { stop } = startPeriodicTask({
+  const task = new PeriodicTask({
     work: async () => void (isRunning || (await work())),
     interval: sweep.interval,
     onFailure,
@@ -194,7 +194,7 @@ async function startSweep(
   closers.add(sweep.name, () => {
     isStopping = true
     sweep.onStop?.()
-    return Promise.all([first, stop()])
+    return Promise.all([first, task.stop()])
   })
   await first
 }

@@ -110,7 +110,7 @@ export async function startWorkers(
         reloaded = settings
         pool.reload(settings)
       },
-      stop: closers.closeAll,
+      stop: () => closers.closeAll(),
     }
   })
 }

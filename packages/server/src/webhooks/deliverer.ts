@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { SignLinks } from '../access/signed-links.ts'
 import type { UrlSettings } from '../core/item-urls.ts'
-import { resolvesWithin, startPeriodicTask } from '../core/tasks.ts'
+import { PeriodicTask, resolvesWithin } from '../core/tasks.ts'
 import { longestFailure, retryDelay, type WebhookId, type WebhookState } from '../core/webhook-rules.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { ChangeRows, FeedCatalog } from '../storage/catalog/feed.ts'
@@ -109,7 +109,7 @@ class Deliverer {
   }
 
   start(): void {
-    this.#scans = startPeriodicTask({
+    this.#scans = new PeriodicTask({
       work: async () => {
         await this.#watchBuckets()
         if (this.#watched.size > 0) await this.#scan()

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
-import { createTurns } from '../../src/core/tasks.ts'
+import { TickQueue } from '../../src/core/tasks.ts'
 import { service } from '../../src/core/token-rules.ts'
 import { Feed } from '../../src/feed/change-feed.ts'
 import { type EventFormatter, EventStreams } from '../../src/feed/event-streams.ts'
@@ -41,7 +41,7 @@ async function prepare(parts: {
   const streams = new EventStreams(
     {
       ...{ authorize: async () => caller, closing: closing.signal, log },
-      ...{ metrics: new Metrics(), turns: createTurns() },
+      ...{ metrics: new Metrics(), tickQueue: new TickQueue() },
     },
     { feed, eventFormatter, idleTimeout: 60_000 },
   )

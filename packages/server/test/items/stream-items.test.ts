@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
-import { createTurns } from '../../src/core/tasks.ts'
+import { TickQueue } from '../../src/core/tasks.ts'
 import type { ListItems } from '../../src/items/item-list-operations.ts'
 import { createItemStreams, readLines } from '../../src/items/item-list-routes.ts'
 import type { BucketId, ItemDetails, TokenId } from '../../src/storage/catalog/records.ts'
@@ -46,7 +46,7 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
 test('K10 a stream whose client is gone before it begins is not counted', async () => {
   const open = createItemStreams({
     listItems: async () => ({ state: '1', next: null }),
-    turns: createTurns(),
+    tickQueue: new TickQueue(),
   })
   const ended: Promise<unknown>[] = []
   const listener: RequestListener = async (request, response) => {

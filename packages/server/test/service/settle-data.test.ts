@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../../test/harness/until.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { createClosers } from '../../src/core/tasks.ts'
+import { Closers } from '../../src/core/tasks.ts'
 import { settleData } from '../../src/service/data.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
@@ -36,7 +36,7 @@ test('F13 a start does not wait for a catalog that cannot be written, and renews
     if (isBusy) throw new Fault('catalog-busy', 'The catalog is busy.')
     return catalog.settleHistory(...input)
   }
-  const closers = createClosers(() => undefined)
+  const closers = new Closers(() => undefined)
   onTestFinished(async () => {
     await closers.closeAll()
     await catalog.close()
@@ -66,7 +66,7 @@ test('F13 the record of a start keeps the changes of buckets that nobody has rea
   await writeFile(join(data, 'blobs', '.identity'), 'identity\n')
   const ends = new Map<BucketId, number>()
   async function run(read: readonly BucketId[]): Promise<string[]> {
-    const closers = createClosers(() => undefined)
+    const closers = new Closers(() => undefined)
     const restarted = await openSqliteCatalog({ directory: data, writer: 'direct' })
     await settleData(
       { config: { data, blobsUrl: null }, log: pino({ enabled: false }), closers },
