@@ -45,16 +45,12 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
   const serialize = createSerializer({ schema: ChangeList.properties.data.items })
   const reads = new ReadLengths()
 
-  const describe = (
-    bucketId: BucketId,
-    { number, kind, itemId, time, item }: ItemChange,
-    signer: LinkSigner | null,
-  ): ChangeObject => ({
-    cursor: feed.cursors.format(bucketId, number),
-    type: kind,
-    item_id: itemId,
-    changed_at: formatTimestamp(time),
-    item: item && mediaObjectOf(urls, item, signer),
+  const describe = (bucketId: BucketId, change: ItemChange, signer: LinkSigner | null): ChangeObject => ({
+    cursor: feed.cursors.format(bucketId, change),
+    type: change.kind,
+    item_id: change.itemId,
+    changed_at: formatTimestamp(change.time),
+    item: change.item && mediaObjectOf(urls, change.item, signer),
   })
 
   /** The texts of changes for all streams that send them, by the tag of the signer. */
@@ -84,7 +80,8 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const headers = { 'content-type': eventType, ...caching, 'x-accel-buffering': 'no' }
     if (request.method === 'HEAD') return { status: 200, headers }
     limits.count(response, caller.tokenId, addresses.ofRequest(request))
-    const from = after === 'now' ? rows.next : feed.cursors.parse(caller.bucketId, after)
+    const from =
+      after === 'now' ? { number: rows.next, seen: rows.seen } : feed.cursors.parse(caller.bucketId, after)
     streams.open(exchange, caller, from, { ...http.corsHeaders(request.headers), ...headers })
     return null
   }
@@ -157,13 +154,13 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
       const left = limit - texts.length
       if (isFull || !rows.hasMore || left <= 0) {
         metrics.sentChanges.inc(texts.length)
-        const next_cursor = feed.cursors.format(bucketId, next)
+        const next_cursor = feed.cursors.format(bucketId, { number: next, seen: rows.seen })
         return listReply(caching, texts, { next_cursor, has_more: isFull || rows.hasMore })
       }
       await pause()
       rows = await feed.read(
         bucketId,
-        feed.cursors.format(bucketId, next),
+        feed.cursors.format(bucketId, { number: next, seen: rows.seen }),
         Math.min(left, reads.next(bucketId)),
       )
     }
@@ -179,5 +176,5 @@ const verifyInterval = 1_000
 function firstOf(rows: ChangeRows, limit: number): ChangeRows {
   if (rows.changes.length <= limit) return rows
   const changes = rows.changes.slice(0, limit)
-  return { changes, next: changes.at(-1)?.number ?? rows.next, hasMore: true }
+  return { ...rows, changes, next: changes.at(-1)?.number ?? rows.next, hasMore: true }
 }

@@ -1,7 +1,7 @@
 import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { ChangeRows, FeedPosition } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 
 /** Changes of one read of streams: while their size is unknown, and at most. */
@@ -67,7 +67,7 @@ export class Feed {
     })
     signal.addEventListener('abort', () => wake())
     try {
-      for (let rows: ChangeRows = { changes: [], next: after, hasMore: false }; ; ) {
+      for (let rows: ChangeRows = { changes: [], next: after, seen: after, hasMore: false }; ; ) {
         if (isBehind) {
           isBehind = false
           const found = await bucket.read(rows.next)
@@ -180,7 +180,8 @@ const cursorExpired = (): Fault =>
     'The feed does not reach back to this cursor. List the items again, and continue with a cursor of since=now that was requested before.',
   )
 
-const numberShape = /^(0|[1-9]\d{0,15})$/
+/** A position of a reader: its number, and what it has seen if that is a later one. */
+const positionShape = /^(0|[1-9]\d{0,15})(?:\.([1-9]\d{0,15}))?$/
 
 /** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored. */
 class ChangeCursors {
@@ -190,19 +191,21 @@ class ChangeCursors {
     this.#cursors = createCursors(epoch)
   }
 
-  format(bucketId: BucketId, number: number): string {
-    return this.#cursors.format([bucketId], `${number}`)
+  format(bucketId: BucketId, { number, seen }: FeedPosition): string {
+    return this.#cursors.format([bucketId], seen > number ? `${number}.${seen}` : `${number}`)
   }
 
   /**
    * `source` is the parameter or header that has the cursor. Throws Fault `cursor-malformed`, which names it, and `cursor-expired` for what may be
    * a cursor of the data before a restore.
    */
-  parse(bucketId: BucketId, cursor: string, source = 'after'): number {
+  parse(bucketId: BucketId, cursor: string, source = 'after'): FeedPosition {
     const found = this.#cursors.parse([bucketId], cursor)
-    if (found === null || !numberShape.test(found.place)) throw cursorMalformed(source)
+    const position = positionShape.exec(found?.place ?? '')
+    if (found === null || position === null) throw cursorMalformed(source)
     if (!found.isOwn) throw cursorExpired()
-    return Number(found.place)
+    const [, number, seen = number] = position
+    return { number: Number(number), seen: Number(seen) }
   }
 }
 

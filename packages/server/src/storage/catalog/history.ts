@@ -1,5 +1,5 @@
 import { raisedRevision } from './buckets.ts'
-import { type FeedCatalog, readChanges } from './feed.ts'
+import { type FeedCatalog, numbersOf, readChanges } from './feed.ts'
 import type { BucketId } from './records.ts'
 import { change, eachEngine, first, type Query, type Work } from './statements.ts'
 import { readMeta, writeMeta } from './upkeep.ts'
@@ -22,7 +22,7 @@ export interface HistoryCatalog {
   /** Every reader of a feed starts again, every webhook sends `changes.lost`, and no earlier entity tag or cursor of a list is valid. */
   renewHistory(): Promise<void>
 
-  /** The last change of each feed that this process has read, of up to 32 buckets that were read last. */
+  /** The last change of each feed whose effects this process has read, of up to 32 buckets that were read last. */
   announcedChanges(): readonly AnnouncedChange[]
 
   /** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
@@ -66,10 +66,12 @@ export function openHistory(parts: {
   return {
     async readChanges(bucketId, after, limit) {
       const rows = await query(readChanges(bucketId, after, limit))
-      if (rows !== null) known.add(bucketId, rows.next)
+      if (rows !== null) known.add(bucketId, rows.seen)
       // If the catalog cannot be written, the next such reader, or the next start, renews the history.
-      else if (typeof after === 'number')
-        await settleIfNeeded([{ bucketId, number: after }]).catch(() => false)
+      else {
+        const announced = numbersOf(after).map((number) => ({ bucketId, number }))
+        if (announced.length > 0) await settleIfNeeded(announced).catch(() => false)
+      }
       return rows
     },
     settleHistory: settleIfNeeded,
