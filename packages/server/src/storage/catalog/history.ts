@@ -14,6 +14,12 @@ import { readMeta, writeMeta } from './upkeep.ts'
  */
 export interface HistoryCatalog {
   /**
+   * Where the catalog is, as far as this process knows; empty if it cannot be known. It is part of cursors of the feed: a copy elsewhere has changes of its
+   * own, whose cursors do not prove that these data have gone back.
+   */
+  knownPlace(): string
+
+  /**
    * Renews the history if the catalog is in another place than at the last call, or lacks one of the changes, although it has not removed them
    * because of their age. Returns whether it did. A start, which `claims` the place, stores that of a new catalog.
    */
@@ -42,17 +48,22 @@ export const maxAnnounced = 32
 export function openHistory(parts: {
   readonly query: <T>(query: Query<T>) => Promise<T>
   readonly place: () => Promise<string | null>
+  /** What `place` has returned when the catalog was opened. */
+  readonly openedAt: string | null
   readonly settle: (input: Parameters<typeof settleHistory>[0]) => Promise<boolean>
   readonly renew: () => Promise<undefined>
   /** Called before `onRenewal` if the catalog has noticed it by itself. */
   readonly onNotice: () => void
   readonly onRenewal: () => void
 }): HistoryCatalog & Pick<FeedCatalog, 'readChanges'> {
-  const { query, place, settle, renew, onNotice, onRenewal } = parts
+  const { query, place, openedAt, settle, renew, onNotice, onRenewal } = parts
   const known = createAnnouncedChanges()
+  let knownPlace = openedAt ?? ''
 
   async function settleIfNeeded(announced: readonly AnnouncedChange[], claims = false): Promise<boolean> {
     const input = { place: await place(), announced }
+    // A new connection can lead to another database.
+    knownPlace = input.place ?? knownPlace
     if (!(await query(isUnsettled(input.place, announced, claims)))) return false
     const isRenewed = await settle(input)
     if (isRenewed) {
@@ -74,6 +85,7 @@ export function openHistory(parts: {
       }
       return rows
     },
+    knownPlace: () => knownPlace,
     settleHistory: settleIfNeeded,
     async renewHistory() {
       await renew()
