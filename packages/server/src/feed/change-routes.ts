@@ -6,7 +6,7 @@ import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { weightOf } from '../http/headers.ts'
-import { collectTexts, listReply } from '../http/list-texts.ts'
+import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { formatTimestamp, mediaObjectOf } from '../items/items.ts'
@@ -42,7 +42,7 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
   const streams = new EventStreams(http, { feed, eventFormatter, idleTimeout })
   let waiting = 0
   metrics.watchFeed(() => streams.count() + waiting)
-  const serialize = createSerializer({ schema: ChangeList.properties.data.items })
+  const serialize = createSerializer({ schema: ChangeList.properties.data })
   const reads = new ReadLengths()
 
   const describe = (bucketId: BucketId, change: ItemChange, signer: LinkSigner | null): ChangeObject => ({
@@ -139,25 +139,26 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const first = Math.min(limit, reads.next(bucketId))
     const found = await read(exchange, caller, since ?? after, { limit: first, wait })
     const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
-    const { texts, bytes, add, pause } = collectTexts(
-      (change: ItemChange) => serialize(describe(bucketId, change, signer)),
+    const list = new ListTexts(
+      (changes: readonly ItemChange[]) =>
+        itemsText(serialize(changes.map((change) => describe(bucketId, change, signer)))),
       () => turns.next(caller.tokenId),
     )
     let { rows } = found
     let next = rows.next
     for (;;) {
-      const bytesBefore = bytes()
-      const added = await add(rows.changes)
-      reads.note(bucketId, added, bytes() - bytesBefore)
+      const bytesBefore = list.bytes
+      const added = await list.add(rows.changes)
+      reads.note(bucketId, added, list.bytes - bytesBefore)
       const isFull = added < rows.changes.length
       next = isFull ? (rows.changes[added - 1]?.number ?? next) : rows.next
-      const left = limit - texts.length
+      const left = limit - list.count
       if (isFull || !rows.hasMore || left <= 0) {
-        metrics.sentChanges.inc(texts.length)
+        metrics.sentChanges.inc(list.count)
         const next_cursor = feed.cursors.format(bucketId, { number: next, seen: rows.seen })
-        return listReply(caching, texts, { next_cursor, has_more: isFull || rows.hasMore })
+        return listReply(caching, list.texts, { next_cursor, has_more: isFull || rows.hasMore })
       }
-      await pause()
+      await list.pause()
       rows = await feed.read(
         bucketId,
         feed.cursors.format(bucketId, { number: next, seen: rows.seen }),
