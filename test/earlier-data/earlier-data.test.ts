@@ -1,12 +1,14 @@
-import { chmod, mkdir } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { startPostgres } from '../harness/postgres.ts'
+import { onServer, startPostgres } from '../harness/postgres.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { seededRandom } from '../harness/random.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { startServer } from '../harness/server.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -29,7 +31,10 @@ import {
   diskSnapshot,
   dumpedDatabase,
   type Place,
+  whileStopped,
 } from './places.ts'
+
+const run = promisify(execFile)
 
 /** Makes a random change of the bucket. */
 async function change(access: Access, random: (limit: number) => number): Promise<void> {
@@ -76,14 +81,14 @@ async function goBack(
   const receivers = [await receiveWebhook(access, 1), await receiveWebhook(access, 5)]
   for (const receiver of receivers) stack.defer(receiver.close)
   // Where the service itself notices it, receivers learn of it also if nobody reads the feed.
-  const feeds =
-    isNoticed && random(2) === 0
-      ? []
-      : [
-          followFeed(access, 'request', 3),
-          followFeed(access, 'request', 500),
-          followFeed(access, 'stream', 0),
-        ]
+  const readers = [
+    followFeed(access, 'request', 3),
+    followFeed(access, 'request', 500),
+    followFeed(access, 'stream', 0),
+  ]
+  // One that is alone learns nothing from what the others know.
+  const alone = random(6)
+  const feeds = isNoticed && random(2) === 0 ? [] : readers.filter((_, index) => alone > 2 || index === alone)
   const caches = [cacheResponses(access), cacheResponses(access)]
   const followers: Follower[] = [...feeds, ...caches, walkList(access), walkList(access), ...receivers]
 
@@ -117,6 +122,48 @@ async function goBack(
       )
     await work(random(3))
     await checkAll()
+  }
+}
+
+/** A service, and a start of another one with a copy of its data. */
+interface Copied {
+  readonly original: TestServer
+  readonly start: () => Promise<TestServer>
+}
+
+async function copiedElsewhere(stack: AsyncDisposableStack): Promise<Copied> {
+  const directory = stack.use(await temporaryDirectory())
+  const [data, copy] = [join(directory.path, 'data'), join(directory.path, 'copy')]
+  const original = stack.use(await startServer({}, data))
+  return {
+    original,
+    async start() {
+      await whileStopped(original, () => cp(data, copy, { recursive: true }))
+      return stack.use(await startServer({}, copy))
+    },
+  }
+}
+
+async function restoredElsewhere(stack: AsyncDisposableStack): Promise<Copied> {
+  const directory = stack.use(await temporaryDirectory())
+  const postgres = await startPostgres(await databaseDirectory(directory.path))
+  stack.defer(() => postgres.control('-m', 'immediate', 'stop'))
+  const [data, copy, dump] = ['data', 'copy', 'dump'].map((name) => join(directory.path, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const [from, to] = [postgres.url('postgres'), postgres.url('staging')]
+  const original = stack.use(await startServer({ MEDIABUCKET_DATABASE_URL: from }, data))
+  return {
+    original,
+    async start() {
+      await run('pg_dump', ['-Fc', '-f', dump, from])
+      await onServer(from, 'CREATE DATABASE staging')
+      await run('pg_restore', ['--single-transaction', '-d', to, dump])
+      await cp(data, copy, { recursive: true })
+      return stack.use(await startServer({ MEDIABUCKET_DATABASE_URL: to }, copy))
+    },
   }
 }
 
@@ -161,6 +208,42 @@ describe(rules, () => {
     await goBack(await asynchronousReplica(directory.path, primary))
   })
 })
+
+test.each([
+  ['SQLite: a copied directory', copiedElsewhere],
+  ['PostgreSQL: pg_restore into another database', restoredElsewhere],
+] as const)(
+  'F13, FE5, K6 cursors of a copy of the data are refused, and renew nothing. %s',
+  async (_name, copy) => {
+    await using stack = new AsyncDisposableStack()
+    const { original, start } = await copy(stack)
+    const authorization = `Bearer ${original.token}`
+    const from: Access = { server: original, authorization }
+    for (const text of ['one', 'two', 'three']) await upload(original, text, { authorization })
+    const cursorsOf = async (access: Access) => ({
+      feed: (await readChanges(await request(access, '/api/changes?since=now'))).next_cursor,
+      list: (await readItems(await request(access, '/api/items?limit=2'))).next_cursor,
+    })
+    const own = await cursorsOf(from)
+
+    const staging: Access = { server: await start(), authorization }
+    for (const text of ['four', 'five']) await upload(staging.server, text, { authorization })
+    const foreign = await cursorsOf(staging)
+    await expectProblem(await request(from, `/api/changes?after=${foreign.feed}`), 410, 'cursor-expired')
+    await expectProblem(
+      await request(from, `/api/items?limit=2&after=${foreign.list}`),
+      400,
+      'cursor-malformed',
+    )
+    expect(original.log().filter(({ msg }) => msg.startsWith('the data have gone back'))).toEqual([])
+    expect((await readChanges(await request(from, `/api/changes?after=${own.feed}`))).data).toEqual([])
+    expect((await readItems(await request(from, `/api/items?limit=2&after=${own.list}`))).data).toHaveLength(
+      1,
+    )
+    // The copy has noticed that it is one.
+    await expectProblem(await request(staging, `/api/changes?after=${own.feed}`), 410, 'cursor-expired')
+  },
+)
 
 test('F13, FE5, K6, L16, WH8 restore --renew makes every reader start again while the service runs', async () => {
   await using server = await startServer({ MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' })

@@ -20,7 +20,7 @@ export interface Place {
 const settings = { MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' }
 
 /** Calls `work` while the process does nothing, so that a copy of its files is like a snapshot of the disk. */
-async function whileStopped({ process }: TestServer, work: () => Promise<void>): Promise<void> {
+export async function whileStopped({ process }: TestServer, work: () => Promise<void>): Promise<void> {
   const { pid } = process
   process.kill('SIGSTOP')
   await until('the stop of the process', async () =>

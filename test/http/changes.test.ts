@@ -9,7 +9,7 @@ import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readChanges, readItem, readItems } from '../harness/wire.ts'
+import { type parseChange, readChanges, readItem, readItems } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -151,6 +151,9 @@ test('FE6 a waiting request is refused when its token is revoked', async () => {
   await expectProblem(await waiting, 401, 'token-revoked')
 })
 
+/** Cursors of one change differ by how far the feed was read (FE3). */
+const withoutCursor = ({ cursor: _, ...rest }: ReturnType<typeof parseChange>) => rest
+
 test('FE2, FE7 a stream has the changes as they happen, and continues without gap and repetition', async () => {
   const bucket = await newBucket()
   await bucket.upload('before')
@@ -164,8 +167,8 @@ test('FE2, FE7 a stream has the changes as they happen, and continues without ga
     await stream.first(number + 1)
   }
   const all = await bucket.changes(`?after=${beginning}`)
-  expect(stream.events.map(({ change }) => change)).toEqual(all.data)
-  expect(stream.events.map(({ id }) => id)).toEqual(all.data.map(({ cursor }) => cursor))
+  expect(stream.events.map(({ change }) => withoutCursor(change))).toEqual(all.data.map(withoutCursor))
+  expect(stream.events.map(({ id }) => id)).toEqual(stream.events.map(({ change }) => change.cursor))
   expect(all.data.map(({ item_id }) => item_id)).toEqual(ids)
   for (const [start, headers] of [
     [1, { 'last-event-id': all.data[0]?.cursor ?? '' }],
@@ -176,7 +179,9 @@ test('FE2, FE7 a stream has the changes as they happen, and continues without ga
     await again.first(wanted.length)
     await bucket.upload(`after ${start}`)
     const events = await again.first(wanted.length + 1)
-    expect(events.slice(0, wanted.length).map(({ change }) => change)).toEqual(wanted)
+    expect(events.slice(0, wanted.length).map(({ change }) => withoutCursor(change))).toEqual(
+      wanted.map(withoutCursor),
+    )
   }
   const json = await bucket.request('/api/changes', {
     headers: { accept: 'application/json, text/event-stream;q=0.5' },

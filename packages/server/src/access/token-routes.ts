@@ -17,7 +17,7 @@ import { malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { noStore } from '../http/headers.ts'
-import { collectTexts, listReply } from '../http/list-texts.ts'
+import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { TokenList } from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/tokens.ts'
@@ -38,7 +38,7 @@ export function tokenRoutes({
   catalog,
   tickQueue,
 }: HttpContext): readonly Route[] {
-  const serialize = createSerializer({ schema: TokenList.properties.data.items })
+  const serialize = createSerializer({ schema: TokenList.properties.data })
 
   async function describe(exchange: Exchange): Promise<Reply> {
     const described =
@@ -53,9 +53,12 @@ export function tokenRoutes({
     const grant = await authorize(exchange, 'tokens:manage')
     await tickQueue.next(grant.tokenId)
     const { data, next_cursor } = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
-    const { texts, add } = collectTexts(serialize, () => tickQueue.next(grant.tokenId))
-    const added = await add(data)
-    return listReply(noStore, texts, {
+    const list = new ListTexts(
+      (tokens: typeof data) => itemsText(serialize(tokens)),
+      () => tickQueue.next(grant.tokenId),
+    )
+    const added = await list.add(data)
+    return listReply(noStore, list.texts, {
       next_cursor: added < data.length ? (data[added - 1]?.id ?? null) : next_cursor,
     })
   }

@@ -1,7 +1,7 @@
 import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { ChangeRows } from '../storage/catalog/feed.ts'
+import type { ChangeRows, FeedPosition } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 
 /** Changes of one read of streams: while their size is unknown, and at most. */
@@ -10,7 +10,7 @@ const maxLength = 100
 /** Reads of a bucket that are kept. Streams that catch up together are at the same ones; those that are alone need none. */
 const keptReads = 4
 
-type FeedParts = Pick<Catalog, 'epoch' | 'readChanges' | 'watchChanges'>
+type FeedParts = Pick<Catalog, 'epoch' | 'knownPlace' | 'readChanges' | 'watchChanges'>
 
 /** The feeds of the buckets, with the cursors that clients receive (docs/interface.md, Feed). */
 export class Feed {
@@ -20,7 +20,7 @@ export class Feed {
 
   constructor({ catalog }: { readonly catalog: FeedParts }) {
     this.#catalog = catalog
-    this.cursors = new ChangeCursors(catalog.epoch)
+    this.cursors = new ChangeCursors(catalog)
   }
 
   /** Changes after a cursor; from the first one that is kept if it is null. Throws Fault `cursor-malformed` and `cursor-expired`. */
@@ -67,7 +67,7 @@ export class Feed {
     })
     signal.addEventListener('abort', () => wake())
     try {
-      for (let rows: ChangeRows = { changes: [], next: after, hasMore: false }; ; ) {
+      for (let rows: ChangeRows = { changes: [], next: after, seen: after, hasMore: false }; ; ) {
         if (isBehind) {
           isBehind = false
           const found = await bucket.read(rows.next)
@@ -180,29 +180,37 @@ const cursorExpired = (): Fault =>
     'The feed does not reach back to this cursor. List the items again, and continue with a cursor of since=now that was requested before.',
   )
 
-const numberShape = /^(0|[1-9]\d{0,15})$/
+/** A position of a reader: its number, and what it has seen if that is a later one. */
+const positionShape = /^(0|[1-9]\d{0,15})(?:\.([1-9]\d{0,15}))?$/
 
-/** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored. */
+/** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored, and not for a copy of them elsewhere. */
 class ChangeCursors {
   readonly #cursors: ReturnType<typeof createCursors>
+  readonly #knownPlace: () => string
 
-  constructor(epoch: string) {
+  constructor({ epoch, knownPlace }: Pick<Catalog, 'epoch' | 'knownPlace'>) {
     this.#cursors = createCursors(epoch)
+    this.#knownPlace = knownPlace
   }
 
-  format(bucketId: BucketId, number: number): string {
-    return this.#cursors.format([bucketId], `${number}`)
+  format(bucketId: BucketId, { number, seen }: FeedPosition): string {
+    return this.#cursors.format(
+      [bucketId, this.#knownPlace()],
+      seen > number ? `${number}.${seen}` : `${number}`,
+    )
   }
 
   /**
    * `source` is the parameter or header that has the cursor. Throws Fault `cursor-malformed`, which names it, and `cursor-expired` for what may be
    * a cursor of the data before a restore.
    */
-  parse(bucketId: BucketId, cursor: string, source = 'after'): number {
-    const found = this.#cursors.parse([bucketId], cursor)
-    if (found === null || !numberShape.test(found.place)) throw cursorMalformed(source)
+  parse(bucketId: BucketId, cursor: string, source = 'after'): FeedPosition {
+    const found = this.#cursors.parse([bucketId, this.#knownPlace()], cursor)
+    const position = positionShape.exec(found?.place ?? '')
+    if (found === null || position === null) throw cursorMalformed(source)
     if (!found.isOwn) throw cursorExpired()
-    return Number(found.place)
+    const [, number, seen = number] = position
+    return { number: Number(number), seen: Number(seen) }
   }
 }
 

@@ -6,7 +6,7 @@ import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { weightOf } from '../http/headers.ts'
-import { collectTexts, listReply } from '../http/list-texts.ts'
+import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { formatTimestamp, mediaObjectOf } from '../items/item-operations.ts'
@@ -42,19 +42,15 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
   const streams = new EventStreams(http, { feed, eventFormatter, idleTimeout })
   let waiting = 0
   metrics.watchFeed(() => streams.count() + waiting)
-  const serialize = createSerializer({ schema: ChangeList.properties.data.items })
+  const serialize = createSerializer({ schema: ChangeList.properties.data })
   const reads = new ReadLengths()
 
-  const describe = (
-    bucketId: BucketId,
-    { number, kind, itemId, time, item }: ItemChange,
-    signer: LinkSigner | null,
-  ): ChangeObject => ({
-    cursor: feed.cursors.format(bucketId, number),
-    type: kind,
-    item_id: itemId,
-    changed_at: formatTimestamp(time),
-    item: item && mediaObjectOf(urls, item, signer),
+  const describe = (bucketId: BucketId, change: ItemChange, signer: LinkSigner | null): ChangeObject => ({
+    cursor: feed.cursors.format(bucketId, change),
+    type: change.kind,
+    item_id: change.itemId,
+    changed_at: formatTimestamp(change.time),
+    item: change.item && mediaObjectOf(urls, change.item, signer),
   })
 
   /** The texts of changes for all streams that send them, by the tag of the signer. */
@@ -84,7 +80,8 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const headers = { 'content-type': eventType, ...caching, 'x-accel-buffering': 'no' }
     if (request.method === 'HEAD') return { status: 200, headers }
     limits.count(response, caller.tokenId, addresses.ofRequest(request))
-    const from = after === 'now' ? rows.next : feed.cursors.parse(caller.bucketId, after)
+    const from =
+      after === 'now' ? { number: rows.next, seen: rows.seen } : feed.cursors.parse(caller.bucketId, after)
     streams.open(exchange, caller, from, { ...http.corsHeaders(request.headers), ...headers })
     return null
   }
@@ -142,28 +139,29 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     const first = Math.min(limit, reads.next(bucketId))
     const found = await read(exchange, caller, since ?? after, { limit: first, wait })
     const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
-    const { texts, bytes, add, pause } = collectTexts(
-      (change: ItemChange) => serialize(describe(bucketId, change, signer)),
+    const list = new ListTexts(
+      (changes: readonly ItemChange[]) =>
+        itemsText(serialize(changes.map((change) => describe(bucketId, change, signer)))),
       () => tickQueue.next(caller.tokenId),
     )
     let { rows } = found
     let next = rows.next
     for (;;) {
-      const bytesBefore = bytes()
-      const added = await add(rows.changes)
-      reads.note(bucketId, added, bytes() - bytesBefore)
+      const bytesBefore = list.bytes
+      const added = await list.add(rows.changes)
+      reads.note(bucketId, added, list.bytes - bytesBefore)
       const isFull = added < rows.changes.length
       next = isFull ? (rows.changes[added - 1]?.number ?? next) : rows.next
-      const left = limit - texts.length
+      const left = limit - list.count
       if (isFull || !rows.hasMore || left <= 0) {
-        metrics.sentChanges.inc(texts.length)
-        const next_cursor = feed.cursors.format(bucketId, next)
-        return listReply(caching, texts, { next_cursor, has_more: isFull || rows.hasMore })
+        metrics.sentChanges.inc(list.count)
+        const next_cursor = feed.cursors.format(bucketId, { number: next, seen: rows.seen })
+        return listReply(caching, list.texts, { next_cursor, has_more: isFull || rows.hasMore })
       }
-      await pause()
+      await list.pause()
       rows = await feed.read(
         bucketId,
-        feed.cursors.format(bucketId, next),
+        feed.cursors.format(bucketId, { number: next, seen: rows.seen }),
         Math.min(left, reads.next(bucketId)),
       )
     }
@@ -179,5 +177,5 @@ const verifyInterval = 1_000
 function firstOf(rows: ChangeRows, limit: number): ChangeRows {
   if (rows.changes.length <= limit) return rows
   const changes = rows.changes.slice(0, limit)
-  return { changes, next: changes.at(-1)?.number ?? rows.next, hasMore: true }
+  return { ...rows, changes, next: changes.at(-1)?.number ?? rows.next, hasMore: true }
 }

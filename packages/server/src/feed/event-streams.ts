@@ -4,7 +4,7 @@ import { Fault } from '../core/faults.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { Exchange } from '../http/route.ts'
-import type { ItemChange } from '../storage/catalog/feed.ts'
+import type { FeedPosition, ItemChange } from '../storage/catalog/feed.ts'
 import type { TokenId } from '../storage/catalog/records.ts'
 import type { Feed, FollowedBucket } from './change-feed.ts'
 
@@ -75,15 +75,20 @@ export class EventStreams {
     return this.#streams.size
   }
 
-  /** Begins the response with the changes after a number, from which the feed was read. */
-  open(exchange: Exchange, caller: Caller, after: number, headers: Readonly<Record<string, string>>): void {
+  /** Begins the response with the changes after a position, from which the feed was read. */
+  open(
+    exchange: Exchange,
+    caller: Caller,
+    after: FeedPosition,
+    headers: Readonly<Record<string, string>>,
+  ): void {
     const { response } = exchange
     // The client has gone while its token was verified: the response does not emit `close` again.
     if (response.closed) return
     const now = performance.now()
     const bucket = this.#feed.follow(caller.bucketId, () => void this.#send(stream))
     const stream: EventStream = {
-      ...{ exchange, bucket, caller, position: after, verifiedAt: now, sentAt: now },
+      ...{ exchange, bucket, caller, position: after.number, verifiedAt: now, sentAt: now },
       ...{ isSending: false, isBehind: false },
     }
     this.#streams.add(stream)

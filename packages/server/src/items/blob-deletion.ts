@@ -6,7 +6,7 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 
 export interface BlobDeletionParts {
   readonly catalog: Pick<Catalog, 'removableBlobs' | 'clearTombstones'>
-  readonly blobs: Pick<BlobStore, 'remove'>
+  readonly blobs: Pick<BlobStore, 'remove' | 'removalsAtOnce'>
   /** True while a backup runs, which needs the bytes of items that existed when it began. */
   readonly isBackupRunning: () => boolean
   /** Receives each id whose tombstone stays until the next start, and the error. */
@@ -15,9 +15,6 @@ export interface BlobDeletionParts {
 
 /** Tombstones that are cleared in one transaction, at most. */
 const batchLength = 100
-
-/** Low, so that uploads get threads of libuv's pool for their syncs. */
-const parallelism = 2
 
 /**
  * Deletes the bytes of deleted items, then their tombstones. Bytes that a row names stay, whatever the tombstones say (docs/interface.md F12).
@@ -41,7 +38,12 @@ async function deleteBatch(parts: BlobDeletionParts, ids: readonly ItemId[]): Pr
     for (const id of ids) onDeletionFailure(id, error)
     return 0
   }
-  const deleted = await removeEach(removable, (id) => blobs.remove(id), onDeletionFailure)
+  const deleted = await removeEach(
+    removable,
+    blobs.removalsAtOnce,
+    (id) => blobs.remove(id),
+    onDeletionFailure,
+  )
   if (deleted.length === 0) return 0
   try {
     await catalog.clearTombstones(deleted)
@@ -55,12 +57,13 @@ async function deleteBatch(parts: BlobDeletionParts, ids: readonly ItemId[]): Pr
 /** Returns the ids whose bytes are removed. After an outage, all others fail at once: each may wait until a deadline, and a stop waits for all. */
 async function removeEach(
   ids: readonly ItemId[],
+  atOnce: number,
   remove: (id: ItemId) => Promise<void>,
   onFailure: (id: ItemId, error: unknown) => void,
 ): Promise<ItemId[]> {
   const removed: ItemId[] = []
   let outage: unknown = null
-  await settleAll(ids, parallelism, async (id) => {
+  await settleAll(ids, atOnce, async (id) => {
     try {
       if (outage !== null) throw outage
       await remove(id)
@@ -153,7 +156,7 @@ export const intentLog = (
  */
 export function createIntentSweep(parts: {
   readonly catalog: Pick<Catalog, 'expiredIntents' | 'retireIntents' | 'clearIntents'>
-  readonly blobs: Pick<BlobStore, 'removeInterrupted'>
+  readonly blobs: Pick<BlobStore, 'removeInterrupted' | 'removalsAtOnce'>
   /** Receives each id whose blob stays until a later sweep, and the error. */
   readonly onDeletionFailure: (id: ItemId, error: unknown) => void
 }): (isStopping?: () => boolean) => Promise<number> {
@@ -167,7 +170,12 @@ export function createIntentSweep(parts: {
     let count = 0
     for (let done = 0; !isStopping() && done < candidates.length; done += intentsPerBatch) {
       const retired = await catalog.retireIntents(candidates.slice(done, done + intentsPerBatch))
-      const removed = await removeEach(retired, (id) => blobs.removeInterrupted(id), onDeletionFailure)
+      const removed = await removeEach(
+        retired,
+        blobs.removalsAtOnce,
+        (id) => blobs.removeInterrupted(id),
+        onDeletionFailure,
+      )
       if (removed.length > 0) await catalog.clearIntents(removed)
       count += removed.length
     }

@@ -49,9 +49,9 @@ export function listItemsOperation({
       revision = current.revision
       states.push(listState(current))
       const read = rows.slice(0, length)
-      const bytesBefore = sink.bytes()
+      const bytesBefore = sink.bytes
       const added = await sink.add(read.map(({ item }) => item))
-      reads.note(bucketId, added, sink.bytes() - bytesBefore)
+      reads.note(bucketId, added, sink.bytes - bytesBefore)
       const last = read[added - 1]
       if (last !== undefined) place = placeOf(selection, last)
       left -= added
@@ -73,7 +73,7 @@ interface ItemSink {
   /** Returns how many of the items it had room for. */
   readonly add: (items: readonly ItemDetails[]) => Promise<number>
   /** The bytes of the items that it has. */
-  readonly bytes: () => number
+  readonly bytes: number
   /** Lets other requests run between two reads. */
   readonly pause: () => Promise<void>
 }

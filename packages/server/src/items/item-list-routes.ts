@@ -19,7 +19,7 @@ import type { TickQueue } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
-import { collectTexts, listText } from '../http/list-texts.ts'
+import { itemsText, ListTexts, listText } from '../http/list-texts.ts'
 import { ItemListQuery } from '../http/openapi/parameters.ts'
 import { ItemList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
@@ -58,7 +58,7 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   const { authorize, tickQueue, urls, catalog } = http
   const { listItems, listLabels, listNumbered, signLinks } = operations
   const openStream = createItemStreams({ listItems, tickQueue })
-  const serialize = createSerializer({ schema: ItemList.properties.data.items })
+  const serialize = createSerializer({ schema: ItemList.properties.data })
   /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
   const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urls
   const settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
@@ -109,18 +109,19 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
   ) {
     const { page } = query
     const pause = () => tickQueue.next(tokenId)
-    const textOf = (item: ItemDetails) => serialize(mediaObjectOf(urls, item, signer))
+    const textOf = (items: readonly ItemDetails[]) =>
+      itemsText(serialize(items.map((item) => mediaObjectOf(urls, item, signer))))
     if (page === undefined) {
-      const list = collectTexts(textOf, pause)
+      const list = new ListTexts(textOf, pause)
       const { state, next } = await listItems(bucketId, query, list)
       return { state, next, text: listText(list.texts, { next_cursor: next }) }
     }
     const { state, items, ...counts } = await listNumbered(bucketId, query, page, pause)
-    const { texts, add } = collectTexts(textOf, pause, Infinity)
+    const list = new ListTexts(textOf, pause, Infinity)
     await pause()
-    await add(items)
+    await list.add(items)
     const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
-    return { state, next: null, text: listText(texts, numbers) }
+    return { state, next: null, text: listText(list.texts, numbers) }
   }
 
   async function list(exchange: Exchange): Promise<Reply> {
@@ -327,13 +328,14 @@ export async function readLines(
   const format = await formatter()
   // Items may have expired since the stream began (E2). Their lines are empty.
   const now = Date.now()
-  const list = collectTexts(
-    (item: ItemDetails) => (item.expiresAt == null || item.expiresAt > now ? format(item) : ''),
+  const lineOf = (item: ItemDetails) => (item.expiresAt == null || item.expiresAt > now ? format(item) : '')
+  const list = new ListTexts(
+    (items: readonly ItemDetails[]) => items.map(lineOf).join(''),
     pause,
     maxBatchBytes,
   )
   const { next } = await listItems(bucketId, { ...query, limit, after }, list)
   const text = list.texts.join('')
-  const nextLimit = Math.ceil((maxBatchBytes * list.texts.length) / Math.max(1, text.length))
+  const nextLimit = Math.ceil((maxBatchBytes * list.count) / Math.max(1, text.length))
   return { text, next, nextLimit: Math.min(batchSize, Math.max(1, nextLimit)) }
 }

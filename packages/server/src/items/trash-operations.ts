@@ -13,7 +13,7 @@ interface TrashSink {
   /** Returns how many of the items it had room for. */
   readonly add: (items: readonly TrashedItem[]) => Promise<number>
   /** The bytes of the items that it has. */
-  readonly bytes: () => number
+  readonly bytes: number
   /** Lets other requests run between two reads. */
   readonly pause: () => Promise<void>
 }
@@ -79,9 +79,9 @@ async function listTrash(
     if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
     // The list takes what it has room for.
     const read = rows.slice(0, length)
-    const bytesBefore = sink.bytes()
+    const bytesBefore = sink.bytes
     const added = await sink.add(read)
-    reads.note(bucketId, added, sink.bytes() - bytesBefore)
+    reads.note(bucketId, added, sink.bytes - bytesBefore)
     left -= added
     const isRead = added === rows.length
     if (isRead && examined === null) return null

@@ -3,7 +3,7 @@ import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
 import { noStore } from '../http/headers.ts'
-import { collectTexts, listReply } from '../http/list-texts.ts'
+import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { TrashList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { TrashedItem } from '../storage/catalog/records.ts'
@@ -18,7 +18,7 @@ export function trashRoutes(
   operations: TrashOperations & { readonly purgeItems: ItemRemover['purge'] },
 ): readonly Route[] {
   const { authorize, readAuthorizedJson, tickQueue, urls } = http
-  const serialize = createSerializer({ schema: TrashList.properties.data.items })
+  const serialize = createSerializer({ schema: TrashList.properties.data })
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
     ...mediaObjectOf(urls, item),
@@ -30,8 +30,8 @@ export function trashRoutes(
     const grant = await authorize(exchange, 'media:delete')
     const query = parseTrashQuery(exchange.query)
     await tickQueue.next(grant.tokenId)
-    const list = collectTexts(
-      (item: TrashedItem) => serialize(describe(item)),
+    const list = new ListTexts(
+      (items: readonly TrashedItem[]) => itemsText(serialize(items.map(describe))),
       () => tickQueue.next(grant.tokenId),
     )
     const next = await operations.listTrash(grant.bucketId, query, list)

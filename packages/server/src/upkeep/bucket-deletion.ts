@@ -18,7 +18,7 @@ export async function deleteBucket(
       Catalog,
       'deleteBucketChunk' | 'uploadsOf' | 'removableBlobs' | 'clearTombstones' | 'upload' | 'removeUpload'
     >
-    readonly blobs: Pick<BlobStore, 'remove' | 'partialUploads'>
+    readonly blobs: Pick<BlobStore, 'remove' | 'removalsAtOnce' | 'partialUploads'>
     readonly now: () => number
     readonly onItems: (removed: number) => void
   },

@@ -49,7 +49,7 @@ export interface DataReport {
 export async function checkData(parts: {
   readonly catalog: CheckedCatalog
   readonly inspection: CatalogInspection
-  readonly blobs: Pick<BlobStore, 'open' | 'remove'>
+  readonly blobs: Pick<BlobStore, 'open' | 'remove' | 'removalsAtOnce'>
   readonly blobInspection: BlobInspection
   readonly isBackupRunning: () => boolean
   readonly quiescence: Quiescence
@@ -286,7 +286,7 @@ export interface Quiescence {
 interface Parts {
   readonly catalog: Pick<Catalog, 'tombstones' | 'removableBlobs' | 'clearTombstones' | 'upload' | 'intents'>
   readonly inspection: Pick<CatalogInspection, 'findUnreferenced' | 'retire' | 'wrongTombstones'>
-  readonly blobs: Pick<BlobStore, 'open' | 'remove'>
+  readonly blobs: Pick<BlobStore, 'open' | 'remove' | 'removalsAtOnce'>
   readonly blobInspection: BlobInspection
   readonly isBackupRunning: () => boolean
   readonly findings: Findings

@@ -31,7 +31,7 @@ export async function recover(parts: {
     | 'clearIntents'
     | 'findUnreferenced'
   >
-  readonly blobs: Pick<BlobStore, 'remove' | 'recovery'>
+  readonly blobs: Pick<BlobStore, 'remove' | 'removalsAtOnce' | 'recovery'>
   readonly isBackupRunning: () => boolean
 }): Promise<{
   temporary: number

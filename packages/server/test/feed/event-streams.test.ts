@@ -46,7 +46,10 @@ async function prepare(parts: {
     { feed, eventFormatter, idleTimeout: 60_000 },
   )
   const open = (request: ServerResponse['req'], response: ServerResponse) =>
-    streams.open({ id: 'r', request, response, line: emptyLine(), params: {}, query: {} }, caller, 0, {})
+    streams.open(
+      { id: 'r', request, response, line: emptyLine(), params: {}, query: {} },
+      ...([caller, { number: 0, seen: 0 }, {}] as const),
+    )
   return { catalog, bucketId, feed, readChanges, streams, open, lines }
 }
 

@@ -27,9 +27,9 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
     { state: '1', items: [lasting, gone], next: 'after' },
     { state: '2', items: [gone, later], next: null },
   ]
-  const listItems: ListItems = async (_bucketId, _query, { add }) => {
+  const listItems: ListItems = async (_bucketId, _query, sink) => {
     const { items, ...page } = pages.shift() ?? expect.unreachable()
-    await add(items)
+    await sink.add(items)
     return page
   }
   const stream = {

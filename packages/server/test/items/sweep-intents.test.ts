@@ -18,7 +18,7 @@ async function sweptStore(data: TemporaryData, lifetime: number) {
   const removal = { remove: blobs.remove }
   const sweep = createIntentSweep({
     catalog,
-    blobs: { removeInterrupted: (id) => removal.remove(id) },
+    blobs: { removalsAtOnce: 2, removeInterrupted: (id) => removal.remove(id) },
     onDeletionFailure: (id) => failures.push(id),
   })
   const orphan = async () => {

@@ -78,7 +78,7 @@ test('Z2, Z4 a list of the trash that ends early continues after the examined it
     const part: string[] = []
     const add = async (read: readonly { readonly item: { readonly id: string } }[]) =>
       part.push(...read.map(({ item }) => item.id)) && read.length
-    const sink = { add, bytes: () => 0, pause: async () => undefined }
+    const sink = { add, bytes: 0, pause: async () => undefined }
     after = await listTrash(bucketId, { after, limit: 5 }, sink)
     parts.push(part)
     if (after === null) break

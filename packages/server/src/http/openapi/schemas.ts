@@ -217,7 +217,10 @@ export const NumberedItems = closedObject(
 const id = Type.String({ description: 'The id of an item.' })
 
 const Change = closedObject('Change', 'What happened to an item.', {
-  cursor: Type.String({ description: 'Send it as `after` for the changes that follow.' }),
+  cursor: Type.String({
+    description:
+      'Send it as `after` for the changes that follow. It does not identify the change: responses differ.',
+  }),
   type: Type.Unsafe<ItemChangeKind | 'unknown'>({
     type: 'string',
     enum: [...Object.keys(changeKinds), 'unknown'],

@@ -210,6 +210,9 @@ export interface BlobStore {
   /** Removes the bytes, then their variants. Does nothing if there are none. */
   remove(id: ItemId): Promise<void>
 
+  /** How many calls of `remove` a caller that has many runs at once, so that uploads do not wait for them. */
+  readonly removalsAtOnce: number
+
   /** As `remove`, and also what an interrupted upload of the item has left. */
   removeInterrupted(id: ItemId): Promise<void>
 

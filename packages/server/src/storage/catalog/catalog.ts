@@ -185,11 +185,16 @@ export async function createCatalogFor(
   { actor = null, actorIfAudited = null, onRenewal = () => {} }: CatalogOptions,
 ): Promise<Catalog> {
   const stored = actor === null && actorIfAudited !== null && (await engine.query(isAudited()))
-  return createCatalog(engine, stored ? actorIfAudited : actor, onRenewal)
+  return createCatalog(engine, stored ? actorIfAudited : actor, await engine.place(), onRenewal)
 }
 
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
-function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: () => void): Catalog {
+function createCatalog(
+  engine: CatalogEngine,
+  actor: Actor | null,
+  openedAt: string | null,
+  onRenewal: () => void,
+): Catalog {
   const { query, apply, bell, place, pendingCount, logBytes, ...reads } = engine
 
   const signed = <Input extends object>(input: Input, by = actor): Input & { readonly by?: Actor } =>
@@ -205,12 +210,10 @@ function createCatalog(engine: CatalogEngine, actor: Actor | null, onRenewal: ()
   }
 
   const history = openHistory({
-    query,
-    place,
+    ...{ query, place, openedAt },
     settle: (input) => apply({ kind: 'settle-history', input }),
     renew: () => apply({ kind: 'renew-history', input: { announced: [] } }),
-    onNotice: onRenewal,
-    onRenewal: bell.check,
+    ...{ onNotice: onRenewal, onRenewal: bell.check },
   })
 
   return {

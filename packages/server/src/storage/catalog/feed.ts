@@ -54,10 +54,19 @@ export interface FeedCatalog {
 }
 
 /** After the change of this number, or with `from` at it. */
-export type FeedPlace = number | 'start' | 'now' | { readonly from: number }
+export type FeedPlace = number | 'start' | 'now' | FeedPosition | { readonly from: number }
 
-export interface ItemChange {
+/**
+ * Where a reader is. Changes are read with the items as they are, so the reader of a change already knows effects of later ones: of all up to
+ * `seen`. If the data go back to between the two, it has to start again.
+ */
+export interface FeedPosition {
+  /** Of the last change that the reader has processed. */
   readonly number: number
+  readonly seen: number
+}
+
+export interface ItemChange extends FeedPosition {
   /** A kind that this version does not know is `unknown`: a later one may have written it. */
   readonly kind: ItemChangeKind | 'unknown'
   readonly itemId: ItemId
@@ -71,6 +80,8 @@ export interface ChangeRows {
   readonly changes: readonly ItemChange[]
   /** The number to continue after. */
   readonly next: number
+  /** The number of the last change of the feed, whose effects `item` shows already. */
+  readonly seen: number
   /** Whether further changes were there already. */
   readonly hasMore: boolean
 }
@@ -86,6 +97,7 @@ const listed = selectColumns(
     ...{ number: 'number', kind: 'kind', itemId: 'item_id', time: 'time', start: 'changes_start' },
     last: `coalesce((SELECT max(number) FROM changes WHERE bucket_id = $1 AND number > changes_start), changes_start)`,
     hasAfter: 'CAST(EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2) AS int)',
+    hasSeen: 'CAST(EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $5) AS int)',
   },
   itemColumnCount,
 )
@@ -99,12 +111,13 @@ const rows = eachEngine(
   ORDER BY number`,
 )
 
-function readChange(row: Row): ItemChange | null {
+function readChange(row: Row, seen: number): ItemChange | null {
   const number = integerOrNull(row, listed.at.number)
   if (number === null) return null
   const kind = kindsByNumber.get(integer(row, listed.at.kind)) ?? 'unknown'
   return {
     number,
+    seen,
     kind,
     itemId: itemIdOf(row, listed.at.itemId),
     time: integer(row, listed.at.time),
@@ -115,32 +128,42 @@ function readChange(row: Row): ItemChange | null {
 function numberBefore(place: FeedPlace): number {
   if (place === 'start') return -1
   if (place === 'now') return Number.MAX_SAFE_INTEGER
-  return typeof place === 'number' ? place : place.from - 1
+  if (typeof place === 'number') return place
+  return 'from' in place ? place.from - 1 : place.number
+}
+
+/** The numbers of changes whose effects the reader at this place knows. */
+export function numbersOf(place: FeedPlace): readonly number[] {
+  if (typeof place === 'number') return [place]
+  return typeof place === 'string' || 'from' in place ? [] : [place.number, place.seen]
 }
 
 /** As FeedCatalog.readChanges. */
 export function* readChanges(bucketId: BucketId, after: FeedPlace, limit: number): Query<ChangeRows | null> {
   const from = numberBefore(after)
+  const [known, seen = known] = numbersOf(after)
   const found = yield* all(
     (row) => ({
-      change: readChange(row),
+      change: readChange(row, integer(row, listed.at.last)),
       start: integer(row, listed.at.start),
       last: integer(row, listed.at.last),
       hasAfter: integer(row, listed.at.hasAfter) === 1,
+      hasSeen: integer(row, listed.at.hasSeen) === 1,
     }),
     rows,
-    ...[bucketId, from, limit + 1, Date.now()],
+    ...[bucketId, from, limit + 1, Date.now(), seen ?? from],
   )
   const [state] = found
   if (state === undefined) throw bucketDeleted()
-  const { start, last, hasAfter } = state
-  if (typeof after === 'number' && after !== start && (after < start || !hasAfter)) return null
-  if (typeof after === 'object' && found[0]?.change?.number !== after.from) return null
+  const { start, last, hasAfter, hasSeen } = state
+  if (known !== undefined && known !== start && (known < start || !hasAfter)) return null
+  if (seen !== undefined && seen > start && !hasSeen) return null
+  if (typeof after === 'object' && 'from' in after && found[0]?.change?.number !== after.from) return null
   const changes = found.flatMap(({ change }) => change ?? [])
   const hasMore = after !== 'now' && changes.length > limit
   const given = hasMore ? changes.slice(0, limit) : changes
   // A number of the feed and never another revision: one that the feed does not have is of data that were lost.
-  return { changes: given, next: hasMore ? (given.at(-1)?.number ?? last) : last, hasMore }
+  return { changes: given, next: hasMore ? (given.at(-1)?.number ?? last) : last, seen: last, hasMore }
 }
 
 /** The revisions of these buckets, which increase with each change; those that do not exist are left out. */

@@ -1,5 +1,5 @@
 import { raisedRevision } from './buckets.ts'
-import { type FeedCatalog, readChanges } from './feed.ts'
+import { type FeedCatalog, numbersOf, readChanges } from './feed.ts'
 import type { BucketId } from './records.ts'
 import { change, eachEngine, first, type Query, type Work } from './statements.ts'
 import { readMeta, writeMeta } from './upkeep.ts'
@@ -14,6 +14,12 @@ import { readMeta, writeMeta } from './upkeep.ts'
  */
 export interface HistoryCatalog {
   /**
+   * Where the catalog is, as far as this process knows; empty if it cannot be known. It is part of cursors of the feed: a copy elsewhere has changes of its
+   * own, whose cursors do not prove that these data have gone back.
+   */
+  knownPlace(): string
+
+  /**
    * Renews the history if the catalog is in another place than at the last call, or lacks one of the changes, although it has not removed them
    * because of their age. Returns whether it did. A start, which `claims` the place, stores that of a new catalog.
    */
@@ -22,7 +28,7 @@ export interface HistoryCatalog {
   /** Every reader of a feed starts again, every webhook sends `changes.lost`, and no earlier entity tag or cursor of a list is valid. */
   renewHistory(): Promise<void>
 
-  /** The last change of each feed that this process has read, of up to 32 buckets that were read last. */
+  /** The last change of each feed whose effects this process has read, of up to 32 buckets that were read last. */
   announcedChanges(): readonly AnnouncedChange[]
 
   /** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
@@ -42,17 +48,22 @@ export const maxAnnounced = 32
 export function openHistory(parts: {
   readonly query: <T>(query: Query<T>) => Promise<T>
   readonly place: () => Promise<string | null>
+  /** What `place` has returned when the catalog was opened. */
+  readonly openedAt: string | null
   readonly settle: (input: Parameters<typeof settleHistory>[0]) => Promise<boolean>
   readonly renew: () => Promise<undefined>
   /** Called before `onRenewal` if the catalog has noticed it by itself. */
   readonly onNotice: () => void
   readonly onRenewal: () => void
 }): HistoryCatalog & Pick<FeedCatalog, 'readChanges'> {
-  const { query, place, settle, renew, onNotice, onRenewal } = parts
+  const { query, place, openedAt, settle, renew, onNotice, onRenewal } = parts
   const known = createAnnouncedChanges()
+  let knownPlace = openedAt ?? ''
 
   async function settleIfNeeded(announced: readonly AnnouncedChange[], claims = false): Promise<boolean> {
     const input = { place: await place(), announced }
+    // A new connection can lead to another database.
+    knownPlace = input.place ?? knownPlace
     if (!(await query(isUnsettled(input.place, announced, claims)))) return false
     const isRenewed = await settle(input)
     if (isRenewed) {
@@ -66,12 +77,15 @@ export function openHistory(parts: {
   return {
     async readChanges(bucketId, after, limit) {
       const rows = await query(readChanges(bucketId, after, limit))
-      if (rows !== null) known.add(bucketId, rows.next)
+      if (rows !== null) known.add(bucketId, rows.seen)
       // If the catalog cannot be written, the next such reader, or the next start, renews the history.
-      else if (typeof after === 'number')
-        await settleIfNeeded([{ bucketId, number: after }]).catch(() => false)
+      else {
+        const announced = numbersOf(after).map((number) => ({ bucketId, number }))
+        if (announced.length > 0) await settleIfNeeded(announced).catch(() => false)
+      }
       return rows
     },
+    knownPlace: () => knownPlace,
     settleHistory: settleIfNeeded,
     async renewHistory() {
       await renew()

@@ -123,7 +123,12 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const end = async () => (await catalog.readChanges(bucketId, 'now', 0))?.next ?? -1
-      expect(await catalog.readChanges(bucketId, 0, 10)).toEqual({ changes: [], next: 0, hasMore: false })
+      expect(await catalog.readChanges(bucketId, 0, 10)).toEqual({
+        changes: [],
+        next: 0,
+        seen: 0,
+        hasMore: false,
+      })
       expect(await end()).toBe(0)
       await catalog.addItems(bucketId, inBlobStore(newItems(3)))
       const middle = await end()
@@ -145,6 +150,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(await catalog.readChanges(bucketId, last, 3)).toEqual({
         changes: [],
         next: last,
+        seen: last,
         hasMore: false,
       })
       const [next] = newItems(1)

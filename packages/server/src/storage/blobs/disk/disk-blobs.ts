@@ -41,6 +41,9 @@ import { openExistingVariants, type VariantOutput, type VariantRequest } from '.
 /** Files that one request commits or discards at the same time. With more, too few threads of libuv's pool are left for other requests. */
 const parallelism = 4
 
+/** Low, so that uploads get threads of libuv's pool for their syncs. */
+const removalsAtOnce = 2
+
 /**
  * Stores blobs as files: received ones in `tmp/`, partial uploads in `uploads/`, committed ones in
  * `blobs/<first two characters of the id>/<id>`, variants in `variants.db` and `variants/`. A handle is a path inside `directory`.
@@ -173,6 +176,7 @@ export async function openDiskBlobs(options: {
     },
 
     remove,
+    removalsAtOnce,
     removeInterrupted: remove,
 
     async isReachable() {

@@ -108,6 +108,7 @@ export async function openS3Blobs(options: {
     open: (id, wholeUpTo = 0) => openObject({ calls, share }, blobKey(prefix, id), wholeUpTo),
 
     remove,
+    removalsAtOnce: parallelism,
 
     async removeInterrupted(id) {
       const key = blobKey(prefix, id)
